@@ -1,0 +1,224 @@
+//! What every collective call goes through: its number and fingerprint, the round of agreement where
+//! asked for, and what its failure does to the communicator.
+//!
+//! A packet of a collective carries the call's number and fingerprint, and a receiver compares both
+//! before it touches an element: no element crosses between calls that do not match. A call that
+//! fails after it got its number breaks the communicator: everybody inside, and everybody who comes
+//! later, fails with the same cause.
+
+use std::sync::Arc;
+
+use super::Comm;
+use crate::Rank;
+use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::op::{Element, Kind};
+use crate::transport::board::{Arrival, Call, Verb};
+use crate::transport::knot::Needs;
+use crate::transport::mailbox::Want;
+use crate::transport::packet::{Head, Info, Packet};
+use crate::transport::wait::Reason;
+use crate::unwind;
+
+/// A collective call in progress on one rank.
+pub(super) struct InCall<'a> {
+    comm: &'a Comm,
+    call: Call,
+    print: u32,
+}
+
+impl Comm {
+    /// A description of a collective that is about to begin.
+    pub(super) fn call(&self, verb: Verb, site: Site) -> Call {
+        Call {
+            verb,
+            context: self.shared.context,
+            number: 0,
+            root: None,
+            length: None,
+            info: None,
+            op: Kind::None,
+            algorithm: 0,
+            tolerant: false,
+            site,
+        }
+    }
+
+    /// A collective from beginning to end; `check` may refuse it for its arguments.
+    pub(super) fn collective<R>(
+        &self,
+        call: Call,
+        check: impl FnOnce() -> Result<()>,
+        body: impl FnOnce(&InCall<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.op(call.site, &|| call.to_string(), || {
+            check()?;
+            if let Some(cause) = self.shared.cause.get() {
+                return Err(cause.clone().into());
+            }
+            let number = self.calls.get();
+            self.calls.set(number.wrapping_add(1));
+            let call = Call { number, ..call };
+            self.core.port.log(call);
+            let inside = InCall { comm: self, call, print: call.print() };
+            let result = inside.agree().and_then(|()| body(&inside));
+            result.inspect_err(|error| self.fabric().break_comm(&self.shared, error, self.rank()))
+        })
+    }
+}
+
+impl InCall<'_> {
+    pub(super) fn rank(&self) -> Rank {
+        self.comm.rank()
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.comm.size()
+    }
+
+    /// Before anything is sent: do all ranks mean the same call? Only where the world asks for it.
+    fn agree(&self) -> Result<()> {
+        // A call that tolerates the dead cannot wait for them to agree.
+        let needless = self.call.verb == Verb::Barrier || self.call.tolerant;
+        let asked = self.comm.fabric().settings.check && !needless;
+        if asked { self.pass_gate() } else { Ok(()) }
+    }
+
+    /// Waits until every rank is in this same call.
+    pub(super) fn pass_gate(&self) -> Result<()> {
+        self.comm.core.tick()?;
+        let needs = || Needs::Gate((self.call.context, self.call.number, self.print));
+        let gate = &self.comm.shared.gate;
+        match gate.arrive(self.size(), self.print) {
+            Arrival::Last => {
+                self.comm.fabric().rouse_all(self.rank());
+                Ok(())
+            }
+            Arrival::Early(turn) => self.wait(&needs, || gate.has_turned(turn).then_some(())),
+            // Those who are here mean another call. When nobody moves any more, the records are compared.
+            Arrival::Strange => self.wait(&needs, || None),
+        }
+    }
+
+    fn wait<R>(&self, needs: &dyn Fn() -> Needs, look: impl FnMut() -> Option<R>) -> Result<R> {
+        self.with_reason(needs, |reason| self.comm.core.port.wait(reason, look))
+    }
+
+    fn with_reason<R>(&self, needs: &dyn Fn() -> Needs, f: impl FnOnce(&Reason<'_>) -> R) -> R {
+        f(&Reason {
+            call: &|| self.call.to_string(),
+            site: self.call.site,
+            needs,
+            collective: Some((&self.comm.shared, self.call.number)),
+            deadline: None,
+        })
+    }
+
+    fn head(&self) -> Head {
+        Head {
+            context: self.call.context + 1,
+            source: self.rank() as u32,
+            tag: self.call.number,
+            print: self.print,
+        }
+    }
+
+    /// Sends elements to `to`, which must be there.
+    pub(super) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
+        self.comm.core.tick()?;
+        let ((), there) = self.comm.core.port.send(to, self.head(), data, || Ok(()))?;
+        if there { Ok(()) } else { Err(self.comm.gone(to)) }
+    }
+
+    /// Moves a value to `to`; answers whether it is there.
+    pub(super) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
+        self.comm.core.tick()?;
+        Ok(self.comm.fabric().post(to, Packet::value(self.head(), value)))
+    }
+
+    /// The error for a rank that was not there to receive.
+    pub(super) fn gone(&self, rank: Rank) -> Error {
+        self.comm.gone(rank)
+    }
+
+    /// The elements that one of `from` sends in this call, shown to `arrived`; and who it was.
+    pub(super) fn expect<T: Element, R>(
+        &self,
+        from: &From<'_>,
+        mut arrived: impl FnMut(&[T]) -> R,
+    ) -> Result<(Rank, R)> {
+        self.comm.core.tick()?;
+        loop {
+            let packet = self.next(from)?;
+            let source = packet.source();
+            if let Some(done) = packet.open(&**self.comm.fabric(), |data| unwind::operator(|| arrived(data))) {
+                return Ok((source, done));
+            }
+        }
+    }
+
+    /// The value that one of `from` sends in this call, and who it was.
+    pub(super) fn expect_value<V: 'static>(&self, from: &From<'_>) -> Result<(Rank, V)> {
+        self.comm.core.tick()?;
+        let packet = self.next(from)?;
+        let source = packet.source();
+        packet.into_value().map(|value| (source, value)).map_err(|packet| self.strange(&packet))
+    }
+
+    /// The next packet for this call, or the proof that its sender is in another one.
+    fn next(&self, from: &From<'_>) -> Result<Packet> {
+        let (source, tag) = match from {
+            // The head of the sender's line must be of this call, so any other number is found out.
+            From::Rank(rank) => (Some(*rank), None),
+            // Others may be ahead already: their next calls' packets wait.
+            From::Any(_) => (None, Some(self.call.number)),
+        };
+        let want = Want { context: self.call.context + 1, source, tag };
+        let packet = self.with_reason(&|| from.needs(), |reason| self.comm.core.port.receive(&want, reason))?;
+        let ours = packet.head.tag == self.call.number && packet.head.print == self.print;
+        if ours && from.includes(packet.source()) { Ok(packet) } else { Err(self.strange(&packet)) }
+    }
+
+    /// The mismatch that a packet of another call proves.
+    fn strange(&self, packet: &Packet) -> Error {
+        let compared = self.comm.fabric().compare_calls(self.call.context, self.call.number);
+        let mismatch = compared.unwrap_or_else(|| self.two_views(packet));
+        Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
+    }
+
+    /// What can be said where the other's record is gone: it is many calls ahead.
+    fn two_views(&self, packet: &Packet) -> Mismatch {
+        let called = |rank, call| Called { rank, call, site: self.call.site };
+        let theirs = format!("its collective {}, not {}", packet.head.tag, self.call.number);
+        let calls = vec![called(self.rank(), self.call.to_string()), called(packet.source(), theirs)];
+        Mismatch { calls, odd: Vec::new() }
+    }
+}
+
+/// Whose packets a step of a collective waits for.
+pub(super) enum From<'a> {
+    /// This rank's.
+    Rank(Rank),
+    /// Those of any of these ranks; all of them are needed in the end.
+    Any(&'a [Rank]),
+}
+
+impl From<'_> {
+    fn needs(&self) -> Needs {
+        match self {
+            From::Rank(rank) => Needs::One(*rank),
+            From::Any(ranks) => Needs::All(ranks.to_vec()),
+        }
+    }
+
+    fn includes(&self, rank: Rank) -> bool {
+        match self {
+            From::Rank(one) => *one == rank,
+            From::Any(ranks) => ranks.contains(&rank),
+        }
+    }
+}
+
+/// The description of elements of type `T` in a call.
+pub(super) fn elements<T: Element>(call: Call, length: usize) -> Call {
+    Call { length: Some(length), info: Some(Info::of::<T>()), ..call }
+}

@@ -1,0 +1,212 @@
+//! [`Comm`]: what a rank talks through.
+//!
+//! - [`point_to_point`](self) send, recv and their kin
+//! - `collectives`: barrier, broadcast, reduce, all_reduce
+//! - `reduce_over`: the unified reduce loop of the papers over any topology
+//! - `call`: what all collective calls have in common: number, fingerprint, failure
+
+mod call;
+mod collectives;
+mod point_to_point;
+mod reduce_over;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+pub use point_to_point::{Source, Status, Tag};
+pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
+
+use crate::Rank;
+use crate::error::{Error, ErrorKind, Gone, Result, Site};
+use crate::sync::Parker;
+use crate::transport::wait::{Live, Port};
+use crate::transport::{CommShared, Fabric, Fault};
+use crate::unwind;
+
+/// A communicator: the ranks of a world, as one of them sees them.
+///
+/// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take
+/// `&self`. Every operation returns a [`Result`]: no rank can make another wait for ever.
+///
+/// ```compile_fail,E0277
+/// rankfold::World::new(2).run(|comm| {
+///     std::thread::scope(|s| s.spawn(|| comm.rank())); // another thread is not this rank
+///     Ok(())
+/// });
+/// ```
+pub struct Comm {
+    core: Rc<Core>,
+    shared: Arc<CommShared>,
+    /// How many collectives this rank has begun on this communicator.
+    calls: Cell<u32>,
+}
+
+/// One rank, as all its communicators share it.
+struct Core {
+    port: Port,
+    ops: Cell<u64>,
+    /// The operation at which an injected failure strikes, and which.
+    fault: Cell<(u64, Fault)>,
+    ended: Cell<bool>,
+    _live: Live,
+}
+
+impl Comm {
+    /// The number of this rank: `0..size`.
+    pub fn rank(&self) -> Rank {
+        self.core.port.me
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> usize {
+        self.fabric().size()
+    }
+
+    /// Makes this thread rank `me` of a world.
+    pub(crate) fn enter(fabric: &Arc<Fabric>, me: Rank, parker: Parker, printed: &Arc<AtomicBool>) -> Comm {
+        unwind::enter(printed);
+        entered(|guard| guard.push((fabric.clone(), me)));
+        let faults = fabric.settings.faults.iter().filter(|(rank, ..)| *rank == me);
+        let fault = faults.map(|&(_, at, fault)| (at, fault)).min_by_key(|(at, _)| *at);
+        let core = Core {
+            port: fabric.port(me, parker),
+            ops: Cell::new(0),
+            fault: Cell::new(fault.unwrap_or((u64::MAX, Fault::Error))),
+            ended: Cell::new(false),
+            _live: Live::new(),
+        };
+        Comm { core: Rc::new(core), shared: fabric.all.clone(), calls: Cell::new(0) }
+    }
+
+    fn fabric(&self) -> &Arc<Fabric> {
+        &self.core.port.fabric
+    }
+
+    /// Records how this rank ended; the first record counts.
+    pub(crate) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
+        self.core.end(why, site, consequence);
+    }
+
+    /// One operation: refused inside operators, counted, and its errors say where they arose.
+    #[inline]
+    fn op<R>(&self, site: Site, show: &dyn Fn() -> String, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _end = EndWhenUnwinding { core: &self.core, calm: !thread::panicking() };
+        let result = self.core.begin().and_then(|()| body());
+        result.map_err(|error| {
+            unwind::set_follows(error.is_consequence());
+            error.in_call(show, site)
+        })
+    }
+
+    fn check_rank(&self, what: &str, rank: Rank) -> Result<()> {
+        match rank < self.size() {
+            true => Ok(()),
+            false => Err(Error::usage(format!("{what} {rank} is not one of the {} ranks", self.size()))),
+        }
+    }
+
+    /// The error for a rank that is not there any more.
+    fn gone(&self, rank: Rank) -> Error {
+        let book = self.fabric().book.lock();
+        let end = book.end(rank);
+        let why = end.map_or(Gone::Returned, |end| end.why.clone());
+        let site = end.and_then(|end| end.site.clone());
+        Error::new(ErrorKind::RankGone { rank, why, site })
+    }
+}
+
+impl Core {
+    #[inline]
+    fn begin(&self) -> Result<()> {
+        if unwind::in_operator() {
+            return Err(Error::usage("an operator may not call a communicator"));
+        }
+        if unwind::follows() {
+            unwind::set_follows(false);
+        }
+        self.tick()
+    }
+
+    /// Counts an operation, or a message of a collective; here injected failures strike.
+    #[inline]
+    fn tick(&self) -> Result<()> {
+        let count = self.ops.get() + 1;
+        self.ops.set(count);
+        self.port.begin(count);
+        if count == self.fault.get().0 { self.strike(self.fault.get().1) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn strike(&self, fault: Fault) -> Result<()> {
+        match fault {
+            Fault::Panic => panic!("injected panic in rank {} at operation {}", self.port.me, self.ops.get()),
+            Fault::Error => Err(Error::new(ErrorKind::Injected)),
+            Fault::Return => {
+                self.end(Gone::Returned, None, false);
+                std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
+            }
+        }
+    }
+
+    fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
+        if !self.ended.replace(true) {
+            self.port.fabric.record_end(self.port.me, why, site, consequence);
+        }
+    }
+
+    fn end_by_panic(&self) {
+        let panic = unwind::last();
+        self.end(Gone::Panicked(panic.message), panic.site, unwind::follows());
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.end_by_panic();
+        }
+        self.end(Gone::Returned, None, false);
+        let mine = (self.port.fabric.clone(), self.port.me);
+        entered(|guard| guard.retain(|(fabric, me)| !(Arc::ptr_eq(fabric, &mine.0) && *me == mine.1)));
+        unwind::leave();
+    }
+}
+
+/// Records the end of a rank as soon as it unwinds out of one of our calls: other destructors that run
+/// on the way may wait for ranks that wait for this one.
+struct EndWhenUnwinding<'a> {
+    core: &'a Core,
+    calm: bool,
+}
+
+impl Drop for EndWhenUnwinding<'_> {
+    fn drop(&mut self) {
+        if self.calm && thread::panicking() {
+            self.core.end_by_panic();
+        }
+    }
+}
+
+/// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten.
+#[derive(Default)]
+struct Entered(Vec<(Arc<Fabric>, Rank)>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        for (fabric, rank) in self.0.drain(..) {
+            fabric.record_end(rank, Gone::Returned, None, false);
+        }
+    }
+}
+
+fn entered(f: impl FnOnce(&mut Vec<(Arc<Fabric>, Rank)>)) {
+    thread_local! {
+        static ENTERED: RefCell<Entered> = RefCell::default();
+    }
+    // The guard is gone when a `Comm` is dropped by a later destructor of the same thread: then the
+    // ends are recorded already.
+    let _ = ENTERED.try_with(|guard| f(&mut guard.borrow_mut().0));
+}

@@ -1,0 +1,405 @@
+//! The unified reduce loop: one loop for all reduction algorithms, over any logical topology.
+//!
+//! ```text
+//! reduce(msg, TOP), run by every process p:
+//!   while some <q, i, p> ∈ TOP remains:  recv(m);  msg ← msg ⊕ m;  drop <q, i, p>
+//!   if p ≠ root: send(msg, successor of p)
+//! ```
+//!
+//! Source: Xiong, *Towards Unified Description for Reduction Algorithms*, Computer Science 42(11), 2015;
+//! Xiong 1999. The steps order the receives of one rank; in which order it really takes the messages is
+//! the caller's choice, see [`Order`].
+
+use std::panic::Location;
+
+use super::Comm;
+use super::call::{From, InCall, elements};
+use crate::Rank;
+use crate::error::{Error, ErrorKind, Result, Site};
+use crate::op::{Associative, Element, Kind, Operator, fold_left, fold_right};
+use crate::topology::{Topology, Triple};
+use crate::transport::board::{Call, Verb};
+use crate::transport::packet::Info;
+use crate::unwind;
+
+/// In which order a rank folds what its predecessors send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As the messages arrive, from any predecessor. The fastest; only for operators that commute, and
+    /// floating-point bits may differ from run to run.
+    Arrival,
+    /// By time step, then by rank: the same bits in every run over one topology. Only for operators
+    /// that commute.
+    Step,
+    /// Lower ranks on the left: for any associative operator, over a topology whose subtrees are runs
+    /// of neighbouring ranks (see [`Topology::is_in_rank_order`]).
+    Rank,
+}
+
+impl Comm {
+    /// A reduction of elements over a topology of the caller's choice: set its [order](ReduceOver::order)
+    /// if you like, then [`run`](ReduceOver::run) it, or ask for the [survivors](ReduceOver::survivors).
+    ///
+    /// The root of the topology gets the result in its buffer; the others keep theirs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op, topology::Topology};
+    ///
+    /// let sums = World::new(8).run(|comm| {
+    ///     let mut v = [comm.rank()];
+    ///     comm.reduce_over(&Topology::k_tree(8, 2), &mut v, op::Sum).run()?;
+    ///     Ok(v[0])
+    /// })?;
+    /// assert_eq!(sums[0], 28);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// Xiong 2015.
+    #[track_caller]
+    pub fn reduce_over<'a, T: Element, O: Operator<T>>(
+        &'a self,
+        topology: &'a Topology,
+        buf: &'a mut [T],
+        op: O,
+    ) -> ReduceOver<'a, T, O> {
+        let order = if op.commutes() { Order::Step } else { Order::Rank };
+        ReduceOver { comm: self, topology, buf, op, order, site: Location::caller() }
+    }
+
+    /// [`reduce_over`](Self::reduce_over) with a closure, which must be associative.
+    #[track_caller]
+    #[allow(private_interfaces)]
+    pub fn reduce_over_by<'a, T: Element, F: Fn(T, T) -> T>(
+        &'a self,
+        topology: &'a Topology,
+        buf: &'a mut [T],
+        op: F,
+    ) -> ReduceOver<'a, T, impl Operator<T> + use<'a, T, F>> {
+        self.reduce_over(topology, buf, Associative(op))
+    }
+
+    /// A reduction of owned values, by move, over a topology. `fold` must be associative; the operands
+    /// stay in rank order unless [`order`](ReduceValueOver::order) says that they need not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, topology::Topology};
+    ///
+    /// let texts = World::new(5).run(|comm| {
+    ///     let mine = comm.rank().to_string();
+    ///     comm.reduce_value_over(&Topology::fibonacci(5), mine, |a, b| a + &b).run()
+    /// })?;
+    /// assert_eq!(texts[0].as_deref(), Some("01234"));
+    /// assert_eq!(texts[1], None);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_value_over<'a, V: Send + 'static, F: FnMut(V, V) -> V>(
+        &'a self,
+        topology: &'a Topology,
+        value: V,
+        fold: F,
+    ) -> ReduceValueOver<'a, V, F> {
+        let site = Location::caller();
+        ReduceValueOver { comm: self, topology, value, fold, order: Order::Rank, site }
+    }
+}
+
+/// A reduction of elements that is about to run, see [`Comm::reduce_over`].
+#[must_use = "a reduction happens when it is run"]
+pub struct ReduceOver<'a, T, O> {
+    comm: &'a Comm,
+    topology: &'a Topology,
+    buf: &'a mut [T],
+    op: O,
+    order: Order,
+    site: Site,
+}
+
+impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
+    /// Sets the order of folding; without it: by step if the operator commutes, else by rank.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
+    /// not suit the operator or the topology; else as [`Comm::reduce`].
+    #[track_caller]
+    pub fn run(self) -> Result<()> {
+        let Self { comm, topology, buf, op, order, site } = self;
+        let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
+        let call = Call { op: op.kind(), ..over(call, topology, order, false) };
+        let check = || suits(comm, topology, order, op.commutes());
+        comm.collective(call, check, |inside| fold_elements(inside, topology, order, buf, &op))
+    }
+
+    /// Runs it over whoever is left: contributions that a dead rank held are missing, everything
+    /// else is folded. The root gets the list of contributors; `None` on the other ranks.
+    ///
+    /// What a rank has folded goes to its successor; if that rank is dead the whole subtree is missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), but ranks that are gone are no error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op, topology::Topology};
+    ///
+    /// let report = World::new(4).run_each(|comm| {
+    ///     if comm.rank() == 2 {
+    ///         return Err(rankfold::Error::user("out of memory"));
+    ///     }
+    ///     let mut v = [1];
+    ///     let who = comm.reduce_over(&Topology::flat(4), &mut v, op::Sum).survivors()?;
+    ///     Ok((v[0], who))
+    /// });
+    /// let (sum, who) = report.outcomes[0].value().unwrap();
+    /// assert_eq!((*sum, &who.as_ref().unwrap().contributors), (3, &vec![0, 1, 3]));
+    /// ```
+    #[track_caller]
+    pub fn survivors(self) -> Result<Option<Survivors>> {
+        let Self { comm, topology, buf, op, order, site } = self;
+        let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
+        let call = Call { op: op.kind(), ..over(call, topology, order, true) };
+        let check = || suits(comm, topology, order, op.commutes());
+        let fold = |mut left: Vec<T>, right: Vec<T>| {
+            fold_right(&op, &mut left, &right);
+            left
+        };
+        let result = comm.collective(call, check, |inside| {
+            fold_survivors(inside, topology, order, buf.to_vec(), fold)
+        })?;
+        Ok(result.map(|(folded, survivors)| {
+            buf.copy_from_slice(&folded);
+            survivors
+        }))
+    }
+}
+
+/// A reduction of owned values that is about to run, see [`Comm::reduce_value_over`].
+#[must_use = "a reduction happens when it is run"]
+pub struct ReduceValueOver<'a, V, F> {
+    comm: &'a Comm,
+    topology: &'a Topology,
+    value: V,
+    fold: F,
+    order: Order,
+    site: Site,
+}
+
+impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
+    /// Sets the order of folding. Any but [`Order::Rank`] promises that `fold` commutes.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Runs it: the root gets the result, the others `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReduceOver::run`].
+    #[track_caller]
+    pub fn run(self) -> Result<Option<V>> {
+        let Self { comm, topology, value, fold, order, site } = self;
+        let call = values::<V>(comm, site, topology, order, false);
+        let check = || suits(comm, topology, order, order != Order::Rank);
+        comm.collective(call, check, |inside| fold_values(inside, topology, order, value, fold))
+    }
+
+    /// Runs it over whoever is left, as [`ReduceOver::survivors`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReduceOver::survivors`].
+    #[track_caller]
+    pub fn survivors(self) -> Result<Option<(V, Survivors)>> {
+        let Self { comm, topology, value, fold, order, site } = self;
+        let call = values::<V>(comm, site, topology, order, true);
+        let check = || suits(comm, topology, order, order != Order::Rank);
+        comm.collective(call, check, |inside| fold_survivors(inside, topology, order, value, fold))
+    }
+}
+
+/// Who is in a result, see [`ReduceOver::survivors`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survivors {
+    /// The ranks whose contributions are in the result.
+    pub contributors: Vec<Rank>,
+    /// Those whose contributions are not: the dead, and whoever had handed theirs to a dead rank.
+    pub missing: Vec<Rank>,
+}
+
+/// The part of a call's description that says which topology is run and how.
+fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
+    let name = format!("{topology:?}{order:?}");
+    // FNV-1a: topologies are compared by what they print.
+    let hash = name.bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    Call { root: Some(topology.root()), algorithm: hash, tolerant, ..call }
+}
+
+fn values<V: 'static>(comm: &Comm, site: Site, topology: &Topology, order: Order, tolerant: bool) -> Call {
+    let call = comm.call(Verb::ReduceOver, site);
+    Call { op: Kind::Closure, info: Some(Info::of::<V>()), ..over(call, topology, order, tolerant) }
+}
+
+/// Refuses a topology or an order that cannot give what it promises.
+fn suits(comm: &Comm, topology: &Topology, order: Order, commutes: bool) -> Result<()> {
+    let wrong = if topology.ranks() != comm.size() {
+        format!("a topology of {} ranks in a world of {}", topology.ranks(), comm.size())
+    } else if order != Order::Rank && !commutes {
+        format!("{order:?} order is only for operators that commute: see op::commutative, or use Order::Rank")
+    } else if order == Order::Rank && !topology.is_in_rank_order() {
+        let name = topology.name();
+        format!("the subtrees of {name} are not runs of neighbouring ranks, so it cannot keep rank order")
+    } else {
+        return Ok(());
+    };
+    Err(Error::usage(wrong))
+}
+
+/// The predecessors of a rank in the order in which it hears them. For rank order: outwards on both
+/// sides, so that what is folded is always a run of neighbours.
+fn hear(topology: &Topology, me: Rank, order: Order) -> Vec<Rank> {
+    let mut from: Vec<Rank> = topology.predecessors(me).map(|triple: Triple| triple.from).collect();
+    if order == Order::Rank {
+        from.sort_by_key(|&rank| rank.abs_diff(me));
+    }
+    from
+}
+
+/// The loop over elements. Leaves send their own buffer; inner ranks fold into a copy of theirs.
+pub(super) fn fold_elements<T: Element>(
+    inside: &InCall<'_>,
+    topology: &Topology,
+    order: Order,
+    buf: &mut [T],
+    op: &impl Operator<T>,
+) -> Result<()> {
+    let me = inside.rank();
+    let from = hear(topology, me, order);
+    match topology.successor(me) {
+        None => fold_in(inside, order, from, buf, op),
+        Some((_, to)) if from.is_empty() => inside.send(to, buf),
+        Some((_, to)) => {
+            let mut folded = buf.to_vec();
+            fold_in(inside, order, from, &mut folded, op)?;
+            inside.send(to, &folded)
+        }
+    }
+}
+
+/// Folds what the ranks `from` send into `acc`.
+fn fold_in<T: Element>(
+    inside: &InCall<'_>,
+    order: Order,
+    mut from: Vec<Rank>,
+    acc: &mut [T],
+    op: &impl Operator<T>,
+) -> Result<()> {
+    while let Some(&next) = from.first() {
+        let right = order != Order::Rank || next > inside.rank();
+        let fold = |data: &[T]| if right { fold_right(op, acc, data) } else { fold_left(op, acc, data) };
+        let (source, ()) = inside.expect(&whom(order, &from, next), fold)?;
+        from.retain(|&rank| rank != source);
+    }
+    Ok(())
+}
+
+/// Whose message comes next: a certain rank's, or the first to arrive.
+fn whom<'a>(order: Order, remaining: &'a [Rank], next: Rank) -> From<'a> {
+    if order == Order::Arrival { From::Any(remaining) } else { From::Rank(next) }
+}
+
+/// The loop over values, by move.
+fn fold_values<V: Send + 'static>(
+    inside: &InCall<'_>,
+    topology: &Topology,
+    order: Order,
+    mut acc: V,
+    mut fold: impl FnMut(V, V) -> V,
+) -> Result<Option<V>> {
+    let mut from = hear(topology, inside.rank(), order);
+    while let Some(&next) = from.first() {
+        let (source, value) = inside.expect_value(&whom(order, &from, next))?;
+        acc = in_order(inside.rank(), source, acc, value, &mut fold);
+        from.retain(|&rank| rank != source);
+    }
+    let Some((_, to)) = topology.successor(inside.rank()) else { return Ok(Some(acc)) };
+    if inside.send_value(to, acc)? { Ok(None) } else { Err(inside.gone(to)) }
+}
+
+/// The lower rank's value on the left.
+fn in_order<V>(me: Rank, source: Rank, mine: V, theirs: V, fold: &mut impl FnMut(V, V) -> V) -> V {
+    unwind::operator(|| if source > me { fold(mine, theirs) } else { fold(theirs, mine) })
+}
+
+/// The loop that goes on without the dead: with each value travels the list of ranks missing from it.
+fn fold_survivors<V: Send + 'static>(
+    inside: &InCall<'_>,
+    topology: &Topology,
+    order: Order,
+    mut acc: V,
+    mut fold: impl FnMut(V, V) -> V,
+) -> Result<Option<(V, Survivors)>> {
+    let mut missing: Vec<Rank> = Vec::new();
+    let mut from = hear(topology, inside.rank(), order);
+    while let Some(&next) = from.first() {
+        let heard = inside.expect_value::<(V, Vec<Rank>)>(&whom(order, &from, next));
+        let source = match heard {
+            Ok((source, (value, theirs))) => {
+                acc = in_order(inside.rank(), source, acc, value, &mut fold);
+                missing.extend(theirs);
+                source
+            }
+            Err(error) => dead_among(error, &from, |dead| missing.extend(subtree(topology, dead)))?,
+        };
+        from.retain(|&rank| rank != source);
+    }
+    let Some((_, to)) = topology.successor(inside.rank()) else {
+        return Ok(Some((acc, survivors(inside.size(), missing))));
+    };
+    // If the successor is dead, whoever waits for it counts this subtree as missing.
+    inside.send_value(to, (acc, missing))?;
+    Ok(None)
+}
+
+/// The predecessor whose death an error reports, told to `note`; any other error is passed on.
+fn dead_among(error: Error, from: &[Rank], note: impl FnOnce(Rank)) -> Result<Rank> {
+    match error.kind() {
+        ErrorKind::RankGone { rank, .. } if from.contains(rank) => {
+            note(*rank);
+            Ok(*rank)
+        }
+        _ => Err(error),
+    }
+}
+
+/// A rank and everybody whose contribution passes through it.
+fn subtree(topology: &Topology, top: Rank) -> Vec<Rank> {
+    let mut ranks = vec![top];
+    let mut next = 0;
+    while let Some(&rank) = ranks.get(next) {
+        ranks.extend(topology.predecessors(rank).map(|triple| triple.from));
+        next += 1;
+    }
+    ranks
+}
+
+fn survivors(size: usize, mut missing: Vec<Rank>) -> Survivors {
+    missing.sort_unstable();
+    let contributors = (0..size).filter(|rank| missing.binary_search(rank).is_err()).collect();
+    Survivors { contributors, missing }
+}

@@ -1,0 +1,361 @@
+//! What can go wrong, as values: [`Error`] for one operation of one rank, [`Deadlock`] and
+//! [`Mismatch`] for what several ranks did together.
+//!
+//! An error knows the call it belongs to and the line of that call. It also knows whether it is a
+//! *consequence* of another rank's failure: such an error is never reported as the culprit.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Rank;
+
+/// A line of the caller's program.
+pub type Site = &'static Location<'static>;
+
+/// The result of every operation of a rank.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation of a rank failed; one pointer wide.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{ErrorKind, World};
+///
+/// let report = World::new(2).run_each(|comm| {
+///     if comm.rank() == 1 {
+///         return Ok(0); // leaves without sending
+///     }
+///     let (got, _) = comm.recv::<u32>(1, 7)?;
+///     Ok(got.len())
+/// });
+/// let error = report.outcomes[0].error().unwrap();
+/// assert!(matches!(error.kind(), ErrorKind::RankGone { rank: 1, .. }));
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    /// The call that failed, as it prints, and its line.
+    call: Option<(String, Site)>,
+}
+
+/// What an [`Error`] says.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The call itself is wrong: a rank out of range, a buffer of the wrong length, a call from
+    /// inside an operator. Nothing was sent; it is as if the call had not been made.
+    Usage(String),
+    /// A rank that the operation needs has returned, failed or panicked.
+    RankGone {
+        /// The rank that is gone.
+        rank: Rank,
+        /// How it ended.
+        why: Gone,
+        /// The line where it panicked, or of the last operation that failed in it, where known.
+        site: Option<Arc<str>>,
+    },
+    /// The rank waits in a knot of ranks that nobody outside can untie.
+    Deadlock(Arc<Deadlock>),
+    /// The ranks of a communicator are in collective calls that do not match.
+    Mismatch(Arc<Mismatch>),
+    /// The message at the head of the line has another element type; it stays where it is.
+    WrongType {
+        /// The type that was sent.
+        sent: &'static str,
+        /// The type asked for here.
+        wanted: &'static str,
+        /// The message, as it prints.
+        message: String,
+    },
+    /// The message at the head of the line is longer than the buffer; it stays where it is.
+    TooShort {
+        /// Elements sent.
+        sent: usize,
+        /// Elements that fit.
+        room: usize,
+        /// The message, as it prints.
+        message: String,
+    },
+    /// A collective of this communicator failed in another rank, and with it the communicator.
+    Broken {
+        /// The rank whose call failed first.
+        rank: Rank,
+        /// Its error, as it prints.
+        error: Arc<str>,
+    },
+    /// The time given to the call, or to the world, ran out.
+    TimedOut {
+        /// How long the rank waited.
+        waited: Duration,
+        /// Where every rank was at that moment.
+        picture: String,
+    },
+    /// The failure that a test asked for.
+    Injected,
+    /// The program's own error, see [`Error::user`].
+    User(Box<dyn StdError + Send + Sync>),
+}
+
+/// Why a communicator broke: what every later collective on it fails with.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    Gone { rank: Rank, why: Gone, site: Option<Arc<str>> },
+    Deadlock(Arc<Deadlock>),
+    Mismatch(Arc<Mismatch>),
+    Other { rank: Rank, error: Arc<str> },
+}
+
+impl Cause {
+    /// The reason to give to the other ranks when a collective failed with `error` in `rank`.
+    pub(crate) fn of(error: &Error, rank: Rank) -> Self {
+        match error.kind() {
+            ErrorKind::RankGone { rank, why, site } => {
+                Cause::Gone { rank: *rank, why: why.clone(), site: site.clone() }
+            }
+            ErrorKind::Deadlock(knot) => Cause::Deadlock(knot.clone()),
+            ErrorKind::Mismatch(mismatch) => Cause::Mismatch(mismatch.clone()),
+            ErrorKind::Broken { rank, error } => Cause::Other { rank: *rank, error: error.clone() },
+            other => Cause::Other { rank, error: other.to_string().into() },
+        }
+    }
+}
+
+impl From<Cause> for Error {
+    fn from(cause: Cause) -> Self {
+        Error::new(match cause {
+            Cause::Gone { rank, why, site } => ErrorKind::RankGone { rank, why, site },
+            Cause::Deadlock(knot) => ErrorKind::Deadlock(knot),
+            Cause::Mismatch(mismatch) => ErrorKind::Mismatch(mismatch),
+            Cause::Other { rank, error } => ErrorKind::Broken { rank, error },
+        })
+    }
+}
+
+/// How a rank ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Gone {
+    /// It returned, without an error.
+    Returned,
+    /// It returned the error that prints like this.
+    Failed(Arc<str>),
+    /// It panicked with this message.
+    Panicked(Arc<str>),
+}
+
+impl Error {
+    /// Wraps an error of the program itself, so that a rank can return it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Error, World};
+    ///
+    /// let failed = World::new(1).run(|_| "12x".parse::<i32>().map_err(Error::user));
+    /// assert!(failed.unwrap_err().to_string().contains("invalid digit"));
+    /// ```
+    pub fn user(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::User(error.into()))
+    }
+
+    pub(crate) fn new(kind: ErrorKind) -> Self {
+        Error(Box::new(Inner { kind, call: None }))
+    }
+
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage(what.into()))
+    }
+
+    /// Says in which call the error arose, unless a call is already named.
+    pub(crate) fn in_call(mut self, call: impl FnOnce() -> String, site: Site) -> Self {
+        self.0.call.get_or_insert_with(|| (call(), site));
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The line of the call that failed, where there was one.
+    pub fn site(&self) -> Option<Site> {
+        self.0.call.as_ref().map(|(_, site)| *site)
+    }
+
+    /// Whether this error only follows from what another rank did, or from a deadlock or mismatch
+    /// of several ranks together.
+    pub fn is_consequence(&self) -> bool {
+        use ErrorKind::{Broken, Deadlock, Mismatch, RankGone};
+        matches!(self.kind(), RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. })
+    }
+
+    /// The one rank to blame, where the error names one: the rank that is gone, or the odd rank of
+    /// a mismatch.
+    pub fn culprit(&self) -> Option<Rank> {
+        match self.kind() {
+            ErrorKind::RankGone { rank, .. } | ErrorKind::Broken { rank, .. } => Some(*rank),
+            ErrorKind::Mismatch(mismatch) => mismatch.odd.first().copied(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Printed by `unwrap` and by a `main` that returns it: the sentence serves better than the fields.
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((call, site)) = &self.0.call {
+            write!(f, "{call} at {site}: ")?;
+        }
+        self.0.kind.fmt(f)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.0.kind {
+            ErrorKind::User(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ErrorKind::Usage(what) => f.write_str(what),
+            ErrorKind::RankGone { rank, why, site } => {
+                write!(f, "rank {rank} is gone: it {why}")?;
+                site.as_ref().map_or(Ok(()), |site| write!(f, ", at {site}"))
+            }
+            ErrorKind::Deadlock(knot) => knot.fmt(f),
+            ErrorKind::Mismatch(mismatch) => mismatch.fmt(f),
+            ErrorKind::WrongType { sent, wanted, message } => {
+                write!(f, "{message} holds {sent}, not {wanted}")
+            }
+            ErrorKind::TooShort { sent, room, message } => {
+                write!(f, "{message} has {sent} elements, the buffer has room for {room}")
+            }
+            ErrorKind::Broken { rank, error } => {
+                write!(f, "the communicator is broken: a collective failed in rank {rank} with \"{error}\"")
+            }
+            ErrorKind::TimedOut { waited, picture } => {
+                write!(f, "nothing came within {waited:.1?}\n{picture}")
+            }
+            ErrorKind::Injected => f.write_str("injected failure"),
+            ErrorKind::User(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Gone::Returned => f.write_str("returned"),
+            Gone::Failed(error) => write!(f, "failed with \"{error}\""),
+            Gone::Panicked(message) => write!(f, "panicked with \"{message}\""),
+        }
+    }
+}
+
+/// A knot: ranks that wait for each other, so that none of them can ever move.
+///
+/// It prints as a table with the call and the line of every rank in it.
+#[derive(Debug)]
+pub struct Deadlock {
+    /// The ranks that cannot move, in rank order.
+    pub stuck: Vec<Stuck>,
+    /// Ranks each of which waits for the next, the last for the first; empty if what is missing
+    /// is a rank that has ended.
+    pub cycle: Vec<Rank>,
+    /// How many ranks were still running or waiting with hope when the knot was found.
+    pub others: usize,
+}
+
+/// One rank of a [`Deadlock`].
+#[derive(Debug)]
+pub struct Stuck {
+    /// The rank.
+    pub rank: Rank,
+    /// The call it is in, as it prints.
+    pub call: String,
+    /// The line of that call.
+    pub site: Site,
+    /// What it waits for, if it is not part of the cycle.
+    pub note: Option<String>,
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.others {
+            0 => write!(f, "deadlock: no rank can move")?,
+            others => write!(f, "deadlock: {} of {} ranks cannot move", self.stuck.len(), self.stuck.len() + others)?,
+        }
+        let rows = self.stuck.iter().map(|s| (s.rank, s.call.as_str(), s.site, s.note.as_deref()));
+        table(f, rows)?;
+        if let Some(first) = self.cycle.first() {
+            let around: Vec<_> = self.cycle.iter().chain([first]).map(Rank::to_string).collect();
+            write!(f, "\ncycle: {}", around.join(" -> "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Collective calls of one communicator that do not belong together.
+#[derive(Debug)]
+pub struct Mismatch {
+    /// What each rank called, as far as it is known.
+    pub calls: Vec<Called>,
+    /// The ranks that differ from the strict majority, if there is one.
+    pub odd: Vec<Rank>,
+}
+
+/// One rank of a [`Mismatch`].
+#[derive(Debug)]
+pub struct Called {
+    /// The rank.
+    pub rank: Rank,
+    /// The collective with its root, length, type and operator, as it prints.
+    pub call: String,
+    /// The line of that call.
+    pub site: Site,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mismatch: the ranks are in different collective calls")?;
+        let odd = |rank| self.odd.contains(&rank).then_some("differs from the others");
+        table(f, self.calls.iter().map(|c| (c.rank, c.call.as_str(), c.site, odd(c.rank))))
+    }
+}
+
+/// Rank, call, line and note in aligned columns, a row a rank.
+fn table<'a>(
+    f: &mut fmt::Formatter<'_>,
+    rows: impl Iterator<Item = (Rank, &'a str, Site, Option<&'a str>)> + Clone,
+) -> fmt::Result {
+    let call_width = rows.clone().map(|row| row.1.len()).max().unwrap_or(0);
+    let site_width = rows.clone().map(|row| row.2.to_string().len()).max().unwrap_or(0);
+    let rank_width = rows.clone().map(|row| row.0.to_string().len()).max().unwrap_or(0);
+    for (rank, call, site, note) in rows {
+        let site = site.to_string();
+        write!(f, "\n  rank {rank:<rank_width$}  {call:<call_width$}  ")?;
+        match note {
+            Some(note) => write!(f, "{site:<site_width$}  <- {note}")?,
+            None => f.write_str(&site)?,
+        }
+    }
+    Ok(())
+}
+
+const _: () = assert!(size_of::<Error>() == size_of::<usize>());

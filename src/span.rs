@@ -1,0 +1,23 @@
+//! How a vector is cut into blocks: block `i` of `p` over `n` elements is
+//! `floor(i n / p) .. floor((i + 1) n / p)`, so that halved ranges of blocks nest.
+
+use std::ops::Range;
+
+/// Block `i` of `p` over `n` elements.
+///
+/// # Panics
+///
+/// If `i ≥ p`.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::span::block;
+/// assert_eq!([block(10, 3, 0), block(10, 3, 1), block(10, 3, 2)], [0..3, 3..6, 6..10]);
+/// ```
+pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
+    assert!(i < p, "block {i} of {p}");
+    // 128 bits: n p may not fit into 64.
+    let cut = |i: usize| (i as u128 * n as u128 / p as u128) as usize;
+    cut(i)..cut(i + 1)
+}

@@ -1,0 +1,65 @@
+//! The atomics and the parker that hand-offs are made of: the real ones, or loom's when its models run.
+
+#[cfg(not(loom))]
+pub(crate) use crossbeam_utils::sync::{Parker, Unparker};
+#[cfg(not(loom))]
+pub(crate) use parking_lot::Mutex;
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(loom)]
+pub(crate) use model::{Mutex, Parker, Unparker};
+
+/// Parker and mutex with the shape of the real ones, over loom's.
+#[cfg(loom)]
+mod model {
+    use loom::sync::{Arc, Condvar, MutexGuard};
+
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
+
+    #[derive(Debug)]
+    struct Token(loom::sync::Mutex<bool>, Condvar);
+    pub(crate) struct Parker(Unparker);
+    #[derive(Clone, Debug)]
+    pub(crate) struct Unparker(Arc<Token>);
+
+    impl Parker {
+        pub(crate) fn new() -> Self {
+            Parker(Unparker(Arc::new(Token(loom::sync::Mutex::new(false), Condvar::new()))))
+        }
+        pub(crate) fn unparker(&self) -> &Unparker {
+            &self.0
+        }
+        pub(crate) fn park(&self) {
+            let Token(token, bell) = &*self.0.0;
+            let mut token = token.lock().unwrap();
+            while !*token {
+                token = bell.wait(token).unwrap();
+            }
+            *token = false;
+        }
+        /// Time does not pass in a model: a deadline never comes.
+        pub(crate) fn park_deadline(&self, _: std::time::Instant) {
+            self.park();
+        }
+    }
+
+    impl Unparker {
+        pub(crate) fn unpark(&self) {
+            let Token(token, bell) = &*self.0;
+            *token.lock().unwrap() = true;
+            bell.notify_one();
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Which ranks can never move again: the greatest fixpoint over who waits for whom. Arithmetic only.
+//!
+//! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come:
+//! *one* rank, *any* other rank (OR arcs), *all* of some ranks (AND arcs), or everybody else's arrival
+//! at the same gate. Everything that cannot be freed, starting from the ranks that run, is stuck.
+
+use crate::Rank;
+
+/// What a waiting rank needs to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// This rank must act.
+    One(Rank),
+    /// Any other rank may act.
+    Any,
+    /// Each of these ranks must act.
+    All(Vec<Rank>),
+    /// Every other rank must come to the gate, to the call with this (context, number, fingerprint).
+    Gate((u32, u32, u32)),
+}
+
+impl Needs {
+    /// Whether the end of `rank` changes what this waiter may hope for.
+    pub(crate) fn involves(&self, rank: Rank) -> bool {
+        match self {
+            Needs::One(one) => *one == rank,
+            Needs::All(all) => all.contains(&rank),
+            Needs::Any | Needs::Gate(_) => true,
+        }
+    }
+}
+
+/// What a rank is doing, as far as hope is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State<'a> {
+    /// Running, or waiting with a deadline: it may do anything.
+    Running,
+    /// It will do nothing any more.
+    Ended,
+    /// It waits without a deadline.
+    Waiting(&'a Needs),
+}
+
+/// The ranks that can never move, if `me` is among them.
+pub(crate) fn stuck(states: &[State<'_>], me: Rank) -> Option<Vec<Rank>> {
+    if leads_to_a_runner(states, me) {
+        return None;
+    }
+    let mut free: Vec<bool> = states.iter().map(|state| matches!(state, State::Running)).collect();
+    while free_some(states, &mut free) {}
+    let waits = |rank: &Rank| matches!(states[*rank], State::Waiting(_)) && !free[*rank];
+    (!free[me]).then(|| (0..states.len()).filter(waits).collect())
+}
+
+/// The common case without the fixpoint: a chain of single needs that ends at a running rank, or a
+/// gate or choice with a running rank in reach.
+fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
+    let mut rank = me;
+    for _ in 0..states.len() {
+        match states[rank] {
+            State::Running => return true,
+            State::Ended => return false,
+            State::Waiting(Needs::One(next)) => rank = *next,
+            State::Waiting(needs) => {
+                let runs = |rank: Rank| matches!(states[rank], State::Running);
+                return can_be_freed(states, rank, needs, runs);
+            }
+        }
+    }
+    false
+}
+
+/// One pass; whether anybody was freed.
+fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
+    let mut any = false;
+    for rank in 0..states.len() {
+        if let (false, State::Waiting(needs)) = (free[rank], states[rank]) {
+            free[rank] = can_be_freed(states, rank, needs, |rank| free[rank]);
+            any |= free[rank];
+        }
+    }
+    any
+}
+
+fn can_be_freed(states: &[State<'_>], me: Rank, needs: &Needs, free: impl Fn(Rank) -> bool) -> bool {
+    let at_the_gate = |rank: Rank| matches!(states[rank], State::Waiting(other @ Needs::Gate(_)) if other == needs);
+    let mut others = (0..states.len()).filter(|&rank| rank != me);
+    match needs {
+        Needs::One(one) => free(*one),
+        Needs::All(all) => all.iter().all(|&rank| free(rank)),
+        Needs::Any => others.any(free),
+        Needs::Gate(_) => others.all(|rank| free(rank) || at_the_gate(rank)),
+    }
+}
+
+/// Ranks of `stuck` each of which waits for the next and the last for the first; empty if the trail
+/// ends at a rank that has ended.
+pub(crate) fn cycle(states: &[State<'_>], stuck: &[Rank]) -> Vec<Rank> {
+    let mut trail: Vec<Rank> = stuck.first().copied().into_iter().collect();
+    while let Some(next) = trail.last().and_then(|&last| next_stuck(states, stuck, last)) {
+        if let Some(start) = trail.iter().position(|&rank| rank == next) {
+            let around = trail.split_off(start);
+            return from_the_lowest(around);
+        }
+        trail.push(next);
+    }
+    Vec::new()
+}
+
+fn from_the_lowest(mut around: Vec<Rank>) -> Vec<Rank> {
+    let lowest = around.iter().enumerate().min_by_key(|(_, rank)| **rank).map_or(0, |(place, _)| place);
+    around.rotate_left(lowest);
+    around
+}
+
+/// A stuck rank that `rank` waits for.
+fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
+    let State::Waiting(needs) = states[rank] else { return None };
+    let here = |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs == needs);
+    let mut others = stuck.iter().copied().filter(|&other| other != rank);
+    match needs {
+        Needs::One(one) => stuck.contains(one).then_some(*one),
+        Needs::All(all) => others.find(|other| all.contains(other)),
+        Needs::Any => others.next(),
+        Needs::Gate(_) => others.find(|other| !here(other)),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: the largest set of waiting ranks none of which can be freed from outside.
+    /// All subsets are tried.
+    fn naive(states: &[State<'_>]) -> Vec<Rank> {
+        let n = states.len();
+        let waiting = |set: u32, rank: Rank| set >> rank & 1 == 1;
+        let is_knot = |set: u32| {
+            (0..n).filter(|&rank| waiting(set, rank)).all(|rank| match states[rank] {
+                State::Waiting(needs) => {
+                    !can_be_freed(states, rank, needs, |r| !waiting(set, r) && !matches!(states[r], State::Ended))
+                }
+                _ => false,
+            })
+        };
+        let largest = (0..1u32 << n).filter(|&set| is_knot(set)).max_by_key(|set| set.count_ones()).unwrap_or(0);
+        (0..n).filter(|&rank| waiting(largest, rank)).collect()
+    }
+
+    fn needs(n: usize) -> impl Strategy<Value = Option<Option<Needs>>> {
+        prop_oneof![
+            1 => Just(None),
+            1 => Just(Some(None)),
+            4 => (0..n).prop_map(|one| Some(Some(Needs::One(one)))),
+            1 => Just(Some(Some(Needs::Any))),
+            2 => proptest::collection::vec(0..n, 1..3).prop_map(|all| Some(Some(Needs::All(all)))),
+            2 => (0..2u32).prop_map(|call| Some(Some(Needs::Gate((1, call, 0))))),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn the_stuck_set_is_the_largest_knot(all in (2usize..8).prop_flat_map(|n| proptest::collection::vec(needs(n), n))) {
+            let states: Vec<State<'_>> = all.iter().map(|state| match state {
+                None => State::Running,
+                Some(None) => State::Ended,
+                Some(Some(needs)) => State::Waiting(needs),
+            }).collect();
+            let want = naive(&states);
+            for me in (0..states.len()).filter(|&me| matches!(states[me], State::Waiting(_))) {
+                let got = stuck(&states, me);
+                prop_assert_eq!(got, want.contains(&me).then(|| want.clone()), "rank {} of {:?}", me, states);
+            }
+            for pair in cycle(&states, &want).windows(2) {
+                prop_assert!(want.contains(&pair[0]) && next_stuck(&states, &want, pair[0]).is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The word that decides who may touch lent memory: *offered → claimed → settled*, or
+//! *offered → revoked*.
+//!
+//! A long message travels as a pointer into the sender's buffer. The receiver claims the loan by
+//! compare-and-swap before it looks; the sender takes it back by compare-and-swap whenever it wants
+//! to leave. Exactly one of the two succeeds:
+//!
+//! - *revoked*: the packet is dead; whoever finds it drops it without a look;
+//! - *claimed*: the sender waits until *settled*, which comes in bounded time, because a receiver
+//!   that has claimed waits for nobody: it copies, or runs the operator, and settles, also while
+//!   unwinding.
+//!
+//! Each rank has one word and lends one buffer at a time. The word counts its loans, and the packet
+//! carries the count as its ticket: a stale packet never matches a later loan.
+
+use crate::sync::{AtomicU64, Ordering};
+
+const OFFERED: u64 = 0;
+const CLAIMED: u64 = 1;
+const SETTLED: u64 = 2;
+const REVOKED: u64 = 3;
+const STATES: u64 = 4;
+
+/// Which loan of a rank a packet stands for.
+pub(crate) type Ticket = u64;
+
+/// The state of the one loan that a rank has given.
+#[derive(Debug)]
+pub(crate) struct LoanWord(AtomicU64);
+
+impl LoanWord {
+    pub(crate) fn new() -> Self {
+        LoanWord(AtomicU64::new(REVOKED))
+    }
+
+    /// The lender opens its next loan.
+    pub(crate) fn offer(&self) -> Ticket {
+        // Relaxed: only the lender writes the word while nothing is offered or claimed.
+        let ticket = self.0.load(Ordering::Relaxed) / STATES + 1;
+        // Release: pairs with the acquire in `claim`; the buffer was written before.
+        self.0.store(ticket * STATES + OFFERED, Ordering::Release);
+        ticket
+    }
+
+    /// The borrower asks to read. After `true` it must settle; after `false` it must not read.
+    pub(crate) fn claim(&self, ticket: Ticket) -> bool {
+        let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + CLAIMED);
+        // Acquire: pairs with the release in `offer`.
+        self.0.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// The borrower has read its last byte.
+    pub(crate) fn settle(&self, ticket: Ticket) {
+        // Release: the borrower's reads happen before the lender sees it settled.
+        self.0.store(ticket * STATES + SETTLED, Ordering::Release);
+    }
+
+    /// Whether the lender has its buffer back.
+    pub(crate) fn is_settled(&self, ticket: Ticket) -> bool {
+        // Acquire: pairs with the release in `settle`.
+        self.0.load(Ordering::Acquire) == ticket * STATES + SETTLED
+    }
+
+    /// The lender wants its buffer back now; `false`: the borrower was faster.
+    pub(crate) fn revoke(&self, ticket: Ticket) -> bool {
+        let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + REVOKED);
+        // Relaxed: a loan nobody claimed has been read by nobody, so there is nothing to order.
+        self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether the lender has taken this loan back.
+    pub(crate) fn is_revoked(&self, ticket: Ticket) -> bool {
+        // Relaxed: asked by the lender, who wrote it.
+        self.0.load(Ordering::Relaxed) == ticket * STATES + REVOKED
+    }
+
+    /// Whether a packet with this ticket can still be claimed; a hint, only `claim` decides.
+    pub(crate) fn is_offered(&self, ticket: Ticket) -> bool {
+        self.0.load(Ordering::Relaxed) == ticket * STATES + OFFERED
+    }
+}

@@ -1,0 +1,168 @@
+//! How bytes move between ranks, and how ranks wait. Knows neither steps nor trees.
+//!
+//! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
+//! - [`loan`] the word that decides who may touch lent memory
+//! - [`mailbox`] what a rank receives: matching, order, messages that came early
+//! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
+//! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
+//! - [`wait`] the one wait loop: spin, yield, park
+//! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
+
+pub(crate) mod board;
+pub(crate) mod knot;
+pub(crate) mod loan;
+pub(crate) mod mailbox;
+pub(crate) mod monitor;
+pub(crate) mod packet;
+pub(crate) mod sleeper;
+pub(crate) mod wait;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_utils::CachePadded;
+
+use crate::Rank;
+use crate::error::Cause;
+use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
+use board::{CallLog, Gate};
+use loan::LoanWord;
+use mailbox::Inbox;
+use monitor::Book;
+use packet::{Lenders, Packet};
+use sleeper::Sleeper;
+use wait::Port;
+
+/// Everything that the ranks of one world share.
+pub(crate) struct Fabric {
+    doors: Box<[Door]>,
+    pub(crate) book: Mutex<Book>,
+    /// The communicator of all ranks.
+    pub(crate) all: Arc<CommShared>,
+    pub(crate) settings: Settings,
+}
+
+/// What holds for the whole world.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// CPUs that the ranks share among them; 0: unknown yet.
+    pub cpus: usize,
+    /// The watchdog's patience with one wait.
+    pub timeout: Option<Duration>,
+    /// Whether every collective begins with a round of agreement.
+    pub check: bool,
+    /// Failures asked for: in this rank, at this operation.
+    pub faults: Vec<(Rank, u64, Fault)>,
+}
+
+/// A failure that a test asks for, see [`World::inject`](crate::World::inject).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The operation panics.
+    Panic,
+    /// The operation fails with [`ErrorKind::Injected`](crate::ErrorKind::Injected).
+    Error,
+    /// The rank's closure ends there and then, as if it had returned early.
+    Return,
+}
+
+/// What a communicator's members share.
+pub(crate) struct CommShared {
+    /// Even: point-to-point; plus one: collectives.
+    pub context: u32,
+    pub gate: Gate,
+    /// Why the communicator is broken, once it is.
+    pub cause: OnceLock<Cause>,
+}
+
+/// What others see of one rank.
+struct Door {
+    mail: Sender<Packet>,
+    /// The other end, kept so that messages nobody received can be counted at the end.
+    left: Receiver<Packet>,
+    sleeper: CachePadded<Sleeper>,
+    loan: CachePadded<LoanWord>,
+    /// How many operations the rank has begun; only the rank writes it.
+    begun: CachePadded<AtomicU64>,
+    log: CachePadded<CallLog>,
+}
+
+impl Door {
+    fn new(parker: &Parker) -> Self {
+        let (mail, left) = unbounded();
+        Door {
+            mail,
+            left,
+            sleeper: CachePadded::new(Sleeper::new(parker)),
+            loan: CachePadded::new(LoanWord::new()),
+            begun: CachePadded::new(AtomicU64::new(0)),
+            log: CachePadded::new(CallLog::new()),
+        }
+    }
+
+    fn begun(&self) -> u64 {
+        // Relaxed: a reading for reports.
+        self.begun.load(Ordering::Relaxed)
+    }
+}
+
+impl Fabric {
+    /// A fabric for `ranks` ranks, and the parker of each.
+    pub(crate) fn new(ranks: usize, settings: Settings) -> (Arc<Fabric>, Vec<Parker>) {
+        let parkers: Vec<Parker> = (0..ranks).map(|_| Parker::new()).collect();
+        let all = CommShared { context: 0, gate: Gate::new(), cause: OnceLock::new() };
+        let fabric = Fabric {
+            doors: parkers.iter().map(Door::new).collect(),
+            book: Mutex::new(Book::new(ranks)),
+            all: Arc::new(all),
+            settings,
+        };
+        (Arc::new(fabric), parkers)
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.doors.len()
+    }
+
+    /// The place of `rank` in it; once for each.
+    pub(crate) fn port(self: &Arc<Self>, rank: Rank, parker: Parker) -> Port {
+        Port::new(self.clone(), rank, parker, Inbox::new(self.doors[rank].left.clone()))
+    }
+
+    /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver is still there.
+    #[inline]
+    pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
+        let door = &self.doors[to];
+        // The receiving end lives as long as the door, so a send cannot fail.
+        let _ = door.mail.send(packet);
+        door.sleeper.rouse()
+    }
+
+    /// Wakes whoever of the members sleeps: everybody's gate has turned.
+    pub(crate) fn rouse_all(&self, but: Rank) {
+        // One fence for all: pairs with the one in `Sleeper::lie_down`.
+        fence(Ordering::SeqCst);
+        for (_, door) in self.doors.iter().enumerate().filter(|(rank, _)| *rank != but) {
+            door.sleeper.rouse_fenced();
+        }
+    }
+
+    /// The messages nobody received, rank by rank, once all ranks have ended.
+    pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
+        let of = |door: &Door| Inbox::new(door.left.clone()).drain(self);
+        let doors = self.doors.iter().enumerate();
+        doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet))).collect()
+    }
+}
+
+impl Lenders for Fabric {
+    fn word(&self, lender: Rank) -> &LoanWord {
+        &self.doors[lender].loan
+    }
+
+    fn settled(&self, lender: Rank) {
+        self.doors[lender].sleeper.rouse();
+    }
+}

@@ -1,0 +1,274 @@
+//! Who waits for whom, who has ended and why: the book that is opened when a rank goes to sleep,
+//! wakes up or ends, and never on the fast path.
+//!
+//! # The detector is exact
+//!
+//! A rank goes to sleep under the book's lock: it writes down what it waits for, lies down (see
+//! [`sleeper`](super::sleeper)), looks for a post once more, and then asks who is
+//! [`stuck`](knot::stuck). Suppose the answer names rank r as stuck though a message that frees r was
+//! posted. The poster's fence came after r lay down, or r's own last look would have found the
+//! message; so the poster saw the flag and marks r awake in the same call, before it can itself come
+//! to the book's lock and lie down. Either it has not done so, then it is awake and counts as running,
+//! or the mark was made before the question was asked, then r counts as running. Both contradict.
+//! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
+//! found, by one of its own ranks, while others run on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::knot::{self, Needs, State};
+use super::{CommShared, Fabric};
+use crate::Rank;
+use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
+
+/// One rank's page.
+#[derive(Default)]
+pub(crate) struct Page {
+    wait: Option<Wait>,
+    /// What others decided about this wait.
+    verdict: Option<Cause>,
+    end: Option<End>,
+}
+
+/// What a sleeping rank waits for.
+pub(crate) struct Wait {
+    /// The call, as it prints, and its line.
+    pub call: String,
+    pub site: Site,
+    pub needs: Needs,
+    /// The call has a deadline of its own, so this rank comes out by itself.
+    pub ends_by_itself: bool,
+    /// In collectives: the communicator, the call's number and fingerprint.
+    pub collective: Option<(Arc<CommShared>, u32)>,
+    pub since: Instant,
+    /// How many operations each rank had begun, where the watchdog will want to know.
+    pub begun: Vec<u64>,
+}
+
+/// How a rank ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub why: Gone,
+    pub site: Option<Arc<str>>,
+    /// It only followed another rank, or a deadlock or mismatch.
+    pub consequence: bool,
+    /// The how-many-th end of this world.
+    pub order: usize,
+}
+
+/// All pages.
+pub(crate) struct Book {
+    pages: Vec<Page>,
+    ended: usize,
+    pub(crate) deadlocks: Vec<Arc<Deadlock>>,
+}
+
+impl Book {
+    pub(crate) fn new(ranks: usize) -> Self {
+        Book { pages: (0..ranks).map(|_| Page::default()).collect(), ended: 0, deadlocks: Vec::new() }
+    }
+
+    pub(crate) fn end(&self, rank: Rank) -> Option<&End> {
+        self.pages[rank].end.as_ref()
+    }
+
+    /// The first recorded end among `ranks` that `counts`.
+    fn first_end(&self, ranks: impl Iterator<Item = Rank>, counts: impl Fn(&End) -> bool) -> Option<Error> {
+        let ends = ranks.filter_map(|rank| Some((rank, self.end(rank).filter(|end| counts(end))?)));
+        let (rank, end) = ends.min_by_key(|(_, end)| end.order)?;
+        Some(Cause::Gone { rank, why: end.why.clone(), site: end.site.clone() }.into())
+    }
+
+    /// Whether what `me` needs can no longer come because a rank has ended.
+    fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+        let all = 0..self.pages.len();
+        match needs {
+            Needs::One(one) => self.first_end([*one].into_iter(), |_| true),
+            Needs::All(some) => self.first_end(some.iter().copied(), |_| true),
+            Needs::Gate(_) => self.first_end(all.filter(|&rank| rank != me), |_| true),
+            // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
+            Needs::Any => self.first_end(all.filter(|&rank| rank != me), |end| end.why != Gone::Returned),
+        }
+    }
+}
+
+impl Fabric {
+    /// Puts `me` to sleep: `Ok(None)` means that it must park now. Anything else and it is up again,
+    /// with what it was looking for, or with the reason why that will not come.
+    pub(crate) fn lie_down<R>(
+        &self,
+        me: Rank,
+        wait: impl FnOnce() -> Wait,
+        look: impl FnOnce() -> Option<R>,
+    ) -> Result<Option<R>, Error> {
+        let mut book = self.book.lock();
+        self.doors[me].sleeper.lie_down();
+        // The look comes before the ends: a rank that has ended posted all it had before that.
+        let answer = match look() {
+            Some(found) => Ok(Some(found)),
+            None => self.may_sleep(&mut book, me, wait()).map_or(Ok(None), Err),
+        };
+        if !matches!(answer, Ok(None)) {
+            book.pages[me].wait = None;
+            self.doors[me].sleeper.get_up();
+        }
+        answer
+    }
+
+    /// `me` is up again: what others decided about it meanwhile.
+    pub(crate) fn get_up(&self, me: Rank) -> Option<Error> {
+        let mut book = self.book.lock();
+        self.doors[me].sleeper.get_up();
+        book.pages[me].wait = None;
+        book.pages[me].verdict.take().map(Error::from)
+    }
+
+    /// Writes the wait down; the reason not to sleep, if there is one.
+    fn may_sleep(&self, book: &mut Book, me: Rank, wait: Wait) -> Option<Error> {
+        let broken = wait.collective.as_ref().and_then(|(comm, _)| comm.cause.get());
+        if let Some(cause) = broken {
+            return Some(cause.clone().into());
+        }
+        if let Some(gone) = book.lost(me, &wait.needs) {
+            return Some(gone);
+        }
+        book.pages[me].wait = Some(wait);
+        let states = self.states(book);
+        let stuck = knot::stuck(&states, me)?;
+        let cycle = knot::cycle(&states, &stuck);
+        let cause = self.mismatch(book, &stuck).unwrap_or_else(|| (self.deadlock(book, &stuck, cycle), stuck));
+        self.sentence(book, me, cause)
+    }
+
+    fn states<'a>(&self, book: &'a Book) -> Vec<State<'a>> {
+        let state = |(rank, page): (Rank, &'a Page)| match page {
+            Page { end: Some(_), .. } => State::Ended,
+            Page { wait: Some(wait), .. } if !wait.ends_by_itself && self.doors[rank].sleeper.asleep() => {
+                State::Waiting(&wait.needs)
+            }
+            _ => State::Running,
+        };
+        book.pages.iter().enumerate().map(state).collect()
+    }
+
+    /// Tells `ranks` why they are woken; `me` gets its own copy as the answer.
+    fn sentence(&self, book: &mut Book, me: Rank, (cause, ranks): (Cause, Vec<Rank>)) -> Option<Error> {
+        for &rank in ranks.iter().filter(|&&rank| rank != me) {
+            book.pages[rank].verdict = Some(cause.clone());
+            self.doors[rank].sleeper.rouse();
+        }
+        ranks.contains(&me).then(|| cause.into())
+    }
+
+    fn deadlock(&self, book: &mut Book, stuck: &[Rank], cycle: Vec<Rank>) -> Cause {
+        let rows = stuck.iter().filter_map(|&rank| Some((rank, book.pages[rank].wait.as_ref()?)));
+        let row = |(rank, wait): (Rank, &Wait)| Stuck {
+            rank,
+            call: wait.call.clone(),
+            site: wait.site,
+            note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
+        };
+        let others = book.pages.len() - stuck.len() - book.ended;
+        let knot = Arc::new(Deadlock { stuck: rows.map(row).collect(), others, cycle: cycle.clone() });
+        book.deadlocks.push(knot.clone());
+        Cause::Deadlock(knot)
+    }
+
+    /// What a rank outside the cycle waits for.
+    fn note(&self, book: &Book, needs: &Needs) -> String {
+        match needs {
+            Needs::One(one) => format!("waits for rank {one}"),
+            Needs::Any if book.ended + 1 >= book.pages.len() => "every other rank has ended".into(),
+            Needs::Any => "no rank that could send will come".into(),
+            Needs::All(_) | Needs::Gate(_) => "waits for ranks that will not come".into(),
+        }
+    }
+
+    /// Collective calls among the stuck that do not match, with the ranks that are in that communicator.
+    fn mismatch(&self, book: &Book, stuck: &[Rank]) -> Option<(Cause, Vec<Rank>)> {
+        let collective = |rank: &Rank| book.pages[*rank].wait.as_ref()?.collective.as_ref();
+        let (comm, found) = stuck.iter().filter_map(collective).find_map(|(comm, number)| {
+            Some((comm.clone(), self.compare_calls(comm.context, *number)?))
+        })?;
+        let cause = Cause::Mismatch(Arc::new(found));
+        comm.cause.get_or_init(|| cause.clone());
+        let inside = |rank: &&Rank| collective(rank).is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, &comm));
+        Some((cause, stuck.iter().filter(inside).copied().collect()))
+    }
+
+    /// What each rank called as collective `number`, if that does not agree.
+    pub(crate) fn compare_calls(&self, context: u32, number: u32) -> Option<Mismatch> {
+        let call = |rank: Rank| Some((rank, self.doors[rank].log.find(context, number)?));
+        let calls: Vec<_> = (0..self.doors.len()).filter_map(call).collect();
+        let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print()).collect();
+        if prints.iter().all(|print| *print == prints[0]) {
+            return None;
+        }
+        let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
+        let majority = prints.iter().copied().find(|&print| votes(print) * 2 > prints.len());
+        let differs = |print: u32| majority.is_some_and(|majority| print != majority);
+        let odd = calls.iter().zip(&prints).filter(|(_, print)| differs(**print)).map(|((rank, _), _)| *rank);
+        let odd = odd.collect();
+        let calls = calls.into_iter().map(|(rank, call)| Called { rank, call: call.to_string(), site: call.site });
+        Some(Mismatch { calls: calls.collect(), odd })
+    }
+
+    /// A rank has ended; only the first record of it counts. Whoever needs it is woken.
+    pub(crate) fn record_end(&self, rank: Rank, why: Gone, site: Option<Arc<str>>, consequence: bool) {
+        let mut book = self.book.lock();
+        if book.pages[rank].end.is_some() {
+            return;
+        }
+        let order = book.ended;
+        book.ended += 1;
+        book.pages[rank].end = Some(End { why, site, consequence, order });
+        self.doors[rank].sleeper.depart();
+        self.wake_if(&book, |wait| wait.needs.involves(rank));
+    }
+
+    /// A collective failed: all members inside one get to know.
+    pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
+        comm.cause.get_or_init(|| Cause::of(error, rank));
+        let inside = |wait: &Wait| wait.collective.as_ref().is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm));
+        self.wake_if(&self.book.lock(), inside);
+    }
+
+    fn wake_if(&self, book: &Book, concerned: impl Fn(&Wait) -> bool) {
+        for (page, door) in book.pages.iter().zip(&self.doors) {
+            if page.wait.as_ref().is_some_and(&concerned) {
+                door.sleeper.rouse();
+            }
+        }
+    }
+
+    /// Where every rank is, for the watchdog: `mine` is the wait that took too long.
+    pub(crate) fn picture(&self, me: Rank, mine: &Wait) -> String {
+        let book = self.book.lock();
+        let line = |rank: Rank| match &book.pages[rank] {
+            _ if rank == me => waiting(mine),
+            Page { end: Some(end), .. } => end.why.to_string(),
+            Page { wait: Some(wait), .. } => waiting(wait),
+            _ => self.outside(rank, mine),
+        };
+        let lines = (0..self.doors.len()).map(|rank| format!("  rank {rank}  {}", line(rank)));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// A rank that is not asleep in one of our calls.
+    fn outside(&self, rank: Rank, mine: &Wait) -> String {
+        match mine.begun.get(rank) {
+            Some(&before) if before == self.doors[rank].begun() => {
+                format!("outside rankfold since at least {:.1?}", mine.since.elapsed())
+            }
+            _ => "running".into(),
+        }
+    }
+}
+
+fn waiting(wait: &Wait) -> String {
+    format!("{} at {}, for {:.1?}", wait.call, wait.site, round(wait.since.elapsed()))
+}
+
+fn round(time: Duration) -> Duration {
+    Duration::from_millis(time.as_millis() as u64)
+}

@@ -1,0 +1,306 @@
+//! One message on its way: 64 bytes that hold short messages whole (*eager*), point into the
+//! sender's buffer (*lent*), or own a copy or a moved value.
+//!
+//! # Why this is sound
+//!
+//! - *Eager* bytes are `MaybeUninit`, copied in and out as bytes of the same type, so padding and
+//!   pointers inside elements survive. They are read only as the type they were written as: every
+//!   reader compares the type first ([`Info`]).
+//! - *Lent* memory is borrowed by [`lend`], whose frame ends only after the loan was revoked or
+//!   settled (its guard does so also while unwinding, and never leaves the frame, so it cannot be
+//!   forgotten). A reader dereferences the pointer only between its claim and its settling, see
+//!   [`loan`](super::loan). Elements are `Sync`, so two threads may read them at once.
+//! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
+#![allow(unsafe_code)]
+
+use std::any::{Any, TypeId};
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, size_of};
+use std::ptr;
+use std::slice;
+
+use super::loan::{LoanWord, Ticket};
+use crate::Rank;
+use crate::op::Element;
+
+/// The longest message, in bytes, that travels inside its packet.
+pub const EAGER_BYTES: usize = 32;
+
+/// What identifies a type at run time. One per type and code unit, so addresses that differ prove
+/// nothing and the ids are compared then.
+pub(crate) struct Info {
+    id: TypeId,
+    name: fn() -> &'static str,
+}
+
+impl Info {
+    pub(crate) const fn of<T: 'static>() -> &'static Info {
+        const { &Info { id: TypeId::of::<T>(), name: std::any::type_name::<T> } }
+    }
+
+    pub(crate) fn is(&'static self, other: &'static Info) -> bool {
+        ptr::eq(self, other) || self.id == other.id
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        (self.name)()
+    }
+
+    pub(crate) fn id(&self) -> TypeId {
+        self.id
+    }
+}
+
+/// Where a packet comes from and what it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The communicator, and whether point-to-point or collective.
+    pub context: u32,
+    pub source: u32,
+    /// The user's tag; in collectives the number of the call.
+    pub tag: u32,
+    /// The fingerprint of the call in collectives.
+    pub print: u32,
+}
+
+/// A message on its way.
+pub(crate) struct Packet {
+    pub(crate) head: Head,
+    info: &'static Info,
+    body: Body,
+}
+
+enum Body {
+    Eager { count: u16, bytes: MaybeUninit<[u8; EAGER_BYTES]> },
+    Lent { data: *const u8, count: usize, ticket: Ticket },
+    Copied { count: usize, elements: Box<dyn Any + Send> },
+    Value(Box<dyn Any + Send>),
+}
+
+const _: () = assert!(size_of::<Packet>() == 64);
+
+// SAFETY: `data` is the only part that is not `Send`. It points to elements that are `Sync`, is
+// dereferenced only under a claim, and the lender keeps them borrowed until then (see the head).
+unsafe impl Send for Packet {}
+
+/// Space for the largest eager message, aligned for any element that fits into it: an element that
+/// is not zero-sized is at least as large as its alignment.
+#[repr(align(32))]
+struct Landing(MaybeUninit<[u8; EAGER_BYTES]>);
+
+impl Packet {
+    /// A short message, copied into the packet; `None` if it does not fit.
+    pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Option<Packet> {
+        if size_of_val(data) > EAGER_BYTES {
+            return None;
+        }
+        let count = u16::try_from(data.len()).ok()?;
+        let mut bytes = MaybeUninit::<[u8; EAGER_BYTES]>::uninit();
+        // SAFETY: `bytes` has room for the whole slice, as checked above, and is a fresh local.
+        unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), bytes.as_mut_ptr().cast(), size_of_val(data)) };
+        Some(Packet { head, info: Info::of::<T>(), body: Body::Eager { count, bytes } })
+    }
+
+    /// A message that owns its elements.
+    pub(crate) fn copied<T: Element>(head: Head, elements: Vec<T>) -> Packet {
+        let body = Body::Copied { count: elements.len(), elements: Box::new(elements) };
+        Packet { head, info: Info::of::<T>(), body }
+    }
+
+    /// A message that is one owned value, moved.
+    pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
+        Packet { head, info: Info::of::<V>(), body: Body::Value(Box::new(value)) }
+    }
+
+    /// How many elements it holds; `None` for a moved value.
+    pub(crate) fn count(&self) -> Option<usize> {
+        match self.body {
+            Body::Eager { count, .. } => Some(count.into()),
+            Body::Lent { count, .. } | Body::Copied { count, .. } => Some(count),
+            Body::Value(_) => None,
+        }
+    }
+
+    /// Whether it is made of elements of type `T`.
+    pub(crate) fn holds_elements<T: 'static>(&self) -> bool {
+        self.count().is_some() && self.info.is(Info::of::<T>())
+    }
+
+    /// Whether it is one moved value of type `V`.
+    pub(crate) fn holds_value<V: 'static>(&self) -> bool {
+        self.count().is_none() && self.info.is(Info::of::<V>())
+    }
+
+    /// What it holds, for reports: `4 x f64` or `value of alloc::string::String`.
+    pub(crate) fn contents(&self) -> String {
+        match self.count() {
+            Some(count) => format!("{count} x {}", self.info.name()),
+            None => format!("a value of {}", self.info.name()),
+        }
+    }
+
+    /// The name of the type it holds.
+    pub(crate) fn type_name(&self) -> &'static str {
+        self.info.name()
+    }
+
+    /// The loan behind it that its sender took back: nobody may look into it any more.
+    pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
+        match self.body {
+            Body::Lent { ticket, .. } => !lenders.word(self.source()).is_offered(ticket),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn source(&self) -> Rank {
+        self.head.source as Rank
+    }
+
+    /// The moved value, or the packet back if it holds something else.
+    pub(crate) fn into_value<V: 'static>(self) -> Result<V, Packet> {
+        match self.body {
+            Body::Value(value) => value.downcast().map(|value| *value).map_err(|value| Packet {
+                body: Body::Value(value),
+                ..self
+            }),
+            _ => Err(self),
+        }
+    }
+
+    /// Shows the elements to `arrived` and settles the loan if they are lent. `None`: the sender has
+    /// taken the loan back, the message comes again in another packet.
+    ///
+    /// # Panics
+    ///
+    /// If the packet does not hold elements of type `T`: check with
+    /// [`holds_elements`](Self::holds_elements) first.
+    pub(crate) fn open<T: Element, R>(self, lenders: &impl Lenders, arrived: impl FnOnce(&[T]) -> R) -> Option<R> {
+        assert!(self.holds_elements::<T>(), "a message of {} opened as another type", self.info.name());
+        let source = self.source();
+        match self.body {
+            Body::Eager { count, bytes } => Some(arrived(landed(&Landing(bytes), count.into()))),
+            Body::Lent { data, count, ticket } => {
+                let word = lenders.word(source);
+                if !word.claim(ticket) {
+                    return None;
+                }
+                let _settle = Settle { word, ticket, wake: || lenders.settled(source) };
+                // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (checked
+                // above) at `data` borrowed until `_settle` drops, which is after `arrived`.
+                Some(arrived(unsafe { slice::from_raw_parts(data.cast::<T>(), count) }))
+            }
+            Body::Copied { elements, .. } => elements.downcast_ref::<Vec<T>>().map(|elements| arrived(elements)),
+            Body::Value(_) => None,
+        }
+    }
+
+    /// Settles the message unread: what it owned comes back, to be dropped by the caller. `None` as
+    /// in [`open`](Self::open).
+    pub(crate) fn refuse(self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
+        match self.body {
+            Body::Eager { .. } => Some(None),
+            Body::Lent { ticket, .. } => {
+                let word = lenders.word(self.source());
+                let claimed = word.claim(ticket);
+                let _settle = claimed.then(|| Settle { word, ticket, wake: || lenders.settled(self.source()) });
+                claimed.then_some(None)
+            }
+            Body::Copied { elements: owned, .. } | Body::Value(owned) => Some(Some(owned)),
+        }
+    }
+
+    /// The elements as a vector, without a copy where the packet owns them.
+    pub(crate) fn into_vec<T: Element>(self, lenders: &impl Lenders) -> Option<Vec<T>> {
+        match self.body {
+            Body::Copied { elements, .. } => elements.downcast().ok().map(|elements| *elements),
+            _ => self.open(lenders, <[T]>::to_vec),
+        }
+    }
+}
+
+/// The first `count` elements in the landing place.
+fn landed<T: Element>(landing: &Landing, count: usize) -> &[T] {
+    let first = if size_of::<T>() == 0 { ptr::NonNull::dangling().as_ptr() } else { landing.0.as_ptr().cast::<T>() };
+    // SAFETY: either `T` has no size and any aligned pointer will do, or `size_of::<T>()` is at most
+    // `EAGER_BYTES`, hence so is its alignment, which `Landing` has. `eager` put `count` elements of
+    // this type there: the caller, `open`, has compared the types.
+    unsafe { slice::from_raw_parts(first, count) }
+}
+
+/// Where packets find the words of those who lend, and how those hear that a loan is settled.
+pub(crate) trait Lenders {
+    fn word(&self, lender: Rank) -> &LoanWord;
+    fn settled(&self, lender: Rank);
+}
+
+/// Settles one loan, also when the borrower panics.
+struct Settle<'a, W: Fn()> {
+    word: &'a LoanWord,
+    ticket: Ticket,
+    wake: W,
+}
+
+impl<W: Fn()> Drop for Settle<'_, W> {
+    fn drop(&mut self) {
+        self.word.settle(self.ticket);
+        (self.wake)();
+    }
+}
+
+/// Lends `data` for as long as `during` runs: it gets the packet to post, and the loan to watch.
+/// Comes back only when nobody can look at `data` any more; `wait` waits until a claimed loan is settled.
+pub(crate) fn lend<T: Element, R>(
+    word: &LoanWord,
+    head: Head,
+    data: &[T],
+    wait: impl Fn(&LoanWord, Ticket),
+    during: impl FnOnce(Packet, &Loan<'_>) -> R,
+) -> R {
+    let ticket = word.offer();
+    let guard = Guard { word, ticket, wait, _borrow: PhantomData::<&[T]> };
+    let body = Body::Lent { data: data.as_ptr().cast(), count: data.len(), ticket };
+    during(Packet { head, info: Info::of::<T>(), body }, &Loan { word: guard.word, ticket })
+}
+
+/// A loan as its lender sees it.
+pub(crate) struct Loan<'a> {
+    word: &'a LoanWord,
+    ticket: Ticket,
+}
+
+impl Loan<'_> {
+    /// Whether the message was read.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.word.is_settled(self.ticket)
+    }
+
+    /// Takes the loan back; `false`: somebody is reading it or has read it.
+    pub(crate) fn revoke(&self) -> bool {
+        self.word.revoke(self.ticket)
+    }
+}
+
+/// Keeps the lent slice borrowed until it is revoked or settled, also while unwinding.
+struct Guard<'a, T, W: Fn(&LoanWord, Ticket)> {
+    word: &'a LoanWord,
+    ticket: Ticket,
+    wait: W,
+    _borrow: PhantomData<&'a [T]>,
+}
+
+impl<T, W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, T, W> {
+    fn drop(&mut self) {
+        if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket) || self.word.is_revoked(self.ticket) {
+            return;
+        }
+        (self.wait)(self.word, self.ticket);
+        assert_settled(self.word, self.ticket);
+    }
+}
+
+/// The wait must not come back early: reading freed memory would be worse than the end of the process.
+fn assert_settled(word: &LoanWord, ticket: Ticket) {
+    if !word.is_settled(ticket) {
+        std::process::abort();
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether a rank is awake, and how to wake it: the flag that every poster looks at after a post.
+//!
+//! # The hand-shake
+//!
+//! ```text
+//! sleeper:  flag ← ASLEEP;  fence;  look for a post;  nothing: park
+//! poster:   post;           fence;  flag = ASLEEP?    flag ← AWAKE, unpark
+//! ```
+//!
+//! One of the two fences comes first in the single order of sequentially consistent fences. If it is
+//! the sleeper's, the poster's load after its own fence sees `ASLEEP` (or something newer) and it
+//! wakes the sleeper. If it is the poster's, the sleeper's look after its own fence sees the post.
+//! Either way no post is slept through.
+//!
+//! The flag also serves the deadlock detector (`monitor`): a poster marks the sleeper awake
+//! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way
+//! from a rank that sleeps too.
+
+use crate::sync::{AtomicU32, Ordering, Parker, Unparker, fence};
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+const GONE: u32 = 2;
+
+/// The flag of one rank, and the bell to wake it with.
+#[derive(Debug)]
+pub(crate) struct Sleeper {
+    flag: AtomicU32,
+    bell: Unparker,
+}
+
+impl Sleeper {
+    pub(crate) fn new(parker: &Parker) -> Self {
+        Sleeper { flag: AtomicU32::new(AWAKE), bell: parker.unparker().clone() }
+    }
+
+    /// The sleeper's half: after this it must look once more before it parks.
+    pub(crate) fn lie_down(&self) {
+        // Relaxed: the fence orders it before the look that follows.
+        self.flag.store(ASLEEP, Ordering::Relaxed);
+        // Pairs with the fence in `rouse`, see the hand-shake above.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The sleeper is up again, by itself.
+    pub(crate) fn get_up(&self) {
+        // Relaxed: only this rank acts on its being awake; whoever reads it late wakes it for nothing.
+        self.flag.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// The poster's half, after the post. Answers whether somebody is there to find it.
+    pub(crate) fn rouse(&self) -> bool {
+        // Pairs with the fence in `lie_down`.
+        fence(Ordering::SeqCst);
+        self.rouse_fenced()
+    }
+
+    /// The same after a fence that the poster has made for several sleepers at once.
+    #[inline]
+    pub(crate) fn rouse_fenced(&self) -> bool {
+        match self.flag.load(Ordering::Relaxed) {
+            AWAKE => true,
+            GONE => false,
+            _ => {
+                self.wake();
+                true
+            }
+        }
+    }
+
+    /// Marks the rank awake first, then rings: the detector must not take it for asleep while the bell rings.
+    #[cold]
+    fn wake(&self) {
+        // AcqRel: the mark is made before anything this rank does later, such as lying down itself.
+        let mark = self.flag.compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
+        if mark.is_ok() {
+            self.bell.unpark();
+        }
+    }
+
+    /// Whether the rank has lain down and nobody has roused it since.
+    pub(crate) fn asleep(&self) -> bool {
+        // Acquire: pairs with the mark in `wake`.
+        self.flag.load(Ordering::Acquire) == ASLEEP
+    }
+
+    /// The rank has ended: nothing posted from now on will be read.
+    pub(crate) fn depart(&self) {
+        self.flag.store(GONE, Ordering::Release);
+    }
+
+    /// A new job begins on the same rank.
+    pub(crate) fn arrive(&self) {
+        self.flag.store(AWAKE, Ordering::Release);
+    }
+}

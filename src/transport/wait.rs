@@ -1,0 +1,266 @@
+//! The one place where ranks wait: spin with `pause`, then yield, then park.
+//!
+//! Spinning is only done while all ranks of the process that are running, over all worlds, fit on the
+//! CPUs they share; and a rank whose spins fail spins half as long next time. Yielding in turn costs
+//! about a tenth of putting a thread to sleep and waking it, so parking comes late. No stage before
+//! the last looks for failure.
+
+use std::cell::{Cell, RefCell};
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+use super::knot::Needs;
+use super::loan::{LoanWord, Ticket};
+use super::mailbox::{Inbox, Want};
+use super::monitor::Wait;
+use super::packet::{Head, Loan, Packet, lend};
+use super::{CommShared, Door, Fabric};
+use crate::Rank;
+use crate::error::{Error, ErrorKind, Result, Site};
+use crate::op::Element;
+use crate::sync::{Ordering, Parker};
+
+/// How many looks a rank spins for at most: some tens of microseconds.
+const SPINS: u32 = 2000;
+/// And at least, so that it notices when spinning has become worth while again.
+const FEW_SPINS: u32 = 16;
+/// How long a rank yields before it parks, and how often at least.
+const YIELDING: Duration = Duration::from_micros(500);
+const YIELDS: u32 = 8;
+
+/// Ranks of this process that are running a job, over all worlds.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts its rank as live for as long as it lives.
+pub(crate) struct Live(());
+
+impl Live {
+    pub(crate) fn new() -> Self {
+        // Relaxed: a hint for the policy below.
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        Live(())
+    }
+
+    /// How many ranks are live.
+    pub(crate) fn count() -> usize {
+        LIVE.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a wait is about: asked for only when it takes long.
+pub(crate) struct Reason<'a> {
+    pub call: &'a dyn Fn() -> String,
+    pub site: Site,
+    pub needs: &'a dyn Fn() -> Needs,
+    pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    pub deadline: Option<Instant>,
+}
+
+/// The place of one rank in the fabric; it stays on the rank's thread.
+pub(crate) struct Port {
+    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) me: Rank,
+    inbox: RefCell<Inbox>,
+    parker: Parker,
+    spins: Cell<u32>,
+    /// How many looks a lender waits before it copies; adapts like `spins`.
+    lending: Cell<u32>,
+}
+
+impl Port {
+    pub(super) fn new(fabric: Arc<Fabric>, me: Rank, parker: Parker, inbox: Inbox) -> Self {
+        let inbox = RefCell::new(inbox);
+        Port { fabric, me, inbox, parker, spins: Cell::new(SPINS), lending: Cell::new(SPINS) }
+    }
+
+    fn door(&self) -> &Door {
+        &self.fabric.doors[self.me]
+    }
+
+    /// Counts the operations of this rank where the watchdog can see it.
+    pub(crate) fn begin(&self, count: u64) {
+        // Relaxed: one writer, read for reports only.
+        self.door().begun.store(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn log(&self, call: super::board::Call) {
+        self.door().log.write(call);
+    }
+
+    pub(crate) fn inbox(&self) -> std::cell::RefMut<'_, Inbox> {
+        self.inbox.borrow_mut()
+    }
+
+    /// Whether the live ranks do not all fit on the CPUs.
+    fn crowded(&self) -> bool {
+        Live::count() > self.fabric.settings.cpus
+    }
+
+    /// The first message that `want` accepts, waiting for it as long as it can come.
+    #[inline]
+    pub(crate) fn receive(&self, want: &Want, reason: &Reason<'_>) -> Result<Packet> {
+        let mut inbox = self.inbox.borrow_mut();
+        if let Some(packet) = inbox.find(want, &*self.fabric) {
+            return Ok(packet);
+        }
+        self.wait(reason, || inbox.poll(want, &*self.fabric))
+    }
+
+    /// Waits until `look` finds something.
+    #[inline]
+    pub(crate) fn wait<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+        if let Some(found) = self.spin(&self.spins, &mut look) {
+            return Ok(found);
+        }
+        if let Some(found) = self.give_way(&mut look) {
+            return Ok(found);
+        }
+        self.sleep(reason, look)
+    }
+
+    /// Looks again and again for a while that grows with success and shrinks with failure.
+    #[inline]
+    fn spin<R>(&self, budget: &Cell<u32>, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+        let spins = if self.crowded() { 1 } else { budget.get() };
+        for _ in 0..spins {
+            if let Some(found) = look() {
+                budget.set((budget.get() * 2).min(SPINS));
+                return Some(found);
+            }
+            spin_loop();
+        }
+        budget.set((budget.get() / 2).max(FEW_SPINS));
+        None
+    }
+
+    /// Looks once in each of this thread's turns.
+    fn give_way<R>(&self, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+        let start = Instant::now();
+        let mut turns = 0;
+        while turns < YIELDS || start.elapsed() < YIELDING {
+            yield_now();
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            turns += 1;
+        }
+        None
+    }
+
+    /// Parks until woken, looks, and parks again, unless what it waits for can no longer come.
+    #[cold]
+    fn sleep<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+        let since = Instant::now();
+        loop {
+            if let Some(found) = self.fabric.lie_down(self.me, || self.describe(reason, since), &mut look)? {
+                return Ok(found);
+            }
+            match self.limit(reason, since) {
+                Some(limit) => self.parker.park_deadline(limit),
+                None => self.parker.park(),
+            }
+            if let Some(verdict) = self.fabric.get_up(self.me) {
+                return Err(verdict);
+            }
+            if self.limit(reason, since).is_some_and(|limit| limit <= Instant::now()) {
+                return look().ok_or_else(|| self.timed_out(reason, since));
+            }
+        }
+    }
+
+    /// When this wait must end: by the call's own deadline or by the watchdog.
+    fn limit(&self, reason: &Reason<'_>, since: Instant) -> Option<Instant> {
+        let watchdog = self.fabric.settings.timeout.and_then(|timeout| since.checked_add(timeout));
+        reason.deadline.into_iter().chain(watchdog).min()
+    }
+
+    fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
+        let picture = self.fabric.picture(self.me, &self.describe(reason, since));
+        Error::new(ErrorKind::TimedOut { waited: since.elapsed(), picture })
+    }
+
+    fn describe(&self, reason: &Reason<'_>, since: Instant) -> Wait {
+        let watched = self.fabric.settings.timeout.is_some();
+        Wait {
+            call: (reason.call)(),
+            site: reason.site,
+            needs: (reason.needs)(),
+            ends_by_itself: reason.deadline.is_some(),
+            collective: reason.collective.map(|(comm, number)| (comm.clone(), number)),
+            since,
+            begun: self.fabric.doors.iter().filter(|_| watched).map(Door::begun).collect(),
+        }
+    }
+
+    /// Sends elements: whole if they are short, else lent to a receiver that takes them at once, else
+    /// as a copy. Never waits for a receiver that is not there. `meanwhile` runs after the post.
+    /// Answers whether the receiver can still get it.
+    #[inline]
+    pub(crate) fn send<T: Element, R>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        meanwhile: impl FnOnce() -> Result<R>,
+    ) -> Result<(R, bool)> {
+        if let Some(packet) = Packet::eager(head, data) {
+            let there = self.fabric.post(to, packet);
+            return Ok((meanwhile()?, there));
+        }
+        if to == self.me || self.crowded() {
+            let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
+            return Ok((meanwhile()?, there));
+        }
+        self.send_long(to, head, data, meanwhile)
+    }
+
+    fn send_long<T: Element, R>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        meanwhile: impl FnOnce() -> Result<R>,
+    ) -> Result<(R, bool)> {
+        let word = &*self.door().loan;
+        lend(word, head, data, |word, ticket| self.wait_settled(word, ticket), |packet, loan| {
+            let there = self.fabric.post(to, packet);
+            let result = meanwhile()?;
+            Ok((result, there && self.settle_or_copy(to, head, data, loan)))
+        })
+    }
+
+    /// Gives the receiver a moment to take what is lent; otherwise posts a copy.
+    fn settle_or_copy<T: Element>(&self, to: Rank, head: Head, data: &[T], loan: &Loan<'_>) -> bool {
+        let settled = self.spin(&self.lending, &mut || loan.is_settled().then_some(()));
+        if settled.is_some() || !loan.revoke() {
+            return true;
+        }
+        self.fabric.post(to, Packet::copied(head, data.to_vec()))
+    }
+
+    /// Waits for a borrower that is reading. It waits for nobody, so this needs no way out, and no page
+    /// in the book: to the detector a rank that waits here is running.
+    fn wait_settled(&self, word: &LoanWord, ticket: Ticket) {
+        let mut settled = || word.is_settled(ticket).then_some(());
+        if self.spin(&self.spins, &mut settled).or_else(|| self.give_way(&mut settled)).is_some() {
+            return;
+        }
+        let sleeper = &self.door().sleeper;
+        while settled().is_none() {
+            sleeper.lie_down();
+            if settled().is_none() {
+                self.parker.park();
+            }
+            sleeper.get_up();
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Panics of rank threads: one hook, chained before whatever hook was there, that keeps message and
+//! line for the report and prints only the first panic of a world.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{self, PanicHookInfo};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
+
+thread_local! {
+    /// The worlds that this thread is a rank of; usually one.
+    static RANK: RefCell<Vec<OnRank>> = const { RefCell::new(Vec::new()) };
+    /// The last operation failed because of another rank: a panic now only follows from that.
+    static FOLLOWS: Cell<bool> = const { Cell::new(false) };
+    /// An operator is running on this thread.
+    static IN_OPERATOR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the hook knows of a rank's thread.
+struct OnRank {
+    /// Whether a panic of this world has been printed.
+    printed: Arc<AtomicBool>,
+    last: Option<Panic>,
+}
+
+/// A panic as the hook saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Panic {
+    pub message: Arc<str>,
+    pub site: Option<Arc<str>>,
+}
+
+/// Marks this thread as a rank of the world that `printed` belongs to, and installs the hook once.
+pub(crate) fn enter(printed: &Arc<AtomicBool>) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !note(info) {
+                previous(info);
+            }
+        }));
+    });
+    RANK.with_borrow_mut(|ranks| ranks.push(OnRank { printed: printed.clone(), last: None }));
+    FOLLOWS.set(false);
+    IN_OPERATOR.set(false);
+}
+
+/// The thread leaves the world it entered last.
+pub(crate) fn leave() {
+    // Threads that are ending may have lost the list already, and nobody will ask for it.
+    let _ = RANK.try_with(|ranks| ranks.borrow_mut().pop());
+}
+
+/// Whether this thread is a rank of some world.
+pub(crate) fn is_rank() -> bool {
+    RANK.with_borrow(|ranks| !ranks.is_empty())
+}
+
+/// Keeps what the panic says; whether it must not be printed.
+fn note(info: &PanicHookInfo<'_>) -> bool {
+    RANK.with_borrow_mut(|rank| {
+        let Some(rank) = rank.last_mut() else { return false };
+        let site = info.location().map(|location| location.to_string().into());
+        rank.last = Some(Panic { message: message_of(info.payload()), site });
+        FOLLOWS.get() || rank.printed.swap(true, Ordering::Relaxed)
+    })
+}
+
+/// The message in a panic's payload.
+fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text").into()
+}
+
+/// The panic that is unwinding this thread, or was just caught on it.
+pub(crate) fn last() -> Panic {
+    let noted = RANK.with_borrow(|rank| rank.last().and_then(|rank| rank.last.clone()));
+    noted.unwrap_or_else(|| Panic { message: "unknown: another panic hook was installed".into(), site: None })
+}
+
+/// Whether the last operation of this thread failed because of others; the next one forgets it.
+pub(crate) fn follows() -> bool {
+    FOLLOWS.get()
+}
+
+/// Notes whether an operation failed because of others.
+pub(crate) fn set_follows(follows: bool) {
+    FOLLOWS.set(follows);
+}
+
+/// Whether an operator is running on this thread.
+pub(crate) fn in_operator() -> bool {
+    IN_OPERATOR.get()
+}
+
+/// Runs code of the user that must not call a communicator.
+pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            IN_OPERATOR.set(self.0);
+        }
+    }
+    let _restore = Restore(IN_OPERATOR.replace(true));
+    f()
+}
+
+/// The payload of an unwinding that stands for an early return.
+pub(crate) struct EarlyReturn;

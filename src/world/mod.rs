@@ -1,0 +1,332 @@
+//! [`World`]: how many ranks, where they run, and what happens when one fails.
+//!
+//! - `mod` the settings, and one run on fresh threads
+//! - `report` what came of it
+//! - `team` ranks that stay for many runs
+//! - `seat` ranks on threads that somebody else started
+//! - `rank` the life of one rank on its thread
+
+mod rank;
+mod report;
+mod seat;
+mod team;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+pub use report::{Counts, Lost, Outcome, Report, WorldError};
+pub use seat::{Seat, Seats};
+pub use team::Team;
+
+use crate::Rank;
+use crate::comm::Comm;
+use crate::error::{Error, Gone, Result};
+use crate::machine::{Bind, Cpus, Placement, place};
+use crate::transport::{Fabric, Fault, Settings};
+use crate::unwind;
+use rank::{Lived, Start};
+
+/// A message-passing program about to run: its ranks are threads of this process.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{World, op};
+///
+/// let sums = World::new(8).run(|comm| {
+///     let mut v = vec![comm.rank() as f64; 1 << 10];
+///     comm.all_reduce(&mut v, op::Sum)?;
+///     Ok(v[0])
+/// })?; // one result per rank, or the first culprit
+/// assert_eq!(sums, [28.0; 8]);
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a world does nothing until it is run"]
+pub struct World {
+    ranks: usize,
+    bind: Bind,
+    strict: bool,
+    timeout: Option<Duration>,
+    check: bool,
+    faults: Vec<(Rank, u64, Fault)>,
+}
+
+impl World {
+    /// A world of `ranks` ranks: at least one, and more than there are CPUs if you like.
+    pub fn new(ranks: usize) -> World {
+        World {
+            ranks,
+            bind: Bind::Auto,
+            strict: false,
+            timeout: None,
+            check: cfg!(debug_assertions),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Sets where the ranks run; without it [`Bind::Auto`].
+    pub fn bind(mut self, bind: Bind) -> World {
+        self.bind = bind;
+        self
+    }
+
+    /// Sets a watchdog: an operation that waits for longer fails with
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) and a picture of where every rank is.
+    ///
+    /// Deadlocks need no watchdog, they are found at once. This is for ranks that are stuck elsewhere: in
+    /// a mutex, in input or output, in a loop.
+    pub fn timeout(mut self, patience: Duration) -> World {
+        self.timeout = Some(patience);
+        self
+    }
+
+    /// Sets whether every collective begins with a round in which all ranks make sure that they mean the
+    /// same call, before anything is sent. Default: in builds with debug assertions.
+    pub fn check(mut self, check: bool) -> World {
+        self.check = check;
+        self
+    }
+
+    /// Makes messages that were sent and never received an error; without it they are one line on the
+    /// standard error.
+    pub fn strict(mut self) -> World {
+        self.strict = true;
+        self
+    }
+
+    /// Lets `rank` fail at its operation number `nth`, counted from 1: every call counts, and inside a
+    /// collective every message too. To test that a program survives it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Fault, World, WorldError};
+    ///
+    /// let error = World::new(4).inject(2, 1, Fault::Panic).run(|comm| comm.barrier()).unwrap_err();
+    /// assert!(matches!(error, WorldError::Panicked { rank: 2, .. }));
+    /// ```
+    pub fn inject(mut self, rank: Rank, nth: u64, fault: Fault) -> World {
+        self.faults.push((rank, nth, fault));
+        self
+    }
+
+    /// Runs `f` once on every rank and gives the results in rank order.
+    ///
+    /// # Errors
+    ///
+    /// If any rank failed: what the first culprit did. A rank that failed only because another one
+    /// did is never the culprit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, WorldError};
+    ///
+    /// let error = World::new(3).run(|comm| {
+    ///     assert_ne!(comm.rank(), 1, "boom");
+    ///     comm.barrier() // fails in ranks 0 and 2, which are not to blame
+    /// });
+    /// assert!(matches!(error, Err(WorldError::Panicked { rank: 1, .. })));
+    /// ```
+    pub fn run<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Result<Vec<R>, WorldError> {
+        self.try_run(f)
+    }
+
+    /// [`run`](Self::run) with the caller's own error type.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, WorldError};
+    ///
+    /// let error = World::new(2).try_run(|comm| match comm.rank() {
+    ///     0 => Ok(()),
+    ///     _ => Err("no luck"),
+    /// });
+    /// assert!(matches!(error, Err(WorldError::Failed { rank: 1, error: "no luck" })));
+    /// ```
+    pub fn try_run<R: Send, E: Send + fmt::Display>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R, E> + Sync,
+    ) -> Result<Vec<R>, WorldError<E>> {
+        self.try_run_each(f)?.into_result()
+    }
+
+    /// Runs `f` once on every rank and tells what came of each.
+    ///
+    /// # Panics
+    ///
+    /// If the world cannot start: no rank, a binding that names CPUs this process may not use, or no
+    /// thread to be had. [`try_run_each`](Self::try_run_each) returns that as an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Outcome, World};
+    ///
+    /// let report = World::new(3).run_each(|comm| comm.sendrecv(1, 0, &[7], 1, 0).map(|_| comm.rank()));
+    /// assert!(matches!(report.outcomes[0], Outcome::Failed(_))); // rank 1 sends only to itself
+    /// assert_eq!(report.deadlocks[0].stuck.len(), 2);
+    /// assert_eq!(report.lost.len(), 2); // what ranks 0 and 2 sent
+    /// ```
+    pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
+        self.try_run_each(f).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// [`run_each`](Self::run_each) with the caller's own error type, and an error instead of a panic if
+    /// the world cannot start.
+    ///
+    /// # Errors
+    ///
+    /// [`WorldError::Usage`] and [`WorldError::Spawn`].
+    pub fn try_run_each<R: Send, E: Send + fmt::Display>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R, E> + Sync,
+    ) -> Result<Report<R, E>, WorldError<E>> {
+        let (venue, starts) = self.open()?;
+        let begin = Instant::now();
+        let lives = thread::scope(|scope| {
+            let spawned: Vec<_> = starts.into_iter().map(|start| spawn(scope, start, &f)).collect();
+            let ends = spawned.into_iter().map(|rank| Ok(rank?.join().unwrap_or_else(Lived::broken)));
+            ends.collect::<Result<Vec<_>, _>>()
+        });
+        Ok(Report::new(lives?, &venue, begin.elapsed()))
+    }
+
+    /// Starts the ranks and keeps them for many runs, parked in between.
+    ///
+    /// # Errors
+    ///
+    /// [`WorldError::Usage`] and [`WorldError::Spawn`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// let team = World::new(2).start()?;
+    /// for round in 0..3 {
+    ///     let sums = team.run(|comm| {
+    ///         let mut v = [round];
+    ///         comm.all_reduce(&mut v, op::Sum)?;
+    ///         Ok(v[0])
+    ///     })?;
+    ///     assert_eq!(sums, [2 * round; 2]);
+    /// }
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn start(&self) -> Result<Team, WorldError> {
+        Team::start(self)
+    }
+
+    /// A world whose ranks run on threads that somebody else starts, see [`Seats`].
+    ///
+    /// # Panics
+    ///
+    /// If `ranks` is 0.
+    pub fn connect(ranks: usize) -> Seats {
+        World::new(ranks).seats().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// [`connect`](Self::connect) with this world's settings; nobody is pinned.
+    ///
+    /// # Errors
+    ///
+    /// [`WorldError::Usage`] if there is no rank.
+    pub fn seats(&self) -> Result<Seats, WorldError> {
+        let unpinned = World { bind: Bind::None, ..self.clone() };
+        unpinned.open().map(|(venue, starts)| Seats::new(starts, venue))
+    }
+
+    /// Everything that the ranks need to begin.
+    fn open<E>(&self) -> Result<(Venue, Vec<Start>), WorldError<E>> {
+        let venue = Venue::new(self)?;
+        let starts = venue.starts();
+        Ok((venue, starts))
+    }
+}
+
+/// Where a world runs: its settings, and the CPUs it found.
+pub(crate) struct Venue {
+    settings: Settings,
+    placement: Placement,
+    cpus: Cpus,
+    strict: bool,
+    _open: Open,
+}
+
+impl Venue {
+    fn new<E>(world: &World) -> Result<Venue, WorldError<E>> {
+        if world.ranks == 0 {
+            return Err(WorldError::Usage("a world has at least one rank".into()));
+        }
+        let (open, alone) = Open::new();
+        let cpus = Cpus::here();
+        let placement = place(world.ranks, &world.bind, &cpus, alone && !unwind::is_rank())
+            .map_err(|error| WorldError::Usage(error.to_string()))?;
+        let usable = placement.distinct_cpus().unwrap_or(usize::MAX).min(cpus.usable());
+        let settings = Settings {
+            cpus: usable,
+            timeout: world.timeout,
+            check: world.check,
+            faults: world.faults.clone(),
+        };
+        Ok(Venue { settings, placement, cpus, strict: world.strict, _open: open })
+    }
+
+    /// What each rank of a new run needs to begin; nothing of an earlier run is left in it.
+    fn starts(&self) -> Vec<Start> {
+        let (fabric, parkers) = Fabric::new(self.placement.cpu.len(), self.settings.clone());
+        let printed = Arc::new(AtomicBool::new(false));
+        let cpus = Arc::new(self.cpus.clone());
+        let start = |(rank, parker)| Start {
+            fabric: fabric.clone(),
+            rank,
+            parker,
+            printed: printed.clone(),
+            pin: self.placement.cpu[rank].map(|cpu| (cpu, cpus.clone())),
+        };
+        parkers.into_iter().enumerate().map(start).collect()
+    }
+}
+
+/// Counts the worlds of this process that are open.
+struct Open(());
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Open {
+    /// The count, and whether this world is the only one.
+    fn new() -> (Open, bool) {
+        (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One rank on a thread of its own.
+fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    start: Start,
+    f: &'scope (impl Fn(&Comm) -> Result<R, E> + Sync),
+) -> Result<thread::ScopedJoinHandle<'scope, Lived<R, E>>, WorldError<E>> {
+    let (fabric, rank) = (start.fabric.clone(), start.rank);
+    let spawned = thread::Builder::new().name(format!("rank-{rank}")).spawn_scoped(scope, move || start.live(f));
+    spawned.map_err(|error| {
+        // Those who run already must not wait for it.
+        fabric.record_end(rank, Gone::Failed("its thread could not be started".into()), None, false);
+        WorldError::Spawn { rank, error }
+    })
+}

@@ -1,0 +1,86 @@
+//! The life of one rank on its thread: pin, enter, run, and say how it ended.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::report::Outcome;
+use crate::Rank;
+use crate::comm::Comm;
+use crate::error::{Gone, Result};
+use crate::machine::{Cpus, pin};
+use crate::sync::Parker;
+use crate::transport::Fabric;
+use crate::unwind;
+
+/// What a thread needs to become a rank.
+pub(super) struct Start {
+    pub fabric: Arc<Fabric>,
+    pub rank: Rank,
+    pub parker: Parker,
+    /// Whether a panic of this world has been printed.
+    pub printed: Arc<AtomicBool>,
+    /// The CPU to run on, and those that there are.
+    pub pin: Option<(usize, Arc<Cpus>)>,
+}
+
+/// What is left of a rank.
+pub(super) struct Lived<R, E> {
+    pub outcome: Outcome<R, E>,
+    /// It was to be pinned, and the system refused.
+    pub unpinned: bool,
+    /// The run that it lived in; `None` if its thread itself broke.
+    pub fabric: Option<Arc<Fabric>>,
+}
+
+impl<R, E> Lived<R, E> {
+    /// A thread that ended without a word: something of the user's panicked while it was dropped.
+    pub(super) fn broken(payload: Box<dyn Any + Send>) -> Self {
+        // Not dropped: it might panic again.
+        std::mem::forget(payload);
+        let message = "a destructor panicked while the rank ended".into();
+        Lived { outcome: Outcome::Panicked { message, site: None }, unpinned: false, fabric: None }
+    }
+}
+
+impl Start {
+    /// Runs `f` as this rank, on this thread.
+    pub(super) fn live<R, E: fmt::Display>(self, f: impl Fn(&Comm) -> Result<R, E>) -> Lived<R, E> {
+        let unpinned = self.pin.as_ref().is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
+        self.run(unpinned, f)
+    }
+
+    /// The same on a thread that is where it should be.
+    pub(super) fn run<R, E: fmt::Display>(
+        self,
+        unpinned: bool,
+        f: impl Fn(&Comm) -> Result<R, E>,
+    ) -> Lived<R, E> {
+        let comm = Comm::enter(&self.fabric, self.rank, self.parker, &self.printed);
+        let result = catch_unwind(AssertUnwindSafe(|| f(&comm)));
+        let (outcome, why, site) = outcome(result);
+        comm.end(why, site, unwind::follows());
+        Lived { outcome, unpinned, fabric: Some(self.fabric) }
+    }
+}
+
+/// What came of a rank: for the report, and for the other ranks.
+fn outcome<R, E: fmt::Display>(
+    result: std::thread::Result<Result<R, E>>,
+) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
+    match result {
+        Ok(Ok(value)) => (Outcome::Returned(value), Gone::Returned, None),
+        Ok(Err(error)) => {
+            let why = Gone::Failed(error.to_string().into());
+            (Outcome::Failed(error), why, None)
+        }
+        Err(payload) if payload.is::<unwind::EarlyReturn>() => (Outcome::Left, Gone::Returned, None),
+        Err(payload) => {
+            std::mem::forget(payload);
+            let unwind::Panic { message, site } = unwind::last();
+            (Outcome::Panicked { message: message.clone(), site: site.clone() }, Gone::Panicked(message), site)
+        }
+    }
+}

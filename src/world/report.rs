@@ -1,0 +1,322 @@
+//! What came of a run: rank by rank in [`Report`], in one sentence in [`WorldError`].
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Venue;
+use super::rank::Lived;
+use crate::Rank;
+use crate::error::{Cause, Deadlock, Error, Gone, Mismatch};
+use crate::machine::Placement;
+use crate::transport::Fabric;
+use crate::transport::packet::Packet;
+
+/// What came of one rank.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Outcome<R, E = Error> {
+    /// It returned this.
+    Returned(R),
+    /// It returned this error.
+    Failed(E),
+    /// It panicked.
+    Panicked {
+        /// The panic's message.
+        message: Arc<str>,
+        /// Its line, if the panic hook saw it.
+        site: Option<Arc<str>>,
+    },
+    /// An injected [`Fault::Return`](crate::Fault::Return) ended it early.
+    Left,
+}
+
+impl<R, E> Outcome<R, E> {
+    /// What the rank returned, if it did.
+    pub fn value(&self) -> Option<&R> {
+        match self {
+            Outcome::Returned(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The error that the rank returned, if it did.
+    pub fn error(&self) -> Option<&E> {
+        match self {
+            Outcome::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What came of a run of a world.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report<R, E = Error> {
+    /// What came of each rank, in rank order.
+    pub outcomes: Vec<Outcome<R, E>>,
+    /// The rank that is to blame for the failures, if one is: the first that failed by itself, or that
+    /// left while others needed it.
+    pub culprit: Option<Rank>,
+    /// The knots that were found, in the order in which they were found.
+    pub deadlocks: Vec<Arc<Deadlock>>,
+    /// The mismatch that broke the communicator of all ranks, if one did.
+    pub mismatch: Option<Arc<Mismatch>>,
+    /// Messages that were sent and never received.
+    pub lost: Vec<Lost>,
+    /// Where the ranks ran.
+    pub placement: Placement,
+    /// What each rank did.
+    pub counts: Vec<Counts>,
+    /// From the first thread's start to the last one's end.
+    pub wall: Duration,
+    strict: bool,
+}
+
+/// What one rank did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Operations that it began: calls, and the messages inside collectives.
+    pub operations: u64,
+}
+
+/// A message that was sent and never received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lost {
+    /// Who sent it.
+    pub from: Rank,
+    /// To whom.
+    pub to: Rank,
+    /// With which tag.
+    pub tag: u32,
+    /// What is in it, as `3 x f64`.
+    pub contents: String,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lost { from, to, tag, contents } = self;
+        write!(f, "rank {from} sent {contents} to rank {to} with tag {tag}")
+    }
+}
+
+impl Lost {
+    /// A left-over packet, if it is the user's.
+    fn of((to, packet): (Rank, Packet)) -> Option<Lost> {
+        let from = packet.source();
+        let collective = packet.head.context % 2 == 1;
+        (!collective).then(|| Lost { from, to, tag: packet.head.tag, contents: packet.contents() })
+    }
+}
+
+impl<R, E> Report<R, E> {
+    pub(super) fn new(lives: Vec<Lived<R, E>>, venue: &Venue, wall: Duration) -> Self {
+        let fabric = lives.iter().find_map(|life| life.fabric.clone());
+        let mut placement = venue.placement.clone();
+        let mut outcomes = Vec::with_capacity(lives.len());
+        for (rank, life) in lives.into_iter().enumerate() {
+            if life.unpinned {
+                placement.cpu[rank] = None;
+            }
+            outcomes.push(life.outcome);
+        }
+        let mut report = Report {
+            outcomes,
+            culprit: None,
+            deadlocks: Vec::new(),
+            mismatch: None,
+            lost: Vec::new(),
+            placement,
+            counts: Vec::new(),
+            wall,
+            strict: venue.strict,
+        };
+        if let Some(fabric) = fabric {
+            report.read(&fabric);
+        }
+        report
+    }
+
+    /// What the ranks left behind in the fabric.
+    fn read(&mut self, fabric: &Fabric) {
+        self.lost = fabric.leftovers().into_iter().filter_map(Lost::of).collect();
+        self.counts = fabric.begun().map(|operations| Counts { operations }).collect();
+        let book = fabric.book.lock();
+        self.deadlocks = book.deadlocks.clone();
+        if let Some(Cause::Mismatch(mismatch)) = fabric.all.cause.get() {
+            self.mismatch = Some(mismatch.clone());
+        }
+        let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));
+        let ends = (0..self.outcomes.len()).filter_map(|rank| Some((rank, book.end(rank)?)));
+        let of_itself = |(rank, end): &(Rank, &_)| failed(rank) && !followed(end);
+        let first = ends.clone().filter(of_itself).min_by_key(|(_, end)| end.order);
+        self.culprit = first.map(|(rank, _)| rank);
+        if self.culprit.is_none() && self.deadlocks.is_empty() && (0..self.outcomes.len()).any(|rank| failed(&rank)) {
+            let odd = self.mismatch.as_ref().and_then(|mismatch| mismatch.odd.first().copied());
+            let left = ends.filter(|(_, end)| end.why == Gone::Returned).min_by_key(|(_, end)| end.order);
+            self.culprit = odd.or(left.filter(|_| self.mismatch.is_none()).map(|(rank, _)| rank));
+        }
+    }
+
+    /// The results in rank order if every rank returned one, else the first culprit. Lost messages
+    /// print one line, or are an error in a [strict](crate::World::strict) world.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::run`](crate::World::run).
+    pub fn into_result(self) -> Result<Vec<R>, WorldError<E>> {
+        let whole = self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Returned(_)));
+        if !whole {
+            return Err(self.into_error());
+        }
+        if !self.lost.is_empty() {
+            let lost = WorldError::<E>::Lost(self.lost);
+            if self.strict {
+                return Err(lost);
+            }
+            eprintln!("rankfold: {lost}");
+        }
+        let values = self.outcomes.into_iter().filter_map(|outcome| match outcome {
+            Outcome::Returned(value) => Some(value),
+            _ => None,
+        });
+        Ok(values.collect())
+    }
+
+    fn into_error(mut self) -> WorldError<E> {
+        let knot = self.deadlocks.first().cloned();
+        match (self.culprit, knot, self.mismatch.take()) {
+            (None, Some(knot), _) => WorldError::Deadlock(knot),
+            (_, None, Some(mismatch)) if !self.culprit.is_some_and(|rank| self.broke(rank)) => {
+                WorldError::Mismatch(mismatch)
+            }
+            (Some(rank), ..) => self.blame(rank),
+            (None, ..) => self.first_failure(),
+        }
+    }
+
+    fn broke(&self, rank: Rank) -> bool {
+        matches!(self.outcomes[rank], Outcome::Panicked { .. })
+    }
+
+    fn blame(mut self, rank: Rank) -> WorldError<E> {
+        match self.outcomes.swap_remove(rank) {
+            Outcome::Failed(error) => WorldError::Failed { rank, error },
+            Outcome::Panicked { message, site } => WorldError::Panicked { rank, message, site },
+            Outcome::Returned(_) | Outcome::Left => WorldError::ReturnedEarly { rank },
+        }
+    }
+
+    fn first_failure(self) -> WorldError<E> {
+        let failed = self.outcomes.iter().position(|outcome| !matches!(outcome, Outcome::Returned(_)));
+        self.blame(failed.unwrap_or(0))
+    }
+}
+
+/// Whether a rank's end only follows from others.
+fn followed(end: &crate::transport::monitor::End) -> bool {
+    end.consequence
+}
+
+/// Why a run of a world failed: what the first culprit did.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WorldError<E = Error> {
+    /// A rank returned an error.
+    Failed {
+        /// The rank.
+        rank: Rank,
+        /// Its error.
+        error: E,
+    },
+    /// A rank panicked.
+    Panicked {
+        /// The rank.
+        rank: Rank,
+        /// The panic's message.
+        message: Arc<str>,
+        /// Its line, if the panic hook saw it.
+        site: Option<Arc<str>>,
+    },
+    /// A rank returned while others still needed it.
+    ReturnedEarly {
+        /// The rank.
+        rank: Rank,
+    },
+    /// Ranks waited for each other.
+    Deadlock(Arc<Deadlock>),
+    /// Ranks were in collective calls that do not match.
+    Mismatch(Arc<Mismatch>),
+    /// Messages were never received, in a [strict](crate::World::strict) world.
+    Lost(Vec<Lost>),
+    /// The world was asked for something it cannot be.
+    Usage(String),
+    /// The thread of a rank could not be started.
+    Spawn {
+        /// The rank.
+        rank: Rank,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl<E> WorldError<E> {
+    /// The rank that is to blame, where there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::World;
+    /// let error = World::new(4).run(|comm| match comm.rank() {
+    ///     2 => Ok(()), // does not come to the barrier
+    ///     _ => comm.barrier(),
+    /// });
+    /// assert_eq!(error.unwrap_err().culprit(), Some(2));
+    /// ```
+    pub fn culprit(&self) -> Option<Rank> {
+        match self {
+            WorldError::Failed { rank, .. }
+            | WorldError::Panicked { rank, .. }
+            | WorldError::ReturnedEarly { rank }
+            | WorldError::Spawn { rank, .. } => Some(*rank),
+            WorldError::Mismatch(mismatch) => mismatch.odd.first().copied(),
+            _ => None,
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for WorldError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WorldError::Failed { rank, error } => write!(f, "rank {rank} failed: {error}"),
+            WorldError::Panicked { rank, message, site } => {
+                write!(f, "rank {rank} panicked")?;
+                site.as_ref().map_or(Ok(()), |site| write!(f, " at {site}"))?;
+                write!(f, ": {message}")
+            }
+            WorldError::ReturnedEarly { rank } => {
+                write!(f, "rank {rank} returned while other ranks still needed it")
+            }
+            WorldError::Deadlock(knot) => knot.fmt(f),
+            WorldError::Mismatch(mismatch) => mismatch.fmt(f),
+            WorldError::Lost(lost) => show_lost(f, lost),
+            WorldError::Usage(what) => f.write_str(what),
+            WorldError::Spawn { rank, error } => {
+                write!(f, "the thread of rank {rank} could not be started: {error}")
+            }
+        }
+    }
+}
+
+/// The first lost messages, and how many more there are.
+fn show_lost(f: &mut fmt::Formatter<'_>, lost: &[Lost]) -> fmt::Result {
+    const SHOWN: usize = 3;
+    let first: Vec<_> = lost.iter().take(SHOWN).map(Lost::to_string).collect();
+    write!(f, "{} messages were never received: {}", lost.len(), first.join("; "))?;
+    if lost.len() > SHOWN { write!(f, "; and {} more", lost.len() - SHOWN) } else { Ok(()) }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for WorldError<E> {}

@@ -1,0 +1,113 @@
+//! Ranks on threads that somebody else starts: a thread pool's, a test's, the main thread.
+
+use parking_lot::Mutex;
+
+use super::Venue;
+use super::rank::Start;
+use crate::Rank;
+use crate::comm::Comm;
+use crate::error::{Error, Gone, Result};
+
+/// The places of a world whose threads are somebody else's, see [`World::connect`](crate::World::connect).
+///
+/// Take them [by number](Seats::take) from any thread, or all of them as an iterator.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{World, op};
+///
+/// let seats = World::connect(3);
+/// std::thread::scope(|scope| {
+///     for seat in seats {
+///         scope.spawn(move || {
+///             let comm = seat.enter();
+///             let mut v = [comm.rank()];
+///             comm.all_reduce(&mut v, op::Sum).unwrap();
+///             assert_eq!(v, [3]);
+///         });
+///     }
+/// });
+/// ```
+pub struct Seats {
+    seats: Vec<Mutex<Option<Seat>>>,
+    _venue: Venue,
+}
+
+impl Seats {
+    pub(super) fn new(starts: Vec<Start>, venue: Venue) -> Seats {
+        let seat = |start| Mutex::new(Some(Seat { start: Some(start) }));
+        Seats { seats: starts.into_iter().map(seat).collect(), _venue: venue }
+    }
+
+    /// How many ranks the world has.
+    pub fn size(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The seat of `rank`; each can be taken once.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank or its seat is taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let seats = rankfold::World::connect(2);
+    /// std::thread::scope(|scope| {
+    ///     let spawn = |i: usize| { let seats = &seats; scope.spawn(move || seats.take(i).unwrap().enter().barrier()) };
+    ///     let ranks = [spawn(0), spawn(1)];
+    ///     assert!(ranks.into_iter().all(|rank| rank.join().unwrap().is_ok()));
+    /// });
+    /// assert!(seats.take(0).is_err());
+    /// ```
+    pub fn take(&self, rank: Rank) -> Result<Seat> {
+        let seat = self.seats.get(rank);
+        let seat = seat.ok_or_else(|| Error::usage(format!("seat {rank} is not one of {}", self.size())))?;
+        seat.lock().take().ok_or_else(|| Error::usage(format!("seat {rank} is taken")))
+    }
+}
+
+impl IntoIterator for Seats {
+    type Item = Seat;
+    type IntoIter = std::vec::IntoIter<Seat>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let left: Vec<Seat> = self.seats.into_iter().filter_map(Mutex::into_inner).collect();
+        left.into_iter()
+    }
+}
+
+/// The place of one rank: [enter](Seat::enter) it on the thread that will be the rank.
+///
+/// A seat that is dropped unused counts as a rank that has returned: nobody waits for it.
+#[must_use = "a seat that is dropped is a rank that has left"]
+pub struct Seat {
+    start: Option<Start>,
+}
+
+impl Seat {
+    /// The rank that will sit here.
+    pub fn rank(&self) -> Rank {
+        self.start.as_ref().map_or(0, |start| start.rank)
+    }
+
+    /// Makes this thread the rank. It is the rank until the [`Comm`] is dropped or the thread ends.
+    ///
+    /// # Panics
+    ///
+    /// Never: a seat is entered at most once, because entering takes it.
+    pub fn enter(mut self) -> Comm {
+        let start = self.start.take().expect("a seat holds its rank until it is entered");
+        Comm::enter(&start.fabric, start.rank, start.parker, &start.printed)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(start) = &self.start {
+            start.fabric.record_end(start.rank, Gone::Returned, None, false);
+        }
+    }
+}
