@@ -1,0 +1,333 @@
+//! Which rank goes on which CPU: a pure function of the ranks, the wish and the CPUs.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::fmt;
+
+use super::Cpus;
+use super::ranges::Ranges;
+use crate::Rank;
+
+/// How ranks are bound to CPUs.
+///
+/// Pinning keeps a rank's cache warm and its memory near. It hurts where CPUs are shared: pinned
+/// threads cannot step aside for each other, for another pinned program, or for what a quota stops.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Bind {
+    /// As [`Bind::Compact`] where that is safe: nothing else in this process is pinned, there is a
+    /// CPU for every rank, and the quota pays for all CPUs of the mask. Otherwise nobody is pinned.
+    #[default]
+    Auto,
+    /// Nobody is pinned; the system moves ranks as it likes.
+    None,
+    /// Rank `i` on the `i`-th CPU of the mask. With more ranks than CPUs nobody is pinned.
+    Compact,
+    /// Rank `i` on CPU `list[i % list.len()]`: with more ranks than the list is long, they share.
+    Cpus(Vec<usize>),
+}
+
+/// Decides which rank goes on which CPU. Touches nothing: see [`pin`](super::pin) for the deed.
+///
+/// `alone` says that no other world's ranks live in this process; it matters to [`Bind::Auto`] only.
+///
+/// A wish that the machine cannot fulfil is not an error: nobody is pinned, and
+/// [`Placement::why_unpinned`] says why.
+///
+/// # Errors
+///
+/// A wrong argument: [`BindError::NoCpus`] for an empty list, and [`BindError::OutsideMask`] for a
+/// CPU in it that the process may not use.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::machine::{Bind, Cpus, place};
+///
+/// let cpus = Cpus { mask: vec![0, 1, 8, 9], quota: None };
+/// let placement = place(3, &Bind::Auto, &cpus, true)?;
+/// assert_eq!(placement.cpu, [Some(0), Some(1), Some(8)]);
+///
+/// let crowded = place(64, &Bind::Auto, &cpus, true)?;
+/// assert_eq!(crowded.to_string(), "ranks 0-63  unpinned: 64 ranks on 4 CPUs");
+/// # Ok::<(), rankfold::machine::BindError>(())
+/// ```
+pub fn place(ranks: usize, bind: &Bind, cpus: &Cpus, alone: bool) -> Result<Placement, BindError> {
+    let asked = match bind {
+        Bind::None => Err(Unpinned::NotAsked),
+        Bind::Auto => automatic(ranks, cpus, alone),
+        Bind::Compact => compact(ranks, cpus),
+        Bind::Cpus(list) => listed(list, cpus)?,
+    };
+    Ok(match asked {
+        Ok(list) => Placement::pinned(ranks, list),
+        Err(why) => Placement::unpinned(ranks, why),
+    })
+}
+
+/// The CPUs to hand out in turn, or why none.
+type Asked<'a> = Result<&'a [usize], Unpinned>;
+
+fn automatic(ranks: usize, cpus: &Cpus, alone: bool) -> Asked<'_> {
+    if !alone {
+        return Err(Unpinned::NotAlone);
+    }
+    let list = compact(ranks, cpus)?;
+    match cpus.quota {
+        Some(quota) if quota < list.len() as f64 => Err(Unpinned::Quota {
+            quota,
+            cpus: list.len(),
+        }),
+        _ => Ok(list),
+    }
+}
+
+fn compact(ranks: usize, cpus: &Cpus) -> Asked<'_> {
+    match cpus.mask.len() {
+        0 => Err(Unpinned::MaskUnknown),
+        n if ranks > n => Err(Unpinned::Crowded { ranks, cpus: n }),
+        _ => Ok(&cpus.mask),
+    }
+}
+
+fn listed<'a>(list: &'a [usize], cpus: &Cpus) -> Result<Asked<'a>, BindError> {
+    if list.is_empty() {
+        return Err(BindError::NoCpus);
+    }
+    if cpus.mask.is_empty() {
+        return Ok(Err(Unpinned::MaskUnknown));
+    }
+    match list.iter().find(|cpu| !cpus.mask.contains(cpu)) {
+        Some(&cpu) => Err(BindError::outside(cpu, cpus)),
+        None => Ok(Ok(list)),
+    }
+}
+
+/// Which rank goes on which CPU. [`place`] makes it.
+///
+/// It prints as a table of ranks and CPUs, without a newline at the end. Ranks that are not pinned
+/// share a line, and so do neighbours on evenly spaced CPUs when there are more than 16 ranks. After
+/// 16 lines the rest is only counted.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::machine::{Bind, Cpus, place};
+///
+/// let cpus = Cpus { mask: vec![0, 3], quota: None };
+/// let placement = place(2, &Bind::Compact, &cpus, true)?;
+/// assert_eq!(placement.to_string(), "rank 0  cpu 0\nrank 1  cpu 3");
+/// # Ok::<(), rankfold::machine::BindError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Placement {
+    /// The CPU of each rank, in rank order; `None` for a rank that runs where the system likes.
+    pub cpu: Vec<Option<usize>>,
+    /// Why nobody is pinned; `None` when all are.
+    pub why_unpinned: Option<Unpinned>,
+}
+
+impl Placement {
+    fn pinned(ranks: usize, list: &[usize]) -> Placement {
+        Placement {
+            cpu: list.iter().copied().map(Some).cycle().take(ranks).collect(),
+            why_unpinned: None,
+        }
+    }
+
+    fn unpinned(ranks: usize, why: Unpinned) -> Placement {
+        Placement {
+            cpu: vec![None; ranks],
+            why_unpinned: Some(why),
+        }
+    }
+
+    /// How many CPUs the pinned ranks are on; `None` when nobody is pinned.
+    ///
+    /// Fewer than there are ranks means that ranks share a CPU, and none of them should spin.
+    pub fn distinct_cpus(&self) -> Option<usize> {
+        let cpus: HashSet<usize> = self.cpu.iter().flatten().copied().collect();
+        (!cpus.is_empty()).then_some(cpus.len())
+    }
+
+    /// Cuts the ranks into those that share a line.
+    fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+        let join = self.cpu.len() > MANY;
+        let mut first = 0;
+        std::iter::from_fn(move || {
+            let rest = self.cpu.get(first..).filter(|rest| !rest.is_empty())?;
+            let run = Run {
+                first,
+                cpu: &rest[..run_len(rest, join)],
+            };
+            first += run.cpu.len();
+            Some(run)
+        })
+    }
+
+    /// What the table says of a run.
+    fn says(&self, run: &Run<'_>) -> String {
+        match (run.cpu[0], &self.why_unpinned) {
+            (Some(cpu), _) => run.cpus(cpu),
+            (None, Some(why)) => format!("unpinned: {why}"),
+            (None, None) => "unpinned".to_owned(),
+        }
+    }
+}
+
+/// Above this many ranks they share lines; above this many lines the rest is only counted.
+const MANY: usize = 16;
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<Run<'_>> = self.runs().take(MANY).collect();
+        let width = shown.iter().map(|run| run.ranks().len()).max().unwrap_or(0);
+        for (i, run) in shown.iter().enumerate() {
+            let newline = if i == 0 { "" } else { "\n" };
+            write!(f, "{newline}{:<width$}  {}", run.ranks(), self.says(run))?;
+        }
+        match self.cpu.len() - shown.iter().map(|run| run.cpu.len()).sum::<usize>() {
+            0 => Ok(()),
+            more => write!(f, "\n... {more} more"),
+        }
+    }
+}
+
+/// Ranks in a row that share a line: none of them pinned, or on CPUs that go up evenly.
+struct Run<'a> {
+    first: Rank,
+    /// Not empty.
+    cpu: &'a [Option<usize>],
+}
+
+impl Run<'_> {
+    fn ranks(&self) -> String {
+        match self.cpu.len() {
+            1 => format!("rank {}", self.first),
+            n => format!("ranks {}-{}", self.first, self.first + n - 1),
+        }
+    }
+
+    /// `cpu` is the first rank's.
+    fn cpus(&self, cpu: usize) -> String {
+        let step = self
+            .cpu
+            .get(1)
+            .and_then(|next| step(Some(cpu), *next))
+            .unwrap_or(0);
+        let last = cpu + step * (self.cpu.len() - 1);
+        match step {
+            0 => format!("cpu {cpu}"),
+            1 => format!("cpus {cpu}-{last}"),
+            _ => format!("cpus {cpu}-{last} by {step}"),
+        }
+    }
+}
+
+/// How many ranks from the first on share its line. Pinned ones do so only if `join` is set.
+fn run_len(cpu: &[Option<usize>], join: bool) -> usize {
+    if cpu[0].is_some() && !join {
+        return 1;
+    }
+    let mut steps = cpu.windows(2).map(|pair| step(pair[0], pair[1]));
+    let Some(first) = steps.next().flatten() else {
+        return 1;
+    };
+    match 2 + steps.take_while(|step| *step == Some(first)).count() {
+        // Two CPUs are always evenly spaced: that says nothing.
+        2 if first > 1 => 1,
+        len => len,
+    }
+}
+
+/// From one rank's CPU up to the next rank's; `None` if it goes down, or only one of them has any.
+fn step(from: Option<usize>, to: Option<usize>) -> Option<usize> {
+    match (from, to) {
+        (Some(from), Some(to)) => to.checked_sub(from),
+        (None, None) => Some(0),
+        _ => None,
+    }
+}
+
+/// Why nobody is pinned, as the report says it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Unpinned {
+    /// [`Bind::None`] was asked for.
+    NotAsked,
+    /// Other ranks live in this process, and would be pinned to the same CPUs.
+    NotAlone,
+    /// The system does not say which CPUs there are.
+    MaskUnknown,
+    /// There is not a CPU for every rank.
+    Crowded {
+        /// How many ranks there are.
+        ranks: usize,
+        /// How many CPUs the mask has.
+        cpus: usize,
+    },
+    /// The quota does not pay for all CPUs of the mask.
+    Quota {
+        /// How many CPUs' worth of time the process gets.
+        quota: f64,
+        /// How many CPUs the mask has.
+        cpus: usize,
+    },
+}
+
+impl fmt::Display for Unpinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unpinned::NotAsked => f.write_str("not asked for"),
+            Unpinned::NotAlone => f.write_str("other ranks live in this process"),
+            Unpinned::MaskUnknown => f.write_str("the affinity mask is unknown"),
+            Unpinned::Crowded { ranks, cpus } => {
+                write!(f, "{} on {}", count(*ranks, "rank"), count(*cpus, "CPU"))
+            }
+            Unpinned::Quota { quota, cpus } => {
+                write!(f, "a quota of {quota:.2} for {}", count(*cpus, "CPU"))
+            }
+        }
+    }
+}
+
+fn count(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
+/// Why a [`Bind`] is wrong on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The list of CPUs is empty.
+    NoCpus,
+    /// A CPU in the list is not one that the process may use.
+    OutsideMask {
+        /// The first such CPU.
+        cpu: usize,
+        /// The CPUs that the process may use.
+        mask: Vec<usize>,
+    },
+}
+
+impl BindError {
+    fn outside(cpu: usize, cpus: &Cpus) -> BindError {
+        let mask = cpus.mask.clone();
+        BindError::OutsideMask { cpu, mask }
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BindError::NoCpus => f.write_str("cannot bind to an empty list of CPUs"),
+            BindError::OutsideMask { cpu, mask } => {
+                write!(f, "cannot bind to CPU {cpu}: the mask is {}", Ranges(mask))
+            }
+        }
+    }
+}
+
+impl Error for BindError {}
