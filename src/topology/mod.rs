@@ -1,1 +1,345 @@
-//! Logical topologies.
+//! Who sends to whom: sets of triples `<p, t, q>`, "in step t, rank p sends to rank q".
+//!
+//! A [`Topology`] is such a set that is proved to be a rooted in-tree: every rank but the root has
+//! exactly one successor, steps rise along every path, and every path ends at the root. Whatever
+//! is folded along it arrives at the root exactly once; run backwards, it broadcasts.
+//!
+//! There are three ways to one: a named family ([`Topology::k_tree`], [`Topology::chain`], ...),
+//! which is arithmetic and holds no list of ranks; plain triples ([`Topology::from_triples`],
+//! [`Topology::from_text`]); or the formal definition, a partition with a weighted tree and
+//! association maps ([`Formal`]). The last two validate, and a [`TopologyError`] names the culprit.
+//!
+//! The files, one idea each:
+//! - `families`: the closed forms, and the small trait that they share with the table;
+//! - `table`: the custom form, and the validation of triples;
+//! - `formal`: partition, tree and association maps; `strict`: the six properties of 1999;
+//! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
+//! - `text`, `names`: reading and writing; `error`: what can be wrong.
+//!
+//! # Examples
+//!
+//! ```
+//! use rankfold::topology::Topology;
+//!
+//! let tree = Topology::k_tree(8, 2);
+//! assert_eq!(tree.successor(7), Some((0, 6))); // <7,0,6>: in step 0, rank 7 sends to rank 6
+//! let into_root: Vec<_> = tree.predecessors(0).map(|t| t.to_string()).collect();
+//! assert_eq!(into_root, ["<1,0,0>", "<2,0,0>", "<3,1,0>", "<6,1,0>"]);
+//! ```
+//!
+//! # Source
+//!
+//! Xiong Yuqing, *Towards Unified Description for Reduction Algorithms*, Computer Science 42(11),
+//! 2015 (the general form), and the same author's report of 1999 (the strict form).
+
+use std::fmt;
+
+use crate::Rank;
+
+mod error;
+mod families;
+mod formal;
+mod names;
+mod predecessors;
+mod single_port;
+mod strict;
+mod table;
+mod text;
+
+pub use error::TopologyError;
+pub use formal::Formal;
+pub use predecessors::Predecessors;
+pub use single_port::SinglePort;
+
+use families::{Family, Shape};
+
+/// One message of a topology, `<p, t, q>`: in step `t`, rank `p` sends to rank `q`.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::topology::Triple;
+///
+/// assert_eq!(Triple { from: 1, step: 0, to: 0 }.to_string(), "<1,0,0>");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Triple {
+    /// The rank that sends.
+    pub from: Rank,
+    /// The time step, counted from 0.
+    pub step: usize,
+    /// The rank that receives.
+    pub to: Rank,
+}
+
+impl fmt::Display for Triple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{},{},{}>", self.from, self.step, self.to)
+    }
+}
+
+/// A validated rooted in-tree of ranks: who sends to whom, and in which step.
+///
+/// Holds for every value of this type, however it was made:
+/// - every rank but the root has exactly one successor, and the root has none;
+/// - from every rank exactly one path leads to the root, and steps rise strictly along it;
+/// - some rank sends in step 0, unless there is one rank only: then nobody sends.
+///
+/// Several ranks may send to one rank in the same step; the [single-port form](Self::single_port)
+/// puts them one after another. Cloning costs a few words: families are closed forms, and the
+/// table of a custom topology is shared.
+///
+/// Two topologies are equal if they have the same ranks and the same triples, whatever their
+/// names; comparing takes a visit to every rank.
+#[derive(Clone)]
+pub struct Topology {
+    ranks: usize,
+    /// What was rank `v` when the shape was made is rank `(v + shift) mod ranks` now.
+    shift: usize,
+    shape: Shape,
+}
+
+impl Topology {
+    fn new(ranks: usize, shape: Shape) -> Topology {
+        Topology {
+            ranks,
+            shift: 0,
+            shape,
+        }
+    }
+
+    /// The number of ranks, at least 1.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The rank at which every path ends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// assert_eq!(Topology::chain(8).root(), 0);
+    /// assert_eq!(Topology::chain(8).rooted(3).root(), 3);
+    /// ```
+    pub fn root(&self) -> Rank {
+        self.outer(self.family().root())
+    }
+
+    /// The largest step plus one; 0 for one rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// assert_eq!(Topology::binomial(8).steps(), 3);
+    /// assert_eq!(Topology::binomial(1).steps(), 0);
+    /// ```
+    pub fn steps(&self) -> usize {
+        self.family().steps()
+    }
+
+    /// The step in which rank `p` sends, and to whom; `None` for the root.
+    ///
+    /// # Panics
+    ///
+    /// If `p` is not a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let tree = Topology::binomial(8);
+    /// assert_eq!(tree.successor(6), Some((1, 4)));
+    /// assert_eq!(tree.successor(0), None);
+    /// ```
+    pub fn successor(&self, p: Rank) -> Option<(usize, Rank)> {
+        let v = self.inner(p);
+        if v == self.family().root() {
+            return None;
+        }
+        let (step, to) = self.family().successor(v);
+        Some((step, self.outer(to)))
+    }
+
+    /// The triples that enter rank `q`, by step and then by sender.
+    ///
+    /// # Panics
+    ///
+    /// If `q` is not a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let senders: Vec<_> = Topology::binomial(8).predecessors(4).map(|t| t.from).collect();
+    /// assert_eq!(senders, [5, 6]);
+    /// ```
+    pub fn predecessors(&self, q: Rank) -> Predecessors<'_> {
+        Predecessors::new(self, self.inner(q))
+    }
+
+    /// How many triples enter rank `q`, without visiting each.
+    ///
+    /// # Panics
+    ///
+    /// If `q` is not a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// assert_eq!(Topology::flat(1 << 20).predecessor_count(0), (1 << 20) - 1);
+    /// ```
+    pub fn predecessor_count(&self, q: Rank) -> usize {
+        self.family().predecessor_count(self.inner(q))
+    }
+
+    /// The least step after `after` in which something enters rank `q`; `None` asks for the first.
+    ///
+    /// # Panics
+    ///
+    /// If `q` is not a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let tree = Topology::binomial(8);
+    /// assert_eq!(tree.next_step(4, None), Some(0));
+    /// assert_eq!(tree.next_step(4, Some(0)), Some(1));
+    /// assert_eq!(tree.next_step(4, Some(1)), None);
+    /// ```
+    pub fn next_step(&self, q: Rank, after: Option<usize>) -> Option<usize> {
+        let q = self.inner(q);
+        let least = least_after(after)?;
+        self.family().arrivals(q, least).map(|run| run.step)
+    }
+
+    /// All triples, by sender: one for every rank but the root.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let all: Vec<_> = Topology::chain(3).triples().map(|t| t.to_string()).collect();
+    /// assert_eq!(all, ["<1,1,0>", "<2,0,1>"]);
+    /// ```
+    pub fn triples(&self) -> impl Iterator<Item = Triple> + '_ {
+        (0..self.ranks).filter_map(|from| self.triple_of(from))
+    }
+
+    fn triple_of(&self, from: Rank) -> Option<Triple> {
+        self.successor(from)
+            .map(|(step, to)| Triple { from, step, to })
+    }
+
+    /// Whether every subtree is an interval of ranks.
+    ///
+    /// A rank can then fold what it holds with adjacent operands only, the lower on the left, so
+    /// that an operator which does not commute is safe.
+    ///
+    /// # Cost
+    ///
+    /// A few operations, for families and tables alike, also after [`rooted`](Self::rooted).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// assert!(Topology::binomial(8).is_in_rank_order());
+    /// assert!(!Topology::k_ary(8, 2).is_in_rank_order()); // rank 1 gathers 1, 3, 4 and 7
+    /// assert!(!Topology::binomial(8).rooted(3).is_in_rank_order()); // rank 7 gathers 7, 0, 1 and 2
+    /// ```
+    pub fn is_in_rank_order(&self) -> bool {
+        self.family()
+            .in_order_from((self.ranks - self.shift) % self.ranks)
+    }
+
+    /// The same tree turned until rank `r` is its root.
+    ///
+    /// Rank `p` takes the part that rank `(p - r + root) mod ranks` had. Nothing is copied. This
+    /// as a rule breaks rank order, so it is for operators that commute.
+    ///
+    /// # Panics
+    ///
+    /// If `r` is not a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let tree = Topology::chain(4).rooted(2);
+    /// assert_eq!(tree.successor(0), Some((1, 3)));
+    /// assert_eq!(tree.rooted(0), Topology::chain(4));
+    /// ```
+    pub fn rooted(&self, r: Rank) -> Topology {
+        self.assert_rank(r);
+        let old = self.family().root();
+        let shift = if r >= old {
+            r - old
+        } else {
+            r + (self.ranks - old)
+        };
+        Topology {
+            shift,
+            ..self.clone()
+        }
+    }
+
+    fn family(&self) -> &dyn Family {
+        self.shape.family()
+    }
+
+    /// The number that rank `p` has in the shape.
+    fn inner(&self, p: Rank) -> Rank {
+        self.assert_rank(p);
+        if p >= self.shift {
+            p - self.shift
+        } else {
+            p + (self.ranks - self.shift)
+        }
+    }
+
+    /// The rank that has number `v` in the shape.
+    fn outer(&self, v: Rank) -> Rank {
+        let before_wrap = self.ranks - self.shift;
+        if v < before_wrap {
+            v + self.shift
+        } else {
+            v - before_wrap
+        }
+    }
+
+    #[track_caller]
+    fn assert_rank(&self, p: Rank) {
+        assert!(
+            p < self.ranks,
+            "rank {p} of a topology with {} ranks",
+            self.ranks
+        );
+    }
+}
+
+/// The first step that comes after `after`, if there is one at all.
+fn least_after(after: Option<usize>) -> Option<usize> {
+    after.map_or(Some(0), |step| step.checked_add(1))
+}
+
+impl PartialEq for Topology {
+    fn eq(&self, other: &Topology) -> bool {
+        self.ranks == other.ranks && self.triples().eq(other.triples())
+    }
+}
+
+impl Eq for Topology {}
+
+impl fmt::Debug for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Topology")
+            .field("name", &self.name())
+            .field("ranks", &self.ranks())
+            .field("root", &self.root())
+            .finish()
+    }
+}

@@ -1,0 +1,310 @@
+//! What can be wrong with a topology, each with its culprit.
+
+use std::{error, fmt};
+
+use super::Triple;
+use crate::Rank;
+
+/// Why triples, a formal definition, a text or a name is no topology.
+///
+/// Nodes of a [`Formal`](super::Formal) definition are named by their number, in the order in which
+/// they were given.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::topology::{Topology, TopologyError};
+///
+/// let refused = "1 0 0\n2 0 0\n1 1 2".parse::<Topology>().unwrap_err();
+/// assert_eq!(refused.to_string(), "line 3: rank 1 has two successors, <1,0,0> and <1,1,2>");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// There are no ranks.
+    NoRanks,
+    /// A rank that is not in `0..ranks`.
+    RankOutOfRange {
+        /// The rank named.
+        rank: Rank,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// A step so large that the number of steps is no number.
+    StepTooLarge {
+        /// The triple with that step.
+        triple: Triple,
+    },
+    /// The root sends.
+    RootHasSuccessor {
+        /// What it sends.
+        triple: Triple,
+    },
+    /// A rank that sends twice, perhaps the same.
+    TwoSuccessors {
+        /// One of its triples.
+        first: Triple,
+        /// Another.
+        second: Triple,
+    },
+    /// A rank that is not the root and sends nothing.
+    Orphan {
+        /// The rank.
+        rank: Rank,
+        /// The root.
+        root: Rank,
+    },
+    /// A rank whose path ends in a cycle.
+    Cycle {
+        /// The lowest such rank; it need not be in the cycle.
+        rank: Rank,
+        /// The ranks of the cycle, each sending to the next and the last to the first.
+        cycle: Vec<Rank>,
+    },
+    /// A rank that sends no later than something arrives.
+    StepDoesNotRise {
+        /// What arrives at it.
+        before: Triple,
+        /// What it sends.
+        after: Triple,
+    },
+    /// Nobody sends in step 0.
+    NoStepZero {
+        /// One of the triples with the least step.
+        least: Triple,
+    },
+    /// The root is not known: no `root` line, and not exactly one rank that sends nothing.
+    NoSingleRoot {
+        /// The two lowest ranks that send nothing, or none.
+        candidates: Vec<Rank>,
+    },
+    /// A node of the partition without ranks.
+    EmptyBlock {
+        /// The node.
+        node: usize,
+    },
+    /// A rank in two nodes of the partition, or twice in one.
+    BlocksOverlap {
+        /// The rank.
+        rank: Rank,
+        /// The one node.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// A rank in no node of the partition.
+    RankInNoBlock {
+        /// The lowest such rank.
+        rank: Rank,
+    },
+    /// The first node holds more than the root.
+    RootNotAlone {
+        /// Its ranks.
+        block: Vec<Rank>,
+    },
+    /// A node that was not given.
+    NodeOutOfRange {
+        /// The number used.
+        node: usize,
+        /// How many nodes were given.
+        nodes: usize,
+    },
+    /// An association map that does not say where an edge goes.
+    AssociationMissing {
+        /// The node that the edge leaves.
+        node: usize,
+    },
+    /// An association map that gives two processes for one edge.
+    AssociationTwice {
+        /// The node that the edge leaves.
+        node: usize,
+    },
+    /// An association map that speaks of an edge that is not there.
+    AssociationWithoutEdge {
+        /// The node that the edge would leave.
+        node: usize,
+    },
+    /// An association map that points to a process outside its node.
+    AssociationOutside {
+        /// The node that the edge leaves.
+        node: usize,
+        /// The node that the edge enters, whose map it is.
+        into: usize,
+        /// The process, which is not in `into`.
+        rank: Rank,
+    },
+    /// One of the six properties of the strict form does not hold.
+    NotStrict {
+        /// Its number, 1 to 6.
+        property: u8,
+        /// The ranks of the node where it does not hold.
+        node: Vec<Rank>,
+    },
+    /// A line that says nothing that a topology could.
+    BadLine {
+        /// The line, without its comment.
+        text: String,
+        /// What is wanted.
+        expected: &'static str,
+    },
+    /// An error in a text, with its place.
+    Line {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        error: Box<TopologyError>,
+    },
+    /// A name that no family has.
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The family whose name is most like it, if any is.
+        nearest: Option<&'static str>,
+        /// All names.
+        known: &'static [&'static str],
+    },
+    /// A family with a width that it cannot have, or without the one that it needs.
+    BadWidth {
+        /// The name.
+        name: String,
+        /// What is wanted.
+        expected: &'static str,
+    },
+}
+
+use TopologyError::*;
+
+impl fmt::Display for TopologyError {
+    // One arm a variant and no `_`: whoever adds an error must say how it reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoRanks => write!(f, "a topology has at least one rank"),
+            RankOutOfRange { rank, ranks } => {
+                write!(f, "rank {rank} is not one of the {ranks} ranks")
+            }
+            StepTooLarge { triple } => write!(f, "the step of {triple} is too large"),
+            RootHasSuccessor { triple } => write!(f, "the root has a successor, {triple}"),
+            TwoSuccessors { first, second } => two_successors(f, first, second),
+            Orphan { rank, root } => write!(f, "rank {rank} sends nothing, but the root is {root}"),
+            Cycle { rank, cycle } => cycle_of(f, *rank, cycle),
+            StepDoesNotRise { before, after } => {
+                write!(f, "steps do not rise from {before} to {after}")
+            }
+            NoStepZero { least } => {
+                write!(f, "nobody sends in step 0: the first to send is {least}")
+            }
+            NoSingleRoot { candidates } => no_single_root(f, candidates),
+            EmptyBlock { node } => write!(f, "node {node} has no ranks"),
+            BlocksOverlap {
+                rank,
+                first,
+                second,
+            } => overlap(f, *rank, *first, *second),
+            RankInNoBlock { rank } => write!(f, "rank {rank} is in no node"),
+            RootNotAlone { block } => {
+                write!(f, "node 0 is the root's alone, but is {}", Node(block))
+            }
+            NodeOutOfRange { node, nodes } => {
+                write!(f, "node {node} is not one of the {nodes} nodes")
+            }
+            AssociationMissing { node } => write!(f, "the edge from node {node} has no process"),
+            AssociationTwice { node } => write!(f, "the edge from node {node} has two processes"),
+            AssociationWithoutEdge { node } => {
+                write!(f, "node {node} has a process, but no edge to it")
+            }
+            AssociationOutside { node, into, rank } => outside(f, *node, *into, *rank),
+            NotStrict { property, node } => write!(
+                f,
+                "property {property} does not hold at node {}",
+                Node(node)
+            ),
+            BadLine { text, expected } => write!(f, "`{text}` is not {expected}"),
+            Line { line, error } => write!(f, "line {line}: {error}"),
+            UnknownName {
+                name,
+                nearest,
+                known,
+            } => unknown_name(f, name, *nearest, known),
+            BadWidth { name, expected } => write!(f, "`{name}`: {expected}"),
+        }
+    }
+}
+
+fn overlap(f: &mut fmt::Formatter<'_>, rank: Rank, first: usize, second: usize) -> fmt::Result {
+    if first == second {
+        return write!(f, "rank {rank} is twice in node {first}");
+    }
+    write!(f, "rank {rank} is in nodes {first} and {second}")
+}
+
+fn outside(f: &mut fmt::Formatter<'_>, node: usize, into: usize, rank: Rank) -> fmt::Result {
+    write!(
+        f,
+        "the edge from node {node} goes to rank {rank}, which is not in node {into}"
+    )
+}
+
+fn two_successors(f: &mut fmt::Formatter<'_>, first: &Triple, second: &Triple) -> fmt::Result {
+    if first == second {
+        return write!(f, "triple {first} is given twice");
+    }
+    write!(
+        f,
+        "rank {} has two successors, {first} and {second}",
+        first.from
+    )
+}
+
+fn cycle_of(f: &mut fmt::Formatter<'_>, rank: Rank, cycle: &[Rank]) -> fmt::Result {
+    write!(
+        f,
+        "rank {rank} never reaches the root: its path ends in the cycle "
+    )?;
+    cycle.iter().try_for_each(|rank| write!(f, "{rank} → "))?;
+    cycle
+        .iter()
+        .take(1)
+        .try_for_each(|first| write!(f, "{first}"))
+}
+
+fn no_single_root(f: &mut fmt::Formatter<'_>, candidates: &[Rank]) -> fmt::Result {
+    match candidates {
+        [one, two, ..] => write!(
+            f,
+            "no root is given, and ranks {one} and {two} both send nothing"
+        ),
+        _ => write!(f, "no root is given, and every rank sends"),
+    }
+}
+
+fn unknown_name(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    nearest: Option<&str>,
+    known: &[&str],
+) -> fmt::Result {
+    write!(f, "no topology is called `{name}`")?;
+    if let Some(nearest) = nearest {
+        write!(f, "; did you mean `{nearest}`?")?;
+    }
+    write!(f, " (known: {})", known.join(", "))
+}
+
+/// The ranks of a node as the papers write them, `{3,6}`.
+struct Node<'a>(&'a [Rank]);
+
+impl fmt::Display for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranks: Vec<_> = self.0.iter().map(Rank::to_string).collect();
+        write!(f, "{{{}}}", ranks.join(","))
+    }
+}
+
+impl error::Error for TopologyError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Line { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The Fibonacci tree: a node of order o serves a subtree of order o-1, then one of order o-2.
+//!
+//! Both are done at the same time, so no port waits: with two children a node at most, no tree
+//! reaches more ranks in as many steps. Ranks are counted root, second subtree, first subtree.
+
+use super::{Family, Run, Shape, assert_some, first_of_two};
+use crate::{Rank, topology::Topology};
+
+impl Topology {
+    /// The Fibonacci tree: the smallest that holds `n` ranks, cut to `n`.
+    ///
+    /// ```text
+    /// order 5    0 ┬─ 1 ┬─ 2               7 ─0▶ 6    2 ─0▶ 1    4 ─0▶ 3
+    ///              │    └─ 3 ── 4          3 ─1▶ 1    6 ─1▶ 5
+    ///              └─ 5 ── 6 ── 7          1 ─2▶ 0    5 ─3▶ 0
+    /// ```
+    ///
+    /// Its steps are those of a broadcast that serves the larger child, the lower one drawn, first,
+    /// run backwards; a child that is cut away takes no step.
+    ///
+    /// # Cost
+    ///
+    /// `order - 1` steps, about log n to the base 1.618, in the single-port form too; in rank order,
+    /// and a rank folds what arrives from left to right.
+    ///
+    /// # Panics
+    ///
+    /// If `n` is 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let tree = Topology::fibonacci(8);
+    /// assert_eq!(tree.predecessors(0).map(|t| t.from).collect::<Vec<_>>(), [1, 5]);
+    /// assert_eq!(tree.steps(), 4);
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// Bruck, Cypher and Ho, *Multiple message broadcasting with generalized Fibonacci trees*,
+    /// SPDP 1992.
+    #[track_caller]
+    pub fn fibonacci(n: usize) -> Topology {
+        assert_some(n);
+        Topology::new(
+            n,
+            Shape::Fibonacci(Fibonacci {
+                n,
+                root: Node::root_for(n),
+            }),
+        )
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(in crate::topology) struct Fibonacci {
+    n: usize,
+    root: Node,
+}
+
+/// A rank with its place in the tree.
+#[derive(Clone, Copy)]
+struct Node {
+    rank: Rank,
+    /// At least 1.
+    order: usize,
+    /// The size of a full tree of order `order - 1`.
+    first: usize,
+    /// The size of a full tree of order `order - 2`.
+    second: usize,
+    /// The broadcast step in which this rank has the message and serves its first child.
+    serves: usize,
+}
+
+impl Node {
+    /// The root of the smallest tree that holds `n` ranks.
+    fn root_for(n: usize) -> Node {
+        let mut root = Node {
+            rank: 0,
+            order: 1,
+            first: 0,
+            second: 0,
+            serves: 0,
+        };
+        while root.size() < n {
+            root = Node {
+                order: root.order + 1,
+                first: root.size(),
+                second: root.first,
+                ..root
+            };
+        }
+        root
+    }
+
+    fn size(&self) -> usize {
+        1usize
+            .saturating_add(self.first)
+            .saturating_add(self.second)
+    }
+
+    /// A node of the order below: sizes go down as `size(o) = 1 + size(o-1) + size(o-2)` says.
+    fn lower(self, rank: Rank, serves: usize) -> Node {
+        let second = (self.first - self.second).saturating_sub(1);
+        Node {
+            rank,
+            order: self.order - 1,
+            first: self.second,
+            second,
+            serves,
+        }
+    }
+}
+
+/// A node with its parent.
+struct Place {
+    node: Node,
+    parent: Node,
+}
+
+impl Fibonacci {
+    /// The child served first, of order o-1.
+    fn first_child(&self, at: Node) -> Option<Node> {
+        let rank = at.rank.checked_add(1 + at.second)?;
+        (at.order >= 2 && rank < self.n).then(|| at.lower(rank, at.serves + 1))
+    }
+
+    /// The child served second, of order o-2; if the first was cut away, no step is left for it.
+    fn second_child(&self, at: Node) -> Option<Node> {
+        let rank = at.rank + 1;
+        let turn = at.serves + usize::from(self.first_child(at).is_some());
+        (at.order >= 3 && rank < self.n).then(|| at.lower(rank, turn).lower(rank, turn + 1))
+    }
+
+    /// Where `v`, which is not the root, stands.
+    fn place(&self, v: Rank) -> Place {
+        let mut place = Place {
+            node: self.root,
+            parent: self.root,
+        };
+        while place.node.rank != v {
+            place = self.towards(v, place.node);
+        }
+        place
+    }
+
+    fn towards(&self, v: Rank, parent: Node) -> Place {
+        let first = self.first_child(parent).filter(|child| v >= child.rank);
+        let node = first
+            .or_else(|| self.second_child(parent))
+            .expect("a rank below is in a child");
+        Place { node, parent }
+    }
+
+    fn node(&self, v: Rank) -> Node {
+        if v == 0 {
+            self.root
+        } else {
+            self.place(v).node
+        }
+    }
+
+    /// The reduction step in which `child` sends: it has the message one step after it is served.
+    fn step(&self, child: Node) -> usize {
+        self.steps() - child.serves
+    }
+
+    /// The port step after the last arrival at `at`.
+    ///
+    /// With a first child the second subtree is full, taken in step order-3, and the first child
+    /// comes in step order-2. Without, only what the cut left of the second child counts.
+    fn ready(&self, at: Node) -> usize {
+        if self.first_child(at).is_some() {
+            return at.order - 1;
+        }
+        self.second_child(at)
+            .map_or(0, |child| self.ready(child) + 1)
+    }
+}
+
+impl Family for Fibonacci {
+    fn steps(&self) -> usize {
+        self.root.order - 1
+    }
+
+    fn successor(&self, p: Rank) -> (usize, Rank) {
+        let place = self.place(p);
+        (self.step(place.node), place.parent.rank)
+    }
+
+    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+        let at = self.node(q);
+        let with_step = |child: Node| (self.step(child), child.rank);
+        first_of_two(
+            [
+                self.second_child(at).map(with_step),
+                self.first_child(at).map(with_step),
+            ],
+            least,
+        )
+    }
+
+    fn in_order_from(&self, c: Rank) -> bool {
+        c <= 1 || c == 1 + self.root.second
+    }
+
+    fn port_step(&self, p: Rank) -> usize {
+        let Place { node, parent } = self.place(p);
+        if node.order + 1 == parent.order {
+            parent.order - 2
+        } else {
+            self.ready(node)
+        }
+    }
+
+    fn port_steps(&self) -> usize {
+        self.ready(self.root)
+    }
+}

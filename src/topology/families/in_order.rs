@@ -1,0 +1,156 @@
+//! The binary in-order tree: every rank but 0 stands between its left and its right subtree.
+//!
+//! The trailing zeros of a rank are its height: at height j the full subtree of v is the 2^(j+1) - 1
+//! ranks around v. What lies above the last rank is cut away, and a subtree whose parent is cut away
+//! goes to the next ancestor there is.
+
+use super::{Family, Run, Shape, assert_some, first_of_two};
+use crate::{Rank, topology::Topology};
+
+impl Topology {
+    /// The binary in-order tree on ranks `1..n`, with rank 0 above its top.
+    ///
+    /// ```text
+    ///        0
+    ///        │
+    ///        4           step 0    7──▶6
+    ///    ┌───┴───┐       step 1    3──▶2    5──▶6
+    ///    2       6       step 2    1──▶2    6──▶4
+    ///  ┌─┴─┐   ┌─┴─┐     step 3    2──▶4
+    ///  1   3   5   7     step 4    4──▶0
+    /// ```
+    ///
+    /// Its steps are those of a broadcast that serves the left child first, run backwards.
+    ///
+    /// # Cost
+    ///
+    /// ⌊log₂ n⌋ + ⌊log₂ (n-1)⌋ steps for n ≥ 2, in the single-port form too; in rank order. At most
+    /// two messages enter a rank, so that segments can follow each other every two steps.
+    ///
+    /// # Panics
+    ///
+    /// If `n` is 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rankfold::topology::Topology;
+    /// let tree = Topology::in_order(8);
+    /// assert_eq!(tree.predecessors(4).map(|t| t.from).collect::<Vec<_>>(), [6, 2]);
+    /// assert_eq!(tree.successor(4), Some((4, 0)));
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and
+    /// scan*, Parallel Computing 35, 2009, where one of the two trees is this one.
+    #[track_caller]
+    pub fn in_order(n: usize) -> Topology {
+        assert_some(n);
+        Topology::new(n, Shape::InOrder(InOrder { last: n - 1 }))
+    }
+}
+
+/// The tree on ranks `1..=last`, and rank 0.
+#[derive(Clone, Copy)]
+pub(in crate::topology) struct InOrder {
+    last: Rank,
+}
+
+/// How many levels a full subtree has below `v`, which is not 0.
+fn height(v: Rank) -> usize {
+    v.trailing_zeros() as usize
+}
+
+impl InOrder {
+    /// The child of rank 0.
+    fn top(&self) -> Option<Rank> {
+        self.last.checked_ilog2().map(|i| 1 << i)
+    }
+
+    fn parent(&self, v: Rank) -> Rank {
+        let bit = 1usize << height(v);
+        let above = v ^ bit;
+        match bit.checked_mul(2) {
+            Some(next) if above | next <= self.last => above | next,
+            _ => above,
+        }
+    }
+
+    fn left(&self, v: Rank) -> Option<Rank> {
+        (height(v) > 0).then(|| v - (1 << (height(v) - 1)))
+    }
+
+    /// The top of what the cut left of the right subtree.
+    fn right(&self, v: Rank) -> Option<Rank> {
+        let beyond = (self.last - v).checked_ilog2()? as usize;
+        let below = height(v).checked_sub(1)?;
+        Some(v + (1 << beyond.min(below)))
+    }
+
+    /// The broadcast step in which `v` is served: a left child first, a right child second.
+    fn served(&self, v: Rank) -> usize {
+        let (mut at, mut step) = (v, 0);
+        loop {
+            let parent = self.parent(at);
+            if parent == 0 {
+                return step;
+            }
+            step += if at < parent { 1 } else { 2 };
+            at = parent;
+        }
+    }
+
+    fn step(&self, v: Rank) -> usize {
+        self.steps() - 1 - self.served(v)
+    }
+
+    fn is_full(&self, v: Rank) -> bool {
+        v + ((1 << height(v)) - 1) <= self.last
+    }
+
+    /// The port step after the last arrival at `v`.
+    ///
+    /// A full subtree of height j takes 2j steps. One that is cut takes one less: its left half is
+    /// full and ready after 2(j-1), and what is left of the right half is ready and taken by then.
+    fn ready(&self, v: Rank) -> usize {
+        (2 * height(v)).saturating_sub(usize::from(!self.is_full(v)))
+    }
+}
+
+impl Family for InOrder {
+    fn steps(&self) -> usize {
+        self.port_steps()
+    }
+
+    fn successor(&self, p: Rank) -> (usize, Rank) {
+        (self.step(p), self.parent(p))
+    }
+
+    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+        let (later, earlier) = if q == 0 {
+            (self.top(), None)
+        } else {
+            (self.left(q), self.right(q))
+        };
+        let with_step = |child: Rank| (self.step(child), child);
+        first_of_two([earlier.map(with_step), later.map(with_step)], least)
+    }
+
+    fn in_order_from(&self, c: Rank) -> bool {
+        c <= 1
+    }
+
+    // The right child is taken as soon as it is ready, the left one, which is full, after it.
+    fn port_step(&self, p: Rank) -> usize {
+        let parent = self.parent(p);
+        if p > parent {
+            return self.ready(p);
+        }
+        2 * height(p) + usize::from(self.is_full(parent))
+    }
+
+    fn port_steps(&self) -> usize {
+        self.top().map_or(0, |top| self.ready(top) + 1)
+    }
+}

@@ -1,0 +1,188 @@
+//! The families: named topologies in closed form, for every number of ranks, with root 0.
+//!
+//! - `ring`: chain, decreasing ring, split ring, k-ring;
+//! - `k_tree`: the radix trees, with the binomial tree as the first of them;
+//! - `star`: flat and flat serial;
+//! - `k_ary`: the complete k-ary tree in breadth-first order;
+//! - `in_order`: the binary tree whose subtrees are intervals;
+//! - `fibonacci`: the tree that two messages in flight grow fastest.
+//!
+//! Each is a struct of a few numbers behind one small trait, [`Family`]; all that a topology can be
+//! asked is built on that trait. The table of a custom topology is one more family.
+
+use std::sync::Arc;
+
+use super::table::Table;
+use crate::Rank;
+
+mod fibonacci;
+mod in_order;
+mod k_ary;
+mod k_tree;
+mod ring;
+mod star;
+
+use fibonacci::Fibonacci;
+use in_order::InOrder;
+use k_ary::KAry;
+use k_tree::KTree;
+use ring::{DecreasingRing, Ring};
+use star::{Flat, FlatSerial};
+
+/// Ranks that all send to one rank in one step, in ascending order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) step: usize,
+    /// At least 1.
+    pub(super) count: usize,
+    /// The first sender (in a table: its place in the list of senders).
+    pub(super) first: usize,
+    /// From one sender to the next.
+    pub(super) stride: usize,
+}
+
+impl Run {
+    fn one(step: usize, from: Rank) -> Run {
+        Run {
+            step,
+            count: 1,
+            first: from,
+            stride: 1,
+        }
+    }
+}
+
+/// What a shape must answer; the rest of [`Topology`](super::Topology) follows from it.
+///
+/// It is no bigger because a step's arrivals come as a [`Run`]: predecessors, next step, counts and
+/// the single-port form are all walks over runs, and there are few runs at a rank.
+///
+/// # Laws
+///
+/// - `successor(p) == (t, q)` iff some run of `arrivals(q, t)` at step `t` has `p` as a member;
+/// - `arrivals(q, least)` is the run of the least step that is not below `least`;
+/// - among the runs of one rank, in order of step and place, port steps rise.
+pub(super) trait Family {
+    fn root(&self) -> Rank {
+        0
+    }
+
+    /// The largest step plus one, or 0.
+    fn steps(&self) -> usize;
+
+    /// The step in which `p`, which is not the root, sends, and to whom.
+    fn successor(&self, p: Rank) -> (usize, Rank);
+
+    /// What enters `q` in the first step from `least` on in which anything does.
+    fn arrivals(&self, q: Rank, least: usize) -> Option<Run>;
+
+    /// The sender in place `i` of a run that this family gave.
+    fn member(&self, run: Run, i: usize) -> Rank {
+        run.first + i * run.stride
+    }
+
+    fn predecessor_count(&self, q: Rank) -> usize {
+        let next = |run: &Run| self.arrivals(q, run.step + 1);
+        std::iter::successors(self.arrivals(q, 0), next)
+            .map(|run| run.count)
+            .sum()
+    }
+
+    /// Whether every subtree is an interval once ranks are counted from `c` on, round the circle.
+    ///
+    /// A subtree without the root is cut in two by that count iff it holds both `c` and the rank
+    /// before it; two ranks share such a subtree iff they lie under the same child of the root.
+    fn in_order_from(&self, c: Rank) -> bool;
+
+    /// The step in which `p`, which is not the root, sends in the single-port form.
+    fn port_step(&self, p: Rank) -> usize;
+
+    /// The number of steps of the single-port form.
+    fn port_steps(&self) -> usize;
+
+    /// The first step from `least` on in which `q` receives in the single-port form, and from whom.
+    ///
+    /// As given here it needs the ranks of one run to be taken back to back.
+    fn port_arrival(&self, q: Rank, least: usize) -> Option<(usize, Rank)> {
+        let mut run = self.arrivals(q, 0)?;
+        loop {
+            let first = self.port_step(self.member(run, 0));
+            if least < first + run.count {
+                let step = least.max(first);
+                return Some((step, self.member(run, step - first)));
+            }
+            run = self.arrivals(q, run.step + 1)?;
+        }
+    }
+}
+
+/// Every form that a topology can have.
+#[derive(Clone)]
+pub(super) enum Shape {
+    Chain(Ring),
+    DecreasingRing(DecreasingRing),
+    SplitRing(Ring),
+    KRing(Ring),
+    KTree(KTree),
+    Flat(Flat),
+    FlatSerial(FlatSerial),
+    KAry(KAry),
+    InOrder(InOrder),
+    Fibonacci(Fibonacci),
+    Custom(Arc<Table>),
+}
+
+impl Shape {
+    pub(super) fn family(&self) -> &dyn Family {
+        match self {
+            Shape::Chain(f) | Shape::SplitRing(f) | Shape::KRing(f) => f,
+            Shape::DecreasingRing(f) => f,
+            Shape::KTree(f) => f,
+            Shape::Flat(f) => f,
+            Shape::FlatSerial(f) => f,
+            Shape::KAry(f) => f,
+            Shape::InOrder(f) => f,
+            Shape::Fibonacci(f) => f,
+            Shape::Custom(f) => &**f,
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Shape::Chain(_) => "chain".into(),
+            Shape::DecreasingRing(_) => "decreasing-ring".into(),
+            Shape::SplitRing(_) => "split-ring".into(),
+            Shape::KRing(f) => format!("k-ring:{}", f.k()),
+            Shape::KTree(f) if f.k() == 1 => "binomial".into(),
+            Shape::KTree(f) => format!("k-tree:{}", f.k()),
+            Shape::Flat(_) => "flat".into(),
+            Shape::FlatSerial(_) => "flat-serial".into(),
+            Shape::KAry(f) => format!("k-ary:{}", f.k()),
+            Shape::InOrder(_) => "in-order".into(),
+            Shape::Fibonacci(_) => "fibonacci".into(),
+            Shape::Custom(_) => "custom".into(),
+        }
+    }
+}
+
+/// The first of at most two arrivals, given by ascending step, that is not before `least`.
+fn first_of_two(arrivals: [Option<(usize, Rank)>; 2], least: usize) -> Option<Run> {
+    let found = arrivals
+        .into_iter()
+        .flatten()
+        .find(|&(step, _)| step >= least);
+    found.map(|(step, from)| Run::one(step, from))
+}
+
+/// The width `k` of a family on `n` ranks, brought down to what `n` ranks can use.
+#[track_caller]
+fn width(n: usize, k: usize) -> usize {
+    assert_some(n);
+    assert!(k > 0, "a topology of width k = {k} on {n} ranks");
+    k.min(n - 1).max(1)
+}
+
+#[track_caller]
+fn assert_some(n: usize) {
+    assert!(n > 0, "a topology of {n} ranks");
+}

@@ -1,0 +1,281 @@
+//! The formal definition: a partition of the ranks, a weighted tree on it, and association maps.
+//!
+//! Everybody in a node sends to the one process of the next node that the association map gives.
+
+use super::{
+    Topology, TopologyError, Triple,
+    strict::{self, Edge, Nodes},
+};
+use crate::Rank;
+
+/// A topology as the papers define it, piece by piece.
+///
+/// A partition of the ranks into nodes, of which node 0 is the root's alone; a tree on the nodes
+/// whose edges point to node 0 and are weighted by steps; and for each edge the process of the node
+/// it enters that receives (the association map of that node). Every rank of a node then sends, in
+/// the step that its outgoing edge carries, to the process associated with that edge.
+///
+/// Pieces may come in any order; nothing is looked at before [`general`](Self::general) or
+/// [`strict`](Self::strict) is called. As one edge leaves each node but node 0, an edge goes by the
+/// number of the node that it leaves.
+///
+/// # Examples
+///
+/// The example of both papers, the 2-tree on 8 ranks:
+///
+/// ```
+/// use rankfold::topology::{Formal, Topology};
+///
+/// let tree = Formal::new(8)
+///     .node([0])
+///     .node([1, 2])
+///     .node([3, 6])
+///     .node([4, 5])
+///     .node([7])
+///     .edge(1, 0, 0).associate(1, 0)
+///     .edge(2, 0, 1).associate(2, 0)
+///     .edge(3, 2, 0).associate(3, 3) // both 4 and 5 send to 3, of node {3,6}
+///     .edge(4, 2, 0).associate(4, 6)
+///     .strict()?;
+/// assert_eq!(tree, Topology::k_tree(8, 2));
+/// # Ok::<(), rankfold::topology::TopologyError>(())
+/// ```
+///
+/// # Source
+///
+/// Xiong 1999 and 2015.
+#[derive(Clone, Debug, Default)]
+pub struct Formal {
+    ranks: usize,
+    blocks: Vec<Vec<Rank>>,
+    edges: Vec<WeightedEdge>,
+    /// The node that an edge leaves, and the process that receives.
+    associations: Vec<(usize, Rank)>,
+}
+
+/// An edge as given, before its process is known.
+#[derive(Clone, Copy, Debug)]
+struct WeightedEdge {
+    from: usize,
+    into: usize,
+    step: usize,
+}
+
+impl Formal {
+    /// A definition on `ranks` ranks, so far without nodes.
+    pub fn new(ranks: usize) -> Formal {
+        Formal {
+            ranks,
+            ..Formal::default()
+        }
+    }
+
+    /// Adds a node of the partition. Nodes count from 0; the first is the root's.
+    #[must_use]
+    pub fn node(mut self, ranks: impl IntoIterator<Item = Rank>) -> Formal {
+        self.blocks.push(ranks.into_iter().collect());
+        self
+    }
+
+    /// Adds an edge of the tree: node `from` sends to node `into` in step `step`, its weight.
+    #[must_use]
+    pub fn edge(mut self, from: usize, into: usize, step: usize) -> Formal {
+        self.edges.push(WeightedEdge { from, into, step });
+        self
+    }
+
+    /// Maps the edge that leaves node `from` to process `rank` of the node that it enters.
+    #[must_use]
+    pub fn associate(mut self, from: usize, rank: Rank) -> Formal {
+        self.associations.push((from, rank));
+        self
+    }
+
+    /// The general topology (2015) that this defines.
+    ///
+    /// # Errors
+    ///
+    /// A node that is empty or not given, a rank in two nodes or in none, company in the root's node,
+    /// an association map that misses an edge or points outside its node; then whatever
+    /// [`Topology::from_triples`] refuses: two edges from one node are two successors of its ranks.
+    pub fn general(&self) -> Result<Topology, TopologyError> {
+        let nodes = self.nodes()?;
+        Topology::from_triples(self.ranks, nodes.members[0][0], nodes.triples())
+    }
+
+    /// The strict topology (1999) that this defines.
+    ///
+    /// # Errors
+    ///
+    /// As [`general`](Self::general), but [`TopologyError::NotStrict`] where one of the six
+    /// properties does not hold, for this partition.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::topology::Formal;
+    ///
+    /// let apart = Formal::new(3).node([0]).node([1]).node([2]);
+    /// let apart = apart.edge(1, 0, 0).associate(1, 0).edge(2, 0, 0).associate(2, 0);
+    /// assert!(apart.general().is_ok());
+    /// assert_eq!(apart.strict().unwrap_err().to_string(), "property 3 does not hold at node {0}");
+    /// ```
+    pub fn strict(&self) -> Result<Topology, TopologyError> {
+        let topology = self.general().map_err(|error| self.numbered(error))?;
+        strict::check(&self.nodes()?)?;
+        Ok(topology)
+    }
+
+    /// Properties 1 and 2 are asked of a general topology as well, where they have no number.
+    fn numbered(&self, error: TopologyError) -> TopologyError {
+        let (property, rank) = match error {
+            TopologyError::NoStepZero { least } => (1, least.from),
+            TopologyError::StepDoesNotRise { after, .. } => (2, after.from),
+            other => return other,
+        };
+        let mut node = self
+            .blocks
+            .iter()
+            .find(|block| block.contains(&rank))
+            .cloned()
+            .unwrap_or_default();
+        node.sort();
+        TopologyError::NotStrict { property, node }
+    }
+
+    fn nodes(&self) -> Result<Nodes, TopologyError> {
+        let node_of = self.node_of_rank()?;
+        if self.blocks[0].len() > 1 {
+            return Err(TopologyError::RootNotAlone {
+                block: self.blocks[0].clone(),
+            });
+        }
+        let process = self.processes()?;
+        let edges = self
+            .edges
+            .iter()
+            .map(|edge| associated(edge, &process, &node_of));
+        Ok(Nodes {
+            members: self.blocks.clone(),
+            edges: edges.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The node of each rank, if the nodes are a partition.
+    fn node_of_rank(&self) -> Result<Vec<usize>, TopologyError> {
+        if let Some(node) = self.blocks.iter().position(Vec::is_empty) {
+            return Err(TopologyError::EmptyBlock { node });
+        }
+        let mut placed = self.placed();
+        placed.sort();
+        if let Some(two) = placed.windows(2).find(|two| two[0].0 == two[1].0) {
+            return Err(TopologyError::BlocksOverlap {
+                rank: two[0].0,
+                first: two[0].1,
+                second: two[1].1,
+            });
+        }
+        self.covers(&placed)?;
+        Ok(placed.into_iter().map(|(_, node)| node).collect())
+    }
+
+    /// Every rank with its node, as given.
+    fn placed(&self) -> Vec<(Rank, usize)> {
+        let blocks = self.blocks.iter().enumerate();
+        blocks
+            .flat_map(|(node, block)| block.iter().map(move |&rank| (rank, node)))
+            .collect()
+    }
+
+    /// Wants ranks sorted and without doubles.
+    fn covers(&self, placed: &[(Rank, usize)]) -> Result<(), TopologyError> {
+        if self.ranks == 0 {
+            return Err(TopologyError::NoRanks);
+        }
+        match placed.last() {
+            Some(&(rank, _)) if rank >= self.ranks => {
+                return Err(TopologyError::RankOutOfRange {
+                    rank,
+                    ranks: self.ranks,
+                });
+            }
+            _ => {}
+        }
+        let in_place = placed
+            .iter()
+            .enumerate()
+            .take_while(|(place, (rank, _))| place == rank)
+            .count();
+        if in_place < self.ranks {
+            Err(TopologyError::RankInNoBlock { rank: in_place })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// For each node the process associated with its outgoing edge.
+    fn processes(&self) -> Result<Vec<Option<Rank>>, TopologyError> {
+        let mut process = vec![None; self.blocks.len()];
+        let ends = self.edges.iter().flat_map(|edge| [edge.from, edge.into]);
+        ends.chain(self.associations.iter().map(|a| a.0))
+            .try_for_each(|node| self.assert_node(node))?;
+        for &(node, rank) in &self.associations {
+            if self.edges.iter().all(|edge| edge.from != node) {
+                return Err(TopologyError::AssociationWithoutEdge { node });
+            }
+            if process[node].replace(rank).is_some() {
+                return Err(TopologyError::AssociationTwice { node });
+            }
+        }
+        Ok(process)
+    }
+
+    fn assert_node(&self, node: usize) -> Result<(), TopologyError> {
+        let nodes = self.blocks.len();
+        if node < nodes {
+            Ok(())
+        } else {
+            Err(TopologyError::NodeOutOfRange { node, nodes })
+        }
+    }
+}
+
+fn associated(
+    edge: &WeightedEdge,
+    process: &[Option<Rank>],
+    node_of: &[usize],
+) -> Result<Edge, TopologyError> {
+    let WeightedEdge { from, into, step } = *edge;
+    let Some(rank) = process[from] else {
+        return Err(TopologyError::AssociationMissing { node: from });
+    };
+    if node_of.get(rank) != Some(&into) {
+        return Err(TopologyError::AssociationOutside {
+            node: from,
+            into,
+            rank,
+        });
+    }
+    Ok(Edge {
+        into,
+        process: rank,
+        step,
+        from,
+    })
+}
+
+impl Nodes {
+    /// TOP: everybody in a node sends along its edge.
+    fn triples(&self) -> impl Iterator<Item = Triple> + '_ {
+        let triple = |edge: Edge, from| Triple {
+            from,
+            step: edge.step,
+            to: edge.process,
+        };
+        self.edges.iter().flat_map(move |&e| {
+            self.members[e.from]
+                .iter()
+                .map(move |&from| triple(e, from))
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! What enters a rank, one triple after another.
+
+use super::{Topology, Triple, families::Run};
+use crate::Rank;
+
+/// The triples that enter one rank, by step and then by sender; see [`Topology::predecessors`].
+#[derive(Clone)]
+pub struct Predecessors<'a> {
+    topology: &'a Topology,
+    /// The receiver, as the shape numbers it.
+    to: Rank,
+    /// The run being given out; `None` at the end.
+    run: Option<Run>,
+    /// How many of the run are given out, in `0..count`.
+    given: usize,
+    /// The place in the run of its lowest sender: not 0 where a turned tree wraps round.
+    lowest: usize,
+}
+
+impl<'a> Predecessors<'a> {
+    pub(super) fn new(topology: &'a Topology, to: Rank) -> Self {
+        let mut all = Predecessors {
+            topology,
+            to,
+            run: None,
+            given: 0,
+            lowest: 0,
+        };
+        all.enter(0);
+        all
+    }
+
+    /// Goes to the first run of step `least` or later.
+    fn enter(&mut self, least: usize) {
+        self.run = self.topology.family().arrivals(self.to, least);
+        self.given = 0;
+        self.lowest = self.run.map_or(0, |run| self.lowest_of(run));
+    }
+
+    // A run ascends in the shape's numbers. The senders that wrap round have the lowest ranks.
+    fn lowest_of(&self, run: Run) -> usize {
+        let wrap = self.topology.ranks - self.topology.shift;
+        let before = first_place(run.count, |i| self.topology.family().member(run, i) >= wrap);
+        before % run.count
+    }
+
+    fn triple(&self, run: Run) -> Triple {
+        let from = self
+            .topology
+            .family()
+            .member(run, (self.lowest + self.given) % run.count);
+        Triple {
+            from: self.topology.outer(from),
+            step: run.step,
+            to: self.topology.outer(self.to),
+        }
+    }
+}
+
+impl Iterator for Predecessors<'_> {
+    type Item = Triple;
+
+    fn next(&mut self) -> Option<Triple> {
+        let run = self.run?;
+        let triple = self.triple(run);
+        self.given += 1;
+        if self.given == run.count {
+            self.enter(run.step + 1);
+        }
+        Some(triple)
+    }
+}
+
+impl std::iter::FusedIterator for Predecessors<'_> {}
+
+impl std::fmt::Debug for Predecessors<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// The first of `count` places where `holds`, which stays true once it is; `count` if there is none.
+fn first_place(count: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        (low, high) = if holds(middle) {
+            (low, middle)
+        } else {
+            (middle + 1, high)
+        };
+    }
+    low
+}

@@ -1,0 +1,662 @@
+//! The formal definition, and random topologies: accepted when right, refused with the culprit when
+//! one thing is changed.
+
+use proptest::{prelude::*, sample::Index};
+use rankfold::{
+    Rank,
+    topology::{Formal, Topology, TopologyError, Triple},
+};
+
+/// The example of both papers.
+fn example() -> Formal {
+    Formal::new(8)
+        .node([0])
+        .node([1, 2])
+        .node([3, 6])
+        .node([4, 5])
+        .node([7])
+        .edge(1, 0, 0)
+        .associate(1, 0)
+        .edge(2, 0, 1)
+        .associate(2, 0)
+        .edge(3, 2, 0)
+        .associate(3, 3)
+        .edge(4, 2, 0)
+        .associate(4, 6)
+}
+
+/// Nodes without edges.
+fn nodes(ranks: usize, blocks: &[&[Rank]]) -> Formal {
+    blocks.iter().fold(Formal::new(ranks), |formal, block| {
+        formal.node(block.iter().copied())
+    })
+}
+
+/// One edge with its process.
+fn with_edge(formal: Formal, from: usize, into: usize, step: usize, process: Rank) -> Formal {
+    formal.edge(from, into, step).associate(from, process)
+}
+
+#[test]
+fn the_worked_example_is_strict_and_the_2_tree() {
+    assert_eq!(example().strict(), Ok(Topology::k_tree(8, 2)));
+    assert_eq!(example().general(), Ok(Topology::k_tree(8, 2)));
+}
+
+#[test]
+fn one_rank_is_the_empty_topology() {
+    let alone = Formal::new(1).node([0]).strict().unwrap();
+    assert_eq!(alone, Topology::chain(1));
+    assert_eq!(
+        (alone.steps(), alone.port_steps(), alone.triples().count()),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn the_root_need_not_be_rank_0() {
+    let star = with_edge(nodes(3, &[&[2], &[0, 1]]), 1, 0, 0, 2)
+        .strict()
+        .unwrap();
+    assert_eq!(star, Topology::flat(3).rooted(2));
+}
+
+#[test]
+fn a_partition_that_is_none_is_refused_by_name() {
+    use TopologyError::*;
+    let refused = |ranks, blocks: &[&[Rank]]| nodes(ranks, blocks).general().unwrap_err();
+    assert!(matches!(refused(0, &[]), NoRanks));
+    assert!(matches!(refused(1, &[]), RankInNoBlock { rank: 0 }));
+    assert!(matches!(
+        refused(2, &[&[0], &[], &[1]]),
+        EmptyBlock { node: 1 }
+    ));
+    assert!(matches!(
+        refused(3, &[&[0], &[1, 2], &[1]]),
+        BlocksOverlap {
+            rank: 1,
+            first: 1,
+            second: 2
+        }
+    ));
+    assert!(matches!(
+        refused(2, &[&[0], &[1, 1]]),
+        BlocksOverlap {
+            rank: 1,
+            first: 1,
+            second: 1
+        }
+    ));
+    assert!(matches!(
+        refused(4, &[&[0], &[1, 3]]),
+        RankInNoBlock { rank: 2 }
+    ));
+    assert!(matches!(
+        refused(usize::MAX, &[&[0], &[1]]),
+        RankInNoBlock { rank: 2 }
+    ));
+    assert!(matches!(
+        refused(2, &[&[0], &[1, 2]]),
+        RankOutOfRange { rank: 2, ranks: 2 }
+    ));
+    assert!(matches!(refused(3, &[&[0, 1], &[2]]), RootNotAlone { block } if block == [0, 1]));
+}
+
+#[test]
+fn association_maps_that_are_none_are_refused_by_name() {
+    use TopologyError::*;
+    let start = || nodes(4, &[&[0], &[1], &[2, 3]]);
+    let refused = |formal: Formal| formal.general().unwrap_err();
+    assert!(matches!(
+        refused(start().edge(1, 0, 0)),
+        AssociationMissing { node: 1 }
+    ));
+    assert!(matches!(
+        refused(start().edge(1, 9, 0)),
+        NodeOutOfRange { node: 9, nodes: 3 }
+    ));
+    assert!(matches!(
+        refused(start().associate(3, 0)),
+        NodeOutOfRange { node: 3, nodes: 3 }
+    ));
+    assert!(matches!(
+        refused(start().associate(2, 0)),
+        AssociationWithoutEdge { node: 2 }
+    ));
+    assert!(matches!(
+        refused(with_edge(start(), 1, 0, 0, 0).associate(1, 0)),
+        AssociationTwice { node: 1 }
+    ));
+    let outside = refused(with_edge(start(), 1, 0, 0, 3));
+    assert!(matches!(
+        outside,
+        AssociationOutside {
+            node: 1,
+            into: 0,
+            rank: 3
+        }
+    ));
+    assert!(matches!(
+        refused(with_edge(start(), 1, 0, 0, 99)),
+        AssociationOutside { rank: 99, .. }
+    ));
+}
+
+#[test]
+fn a_tree_that_is_none_is_refused_by_its_ranks() {
+    use TopologyError::*;
+    let start = || with_edge(nodes(4, &[&[0], &[1], &[2, 3]]), 1, 0, 1, 0);
+    let refused = |formal: Formal| formal.general().unwrap_err();
+    assert!(matches!(refused(start()), Orphan { rank: 2, root: 0 }));
+    assert!(
+        matches!(refused(with_edge(start(), 2, 2, 0, 3)), Cycle { rank: 2, cycle } if cycle == [3])
+    );
+    assert!(matches!(
+        refused(with_edge(with_edge(start(), 2, 1, 0, 1), 0, 1, 2, 1)),
+        RootHasSuccessor { .. }
+    ));
+    assert!(matches!(
+        refused(with_edge(start(), 2, 1, 0, 1).edge(2, 1, 0)),
+        TwoSuccessors { .. }
+    ));
+    assert!(matches!(
+        refused(with_edge(start(), 2, 1, 1, 1)),
+        StepDoesNotRise { .. }
+    ));
+    assert!(matches!(
+        refused(with_edge(start(), 2, 0, 1, 0)),
+        NoStepZero { .. }
+    ));
+}
+
+#[test]
+fn each_property_of_the_strict_form_is_refused_by_its_number() {
+    let broken = |formal: Formal| match formal.strict() {
+        Err(TopologyError::NotStrict { property, node }) => (property, node),
+        other => panic!("{other:?}"),
+    };
+    let three = || nodes(3, &[&[0], &[1], &[2]]);
+    assert_eq!(
+        broken(with_edge(with_edge(three(), 1, 0, 1, 0), 2, 0, 2, 0)),
+        (1, vec![1])
+    );
+    assert_eq!(
+        broken(with_edge(with_edge(three(), 1, 0, 0, 0), 2, 1, 0, 1)),
+        (2, vec![1])
+    );
+    assert_eq!(
+        broken(with_edge(with_edge(three(), 1, 0, 0, 0), 2, 0, 0, 0)),
+        (3, vec![0])
+    );
+    assert_eq!(
+        broken(with_edge(with_edge(three(), 1, 0, 0, 0), 2, 0, 2, 0)),
+        (4, vec![0])
+    );
+    assert_eq!(
+        broken(with_edge(with_edge(three(), 1, 0, 2, 0), 2, 1, 0, 1)),
+        (6, vec![1])
+    );
+
+    // Two edges of one weight fit into {1,2}, but not both into process 1.
+    let two_by_two = || with_edge(nodes(5, &[&[0], &[2, 1], &[3], &[4]]), 1, 0, 1, 0);
+    assert!(
+        with_edge(with_edge(two_by_two(), 2, 1, 0, 1), 3, 1, 0, 2)
+            .strict()
+            .is_ok()
+    );
+    assert_eq!(
+        broken(with_edge(with_edge(two_by_two(), 2, 1, 0, 1), 3, 1, 0, 1)),
+        (4, vec![1, 2])
+    );
+
+    let later = || with_edge(nodes(5, &[&[0], &[2, 1], &[3], &[4]]), 1, 0, 2, 0);
+    assert_eq!(
+        broken(with_edge(with_edge(later(), 2, 1, 0, 1), 3, 1, 1, 2)),
+        (5, vec![1, 2])
+    );
+}
+
+#[test]
+fn refusals_read_as_sentences() {
+    let said = |formal: Formal| formal.general().unwrap_err().to_string();
+    assert_eq!(
+        said(nodes(3, &[&[0], &[1, 2], &[1]])),
+        "rank 1 is in nodes 1 and 2"
+    );
+    assert_eq!(
+        said(nodes(2, &[&[0], &[1, 1]])),
+        "rank 1 is twice in node 1"
+    );
+    assert_eq!(
+        said(nodes(3, &[&[0, 1], &[2]])),
+        "node 0 is the root's alone, but is {0,1}"
+    );
+    let start = || nodes(3, &[&[0], &[1], &[2]]);
+    assert_eq!(
+        said(start().edge(1, 0, 0)),
+        "the edge from node 1 has no process"
+    );
+    let outside = with_edge(start(), 1, 0, 0, 2);
+    assert_eq!(
+        said(outside),
+        "the edge from node 1 goes to rank 2, which is not in node 0"
+    );
+}
+
+// ── random topologies ──
+
+/// A general topology: ranks in a random order, each sending to one that stands before it in that
+/// order, in steps that rise from the leaves by random amounts.
+fn general(most: usize) -> impl Strategy<Value = (usize, Rank, Vec<Triple>)> {
+    (1..=most)
+        .prop_flat_map(|n| {
+            let order = Just((0..n).collect::<Vec<Rank>>()).prop_shuffle();
+            (
+                order,
+                proptest::collection::vec((any::<Index>(), 0..3usize), n),
+            )
+        })
+        .prop_map(|(order, choices)| {
+            let (mut least, mut triples) = (vec![0; order.len()], Vec::new());
+            for i in (1..order.len()).rev() {
+                let (choice, extra) = &choices[i];
+                let into = choice.index(i);
+                // The last in the order is a leaf, and sends in step 0.
+                let step = least[i] + if i + 1 == order.len() { 0 } else { *extra };
+                least[into] = least[into].max(step + 1);
+                triples.push(Triple {
+                    from: order[i],
+                    step,
+                    to: order[into],
+                });
+            }
+            (order.len(), order[0], triples)
+        })
+}
+
+/// Why it is no topology, by the definition alone; steps and ranks that are never looked up twice.
+fn faults(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<&'static str> {
+    let mut faults = Vec::new();
+    let sends = |p: Rank| triples.iter().filter(|t| t.from == p).collect::<Vec<_>>();
+    if root >= ranks || triples.iter().any(|t| t.from >= ranks || t.to >= ranks) {
+        faults.push("range");
+    }
+    if !sends(root).is_empty() {
+        faults.push("root");
+    }
+    if (0..ranks).any(|p| p != root && sends(p).len() > 1) {
+        faults.push("two");
+    }
+    if (0..ranks).any(|p| p != root && sends(p).is_empty()) {
+        faults.push("orphan");
+    }
+    if (0..ranks).any(|p| walks_for_ever(p, triples)) {
+        faults.push("cycle");
+    }
+    if triples
+        .iter()
+        .any(|t| sends(t.to).iter().any(|next| t.step >= next.step))
+    {
+        faults.push("rise");
+    }
+    if ranks > 1 && triples.iter().all(|t| t.step != 0) {
+        faults.push("zero");
+    }
+    faults
+}
+
+fn walks_for_ever(start: Rank, triples: &[Triple]) -> bool {
+    let next = |&at: &Rank| triples.iter().find(|t| t.from == at).map(|t| t.to);
+    std::iter::successors(Some(start), next)
+        .take(triples.len() + 2)
+        .count()
+        > triples.len() + 1
+}
+
+/// Whether the error is true of these triples: the culprit it names did it.
+fn blames_justly(error: &TopologyError, ranks: usize, root: Rank, triples: &[Triple]) -> bool {
+    use TopologyError::*;
+    let has = |t: &Triple| triples.contains(t);
+    let to = |p: Rank| triples.iter().find(|t| t.from == p).map(|t| t.to);
+    match error {
+        RankOutOfRange { rank, .. } => *rank >= ranks,
+        RootHasSuccessor { triple } => has(triple) && triple.from == root,
+        TwoSuccessors { first, second } => {
+            first.from == second.from
+                && triples
+                    .iter()
+                    .filter(|t| *t == first || *t == second)
+                    .count()
+                    >= 2
+        }
+        Orphan { rank, .. } => *rank != root && to(*rank).is_none(),
+        Cycle { rank, cycle } => {
+            let turn = cycle
+                .iter()
+                .zip(cycle.iter().cycle().skip(1))
+                .all(|(&p, &q)| to(p) == Some(q));
+            turn && !cycle.is_empty() && walks_for_ever(*rank, triples)
+        }
+        StepDoesNotRise { before, after } => {
+            has(before) && has(after) && before.to == after.from && before.step >= after.step
+        }
+        NoStepZero { least } => {
+            has(least) && triples.iter().all(|t| t.step >= least.step) && least.step > 0
+        }
+        _ => false,
+    }
+}
+
+/// One change to a list of triples.
+#[derive(Clone, Debug)]
+enum Edit {
+    From(Index, usize),
+    Step(Index, usize),
+    To(Index, usize),
+    Drop(Index),
+    Double(Index),
+    Insert(Triple),
+}
+
+fn edits() -> impl Strategy<Value = Edit> {
+    let number = || 0..14usize;
+    prop_oneof![
+        (any::<Index>(), number()).prop_map(|(i, p)| Edit::From(i, p)),
+        (any::<Index>(), number()).prop_map(|(i, t)| Edit::Step(i, t)),
+        (any::<Index>(), number()).prop_map(|(i, q)| Edit::To(i, q)),
+        any::<Index>().prop_map(Edit::Drop),
+        any::<Index>().prop_map(Edit::Double),
+        (number(), number(), number()).prop_map(|(from, step, to)| Edit::Insert(Triple {
+            from,
+            step,
+            to
+        })),
+    ]
+}
+
+fn edited(mut triples: Vec<Triple>, edit: &Edit) -> Vec<Triple> {
+    if let Edit::Insert(triple) = edit {
+        triples.push(*triple);
+        return triples;
+    }
+    if triples.is_empty() {
+        return triples;
+    }
+    let n = triples.len();
+    match edit {
+        Edit::From(i, p) => triples[i.index(n)].from = *p,
+        Edit::Step(i, t) => triples[i.index(n)].step = *t,
+        Edit::To(i, q) => triples[i.index(n)].to = *q,
+        Edit::Drop(i) => drop(triples.remove(i.index(n))),
+        Edit::Double(i) => triples.push(triples[i.index(n)]),
+        Edit::Insert(_) => {}
+    }
+    triples
+}
+
+/// A formal definition: blocks, and for each but the first the block and the process it sends to
+/// and the step, which rises.
+#[derive(Clone, Debug)]
+struct Definition {
+    blocks: Vec<Vec<Rank>>,
+    edges: Vec<(usize, usize, Rank)>,
+}
+
+impl Definition {
+    fn ranks(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
+
+    fn formal(&self) -> Formal {
+        let nodes = self
+            .blocks
+            .iter()
+            .fold(Formal::new(self.ranks()), |formal, block| {
+                formal.node(block.clone())
+            });
+        let edges = self.edges.iter().zip(1..);
+        edges.fold(nodes, |formal, (&(into, step, process), from)| {
+            with_edge(formal, from, into, step, process)
+        })
+    }
+
+    fn triples(&self) -> Vec<Triple> {
+        let edges = self.edges.iter().zip(&self.blocks[1..]);
+        edges
+            .flat_map(|(&(_, step, to), block)| {
+                block.iter().map(move |&from| Triple { from, step, to })
+            })
+            .collect()
+    }
+}
+
+fn definitions(most: usize) -> impl Strategy<Value = Definition> {
+    (1..=most)
+        .prop_flat_map(|n| {
+            let ranks = Just((0..n).collect::<Vec<Rank>>()).prop_shuffle();
+            let choice = (any::<bool>(), any::<Index>(), any::<Index>(), 0..2usize);
+            (ranks, proptest::collection::vec(choice, n))
+        })
+        .prop_map(|(ranks, choices)| {
+            let mut blocks = vec![vec![ranks[0]]];
+            for (i, &rank) in ranks.iter().enumerate().skip(1) {
+                match blocks.last_mut() {
+                    Some(last) if i > 1 && choices[i].0 => last.push(rank),
+                    _ => blocks.push(vec![rank]),
+                }
+            }
+            let (mut least, mut edges) = (vec![0; blocks.len()], Vec::new());
+            for node in (1..blocks.len()).rev() {
+                let (_, into, process, extra) = &choices[node];
+                let into = into.index(node);
+                let step = least[node] + if node + 1 == blocks.len() { 0 } else { *extra };
+                least[into] = least[into].max(step + 1);
+                edges.push((into, step, blocks[into][process.index(blocks[into].len())]));
+            }
+            edges.reverse();
+            Definition { blocks, edges }
+        })
+}
+
+/// Properties 3 to 6 for a definition, in so many words: those that do not hold, and where.
+fn broken_properties(definition: &Definition) -> Vec<(u8, Vec<Rank>)> {
+    let mut broken = Vec::new();
+    for (node, block) in definition.blocks.iter().enumerate() {
+        let mut ranks = block.clone();
+        ranks.sort();
+        let sends = node.checked_sub(1).map(|edge| definition.edges[edge].1);
+        let entering: Vec<_> = definition.edges.iter().filter(|e| e.0 == node).collect();
+        let properties = broken_at(block, &entering, sends);
+        broken.extend(
+            properties
+                .into_iter()
+                .map(|property| (property, ranks.clone())),
+        );
+    }
+    broken.sort();
+    broken
+}
+
+/// The same for one node, by the edges that enter it and the step in which it sends.
+fn broken_at(block: &[Rank], entering: &[&(usize, usize, Rank)], sends: Option<usize>) -> Vec<u8> {
+    let mut broken = Vec::new();
+    let equal = |step: usize| entering.iter().filter(|e| e.1 == step).count();
+    if entering.iter().any(|e| equal(e.1) > block.len()) {
+        broken.push(3);
+    }
+    let steps_at = |process: &Rank| {
+        let mut steps: Vec<_> = entering
+            .iter()
+            .filter(|e| e.2 == *process)
+            .map(|e| e.1)
+            .collect();
+        steps.sort();
+        steps
+    };
+    if block
+        .iter()
+        .any(|process| steps_at(process).windows(2).any(|two| two[0] + 1 != two[1]))
+    {
+        broken.push(4);
+    }
+    let ends: Vec<_> = block
+        .iter()
+        .filter_map(|process| steps_at(process).last().copied())
+        .collect();
+    if ends.iter().any(|end| *end != ends[0]) {
+        broken.push(5);
+    }
+    if ends
+        .iter()
+        .max()
+        .is_some_and(|last| sends.is_some_and(|sends| sends != last + 1))
+    {
+        broken.push(6);
+    }
+    broken
+}
+
+/// Whether ranks are in one block exactly if they send to the same rank in the same step.
+fn is_the_partition_of_its_triples(definition: &Definition) -> bool {
+    let mut targets: Vec<_> = definition
+        .edges
+        .iter()
+        .map(|&(_, step, process)| (step, process))
+        .collect();
+    let blocks = targets.len();
+    targets.sort();
+    targets.dedup();
+    targets.len() == blocks
+}
+
+/// Whether the error names the lowest property that is broken, at a node where it is.
+fn is_first_of(broken: &[(u8, Vec<Rank>)], error: &TopologyError) -> bool {
+    let TopologyError::NotStrict { property, node } = error else {
+        return false;
+    };
+    broken[0].0 == *property && broken.contains(&(*property, node.clone()))
+}
+
+/// What a reduction along the topology leaves at the root, by running it step by step.
+fn reduced(tree: &Topology) -> Vec<Rank> {
+    let mut held: Vec<Vec<Rank>> = (0..tree.ranks()).map(|rank| vec![rank]).collect();
+    let mut triples: Vec<_> = tree.triples().collect();
+    triples.sort_by_key(|t| (t.step, t.from));
+    for t in triples {
+        let sent = std::mem::take(&mut held[t.from]);
+        held[t.to].extend(sent);
+    }
+    held.swap_remove(tree.root())
+}
+
+fn subtrees_are_intervals(tree: &Topology) -> bool {
+    (0..tree.ranks()).all(|top| {
+        let path = |p| std::iter::successors(Some(p), |&at| tree.successor(at).map(|(_, to)| to));
+        let under: Vec<_> = (0..tree.ranks())
+            .filter(|&p| path(p).any(|at| at == top))
+            .collect();
+        under[under.len() - 1] - under[0] + 1 == under.len()
+    })
+}
+
+fn port_steps(tree: &Topology) -> Vec<usize> {
+    let mut triples: Vec<_> = tree.triples().collect();
+    triples.sort_by_key(|t| (t.step, t.from));
+    let (mut next, mut port) = (vec![0; tree.ranks()], vec![0; tree.ranks()]);
+    for t in triples {
+        port[t.from] = next[t.from].max(next[t.to]);
+        next[t.to] = port[t.from] + 1;
+    }
+    port
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn a_general_topology_is_accepted_and_keeps_its_triples((ranks, root, triples) in general(24)) {
+        prop_assert!(faults(ranks, root, &triples).is_empty());
+        let tree = Topology::from_triples(ranks, root, triples.clone()).unwrap();
+        let mut want = triples;
+        want.sort();
+        prop_assert_eq!(tree.triples().collect::<Vec<_>>(), want.clone());
+        for q in 0..ranks {
+            let mut entering: Vec<_> = want.iter().copied().filter(|t| t.to == q).collect();
+            entering.sort_by_key(|t| (t.step, t.from));
+            prop_assert_eq!(tree.predecessors(q).collect::<Vec<_>>(), entering);
+        }
+        prop_assert_eq!(Topology::from_text(&tree.to_text()), Ok(tree));
+    }
+
+    #[test]
+    fn the_root_ends_with_every_contribution_once((ranks, root, triples) in general(24), turn in any::<Index>()) {
+        let tree = Topology::from_triples(ranks, root, triples).unwrap().rooted(turn.index(ranks));
+        let mut at_root = reduced(&tree);
+        at_root.sort();
+        prop_assert_eq!(at_root, (0..ranks).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn order_and_ports_of_a_table_are_their_definitions((ranks, root, triples) in general(9), turn in any::<Index>()) {
+        let tree = Topology::from_triples(ranks, root, triples).unwrap();
+        let turned = tree.rooted(turn.index(ranks));
+        prop_assert_eq!(tree.is_in_rank_order(), subtrees_are_intervals(&tree));
+        prop_assert_eq!(turned.is_in_rank_order(), subtrees_are_intervals(&turned));
+        let (port, want) = (tree.single_port(), port_steps(&tree));
+        for t in tree.triples() {
+            prop_assert_eq!(tree.port_step(t.from), Some(want[t.from]));
+            prop_assert_eq!(port.from(t.to, want[t.from]), Some(t.from));
+            prop_assert_eq!(port.to(t.from, want[t.from]), Some(t.to));
+        }
+        prop_assert_eq!(port.steps(), want.iter().zip(0..).filter(|(_, p)| *p != root).map(|(s, _)| s + 1).max().unwrap_or(0));
+    }
+
+    #[test]
+    fn one_edit_is_refused_with_its_culprit_or_does_no_harm((ranks, root, triples) in general(12), edit in edits()) {
+        let triples = edited(triples, &edit);
+        let faults = faults(ranks, root, &triples);
+        match Topology::from_triples(ranks, root, triples.clone()) {
+            Ok(tree) => {
+                prop_assert!(faults.is_empty(), "accepted, but: {:?}", faults);
+                prop_assert_eq!(tree.triples().count(), triples.len());
+            }
+            Err(error) => {
+                prop_assert!(!faults.is_empty(), "refused for nothing: {}", error);
+                prop_assert!(blames_justly(&error, ranks, root, &triples), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_definition_is_the_topology_of_its_triples(definition in definitions(16)) {
+        let tree = definition.formal().general().unwrap();
+        let root = definition.blocks[0][0];
+        prop_assert_eq!(Ok(tree), Topology::from_triples(definition.ranks(), root, definition.triples()));
+    }
+
+    #[test]
+    fn a_definition_is_strict_iff_no_property_is_broken(definition in definitions(7)) {
+        let broken = broken_properties(&definition);
+        let canonical = is_the_partition_of_its_triples(&definition);
+        let of_triples = definition.formal().general().unwrap().check_strict();
+        match definition.formal().strict() {
+            Ok(_) => {
+                prop_assert!(broken.is_empty() && canonical, "accepted, but: {:?}", broken);
+                prop_assert_eq!(of_triples, Ok(()));
+            }
+            Err(error) => {
+                prop_assert!(is_first_of(&broken, &error), "{}, but: {:?}", error, broken);
+                if canonical {
+                    prop_assert!(is_first_of(&broken, &of_triples.unwrap_err()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "([0-9]{1,3} |ranks |root |#|-|x|\n){0,40}") {
+        if let Ok(tree) = Topology::from_text(&text) {
+            prop_assert_eq!(tree.to_text().parse(), Ok(tree));
+        }
+    }
+}
