@@ -929,6 +929,10 @@ fn names_that_no_family_has_are_refused_with_the_nearest() {
     assert!(
         matches!(refused("zzzz"), UnknownName { nearest: None, known, .. } if known.len() == 11)
     );
+    assert!(matches!(
+        refused("serial"),
+        UnknownName { nearest: None, .. }
+    ));
     assert!(matches!(refused(""), UnknownName { nearest: None, .. }));
     assert!(matches!(refused("k-tree"), BadWidth { .. }));
     assert!(matches!(refused("k-tree:0"), BadWidth { .. }));
