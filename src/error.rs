@@ -104,23 +104,38 @@ pub enum ErrorKind {
 /// Why a communicator broke: what every later collective on it fails with.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
-    Gone { rank: Rank, why: Gone, site: Option<Arc<str>> },
+    Gone {
+        rank: Rank,
+        why: Gone,
+        site: Option<Arc<str>>,
+    },
     Deadlock(Arc<Deadlock>),
     Mismatch(Arc<Mismatch>),
-    Other { rank: Rank, error: Arc<str> },
+    Other {
+        rank: Rank,
+        error: Arc<str>,
+    },
 }
 
 impl Cause {
     /// The reason to give to the other ranks when a collective failed with `error` in `rank`.
     pub(crate) fn of(error: &Error, rank: Rank) -> Self {
         match error.kind() {
-            ErrorKind::RankGone { rank, why, site } => {
-                Cause::Gone { rank: *rank, why: why.clone(), site: site.clone() }
-            }
+            ErrorKind::RankGone { rank, why, site } => Cause::Gone {
+                rank: *rank,
+                why: why.clone(),
+                site: site.clone(),
+            },
             ErrorKind::Deadlock(knot) => Cause::Deadlock(knot.clone()),
             ErrorKind::Mismatch(mismatch) => Cause::Mismatch(mismatch.clone()),
-            ErrorKind::Broken { rank, error } => Cause::Other { rank: *rank, error: error.clone() },
-            other => Cause::Other { rank, error: other.to_string().into() },
+            ErrorKind::Broken { rank, error } => Cause::Other {
+                rank: *rank,
+                error: error.clone(),
+            },
+            other => Cause::Other {
+                rank,
+                error: other.to_string().into(),
+            },
         }
     }
 }
@@ -191,7 +206,10 @@ impl Error {
     /// of several ranks together.
     pub fn is_consequence(&self) -> bool {
         use ErrorKind::{Broken, Deadlock, Mismatch, RankGone};
-        matches!(self.kind(), RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. })
+        matches!(
+            self.kind(),
+            RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. }
+        )
     }
 
     /// The one rank to blame, where the error names one: the rank that is gone, or the odd rank of
@@ -236,18 +254,33 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Usage(what) => f.write_str(what),
             ErrorKind::RankGone { rank, why, site } => {
                 write!(f, "rank {rank} is gone: it {why}")?;
-                site.as_ref().map_or(Ok(()), |site| write!(f, ", at {site}"))
+                site.as_ref()
+                    .map_or(Ok(()), |site| write!(f, ", at {site}"))
             }
             ErrorKind::Deadlock(knot) => knot.fmt(f),
             ErrorKind::Mismatch(mismatch) => mismatch.fmt(f),
-            ErrorKind::WrongType { sent, wanted, message } => {
+            ErrorKind::WrongType {
+                sent,
+                wanted,
+                message,
+            } => {
                 write!(f, "{message} holds {sent}, not {wanted}")
             }
-            ErrorKind::TooShort { sent, room, message } => {
-                write!(f, "{message} has {sent} elements, the buffer has room for {room}")
+            ErrorKind::TooShort {
+                sent,
+                room,
+                message,
+            } => {
+                write!(
+                    f,
+                    "{message} has {sent} elements, the buffer has room for {room}"
+                )
             }
             ErrorKind::Broken { rank, error } => {
-                write!(f, "the communicator is broken: a collective failed in rank {rank} with \"{error}\"")
+                write!(
+                    f,
+                    "the communicator is broken: a collective failed in rank {rank} with \"{error}\""
+                )
             }
             ErrorKind::TimedOut { waited, picture } => {
                 write!(f, "nothing came within {waited:.1?}\n{picture}")
@@ -299,12 +332,25 @@ impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.others {
             0 => write!(f, "deadlock: no rank can move")?,
-            others => write!(f, "deadlock: {} of {} ranks cannot move", self.stuck.len(), self.stuck.len() + others)?,
+            others => write!(
+                f,
+                "deadlock: {} of {} ranks cannot move",
+                self.stuck.len(),
+                self.stuck.len() + others
+            )?,
         }
-        let rows = self.stuck.iter().map(|s| (s.rank, s.call.as_str(), s.site, s.note.as_deref()));
+        let rows = self
+            .stuck
+            .iter()
+            .map(|s| (s.rank, s.call.as_str(), s.site, s.note.as_deref()));
         table(f, rows)?;
         if let Some(first) = self.cycle.first() {
-            let around: Vec<_> = self.cycle.iter().chain([first]).map(Rank::to_string).collect();
+            let around: Vec<_> = self
+                .cycle
+                .iter()
+                .chain([first])
+                .map(Rank::to_string)
+                .collect();
             write!(f, "\ncycle: {}", around.join(" -> "))?;
         }
         Ok(())
@@ -334,8 +380,17 @@ pub struct Called {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mismatch: the ranks are in different collective calls")?;
-        let odd = |rank| self.odd.contains(&rank).then_some("differs from the others");
-        table(f, self.calls.iter().map(|c| (c.rank, c.call.as_str(), c.site, odd(c.rank))))
+        let odd = |rank| {
+            self.odd
+                .contains(&rank)
+                .then_some("differs from the others")
+        };
+        table(
+            f,
+            self.calls
+                .iter()
+                .map(|c| (c.rank, c.call.as_str(), c.site, odd(c.rank))),
+        )
     }
 }
 
@@ -345,8 +400,16 @@ fn table<'a>(
     rows: impl Iterator<Item = (Rank, &'a str, Site, Option<&'a str>)> + Clone,
 ) -> fmt::Result {
     let call_width = rows.clone().map(|row| row.1.len()).max().unwrap_or(0);
-    let site_width = rows.clone().map(|row| row.2.to_string().len()).max().unwrap_or(0);
-    let rank_width = rows.clone().map(|row| row.0.to_string().len()).max().unwrap_or(0);
+    let site_width = rows
+        .clone()
+        .map(|row| row.2.to_string().len())
+        .max()
+        .unwrap_or(0);
+    let rank_width = rows
+        .clone()
+        .map(|row| row.0.to_string().len())
+        .max()
+        .unwrap_or(0);
     for (rank, call, site, note) in rows {
         let site = site.to_string();
         write!(f, "\n  rank {rank:<rank_width$}  {call:<call_width$}  ")?;

@@ -1,11 +1,11 @@
 //! Message passing between threads.
 #![deny(unsafe_code)]
 
+mod comm;
 pub mod error;
 pub mod machine;
 pub mod op;
 pub mod span;
-mod comm;
 mod sync;
 pub mod topology;
 mod transport;

@@ -220,7 +220,9 @@ fn nearest<T: Copy, I: Copy + Ord>(first: fn(T, T) -> bool, a: (T, I), b: (T, I)
     }
 }
 
-integers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+integers!(
+    i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize
+);
 floats!(f32, f64);
 combine!(And: bool => |a, b| a & b);
 combine!(Or: bool => |a, b| a | b);

@@ -36,7 +36,10 @@ mod model {
 
     impl Parker {
         pub(crate) fn new() -> Self {
-            Parker(Unparker(Arc::new(Token(loom::sync::Mutex::new(false), Condvar::new()))))
+            Parker(Unparker(Arc::new(Token(
+                loom::sync::Mutex::new(false),
+                Condvar::new(),
+            ))))
         }
         pub(crate) fn unparker(&self) -> &Unparker {
             &self.0

@@ -41,7 +41,12 @@ pub(crate) fn enter(printed: &Arc<AtomicBool>) {
             }
         }));
     });
-    RANK.with_borrow_mut(|ranks| ranks.push(OnRank { printed: printed.clone(), last: None }));
+    RANK.with_borrow_mut(|ranks| {
+        ranks.push(OnRank {
+            printed: printed.clone(),
+            last: None,
+        })
+    });
     FOLLOWS.set(false);
     IN_OPERATOR.set(false);
 }
@@ -60,9 +65,14 @@ pub(crate) fn is_rank() -> bool {
 /// Keeps what the panic says; whether it must not be printed.
 fn note(info: &PanicHookInfo<'_>) -> bool {
     RANK.with_borrow_mut(|rank| {
-        let Some(rank) = rank.last_mut() else { return false };
+        let Some(rank) = rank.last_mut() else {
+            return false;
+        };
         let site = info.location().map(|location| location.to_string().into());
-        rank.last = Some(Panic { message: message_of(info.payload()), site });
+        rank.last = Some(Panic {
+            message: message_of(info.payload()),
+            site,
+        });
         FOLLOWS.get() || rank.printed.swap(true, Ordering::Relaxed)
     })
 }
@@ -70,16 +80,22 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
 /// The message in a panic's payload.
 fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text").into()
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a value that is no text")
+        .into()
 }
 
 /// The panic that is unwinding this thread, or was just caught on it.
 pub(crate) fn last() -> Panic {
     let noted = RANK.with_borrow(|rank| rank.last().and_then(|rank| rank.last.clone()));
-    noted.unwrap_or_else(|| Panic { message: "unknown: another panic hook was installed".into(), site: None })
+    noted.unwrap_or_else(|| Panic {
+        message: "unknown: another panic hook was installed".into(),
+        site: None,
+    })
 }
 
 /// Whether the last operation of this thread failed because of others; the next one forgets it.
+#[inline]
 pub(crate) fn follows() -> bool {
     FOLLOWS.get()
 }
@@ -90,6 +106,7 @@ pub(crate) fn set_follows(follows: bool) {
 }
 
 /// Whether an operator is running on this thread.
+#[inline]
 pub(crate) fn in_operator() -> bool {
     IN_OPERATOR.get()
 }

@@ -59,7 +59,11 @@ impl Comm {
             self.calls.set(number.wrapping_add(1));
             let call = Call { number, ..call };
             self.core.port.log(call);
-            let inside = InCall { comm: self, call, print: call.print() };
+            let inside = InCall {
+                comm: self,
+                call,
+                print: call.print(),
+            };
             let result = inside.agree().and_then(|()| body(&inside));
             result.inspect_err(|error| self.fabric().break_comm(&self.shared, error, self.rank()))
         })
@@ -126,13 +130,20 @@ impl InCall<'_> {
     pub(super) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.comm.core.tick()?;
         let ((), there) = self.comm.core.port.send(to, self.head(), data, || Ok(()))?;
-        if there { Ok(()) } else { Err(self.comm.gone(to)) }
+        if there {
+            Ok(())
+        } else {
+            Err(self.comm.gone(to))
+        }
     }
 
     /// Moves a value to `to`; answers whether it is there.
     pub(super) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
         self.comm.core.tick()?;
-        Ok(self.comm.fabric().post(to, Packet::value(self.head(), value)))
+        Ok(self
+            .comm
+            .fabric()
+            .post(to, Packet::value(self.head(), value)))
     }
 
     /// The error for a rank that was not there to receive.
@@ -150,7 +161,9 @@ impl InCall<'_> {
         loop {
             let packet = self.next(from)?;
             let source = packet.source();
-            if let Some(done) = packet.open(&**self.comm.fabric(), |data| unwind::operator(|| arrived(data))) {
+            if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
+                unwind::operator(|| arrived(data))
+            }) {
                 return Ok((source, done));
             }
         }
@@ -161,7 +174,10 @@ impl InCall<'_> {
         self.comm.core.tick()?;
         let packet = self.next(from)?;
         let source = packet.source();
-        packet.into_value().map(|value| (source, value)).map_err(|packet| self.strange(&packet))
+        packet
+            .into_value()
+            .map(|value| (source, value))
+            .map_err(|packet| self.strange(&packet))
     }
 
     /// The next packet for this call, or the proof that its sender is in another one.
@@ -172,25 +188,51 @@ impl InCall<'_> {
             // Others may be ahead already: their next calls' packets wait.
             From::Any(_) => (None, Some(self.call.number)),
         };
-        let want = Want { context: self.call.context + 1, source, tag };
-        let packet = self.with_reason(&|| from.needs(), |reason| self.comm.core.port.receive(&want, reason))?;
+        let want = Want {
+            context: self.call.context + 1,
+            source,
+            tag,
+        };
+        let packet = self.with_reason(&|| from.needs(), |reason| {
+            self.comm.core.port.receive(&want, reason)
+        })?;
         let ours = packet.head.tag == self.call.number && packet.head.print == self.print;
-        if ours && from.includes(packet.source()) { Ok(packet) } else { Err(self.strange(&packet)) }
+        if ours && from.includes(packet.source()) {
+            Ok(packet)
+        } else {
+            Err(self.strange(&packet))
+        }
     }
 
     /// The mismatch that a packet of another call proves.
     fn strange(&self, packet: &Packet) -> Error {
-        let compared = self.comm.fabric().compare_calls(self.call.context, self.call.number);
+        let compared = self
+            .comm
+            .fabric()
+            .compare_calls(self.call.context, self.call.number);
         let mismatch = compared.unwrap_or_else(|| self.two_views(packet));
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
     /// What can be said where the other's record is gone: it is many calls ahead.
     fn two_views(&self, packet: &Packet) -> Mismatch {
-        let called = |rank, call| Called { rank, call, site: self.call.site };
-        let theirs = format!("its collective {}, not {}", packet.head.tag, self.call.number);
-        let calls = vec![called(self.rank(), self.call.to_string()), called(packet.source(), theirs)];
-        Mismatch { calls, odd: Vec::new() }
+        let called = |rank, call| Called {
+            rank,
+            call,
+            site: self.call.site,
+        };
+        let theirs = format!(
+            "its collective {}, not {}",
+            packet.head.tag, self.call.number
+        );
+        let calls = vec![
+            called(self.rank(), self.call.to_string()),
+            called(packet.source(), theirs),
+        ];
+        Mismatch {
+            calls,
+            odd: Vec::new(),
+        }
     }
 }
 
@@ -220,5 +262,9 @@ impl From<'_> {
 
 /// The description of elements of type `T` in a call.
 pub(super) fn elements<T: Element>(call: Call, length: usize) -> Call {
-    Call { length: Some(length), info: Some(Info::of::<T>()), ..call }
+    Call {
+        length: Some(length),
+        info: Some(Info::of::<T>()),
+        ..call
+    }
 }

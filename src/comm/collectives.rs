@@ -10,7 +10,7 @@ use std::panic::Location;
 
 use super::Comm;
 use super::call::{From, InCall, elements};
-use super::reduce_over::{fold_elements, Order};
+use super::reduce_over::{Order, fold_elements};
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::{Associative, Element, Operator};
@@ -84,9 +84,14 @@ impl Comm {
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let call = elements::<T>(self.call(Verb::Broadcast, Location::caller()), buf.len());
         let check = || self.check_rank("the root", root);
-        self.collective(Call { root: Some(root), ..call }, check, |inside| {
-            inside.send_down(&Topology::binomial(self.size()).rooted(root), buf)
-        })
+        self.collective(
+            Call {
+                root: Some(root),
+                ..call
+            },
+            check,
+            |inside| inside.send_down(&Topology::binomial(self.size()).rooted(root), buf),
+        )
     }
 
     /// Folds the buffers of all ranks into the root's; the others keep theirs.
@@ -125,10 +130,23 @@ impl Comm {
     ///
     /// The unified reduce loop of Xiong 2015 over its 1-tree (binomial tree).
     #[track_caller]
-    pub fn reduce<T: Element>(&self, root: Rank, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
+    pub fn reduce<T: Element>(
+        &self,
+        root: Rank,
+        buf: &mut [T],
+        op: impl Operator<T>,
+    ) -> Result<()> {
         let call = elements::<T>(self.call(Verb::Reduce, Location::caller()), buf.len());
-        let call = Call { root: Some(root), op: op.kind(), ..call };
-        self.collective(call, || self.check_rank("the root", root), |inside| inside.reduce_to(root, buf, &op))
+        let call = Call {
+            root: Some(root),
+            op: op.kind(),
+            ..call
+        };
+        self.collective(
+            call,
+            || self.check_rank("the root", root),
+            |inside| inside.reduce_to(root, buf, &op),
+        )
     }
 
     /// [`reduce`](Self::reduce) with a closure, which must be associative.
@@ -152,7 +170,12 @@ impl Comm {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn reduce_by<T: Element>(&self, root: Rank, buf: &mut [T], op: impl Fn(T, T) -> T) -> Result<()> {
+    pub fn reduce_by<T: Element>(
+        &self,
+        root: Rank,
+        buf: &mut [T],
+        op: impl Fn(T, T) -> T,
+    ) -> Result<()> {
         self.reduce(root, buf, Associative(op))
     }
 
@@ -264,10 +287,17 @@ impl Comm {
         op: impl Operator<T>,
     ) -> Result<()> {
         let call = elements::<T>(self.call(Verb::AllReduce, site), buf.len());
-        self.collective(Call { op: op.kind(), ..call }, || arguments, |inside| {
-            inside.reduce_to(0, buf, &op)?;
-            inside.send_down(&Topology::binomial(self.size()), buf)
-        })
+        self.collective(
+            Call {
+                op: op.kind(),
+                ..call
+            },
+            || arguments,
+            |inside| {
+                inside.reduce_to(0, buf, &op)?;
+                inside.send_down(&Topology::binomial(self.size()), buf)
+            },
+        )
     }
 }
 
@@ -275,13 +305,20 @@ impl Comm {
 fn same_length(input: usize, output: usize) -> Result<()> {
     match input == output {
         true => Ok(()),
-        false => Err(crate::Error::usage(format!("the input has {input} elements, the output {output}"))),
+        false => Err(crate::Error::usage(format!(
+            "the input has {input} elements, the output {output}"
+        ))),
     }
 }
 
 impl InCall<'_> {
     /// Folds all buffers into the root's, in rank order where the operator needs it.
-    fn reduce_to<T: Element>(&self, root: Rank, buf: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn reduce_to<T: Element>(
+        &self,
+        root: Rank,
+        buf: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
         let tree = Topology::binomial(self.size());
         if op.commutes() {
             return fold_elements(self, &tree.rooted(root), Order::Step, buf, op);
@@ -295,9 +332,9 @@ impl InCall<'_> {
     fn pass_on<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         match self.rank() {
             0 if root != 0 => self.send(root, buf),
-            me if me == root && root != 0 => {
-                self.expect(&From::Rank(0), |data: &[T]| buf.copy_from_slice(data)).map(|_| ())
-            }
+            me if me == root && root != 0 => self
+                .expect(&From::Rank(0), |data: &[T]| buf.copy_from_slice(data))
+                .map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -308,6 +345,9 @@ impl InCall<'_> {
             self.expect(&From::Rank(above), |data: &[T]| buf.copy_from_slice(data))?;
         }
         let below: Vec<Triple> = tree.predecessors(self.rank()).collect();
-        below.iter().rev().try_for_each(|triple| self.send(triple.from, buf))
+        below
+            .iter()
+            .rev()
+            .try_for_each(|triple| self.send(triple.from, buf))
     }
 }

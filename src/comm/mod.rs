@@ -56,21 +56,34 @@ struct Core {
 
 impl Comm {
     /// The number of this rank: `0..size`.
+    #[inline]
     pub fn rank(&self) -> Rank {
         self.core.port.me
     }
 
     /// How many ranks there are.
+    #[inline]
     pub fn size(&self) -> usize {
         self.fabric().size()
     }
 
     /// Makes this thread rank `me` of a world.
-    pub(crate) fn enter(fabric: &Arc<Fabric>, me: Rank, parker: Parker, printed: &Arc<AtomicBool>) -> Comm {
+    pub(crate) fn enter(
+        fabric: &Arc<Fabric>,
+        me: Rank,
+        parker: Parker,
+        printed: &Arc<AtomicBool>,
+    ) -> Comm {
         unwind::enter(printed);
         entered(|guard| guard.push((fabric.clone(), me)));
-        let faults = fabric.settings.faults.iter().filter(|(rank, ..)| *rank == me);
-        let fault = faults.map(|&(_, at, fault)| (at, fault)).min_by_key(|(at, _)| *at);
+        let faults = fabric
+            .settings
+            .faults
+            .iter()
+            .filter(|(rank, ..)| *rank == me);
+        let fault = faults
+            .map(|&(_, at, fault)| (at, fault))
+            .min_by_key(|(at, _)| *at);
         let core = Core {
             port: fabric.port(me, parker),
             ops: Cell::new(0),
@@ -78,9 +91,14 @@ impl Comm {
             ended: Cell::new(false),
             _live: Live::new(),
         };
-        Comm { core: Rc::new(core), shared: fabric.all.clone(), calls: Cell::new(0) }
+        Comm {
+            core: Rc::new(core),
+            shared: fabric.all.clone(),
+            calls: Cell::new(0),
+        }
     }
 
+    #[inline]
     fn fabric(&self) -> &Arc<Fabric> {
         &self.core.port.fabric
     }
@@ -92,8 +110,16 @@ impl Comm {
 
     /// One operation: refused inside operators, counted, and its errors say where they arose.
     #[inline]
-    fn op<R>(&self, site: Site, show: &dyn Fn() -> String, body: impl FnOnce() -> Result<R>) -> Result<R> {
-        let _end = EndWhenUnwinding { core: &self.core, calm: !thread::panicking() };
+    fn op<R>(
+        &self,
+        site: Site,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let _end = EndWhenUnwinding {
+            core: &self.core,
+            calm: !thread::panicking(),
+        };
         let result = self.core.begin().and_then(|()| body());
         result.map_err(|error| {
             unwind::set_follows(error.is_consequence());
@@ -101,10 +127,14 @@ impl Comm {
         })
     }
 
+    #[inline]
     fn check_rank(&self, what: &str, rank: Rank) -> Result<()> {
         match rank < self.size() {
             true => Ok(()),
-            false => Err(Error::usage(format!("{what} {rank} is not one of the {} ranks", self.size()))),
+            false => Err(Error::usage(format!(
+                "{what} {rank} is not one of the {} ranks",
+                self.size()
+            ))),
         }
     }
 
@@ -136,13 +166,21 @@ impl Core {
         let count = self.ops.get() + 1;
         self.ops.set(count);
         self.port.begin(count);
-        if count == self.fault.get().0 { self.strike(self.fault.get().1) } else { Ok(()) }
+        if count == self.fault.get().0 {
+            self.strike(self.fault.get().1)
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
     fn strike(&self, fault: Fault) -> Result<()> {
         match fault {
-            Fault::Panic => panic!("injected panic in rank {} at operation {}", self.port.me, self.ops.get()),
+            Fault::Panic => panic!(
+                "injected panic in rank {} at operation {}",
+                self.port.me,
+                self.ops.get()
+            ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
                 self.end(Gone::Returned, None, false);
@@ -153,7 +191,9 @@ impl Core {
 
     fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
         if !self.ended.replace(true) {
-            self.port.fabric.record_end(self.port.me, why, site, consequence);
+            self.port
+                .fabric
+                .record_end(self.port.me, why, site, consequence);
         }
     }
 
@@ -170,7 +210,9 @@ impl Drop for Core {
         }
         self.end(Gone::Returned, None, false);
         let mine = (self.port.fabric.clone(), self.port.me);
-        entered(|guard| guard.retain(|(fabric, me)| !(Arc::ptr_eq(fabric, &mine.0) && *me == mine.1)));
+        entered(|guard| {
+            guard.retain(|(fabric, me)| !(Arc::ptr_eq(fabric, &mine.0) && *me == mine.1))
+        });
         unwind::leave();
     }
 }
@@ -183,6 +225,7 @@ struct EndWhenUnwinding<'a> {
 }
 
 impl Drop for EndWhenUnwinding<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.calm && thread::panicking() {
             self.core.end_by_panic();

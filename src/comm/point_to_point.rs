@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result, Site};
 use crate::op::Element;
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
-use crate::transport::packet::{Head, Packet};
+use crate::transport::packet::{Head, Info, Packet};
 use crate::transport::wait::Reason;
 
 /// Whose messages a receive accepts.
@@ -74,7 +74,10 @@ impl From<i32> for Tag {
     ///
     /// If it is negative; any tag is [`Tag::Any`].
     fn from(tag: i32) -> Self {
-        Tag::Is(u32::try_from(tag).unwrap_or_else(|_| panic!("a tag is 0 or more, not {tag}; any tag is Tag::Any")))
+        Tag::Is(
+            u32::try_from(tag)
+                .unwrap_or_else(|_| panic!("a tag is 0 or more, not {tag}; any tag is Tag::Any")),
+        )
     }
 }
 
@@ -97,7 +100,7 @@ impl fmt::Display for Tag {
 }
 
 /// What is known of a message that was received or found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Status {
     /// Who sent it.
@@ -106,24 +109,48 @@ pub struct Status {
     pub tag: u32,
     /// How many elements it has; 1 for a moved value.
     pub count: usize,
-    /// The type of its elements, or of the moved value.
-    pub type_name: &'static str,
+    info: &'static Info,
 }
 
 impl Status {
+    /// The type of its elements, or of the moved value.
+    pub fn type_name(&self) -> &'static str {
+        self.info.name()
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Status {
+            source, tag, count, ..
+        } = self;
+        write!(
+            f,
+            "Status {{ source: {source}, tag: {tag}, count: {count}, type: {} }}",
+            self.type_name()
+        )
+    }
+}
+
+impl Status {
+    #[inline]
     fn of(packet: &Packet) -> Self {
         Status {
             source: packet.source(),
             tag: packet.head.tag,
             count: packet.count().unwrap_or(1),
-            type_name: packet.type_name(),
+            info: packet.info(),
         }
     }
 }
 
 /// A message, for the texts of errors and reports.
 pub(crate) fn show(packet: &Packet) -> String {
-    format!("the message from rank {} with tag {}", packet.source(), packet.head.tag)
+    format!(
+        "the message from rank {} with tag {}",
+        packet.source(),
+        packet.head.tag
+    )
 }
 
 /// One receiving call: what it accepts and how it prints.
@@ -209,9 +236,15 @@ impl Comm {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn recv<T: Element>(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<(Vec<T>, Status)> {
+    pub fn recv<T: Element>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(Vec<T>, Status)> {
         let call = receive("recv", from.into(), tag.into(), None);
-        self.receive(&call, is_of::<T>, |packet| packet.into_vec(&**self.fabric()))
+        self.receive(&call, is_of::<T>, |packet| {
+            packet.into_vec(&**self.fabric())
+        })
     }
 
     /// Like [`recv`](Self::recv), but gives up after `patience`. A rank that waits with a deadline is
@@ -241,8 +274,15 @@ impl Comm {
         tag: impl Into<Tag>,
         patience: Duration,
     ) -> Result<(Vec<T>, Status)> {
-        let call = receive("recv_timeout", from.into(), tag.into(), Instant::now().checked_add(patience));
-        self.receive(&call, is_of::<T>, |packet| packet.into_vec(&**self.fabric()))
+        let call = receive(
+            "recv_timeout",
+            from.into(),
+            tag.into(),
+            Instant::now().checked_add(patience),
+        );
+        self.receive(&call, is_of::<T>, |packet| {
+            packet.into_vec(&**self.fabric())
+        })
     }
 
     /// Receives into the first elements of `buf`.
@@ -278,7 +318,9 @@ impl Comm {
         let room = buf.len();
         let fits = |packet: &Packet| is_of::<T>(packet).and_then(|()| has_room(packet, room));
         let mut copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
-        let ((), status) = self.receive(&call, fits, |packet| packet.open(&**self.fabric(), &mut copy))?;
+        let ((), status) = self.receive(&call, fits, |packet| {
+            packet.open(&**self.fabric(), &mut copy)
+        })?;
         Ok(status)
     }
 
@@ -355,13 +397,26 @@ impl Comm {
         recv_tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status)> {
         let call = receive("sendrecv", from.into(), recv_tag.into(), None);
-        let show = || format!("sendrecv(to {to}, tag {send_tag}, from {}, tag {})", call.from, call.tag);
+        let show = || {
+            format!(
+                "sendrecv(to {to}, tag {send_tag}, from {}, tag {})",
+                call.from, call.tag
+            )
+        };
         self.op(call.site, &show, || {
             self.check_rank("the receiver", to)?;
             self.check_source(&call)?;
-            let take = || self.take(&call, is_of::<T>, |packet| packet.into_vec(&**self.fabric()));
+            let take = || {
+                self.take(&call, is_of::<T>, |packet| {
+                    packet.into_vec(&**self.fabric())
+                })
+            };
             let (received, there) = self.core.port.send(to, self.head(send_tag), data, take)?;
-            if there { Ok(received) } else { Err(self.gone(to)) }
+            if there {
+                Ok(received)
+            } else {
+                Err(self.gone(to))
+            }
         })
     }
 
@@ -379,7 +434,7 @@ impl Comm {
     /// World::new(1).run(|comm| {
     ///     comm.send(0, 9, &[0u16; 5])?;
     ///     let status = comm.probe(Source::Any, Tag::Any)?;
-    ///     assert_eq!((status.tag, status.count, status.type_name), (9, 5, "u16"));
+    ///     assert_eq!((status.tag, status.count, status.type_name()), (9, 5, "u16"));
     ///     comm.discard(status.source, status.tag)?;
     ///     Ok(())
     /// })?;
@@ -410,10 +465,17 @@ impl Comm {
         Ok(status)
     }
 
+    #[inline]
     fn head(&self, tag: u32) -> Head {
-        Head { context: self.shared.context, source: self.rank() as u32, tag, print: 0 }
+        Head {
+            context: self.shared.context,
+            source: self.rank() as u32,
+            tag,
+            print: 0,
+        }
     }
 
+    #[inline]
     fn check_source(&self, call: &Receive) -> Result<()> {
         match call.from {
             Source::Rank(rank) => self.check_rank("the sender", rank),
@@ -474,32 +536,71 @@ impl Comm {
             collective: None,
             deadline: call.deadline,
         };
-        self.core.port.receive(&Want { context: self.shared.context, source, tag }, &reason)
+        self.core.port.receive(
+            &Want {
+                context: self.shared.context,
+                source,
+                tag,
+            },
+            &reason,
+        )
     }
 }
 
 #[track_caller]
 fn receive(verb: &'static str, from: Source, tag: Tag, deadline: Option<Instant>) -> Receive {
-    Receive { verb, from, tag, site: Location::caller(), deadline }
+    Receive {
+        verb,
+        from,
+        tag,
+        site: Location::caller(),
+        deadline,
+    }
 }
 
+#[inline]
 fn is_of<T: 'static>(packet: &Packet) -> Result<()> {
-    if packet.holds_elements::<T>() { Ok(()) } else { Err(wrong_type(packet, std::any::type_name::<T>())) }
+    if packet.holds_elements::<T>() {
+        Ok(())
+    } else {
+        Err(wrong_type(packet, std::any::type_name::<T>()))
+    }
 }
 
 fn is_value<V: 'static>(packet: &Packet) -> Result<()> {
-    if packet.holds_value::<V>() { Ok(()) } else { Err(wrong_type(packet, std::any::type_name::<V>())) }
+    if packet.holds_value::<V>() {
+        Ok(())
+    } else {
+        Err(wrong_type(packet, std::any::type_name::<V>()))
+    }
 }
 
 fn wrong_type(packet: &Packet, wanted: &'static str) -> Error {
-    let sent_as = if packet.count().is_some() { "elements" } else { "one moved value" };
-    let message = format!("{} ({}, sent as {sent_as})", show(packet), packet.contents());
-    Error::new(ErrorKind::WrongType { sent: packet.type_name(), wanted, message })
+    let sent_as = if packet.count().is_some() {
+        "elements"
+    } else {
+        "one moved value"
+    };
+    let message = format!(
+        "{} ({}, sent as {sent_as})",
+        show(packet),
+        packet.contents()
+    );
+    Error::new(ErrorKind::WrongType {
+        sent: packet.info().name(),
+        wanted,
+        message,
+    })
 }
 
+#[inline]
 fn has_room(packet: &Packet, room: usize) -> Result<()> {
     match packet.count() {
-        Some(sent) if sent > room => Err(Error::new(ErrorKind::TooShort { sent, room, message: show(packet) })),
+        Some(sent) if sent > room => Err(Error::new(ErrorKind::TooShort {
+            sent,
+            room,
+            message: show(packet),
+        })),
         _ => Ok(()),
     }
 }

@@ -66,8 +66,19 @@ impl Comm {
         buf: &'a mut [T],
         op: O,
     ) -> ReduceOver<'a, T, O> {
-        let order = if op.commutes() { Order::Step } else { Order::Rank };
-        ReduceOver { comm: self, topology, buf, op, order, site: Location::caller() }
+        let order = if op.commutes() {
+            Order::Step
+        } else {
+            Order::Rank
+        };
+        ReduceOver {
+            comm: self,
+            topology,
+            buf,
+            op,
+            order,
+            site: Location::caller(),
+        }
     }
 
     /// [`reduce_over`](Self::reduce_over) with a closure, which must be associative.
@@ -106,7 +117,14 @@ impl Comm {
         fold: F,
     ) -> ReduceValueOver<'a, V, F> {
         let site = Location::caller();
-        ReduceValueOver { comm: self, topology, value, fold, order: Order::Rank, site }
+        ReduceValueOver {
+            comm: self,
+            topology,
+            value,
+            fold,
+            order: Order::Rank,
+            site,
+        }
     }
 }
 
@@ -136,11 +154,23 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     /// not suit the operator or the topology; else as [`Comm::reduce`].
     #[track_caller]
     pub fn run(self) -> Result<()> {
-        let Self { comm, topology, buf, op, order, site } = self;
+        let Self {
+            comm,
+            topology,
+            buf,
+            op,
+            order,
+            site,
+        } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
-        let call = Call { op: op.kind(), ..over(call, topology, order, false) };
+        let call = Call {
+            op: op.kind(),
+            ..over(call, topology, order, false)
+        };
         let check = || suits(comm, topology, order, op.commutes());
-        comm.collective(call, check, |inside| fold_elements(inside, topology, order, buf, &op))
+        comm.collective(call, check, |inside| {
+            fold_elements(inside, topology, order, buf, &op)
+        })
     }
 
     /// Runs it over whoever is left: contributions that a dead rank held are missing, everything
@@ -170,9 +200,19 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     /// ```
     #[track_caller]
     pub fn survivors(self) -> Result<Option<Survivors>> {
-        let Self { comm, topology, buf, op, order, site } = self;
+        let Self {
+            comm,
+            topology,
+            buf,
+            op,
+            order,
+            site,
+        } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
-        let call = Call { op: op.kind(), ..over(call, topology, order, true) };
+        let call = Call {
+            op: op.kind(),
+            ..over(call, topology, order, true)
+        };
         let check = || suits(comm, topology, order, op.commutes());
         let fold = |mut left: Vec<T>, right: Vec<T>| {
             fold_right(&op, &mut left, &right);
@@ -213,10 +253,19 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
     /// As [`ReduceOver::run`].
     #[track_caller]
     pub fn run(self) -> Result<Option<V>> {
-        let Self { comm, topology, value, fold, order, site } = self;
+        let Self {
+            comm,
+            topology,
+            value,
+            fold,
+            order,
+            site,
+        } = self;
         let call = values::<V>(comm, site, topology, order, false);
         let check = || suits(comm, topology, order, order != Order::Rank);
-        comm.collective(call, check, |inside| fold_values(inside, topology, order, value, fold))
+        comm.collective(call, check, |inside| {
+            fold_values(inside, topology, order, value, fold)
+        })
     }
 
     /// Runs it over whoever is left, as [`ReduceOver::survivors`] does.
@@ -226,10 +275,19 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
     /// As [`ReduceOver::survivors`].
     #[track_caller]
     pub fn survivors(self) -> Result<Option<(V, Survivors)>> {
-        let Self { comm, topology, value, fold, order, site } = self;
+        let Self {
+            comm,
+            topology,
+            value,
+            fold,
+            order,
+            site,
+        } = self;
         let call = values::<V>(comm, site, topology, order, true);
         let check = || suits(comm, topology, order, order != Order::Rank);
-        comm.collective(call, check, |inside| fold_survivors(inside, topology, order, value, fold))
+        comm.collective(call, check, |inside| {
+            fold_survivors(inside, topology, order, value, fold)
+        })
     }
 }
 
@@ -246,24 +304,49 @@ pub struct Survivors {
 fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
     let name = format!("{topology:?}{order:?}");
     // FNV-1a: topologies are compared by what they print.
-    let hash = name.bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    Call { root: Some(topology.root()), algorithm: hash, tolerant, ..call }
+    let hash = name.bytes().fold(0x811c_9dc5u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    Call {
+        root: Some(topology.root()),
+        algorithm: hash,
+        tolerant,
+        ..call
+    }
 }
 
-fn values<V: 'static>(comm: &Comm, site: Site, topology: &Topology, order: Order, tolerant: bool) -> Call {
+fn values<V: 'static>(
+    comm: &Comm,
+    site: Site,
+    topology: &Topology,
+    order: Order,
+    tolerant: bool,
+) -> Call {
     let call = comm.call(Verb::ReduceOver, site);
-    Call { op: Kind::Closure, info: Some(Info::of::<V>()), ..over(call, topology, order, tolerant) }
+    Call {
+        op: Kind::Closure,
+        info: Some(Info::of::<V>()),
+        ..over(call, topology, order, tolerant)
+    }
 }
 
 /// Refuses a topology or an order that cannot give what it promises.
 fn suits(comm: &Comm, topology: &Topology, order: Order, commutes: bool) -> Result<()> {
     let wrong = if topology.ranks() != comm.size() {
-        format!("a topology of {} ranks in a world of {}", topology.ranks(), comm.size())
+        format!(
+            "a topology of {} ranks in a world of {}",
+            topology.ranks(),
+            comm.size()
+        )
     } else if order != Order::Rank && !commutes {
-        format!("{order:?} order is only for operators that commute: see op::commutative, or use Order::Rank")
+        format!(
+            "{order:?} order is only for operators that commute: see op::commutative, or use Order::Rank"
+        )
     } else if order == Order::Rank && !topology.is_in_rank_order() {
         let name = topology.name();
-        format!("the subtrees of {name} are not runs of neighbouring ranks, so it cannot keep rank order")
+        format!(
+            "the subtrees of {name} are not runs of neighbouring ranks, so it cannot keep rank order"
+        )
     } else {
         return Ok(());
     };
@@ -273,7 +356,10 @@ fn suits(comm: &Comm, topology: &Topology, order: Order, commutes: bool) -> Resu
 /// The predecessors of a rank in the order in which it hears them. For rank order: outwards on both
 /// sides, so that what is folded is always a run of neighbours.
 fn hear(topology: &Topology, me: Rank, order: Order) -> Vec<Rank> {
-    let mut from: Vec<Rank> = topology.predecessors(me).map(|triple: Triple| triple.from).collect();
+    let mut from: Vec<Rank> = topology
+        .predecessors(me)
+        .map(|triple: Triple| triple.from)
+        .collect();
     if order == Order::Rank {
         from.sort_by_key(|&rank| rank.abs_diff(me));
     }
@@ -311,7 +397,13 @@ fn fold_in<T: Element>(
 ) -> Result<()> {
     while let Some(&next) = from.first() {
         let right = order != Order::Rank || next > inside.rank();
-        let fold = |data: &[T]| if right { fold_right(op, acc, data) } else { fold_left(op, acc, data) };
+        let fold = |data: &[T]| {
+            if right {
+                fold_right(op, acc, data)
+            } else {
+                fold_left(op, acc, data)
+            }
+        };
         let (source, ()) = inside.expect(&whom(order, &from, next), fold)?;
         from.retain(|&rank| rank != source);
     }
@@ -320,7 +412,11 @@ fn fold_in<T: Element>(
 
 /// Whose message comes next: a certain rank's, or the first to arrive.
 fn whom<'a>(order: Order, remaining: &'a [Rank], next: Rank) -> From<'a> {
-    if order == Order::Arrival { From::Any(remaining) } else { From::Rank(next) }
+    if order == Order::Arrival {
+        From::Any(remaining)
+    } else {
+        From::Rank(next)
+    }
 }
 
 /// The loop over values, by move.
@@ -337,13 +433,25 @@ fn fold_values<V: Send + 'static>(
         acc = in_order(inside.rank(), source, acc, value, &mut fold);
         from.retain(|&rank| rank != source);
     }
-    let Some((_, to)) = topology.successor(inside.rank()) else { return Ok(Some(acc)) };
-    if inside.send_value(to, acc)? { Ok(None) } else { Err(inside.gone(to)) }
+    let Some((_, to)) = topology.successor(inside.rank()) else {
+        return Ok(Some(acc));
+    };
+    if inside.send_value(to, acc)? {
+        Ok(None)
+    } else {
+        Err(inside.gone(to))
+    }
 }
 
 /// The lower rank's value on the left.
 fn in_order<V>(me: Rank, source: Rank, mine: V, theirs: V, fold: &mut impl FnMut(V, V) -> V) -> V {
-    unwind::operator(|| if source > me { fold(mine, theirs) } else { fold(theirs, mine) })
+    unwind::operator(|| {
+        if source > me {
+            fold(mine, theirs)
+        } else {
+            fold(theirs, mine)
+        }
+    })
 }
 
 /// The loop that goes on without the dead: with each value travels the list of ranks missing from it.
@@ -400,6 +508,11 @@ fn subtree(topology: &Topology, top: Rank) -> Vec<Rank> {
 
 fn survivors(size: usize, mut missing: Vec<Rank>) -> Survivors {
     missing.sort_unstable();
-    let contributors = (0..size).filter(|rank| missing.binary_search(rank).is_err()).collect();
-    Survivors { contributors, missing }
+    let contributors = (0..size)
+        .filter(|rank| missing.binary_search(rank).is_err())
+        .collect();
+    Survivors {
+        contributors,
+        missing,
+    }
 }

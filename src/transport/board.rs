@@ -44,7 +44,10 @@ pub(crate) enum Arrival {
 
 impl Gate {
     pub(crate) fn new() -> Self {
-        Gate { word: CachePadded::new(AtomicU64::new(0)), turn: CachePadded::new(AtomicU32::new(0)) }
+        Gate {
+            word: CachePadded::new(AtomicU64::new(0)),
+            turn: CachePadded::new(AtomicU32::new(0)),
+        }
     }
 
     /// One of `size` ranks arrives for the call with this fingerprint.
@@ -58,9 +61,16 @@ impl Gate {
                 return Arrival::Strange;
             }
             let last = arrived + 1 == size as u64;
-            let next = if last { 0 } else { u64::from(print) << 32 | (arrived + 1) };
+            let next = if last {
+                0
+            } else {
+                u64::from(print) << 32 | (arrived + 1)
+            };
             // AcqRel: whoever is last has seen all that the others did before they arrived.
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Err(now) => word = now,
                 Ok(_) if last => {
                     // Release: pairs with the acquire in `has_turned`.
@@ -126,7 +136,13 @@ impl Call {
     pub(crate) fn print(&self) -> u32 {
         let mut hash = Mix(0x9e37_79b9_7f4a_7c15);
         (self.verb, self.context, self.number, self.root, self.length).hash(&mut hash);
-        (self.info.map(Info::id), self.op, self.algorithm, self.tolerant).hash(&mut hash);
+        (
+            self.info.map(Info::id),
+            self.op,
+            self.algorithm,
+            self.tolerant,
+        )
+            .hash(&mut hash);
         (hash.0 >> 32) as u32
     }
 }
@@ -142,7 +158,11 @@ impl fmt::Display for Call {
         };
         let op = (self.op != Kind::None).then(|| format!("{:?}", self.op));
         let parts: Vec<_> = [root, data, op].into_iter().flatten().collect();
-        if parts.is_empty() { Ok(()) } else { write!(f, "({})", parts.join(", ")) }
+        if parts.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "({})", parts.join(", "))
+        }
     }
 }
 
@@ -163,7 +183,9 @@ impl Hasher for Mix {
         self.write_u64(n.into());
     }
     fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+        self.0 = (self.0 ^ n)
+            .wrapping_mul(0xff51_afd7_ed55_8ccd)
+            .rotate_left(29);
     }
     fn write_usize(&mut self, n: usize) {
         self.write_u64(n as u64);
@@ -192,6 +214,10 @@ impl CallLog {
     /// The call with this number on this communicator, if the rank has made it, and not long ago.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
         let (calls, _) = &*self.0.lock();
-        calls.iter().flatten().find(|call| call.context == context && call.number == number).copied()
+        calls
+            .iter()
+            .flatten()
+            .find(|call| call.context == context && call.number == number)
+            .copied()
     }
 }

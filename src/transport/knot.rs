@@ -46,7 +46,10 @@ pub(crate) fn stuck(states: &[State<'_>], me: Rank) -> Option<Vec<Rank>> {
     if leads_to_a_runner(states, me) {
         return None;
     }
-    let mut free: Vec<bool> = states.iter().map(|state| matches!(state, State::Running)).collect();
+    let mut free: Vec<bool> = states
+        .iter()
+        .map(|state| matches!(state, State::Running))
+        .collect();
     while free_some(states, &mut free) {}
     let waits = |rank: &Rank| matches!(states[*rank], State::Waiting(_)) && !free[*rank];
     (!free[me]).then(|| (0..states.len()).filter(waits).collect())
@@ -82,7 +85,12 @@ fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
     any
 }
 
-fn can_be_freed(states: &[State<'_>], me: Rank, needs: &Needs, free: impl Fn(Rank) -> bool) -> bool {
+fn can_be_freed(
+    states: &[State<'_>],
+    me: Rank,
+    needs: &Needs,
+    free: impl Fn(Rank) -> bool,
+) -> bool {
     let at_the_gate = |rank: Rank| matches!(states[rank], State::Waiting(other @ Needs::Gate(_)) if other == needs);
     let mut others = (0..states.len()).filter(|&rank| rank != me);
     match needs {
@@ -97,7 +105,10 @@ fn can_be_freed(states: &[State<'_>], me: Rank, needs: &Needs, free: impl Fn(Ran
 /// ends at a rank that has ended.
 pub(crate) fn cycle(states: &[State<'_>], stuck: &[Rank]) -> Vec<Rank> {
     let mut trail: Vec<Rank> = stuck.first().copied().into_iter().collect();
-    while let Some(next) = trail.last().and_then(|&last| next_stuck(states, stuck, last)) {
+    while let Some(next) = trail
+        .last()
+        .and_then(|&last| next_stuck(states, stuck, last))
+    {
         if let Some(start) = trail.iter().position(|&rank| rank == next) {
             let around = trail.split_off(start);
             return from_the_lowest(around);
@@ -108,14 +119,20 @@ pub(crate) fn cycle(states: &[State<'_>], stuck: &[Rank]) -> Vec<Rank> {
 }
 
 fn from_the_lowest(mut around: Vec<Rank>) -> Vec<Rank> {
-    let lowest = around.iter().enumerate().min_by_key(|(_, rank)| **rank).map_or(0, |(place, _)| place);
+    let lowest = around
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, rank)| **rank)
+        .map_or(0, |(place, _)| place);
     around.rotate_left(lowest);
     around
 }
 
 /// A stuck rank that `rank` waits for.
 fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
-    let State::Waiting(needs) = states[rank] else { return None };
+    let State::Waiting(needs) = states[rank] else {
+        return None;
+    };
     let here = |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs == needs);
     let mut others = stuck.iter().copied().filter(|&other| other != rank);
     match needs {
@@ -137,14 +154,19 @@ mod tests {
         let n = states.len();
         let waiting = |set: u32, rank: Rank| set >> rank & 1 == 1;
         let is_knot = |set: u32| {
-            (0..n).filter(|&rank| waiting(set, rank)).all(|rank| match states[rank] {
-                State::Waiting(needs) => {
-                    !can_be_freed(states, rank, needs, |r| !waiting(set, r) && !matches!(states[r], State::Ended))
-                }
-                _ => false,
-            })
+            (0..n)
+                .filter(|&rank| waiting(set, rank))
+                .all(|rank| match states[rank] {
+                    State::Waiting(needs) => !can_be_freed(states, rank, needs, |r| {
+                        !waiting(set, r) && !matches!(states[r], State::Ended)
+                    }),
+                    _ => false,
+                })
         };
-        let largest = (0..1u32 << n).filter(|&set| is_knot(set)).max_by_key(|set| set.count_ones()).unwrap_or(0);
+        let largest = (0..1u32 << n)
+            .filter(|&set| is_knot(set))
+            .max_by_key(|set| set.count_ones())
+            .unwrap_or(0);
         (0..n).filter(|&rank| waiting(largest, rank)).collect()
     }
 

@@ -46,7 +46,9 @@ impl LoanWord {
     pub(crate) fn claim(&self, ticket: Ticket) -> bool {
         let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + CLAIMED);
         // Acquire: pairs with the release in `offer`.
-        self.0.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0
+            .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// The borrower has read its last byte.
@@ -65,7 +67,9 @@ impl LoanWord {
     pub(crate) fn revoke(&self, ticket: Ticket) -> bool {
         let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + REVOKED);
         // Relaxed: a loan nobody claimed has been read by nobody, so there is nothing to order.
-        self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.0
+            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Whether the lender has taken this loan back.

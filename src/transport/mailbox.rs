@@ -22,6 +22,7 @@ pub(crate) struct Want {
 }
 
 impl Want {
+    #[inline]
     fn accepts(&self, packet: &Packet) -> bool {
         packet.head.context == self.context
             && self.source.is_none_or(|source| source == packet.source())
@@ -47,14 +48,25 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new(mail: Receiver<Packet>) -> Self {
-        Inbox { mail, early: HashMap::new(), arrivals: 0, taken: 0 }
+        Inbox {
+            mail,
+            early: HashMap::new(),
+            arrivals: 0,
+            taken: 0,
+        }
     }
 
     /// The first wanted message among those that came early.
+    #[inline]
     pub(crate) fn find(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
         if self.early.is_empty() {
-            return None;
+            None
+        } else {
+            self.find_early(want, lenders)
         }
+    }
+
+    fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
         let key = self.first_match(want, lenders)?;
         let queue = self.early.get_mut(&key)?;
         let found = queue.iter().position(|early| want.accepts(&early.packet))?;
@@ -69,10 +81,19 @@ impl Inbox {
     /// The queue whose first match arrived first; dead packets are swept out on the way.
     fn first_match(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(u32, u32)> {
         let mut first = None;
-        for (key, queue) in self.early.iter_mut().filter(|(key, _)| key.0 == want.context) {
+        for (key, queue) in self
+            .early
+            .iter_mut()
+            .filter(|(key, _)| key.0 == want.context)
+        {
             queue.retain(|early| !early.packet.is_dead(lenders));
-            let arrival = queue.iter().find(|early| want.accepts(&early.packet)).map(|early| early.arrival);
-            if let Some(arrival) = arrival.filter(|&arrival| first.is_none_or(|(earliest, _)| arrival < earliest)) {
+            let arrival = queue
+                .iter()
+                .find(|early| want.accepts(&early.packet))
+                .map(|early| early.arrival);
+            if let Some(arrival) =
+                arrival.filter(|&arrival| first.is_none_or(|(earliest, _)| arrival < earliest))
+            {
                 first = Some((arrival, *key));
             }
         }
@@ -82,7 +103,11 @@ impl Inbox {
     /// Takes in what has arrived until a wanted message comes up. Only right after `find` said no.
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
-        while let Ok(packet) = self.mail.try_recv() {
+        // Asking first is two loads; an empty `try_recv` costs a fence.
+        while !self.mail.is_empty() {
+            let Ok(packet) = self.mail.try_recv() else {
+                break;
+            };
             self.arrivals += 1;
             if !packet.is_dead(lenders) {
                 if want.accepts(&packet) {
@@ -101,15 +126,25 @@ impl Inbox {
     }
 
     fn keep(&mut self, arrival: u64, packet: Packet) {
-        let queue = self.early.entry((packet.head.context, packet.head.source)).or_default();
+        let queue = self
+            .early
+            .entry((packet.head.context, packet.head.source))
+            .or_default();
         let place = queue.partition_point(|early| early.arrival < arrival);
         queue.insert(place, Early { arrival, packet });
     }
 
     /// Everything that was never received, at the end of the rank.
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
-        let early = self.early.drain().flat_map(|(_, queue)| queue).map(|early| early.packet);
+        let early = self
+            .early
+            .drain()
+            .flat_map(|(_, queue)| queue)
+            .map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.try_recv().ok());
-        early.chain(late).filter(|packet| !packet.is_dead(lenders)).collect()
+        early
+            .chain(late)
+            .filter(|packet| !packet.is_dead(lenders))
+            .collect()
     }
 }

@@ -112,7 +112,11 @@ impl Fabric {
     /// A fabric for `ranks` ranks, and the parker of each.
     pub(crate) fn new(ranks: usize, settings: Settings) -> (Arc<Fabric>, Vec<Parker>) {
         let parkers: Vec<Parker> = (0..ranks).map(|_| Parker::new()).collect();
-        let all = CommShared { context: 0, gate: Gate::new(), cause: OnceLock::new() };
+        let all = CommShared {
+            context: 0,
+            gate: Gate::new(),
+            cause: OnceLock::new(),
+        };
         let fabric = Fabric {
             doors: parkers.iter().map(Door::new).collect(),
             book: Mutex::new(Book::new(ranks)),
@@ -126,9 +130,19 @@ impl Fabric {
         self.doors.len()
     }
 
+    /// How many operations each rank has begun.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = u64> {
+        self.doors.iter().map(Door::begun)
+    }
+
     /// The place of `rank` in it; once for each.
     pub(crate) fn port(self: &Arc<Self>, rank: Rank, parker: Parker) -> Port {
-        Port::new(self.clone(), rank, parker, Inbox::new(self.doors[rank].left.clone()))
+        Port::new(
+            self.clone(),
+            rank,
+            parker,
+            Inbox::new(self.doors[rank].left.clone()),
+        )
     }
 
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver is still there.
@@ -144,7 +158,12 @@ impl Fabric {
     pub(crate) fn rouse_all(&self, but: Rank) {
         // One fence for all: pairs with the one in `Sleeper::lie_down`.
         fence(Ordering::SeqCst);
-        for (_, door) in self.doors.iter().enumerate().filter(|(rank, _)| *rank != but) {
+        for (_, door) in self
+            .doors
+            .iter()
+            .enumerate()
+            .filter(|(rank, _)| *rank != but)
+        {
             door.sleeper.rouse_fenced();
         }
     }
@@ -153,11 +172,14 @@ impl Fabric {
     pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
         let of = |door: &Door| Inbox::new(door.left.clone()).drain(self);
         let doors = self.doors.iter().enumerate();
-        doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet))).collect()
+        doors
+            .flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)))
+            .collect()
     }
 }
 
 impl Lenders for Fabric {
+    #[inline]
     fn word(&self, lender: Rank) -> &LoanWord {
         &self.doors[lender].loan
     }

@@ -65,7 +65,11 @@ pub(crate) struct Book {
 
 impl Book {
     pub(crate) fn new(ranks: usize) -> Self {
-        Book { pages: (0..ranks).map(|_| Page::default()).collect(), ended: 0, deadlocks: Vec::new() }
+        Book {
+            pages: (0..ranks).map(|_| Page::default()).collect(),
+            ended: 0,
+            deadlocks: Vec::new(),
+        }
     }
 
     pub(crate) fn end(&self, rank: Rank) -> Option<&End> {
@@ -73,10 +77,21 @@ impl Book {
     }
 
     /// The first recorded end among `ranks` that `counts`.
-    fn first_end(&self, ranks: impl Iterator<Item = Rank>, counts: impl Fn(&End) -> bool) -> Option<Error> {
+    fn first_end(
+        &self,
+        ranks: impl Iterator<Item = Rank>,
+        counts: impl Fn(&End) -> bool,
+    ) -> Option<Error> {
         let ends = ranks.filter_map(|rank| Some((rank, self.end(rank).filter(|end| counts(end))?)));
         let (rank, end) = ends.min_by_key(|(_, end)| end.order)?;
-        Some(Cause::Gone { rank, why: end.why.clone(), site: end.site.clone() }.into())
+        Some(
+            Cause::Gone {
+                rank,
+                why: end.why.clone(),
+                site: end.site.clone(),
+            }
+            .into(),
+        )
     }
 
     /// Whether what `me` needs can no longer come because a rank has ended.
@@ -87,7 +102,9 @@ impl Book {
             Needs::All(some) => self.first_end(some.iter().copied(), |_| true),
             Needs::Gate(_) => self.first_end(all.filter(|&rank| rank != me), |_| true),
             // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
-            Needs::Any => self.first_end(all.filter(|&rank| rank != me), |end| end.why != Gone::Returned),
+            Needs::Any => self.first_end(all.filter(|&rank| rank != me), |end| {
+                end.why != Gone::Returned
+            }),
         }
     }
 }
@@ -125,7 +142,10 @@ impl Fabric {
 
     /// Writes the wait down; the reason not to sleep, if there is one.
     fn may_sleep(&self, book: &mut Book, me: Rank, wait: Wait) -> Option<Error> {
-        let broken = wait.collective.as_ref().and_then(|(comm, _)| comm.cause.get());
+        let broken = wait
+            .collective
+            .as_ref()
+            .and_then(|(comm, _)| comm.cause.get());
         if let Some(cause) = broken {
             return Some(cause.clone().into());
         }
@@ -136,14 +156,18 @@ impl Fabric {
         let states = self.states(book);
         let stuck = knot::stuck(&states, me)?;
         let cycle = knot::cycle(&states, &stuck);
-        let cause = self.mismatch(book, &stuck).unwrap_or_else(|| (self.deadlock(book, &stuck, cycle), stuck));
+        let cause = self
+            .mismatch(book, &stuck)
+            .unwrap_or_else(|| (self.deadlock(book, &stuck, cycle), stuck));
         self.sentence(book, me, cause)
     }
 
     fn states<'a>(&self, book: &'a Book) -> Vec<State<'a>> {
         let state = |(rank, page): (Rank, &'a Page)| match page {
             Page { end: Some(_), .. } => State::Ended,
-            Page { wait: Some(wait), .. } if !wait.ends_by_itself && self.doors[rank].sleeper.asleep() => {
+            Page {
+                wait: Some(wait), ..
+            } if !wait.ends_by_itself && self.doors[rank].sleeper.asleep() => {
                 State::Waiting(&wait.needs)
             }
             _ => State::Running,
@@ -152,7 +176,12 @@ impl Fabric {
     }
 
     /// Tells `ranks` why they are woken; `me` gets its own copy as the answer.
-    fn sentence(&self, book: &mut Book, me: Rank, (cause, ranks): (Cause, Vec<Rank>)) -> Option<Error> {
+    fn sentence(
+        &self,
+        book: &mut Book,
+        me: Rank,
+        (cause, ranks): (Cause, Vec<Rank>),
+    ) -> Option<Error> {
         for &rank in ranks.iter().filter(|&&rank| rank != me) {
             book.pages[rank].verdict = Some(cause.clone());
             self.doors[rank].sleeper.rouse();
@@ -161,7 +190,9 @@ impl Fabric {
     }
 
     fn deadlock(&self, book: &mut Book, stuck: &[Rank], cycle: Vec<Rank>) -> Cause {
-        let rows = stuck.iter().filter_map(|&rank| Some((rank, book.pages[rank].wait.as_ref()?)));
+        let rows = stuck
+            .iter()
+            .filter_map(|&rank| Some((rank, book.pages[rank].wait.as_ref()?)));
         let row = |(rank, wait): (Rank, &Wait)| Stuck {
             rank,
             call: wait.call.clone(),
@@ -169,7 +200,11 @@ impl Fabric {
             note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
         };
         let others = book.pages.len() - stuck.len() - book.ended;
-        let knot = Arc::new(Deadlock { stuck: rows.map(row).collect(), others, cycle: cycle.clone() });
+        let knot = Arc::new(Deadlock {
+            stuck: rows.map(row).collect(),
+            others,
+            cycle: cycle.clone(),
+        });
         book.deadlocks.push(knot.clone());
         Cause::Deadlock(knot)
     }
@@ -187,12 +222,16 @@ impl Fabric {
     /// Collective calls among the stuck that do not match, with the ranks that are in that communicator.
     fn mismatch(&self, book: &Book, stuck: &[Rank]) -> Option<(Cause, Vec<Rank>)> {
         let collective = |rank: &Rank| book.pages[*rank].wait.as_ref()?.collective.as_ref();
-        let (comm, found) = stuck.iter().filter_map(collective).find_map(|(comm, number)| {
-            Some((comm.clone(), self.compare_calls(comm.context, *number)?))
-        })?;
+        let (comm, found) = stuck
+            .iter()
+            .filter_map(collective)
+            .find_map(|(comm, number)| {
+                Some((comm.clone(), self.compare_calls(comm.context, *number)?))
+            })?;
         let cause = Cause::Mismatch(Arc::new(found));
         comm.cause.get_or_init(|| cause.clone());
-        let inside = |rank: &&Rank| collective(rank).is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, &comm));
+        let inside =
+            |rank: &&Rank| collective(rank).is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, &comm));
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
@@ -205,23 +244,48 @@ impl Fabric {
             return None;
         }
         let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
-        let majority = prints.iter().copied().find(|&print| votes(print) * 2 > prints.len());
+        let majority = prints
+            .iter()
+            .copied()
+            .find(|&print| votes(print) * 2 > prints.len());
         let differs = |print: u32| majority.is_some_and(|majority| print != majority);
-        let odd = calls.iter().zip(&prints).filter(|(_, print)| differs(**print)).map(|((rank, _), _)| *rank);
+        let odd = calls
+            .iter()
+            .zip(&prints)
+            .filter(|(_, print)| differs(**print))
+            .map(|((rank, _), _)| *rank);
         let odd = odd.collect();
-        let calls = calls.into_iter().map(|(rank, call)| Called { rank, call: call.to_string(), site: call.site });
-        Some(Mismatch { calls: calls.collect(), odd })
+        let calls = calls.into_iter().map(|(rank, call)| Called {
+            rank,
+            call: call.to_string(),
+            site: call.site,
+        });
+        Some(Mismatch {
+            calls: calls.collect(),
+            odd,
+        })
     }
 
     /// A rank has ended; only the first record of it counts. Whoever needs it is woken.
-    pub(crate) fn record_end(&self, rank: Rank, why: Gone, site: Option<Arc<str>>, consequence: bool) {
+    pub(crate) fn record_end(
+        &self,
+        rank: Rank,
+        why: Gone,
+        site: Option<Arc<str>>,
+        consequence: bool,
+    ) {
         let mut book = self.book.lock();
         if book.pages[rank].end.is_some() {
             return;
         }
         let order = book.ended;
         book.ended += 1;
-        book.pages[rank].end = Some(End { why, site, consequence, order });
+        book.pages[rank].end = Some(End {
+            why,
+            site,
+            consequence,
+            order,
+        });
         self.doors[rank].sleeper.depart();
         self.wake_if(&book, |wait| wait.needs.involves(rank));
     }
@@ -229,7 +293,11 @@ impl Fabric {
     /// A collective failed: all members inside one get to know.
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));
-        let inside = |wait: &Wait| wait.collective.as_ref().is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm));
+        let inside = |wait: &Wait| {
+            wait.collective
+                .as_ref()
+                .is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm))
+        };
         self.wake_if(&self.book.lock(), inside);
     }
 
@@ -247,7 +315,9 @@ impl Fabric {
         let line = |rank: Rank| match &book.pages[rank] {
             _ if rank == me => waiting(mine),
             Page { end: Some(end), .. } => end.why.to_string(),
-            Page { wait: Some(wait), .. } => waiting(wait),
+            Page {
+                wait: Some(wait), ..
+            } => waiting(wait),
             _ => self.outside(rank, mine),
         };
         let lines = (0..self.doors.len()).map(|rank| format!("  rank {rank}  {}", line(rank)));
@@ -258,7 +328,10 @@ impl Fabric {
     fn outside(&self, rank: Rank, mine: &Wait) -> String {
         match mine.begun.get(rank) {
             Some(&before) if before == self.doors[rank].begun() => {
-                format!("outside rankfold since at least {:.1?}", mine.since.elapsed())
+                format!(
+                    "outside rankfold since at least {:.1?}",
+                    mine.since.elapsed()
+                )
             }
             _ => "running".into(),
         }
@@ -266,7 +339,12 @@ impl Fabric {
 }
 
 fn waiting(wait: &Wait) -> String {
-    format!("{} at {}, for {:.1?}", wait.call, wait.site, round(wait.since.elapsed()))
+    format!(
+        "{} at {}, for {:.1?}",
+        wait.call,
+        wait.site,
+        round(wait.since.elapsed())
+    )
 }
 
 fn round(time: Duration) -> Duration {

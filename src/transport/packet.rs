@@ -15,7 +15,7 @@
 
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::{self, ManuallyDrop, MaybeUninit, size_of};
 use std::ptr;
 use std::slice;
 
@@ -35,9 +35,15 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) const fn of<T: 'static>() -> &'static Info {
-        const { &Info { id: TypeId::of::<T>(), name: std::any::type_name::<T> } }
+        const {
+            &Info {
+                id: TypeId::of::<T>(),
+                name: std::any::type_name::<T>,
+            }
+        }
     }
 
+    #[inline]
     pub(crate) fn is(&'static self, other: &'static Info) -> bool {
         ptr::eq(self, other) || self.id == other.id
     }
@@ -64,17 +70,60 @@ pub(crate) struct Head {
 }
 
 /// A message on its way.
+///
+/// Plain words, not an `enum`: it is moved several times on its way through the channel, and whatever
+/// has a discriminant or padding is moved in pieces at odd offsets, each move stalling on the one
+/// before.
+#[repr(C)]
 pub(crate) struct Packet {
-    pub(crate) head: Head,
     info: &'static Info,
+    /// Which field of `body` is there.
+    kind: Kind,
+    /// How many elements an eager message has.
+    count: u32,
+    pub(crate) head: Head,
     body: Body,
 }
 
-enum Body {
-    Eager { count: u16, bytes: MaybeUninit<[u8; EAGER_BYTES]> },
-    Lent { data: *const u8, count: usize, ticket: Ticket },
-    Copied { count: usize, elements: Box<dyn Any + Send> },
-    Value(Box<dyn Any + Send>),
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+struct Kind(u32);
+
+impl Kind {
+    const EAGER: Kind = Kind(0);
+    const LENT: Kind = Kind(1);
+    const COPIED: Kind = Kind(2);
+    const VALUE: Kind = Kind(3);
+    /// What it owned has been taken out.
+    const EMPTY: Kind = Kind(4);
+
+    /// What is left after everything owned was taken out.
+    fn emptied(self) -> Kind {
+        match self {
+            Kind::COPIED | Kind::VALUE => Kind::EMPTY,
+            other => other,
+        }
+    }
+}
+
+union Body {
+    eager: MaybeUninit<[u8; EAGER_BYTES]>,
+    lent: Lent,
+    copied: ManuallyDrop<Copied>,
+    value: ManuallyDrop<Box<dyn Any + Send>>,
+    empty: (),
+}
+
+#[derive(Clone, Copy)]
+struct Lent {
+    data: *const u8,
+    count: usize,
+    ticket: Ticket,
+}
+
+struct Copied {
+    count: usize,
+    elements: Box<dyn Any + Send>,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64);
@@ -83,52 +132,132 @@ const _: () = assert!(size_of::<Packet>() == 64);
 // dereferenced only under a claim, and the lender keeps them borrowed until then (see the head).
 unsafe impl Send for Packet {}
 
+impl Drop for Packet {
+    #[inline]
+    fn drop(&mut self) {
+        if self.kind == Kind::COPIED || self.kind == Kind::VALUE {
+            drop(self.take_owned());
+        }
+    }
+}
+
 /// Space for the largest eager message, aligned for any element that fits into it: an element that
 /// is not zero-sized is at least as large as its alignment.
 #[repr(align(32))]
 struct Landing(MaybeUninit<[u8; EAGER_BYTES]>);
 
 impl Packet {
+    #[inline]
+    fn new<T: 'static>(head: Head, kind: Kind, count: u32, body: Body) -> Packet {
+        Packet {
+            body,
+            info: Info::of::<T>(),
+            head,
+            kind,
+            count,
+        }
+    }
+
     /// A short message, copied into the packet; `None` if it does not fit.
+    #[inline]
     pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Option<Packet> {
         if size_of_val(data) > EAGER_BYTES {
             return None;
         }
-        let count = u16::try_from(data.len()).ok()?;
+        let count = u32::try_from(data.len()).ok()?;
         let mut bytes = MaybeUninit::<[u8; EAGER_BYTES]>::uninit();
         // SAFETY: `bytes` has room for the whole slice, as checked above, and is a fresh local.
-        unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), bytes.as_mut_ptr().cast(), size_of_val(data)) };
-        Some(Packet { head, info: Info::of::<T>(), body: Body::Eager { count, bytes } })
+        unsafe {
+            ptr::copy_nonoverlapping(
+                data.as_ptr().cast::<u8>(),
+                bytes.as_mut_ptr().cast(),
+                size_of_val(data),
+            )
+        };
+        Some(Self::new::<T>(
+            head,
+            Kind::EAGER,
+            count,
+            Body { eager: bytes },
+        ))
+    }
+
+    fn lent<T: Element>(head: Head, data: &[T], ticket: Ticket) -> Packet {
+        let lent = Lent {
+            data: data.as_ptr().cast(),
+            count: data.len(),
+            ticket,
+        };
+        Self::new::<T>(head, Kind::LENT, 0, Body { lent })
     }
 
     /// A message that owns its elements.
     pub(crate) fn copied<T: Element>(head: Head, elements: Vec<T>) -> Packet {
-        let body = Body::Copied { count: elements.len(), elements: Box::new(elements) };
-        Packet { head, info: Info::of::<T>(), body }
+        let copied = Copied {
+            count: elements.len(),
+            elements: Box::new(elements),
+        };
+        Self::new::<T>(
+            head,
+            Kind::COPIED,
+            0,
+            Body {
+                copied: ManuallyDrop::new(copied),
+            },
+        )
     }
 
     /// A message that is one owned value, moved.
     pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
-        Packet { head, info: Info::of::<V>(), body: Body::Value(Box::new(value)) }
+        Self::new::<V>(
+            head,
+            Kind::VALUE,
+            0,
+            Body {
+                value: ManuallyDrop::new(Box::new(value)),
+            },
+        )
+    }
+
+    fn as_lent(&self) -> Option<Lent> {
+        // SAFETY: the kind says which field was written, and only `take_owned` changes either.
+        (self.kind == Kind::LENT).then(|| unsafe { self.body.lent })
+    }
+
+    /// Takes out what the packet owns, if it owns something.
+    fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
+        let emptied = self.kind.emptied();
+        match mem::replace(&mut self.kind, emptied) {
+            // SAFETY: the kind said that this field was written, and says `Empty` from here on, so
+            // that nothing is taken twice.
+            Kind::COPIED => Some(unsafe { ManuallyDrop::take(&mut self.body.copied) }.elements),
+            // SAFETY: as above.
+            Kind::VALUE => Some(unsafe { ManuallyDrop::take(&mut self.body.value) }),
+            _ => None,
+        }
     }
 
     /// How many elements it holds; `None` for a moved value.
+    #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
-        match self.body {
-            Body::Eager { count, .. } => Some(count.into()),
-            Body::Lent { count, .. } | Body::Copied { count, .. } => Some(count),
-            Body::Value(_) => None,
+        match self.kind {
+            Kind::EAGER => Some(self.count as usize),
+            // SAFETY: the kind says that this field was written.
+            Kind::COPIED => Some(unsafe { &self.body.copied }.count),
+            Kind::LENT => self.as_lent().map(|lent| lent.count),
+            _ => None,
         }
     }
 
     /// Whether it is made of elements of type `T`.
+    #[inline]
     pub(crate) fn holds_elements<T: 'static>(&self) -> bool {
         self.count().is_some() && self.info.is(Info::of::<T>())
     }
 
     /// Whether it is one moved value of type `V`.
     pub(crate) fn holds_value<V: 'static>(&self) -> bool {
-        self.count().is_none() && self.info.is(Info::of::<V>())
+        self.kind == Kind::VALUE && self.info.is(Info::of::<V>())
     }
 
     /// What it holds, for reports: `4 x f64` or `value of alloc::string::String`.
@@ -139,32 +268,31 @@ impl Packet {
         }
     }
 
-    /// The name of the type it holds.
-    pub(crate) fn type_name(&self) -> &'static str {
-        self.info.name()
+    /// The type it holds.
+    #[inline]
+    pub(crate) fn info(&self) -> &'static Info {
+        self.info
     }
 
     /// The loan behind it that its sender took back: nobody may look into it any more.
+    #[inline]
     pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
-        match self.body {
-            Body::Lent { ticket, .. } => !lenders.word(self.source()).is_offered(ticket),
-            _ => false,
-        }
+        self.as_lent()
+            .is_some_and(|lent| !lenders.word(self.source()).is_offered(lent.ticket))
     }
 
+    #[inline]
     pub(crate) fn source(&self) -> Rank {
         self.head.source as Rank
     }
 
     /// The moved value, or the packet back if it holds something else.
-    pub(crate) fn into_value<V: 'static>(self) -> Result<V, Packet> {
-        match self.body {
-            Body::Value(value) => value.downcast().map(|value| *value).map_err(|value| Packet {
-                body: Body::Value(value),
-                ..self
-            }),
-            _ => Err(self),
+    pub(crate) fn into_value<V: 'static>(mut self) -> Result<V, Packet> {
+        if !self.holds_value::<V>() {
+            return Err(self);
         }
+        let value = self.take_owned().and_then(|value| value.downcast().ok());
+        value.map(|value| *value).ok_or(self)
     }
 
     /// Shows the elements to `arrived` and settles the loan if they are lent. `None`: the sender has
@@ -174,53 +302,91 @@ impl Packet {
     ///
     /// If the packet does not hold elements of type `T`: check with
     /// [`holds_elements`](Self::holds_elements) first.
-    pub(crate) fn open<T: Element, R>(self, lenders: &impl Lenders, arrived: impl FnOnce(&[T]) -> R) -> Option<R> {
-        assert!(self.holds_elements::<T>(), "a message of {} opened as another type", self.info.name());
-        let source = self.source();
-        match self.body {
-            Body::Eager { count, bytes } => Some(arrived(landed(&Landing(bytes), count.into()))),
-            Body::Lent { data, count, ticket } => {
-                let word = lenders.word(source);
-                if !word.claim(ticket) {
-                    return None;
-                }
-                let _settle = Settle { word, ticket, wake: || lenders.settled(source) };
-                // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (checked
-                // above) at `data` borrowed until `_settle` drops, which is after `arrived`.
-                Some(arrived(unsafe { slice::from_raw_parts(data.cast::<T>(), count) }))
-            }
-            Body::Copied { elements, .. } => elements.downcast_ref::<Vec<T>>().map(|elements| arrived(elements)),
-            Body::Value(_) => None,
+    #[inline]
+    pub(crate) fn open<T: Element, R>(
+        &self,
+        lenders: &impl Lenders,
+        arrived: impl FnOnce(&[T]) -> R,
+    ) -> Option<R> {
+        assert!(
+            self.holds_elements::<T>(),
+            "a message opened as another type"
+        );
+        if self.kind == Kind::EAGER {
+            // SAFETY: the kind says that this field was written.
+            let landing = Landing(unsafe { self.body.eager });
+            return Some(arrived(landed(&landing, self.count as usize)));
         }
+        if let Some(lent) = self.as_lent() {
+            return self.borrow(lent, lenders, arrived);
+        }
+        // SAFETY: of the kinds that hold elements only this one is left.
+        let copied = unsafe { &self.body.copied };
+        copied
+            .elements
+            .downcast_ref::<Vec<T>>()
+            .map(|elements| arrived(elements))
+    }
+
+    /// Claims what is lent, shows it and settles.
+    fn borrow<T: Element, R>(
+        &self,
+        lent: Lent,
+        lenders: &impl Lenders,
+        arrived: impl FnOnce(&[T]) -> R,
+    ) -> Option<R> {
+        let source = self.source();
+        let word = lenders.word(source);
+        if !word.claim(lent.ticket) {
+            return None;
+        }
+        let _settle = Settle {
+            word,
+            ticket: lent.ticket,
+            wake: || lenders.settled(source),
+        };
+        // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (`open` has
+        // compared the types) at `data` borrowed until `_settle` drops, which is after `arrived`.
+        Some(arrived(unsafe {
+            slice::from_raw_parts(lent.data.cast::<T>(), lent.count)
+        }))
     }
 
     /// Settles the message unread: what it owned comes back, to be dropped by the caller. `None` as
     /// in [`open`](Self::open).
-    pub(crate) fn refuse(self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
-        match self.body {
-            Body::Eager { .. } => Some(None),
-            Body::Lent { ticket, .. } => {
-                let word = lenders.word(self.source());
-                let claimed = word.claim(ticket);
-                let _settle = claimed.then(|| Settle { word, ticket, wake: || lenders.settled(self.source()) });
-                claimed.then_some(None)
-            }
-            Body::Copied { elements: owned, .. } | Body::Value(owned) => Some(Some(owned)),
+    pub(crate) fn refuse(mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
+        let Some(lent) = self.as_lent() else {
+            return Some(self.take_owned());
+        };
+        let word = lenders.word(self.source());
+        if !word.claim(lent.ticket) {
+            return None;
         }
+        word.settle(lent.ticket);
+        lenders.settled(self.source());
+        Some(None)
     }
 
     /// The elements as a vector, without a copy where the packet owns them.
-    pub(crate) fn into_vec<T: Element>(self, lenders: &impl Lenders) -> Option<Vec<T>> {
-        match self.body {
-            Body::Copied { elements, .. } => elements.downcast().ok().map(|elements| *elements),
+    pub(crate) fn into_vec<T: Element>(mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
+        match self.kind {
+            Kind::COPIED => self
+                .take_owned()
+                .and_then(|elements| elements.downcast().ok())
+                .map(|elements| *elements),
             _ => self.open(lenders, <[T]>::to_vec),
         }
     }
 }
 
 /// The first `count` elements in the landing place.
+#[inline]
 fn landed<T: Element>(landing: &Landing, count: usize) -> &[T] {
-    let first = if size_of::<T>() == 0 { ptr::NonNull::dangling().as_ptr() } else { landing.0.as_ptr().cast::<T>() };
+    let first = if size_of::<T>() == 0 {
+        ptr::NonNull::dangling().as_ptr()
+    } else {
+        landing.0.as_ptr().cast::<T>()
+    };
     // SAFETY: either `T` has no size and any aligned pointer will do, or `size_of::<T>()` is at most
     // `EAGER_BYTES`, hence so is its alignment, which `Landing` has. `eager` put `count` elements of
     // this type there: the caller, `open`, has compared the types.
@@ -257,9 +423,19 @@ pub(crate) fn lend<T: Element, R>(
     during: impl FnOnce(Packet, &Loan<'_>) -> R,
 ) -> R {
     let ticket = word.offer();
-    let guard = Guard { word, ticket, wait, _borrow: PhantomData::<&[T]> };
-    let body = Body::Lent { data: data.as_ptr().cast(), count: data.len(), ticket };
-    during(Packet { head, info: Info::of::<T>(), body }, &Loan { word: guard.word, ticket })
+    let guard = Guard {
+        word,
+        ticket,
+        wait,
+        _borrow: PhantomData::<&[T]>,
+    };
+    during(
+        Packet::lent(head, data, ticket),
+        &Loan {
+            word: guard.word,
+            ticket,
+        },
+    )
 }
 
 /// A loan as its lender sees it.
@@ -290,7 +466,9 @@ struct Guard<'a, T, W: Fn(&LoanWord, Ticket)> {
 
 impl<T, W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, T, W> {
     fn drop(&mut self) {
-        if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket) || self.word.is_revoked(self.ticket) {
+        if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket)
+            || self.word.is_revoked(self.ticket)
+        {
             return;
         }
         (self.wait)(self.word, self.ticket);

@@ -31,7 +31,10 @@ pub(crate) struct Sleeper {
 
 impl Sleeper {
     pub(crate) fn new(parker: &Parker) -> Self {
-        Sleeper { flag: AtomicU32::new(AWAKE), bell: parker.unparker().clone() }
+        Sleeper {
+            flag: AtomicU32::new(AWAKE),
+            bell: parker.unparker().clone(),
+        }
     }
 
     /// The sleeper's half: after this it must look once more before it parks.
@@ -49,6 +52,7 @@ impl Sleeper {
     }
 
     /// The poster's half, after the post. Answers whether somebody is there to find it.
+    #[inline]
     pub(crate) fn rouse(&self) -> bool {
         // Pairs with the fence in `lie_down`.
         fence(Ordering::SeqCst);
@@ -72,7 +76,9 @@ impl Sleeper {
     #[cold]
     fn wake(&self) {
         // AcqRel: the mark is made before anything this rank does later, such as lying down itself.
-        let mark = self.flag.compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
+        let mark = self
+            .flag
+            .compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
         if mark.is_ok() {
             self.bell.unpark();
         }

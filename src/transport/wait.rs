@@ -45,6 +45,7 @@ impl Live {
     }
 
     /// How many ranks are live.
+    #[inline]
     pub(crate) fn count() -> usize {
         LIVE.load(Ordering::Relaxed)
     }
@@ -79,14 +80,23 @@ pub(crate) struct Port {
 impl Port {
     pub(super) fn new(fabric: Arc<Fabric>, me: Rank, parker: Parker, inbox: Inbox) -> Self {
         let inbox = RefCell::new(inbox);
-        Port { fabric, me, inbox, parker, spins: Cell::new(SPINS), lending: Cell::new(SPINS) }
+        Port {
+            fabric,
+            me,
+            inbox,
+            parker,
+            spins: Cell::new(SPINS),
+            lending: Cell::new(SPINS),
+        }
     }
 
+    #[inline]
     fn door(&self) -> &Door {
         &self.fabric.doors[self.me]
     }
 
     /// Counts the operations of this rank where the watchdog can see it.
+    #[inline]
     pub(crate) fn begin(&self, count: u64) {
         // Relaxed: one writer, read for reports only.
         self.door().begun.store(count, Ordering::Relaxed);
@@ -96,11 +106,13 @@ impl Port {
         self.door().log.write(call);
     }
 
+    #[inline]
     pub(crate) fn inbox(&self) -> std::cell::RefMut<'_, Inbox> {
         self.inbox.borrow_mut()
     }
 
     /// Whether the live ranks do not all fit on the CPUs.
+    #[inline]
     fn crowded(&self) -> bool {
         Live::count() > self.fabric.settings.cpus
     }
@@ -117,7 +129,11 @@ impl Port {
 
     /// Waits until `look` finds something.
     #[inline]
-    pub(crate) fn wait<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(crate) fn wait<R>(
+        &self,
+        reason: &Reason<'_>,
+        mut look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         if let Some(found) = self.spin(&self.spins, &mut look) {
             return Ok(found);
         }
@@ -161,7 +177,10 @@ impl Port {
     fn sleep<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
         let since = Instant::now();
         loop {
-            if let Some(found) = self.fabric.lie_down(self.me, || self.describe(reason, since), &mut look)? {
+            if let Some(found) =
+                self.fabric
+                    .lie_down(self.me, || self.describe(reason, since), &mut look)?
+            {
                 return Ok(found);
             }
             match self.limit(reason, since) {
@@ -171,7 +190,10 @@ impl Port {
             if let Some(verdict) = self.fabric.get_up(self.me) {
                 return Err(verdict);
             }
-            if self.limit(reason, since).is_some_and(|limit| limit <= Instant::now()) {
+            if self
+                .limit(reason, since)
+                .is_some_and(|limit| limit <= Instant::now())
+            {
                 return look().ok_or_else(|| self.timed_out(reason, since));
             }
         }
@@ -179,13 +201,20 @@ impl Port {
 
     /// When this wait must end: by the call's own deadline or by the watchdog.
     fn limit(&self, reason: &Reason<'_>, since: Instant) -> Option<Instant> {
-        let watchdog = self.fabric.settings.timeout.and_then(|timeout| since.checked_add(timeout));
+        let watchdog = self
+            .fabric
+            .settings
+            .timeout
+            .and_then(|timeout| since.checked_add(timeout));
         reason.deadline.into_iter().chain(watchdog).min()
     }
 
     fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
         let picture = self.fabric.picture(self.me, &self.describe(reason, since));
-        Error::new(ErrorKind::TimedOut { waited: since.elapsed(), picture })
+        Error::new(ErrorKind::TimedOut {
+            waited: since.elapsed(),
+            picture,
+        })
     }
 
     fn describe(&self, reason: &Reason<'_>, since: Instant) -> Wait {
@@ -195,9 +224,17 @@ impl Port {
             site: reason.site,
             needs: (reason.needs)(),
             ends_by_itself: reason.deadline.is_some(),
-            collective: reason.collective.map(|(comm, number)| (comm.clone(), number)),
+            collective: reason
+                .collective
+                .map(|(comm, number)| (comm.clone(), number)),
             since,
-            begun: self.fabric.doors.iter().filter(|_| watched).map(Door::begun).collect(),
+            begun: self
+                .fabric
+                .doors
+                .iter()
+                .filter(|_| watched)
+                .map(Door::begun)
+                .collect(),
         }
     }
 
@@ -231,15 +268,27 @@ impl Port {
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
         let word = &*self.door().loan;
-        lend(word, head, data, |word, ticket| self.wait_settled(word, ticket), |packet, loan| {
-            let there = self.fabric.post(to, packet);
-            let result = meanwhile()?;
-            Ok((result, there && self.settle_or_copy(to, head, data, loan)))
-        })
+        lend(
+            word,
+            head,
+            data,
+            |word, ticket| self.wait_settled(word, ticket),
+            |packet, loan| {
+                let there = self.fabric.post(to, packet);
+                let result = meanwhile()?;
+                Ok((result, there && self.settle_or_copy(to, head, data, loan)))
+            },
+        )
     }
 
     /// Gives the receiver a moment to take what is lent; otherwise posts a copy.
-    fn settle_or_copy<T: Element>(&self, to: Rank, head: Head, data: &[T], loan: &Loan<'_>) -> bool {
+    fn settle_or_copy<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        loan: &Loan<'_>,
+    ) -> bool {
         let settled = self.spin(&self.lending, &mut || loan.is_settled().then_some(()));
         if settled.is_some() || !loan.revoke() {
             return true;
@@ -251,7 +300,11 @@ impl Port {
     /// in the book: to the detector a rank that waits here is running.
     fn wait_settled(&self, word: &LoanWord, ticket: Ticket) {
         let mut settled = || word.is_settled(ticket).then_some(());
-        if self.spin(&self.spins, &mut settled).or_else(|| self.give_way(&mut settled)).is_some() {
+        if self
+            .spin(&self.spins, &mut settled)
+            .or_else(|| self.give_way(&mut settled))
+            .is_some()
+        {
             return;
         }
         let sleeper = &self.door().sleeper;

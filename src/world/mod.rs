@@ -23,7 +23,7 @@ pub use team::Team;
 
 use crate::Rank;
 use crate::comm::Comm;
-use crate::error::{Error, Gone, Result};
+use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Placement, place};
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
@@ -132,7 +132,10 @@ impl World {
     /// });
     /// assert!(matches!(error, Err(WorldError::Panicked { rank: 1, .. })));
     /// ```
-    pub fn run<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Result<Vec<R>, WorldError> {
+    pub fn run<R: Send>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R> + Sync,
+    ) -> Result<Vec<R>, WorldError> {
         self.try_run(f)
     }
 
@@ -178,7 +181,8 @@ impl World {
     /// assert_eq!(report.lost.len(), 2); // what ranks 0 and 2 sent
     /// ```
     pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
-        self.try_run_each(f).unwrap_or_else(|error| panic!("{error}"))
+        self.try_run_each(f)
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// [`run_each`](Self::run_each) with the caller's own error type, and an error instead of a panic if
@@ -194,8 +198,13 @@ impl World {
         let (venue, starts) = self.open()?;
         let begin = Instant::now();
         let lives = thread::scope(|scope| {
-            let spawned: Vec<_> = starts.into_iter().map(|start| spawn(scope, start, &f)).collect();
-            let ends = spawned.into_iter().map(|rank| Ok(rank?.join().unwrap_or_else(Lived::broken)));
+            let spawned: Vec<_> = starts
+                .into_iter()
+                .map(|start| spawn(scope, start, &f))
+                .collect();
+            let ends = spawned
+                .into_iter()
+                .map(|rank| Ok(rank?.join().unwrap_or_else(Lived::broken)));
             ends.collect::<Result<Vec<_>, _>>()
         });
         Ok(Report::new(lives?, &venue, begin.elapsed()))
@@ -233,7 +242,9 @@ impl World {
     ///
     /// If `ranks` is 0.
     pub fn connect(ranks: usize) -> Seats {
-        World::new(ranks).seats().unwrap_or_else(|error| panic!("{error}"))
+        World::new(ranks)
+            .seats()
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// [`connect`](Self::connect) with this world's settings; nobody is pinned.
@@ -242,8 +253,13 @@ impl World {
     ///
     /// [`WorldError::Usage`] if there is no rank.
     pub fn seats(&self) -> Result<Seats, WorldError> {
-        let unpinned = World { bind: Bind::None, ..self.clone() };
-        unpinned.open().map(|(venue, starts)| Seats::new(starts, venue))
+        let unpinned = World {
+            bind: Bind::None,
+            ..self.clone()
+        };
+        unpinned
+            .open()
+            .map(|(venue, starts)| Seats::new(starts, venue))
     }
 
     /// Everything that the ranks need to begin.
@@ -272,14 +288,23 @@ impl Venue {
         let cpus = Cpus::here();
         let placement = place(world.ranks, &world.bind, &cpus, alone && !unwind::is_rank())
             .map_err(|error| WorldError::Usage(error.to_string()))?;
-        let usable = placement.distinct_cpus().unwrap_or(usize::MAX).min(cpus.usable());
+        let usable = placement
+            .distinct_cpus()
+            .unwrap_or(usize::MAX)
+            .min(cpus.usable());
         let settings = Settings {
             cpus: usable,
             timeout: world.timeout,
             check: world.check,
             faults: world.faults.clone(),
         };
-        Ok(Venue { settings, placement, cpus, strict: world.strict, _open: open })
+        Ok(Venue {
+            settings,
+            placement,
+            cpus,
+            strict: world.strict,
+            _open: open,
+        })
     }
 
     /// What each rank of a new run needs to begin; nothing of an earlier run is left in it.
@@ -323,10 +348,17 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
     f: &'scope (impl Fn(&Comm) -> Result<R, E> + Sync),
 ) -> Result<thread::ScopedJoinHandle<'scope, Lived<R, E>>, WorldError<E>> {
     let (fabric, rank) = (start.fabric.clone(), start.rank);
-    let spawned = thread::Builder::new().name(format!("rank-{rank}")).spawn_scoped(scope, move || start.live(f));
+    let spawned = thread::Builder::new()
+        .name(format!("rank-{rank}"))
+        .spawn_scoped(scope, move || start.live(f));
     spawned.map_err(|error| {
         // Those who run already must not wait for it.
-        fabric.record_end(rank, Gone::Failed("its thread could not be started".into()), None, false);
+        fabric.record_end(
+            rank,
+            Gone::Failed("its thread could not be started".into()),
+            None,
+            false,
+        );
         WorldError::Spawn { rank, error }
     })
 }

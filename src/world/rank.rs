@@ -41,14 +41,24 @@ impl<R, E> Lived<R, E> {
         // Not dropped: it might panic again.
         std::mem::forget(payload);
         let message = "a destructor panicked while the rank ended".into();
-        Lived { outcome: Outcome::Panicked { message, site: None }, unpinned: false, fabric: None }
+        Lived {
+            outcome: Outcome::Panicked {
+                message,
+                site: None,
+            },
+            unpinned: false,
+            fabric: None,
+        }
     }
 }
 
 impl Start {
     /// Runs `f` as this rank, on this thread.
     pub(super) fn live<R, E: fmt::Display>(self, f: impl Fn(&Comm) -> Result<R, E>) -> Lived<R, E> {
-        let unpinned = self.pin.as_ref().is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
+        let unpinned = self
+            .pin
+            .as_ref()
+            .is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
         self.run(unpinned, f)
     }
 
@@ -62,7 +72,11 @@ impl Start {
         let result = catch_unwind(AssertUnwindSafe(|| f(&comm)));
         let (outcome, why, site) = outcome(result);
         comm.end(why, site, unwind::follows());
-        Lived { outcome, unpinned, fabric: Some(self.fabric) }
+        Lived {
+            outcome,
+            unpinned,
+            fabric: Some(self.fabric),
+        }
     }
 }
 
@@ -76,11 +90,20 @@ fn outcome<R, E: fmt::Display>(
             let why = Gone::Failed(error.to_string().into());
             (Outcome::Failed(error), why, None)
         }
-        Err(payload) if payload.is::<unwind::EarlyReturn>() => (Outcome::Left, Gone::Returned, None),
+        Err(payload) if payload.is::<unwind::EarlyReturn>() => {
+            (Outcome::Left, Gone::Returned, None)
+        }
         Err(payload) => {
             std::mem::forget(payload);
             let unwind::Panic { message, site } = unwind::last();
-            (Outcome::Panicked { message: message.clone(), site: site.clone() }, Gone::Panicked(message), site)
+            (
+                Outcome::Panicked {
+                    message: message.clone(),
+                    site: site.clone(),
+                },
+                Gone::Panicked(message),
+                site,
+            )
         }
     }
 }

@@ -98,7 +98,12 @@ pub struct Lost {
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Lost { from, to, tag, contents } = self;
+        let Lost {
+            from,
+            to,
+            tag,
+            contents,
+        } = self;
         write!(f, "rank {from} sent {contents} to rank {to} with tag {tag}")
     }
 }
@@ -108,7 +113,12 @@ impl Lost {
     fn of((to, packet): (Rank, Packet)) -> Option<Lost> {
         let from = packet.source();
         let collective = packet.head.context % 2 == 1;
-        (!collective).then(|| Lost { from, to, tag: packet.head.tag, contents: packet.contents() })
+        (!collective).then(|| Lost {
+            from,
+            to,
+            tag: packet.head.tag,
+            contents: packet.contents(),
+        })
     }
 }
 
@@ -142,8 +152,15 @@ impl<R, E> Report<R, E> {
 
     /// What the ranks left behind in the fabric.
     fn read(&mut self, fabric: &Fabric) {
-        self.lost = fabric.leftovers().into_iter().filter_map(Lost::of).collect();
-        self.counts = fabric.begun().map(|operations| Counts { operations }).collect();
+        self.lost = fabric
+            .leftovers()
+            .into_iter()
+            .filter_map(Lost::of)
+            .collect();
+        self.counts = fabric
+            .begun()
+            .map(|operations| Counts { operations })
+            .collect();
         let book = fabric.book.lock();
         self.deadlocks = book.deadlocks.clone();
         if let Some(Cause::Mismatch(mismatch)) = fabric.all.cause.get() {
@@ -152,12 +169,25 @@ impl<R, E> Report<R, E> {
         let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));
         let ends = (0..self.outcomes.len()).filter_map(|rank| Some((rank, book.end(rank)?)));
         let of_itself = |(rank, end): &(Rank, &_)| failed(rank) && !followed(end);
-        let first = ends.clone().filter(of_itself).min_by_key(|(_, end)| end.order);
+        let first = ends
+            .clone()
+            .filter(of_itself)
+            .min_by_key(|(_, end)| end.order);
         self.culprit = first.map(|(rank, _)| rank);
-        if self.culprit.is_none() && self.deadlocks.is_empty() && (0..self.outcomes.len()).any(|rank| failed(&rank)) {
-            let odd = self.mismatch.as_ref().and_then(|mismatch| mismatch.odd.first().copied());
-            let left = ends.filter(|(_, end)| end.why == Gone::Returned).min_by_key(|(_, end)| end.order);
-            self.culprit = odd.or(left.filter(|_| self.mismatch.is_none()).map(|(rank, _)| rank));
+        if self.culprit.is_none()
+            && self.deadlocks.is_empty()
+            && (0..self.outcomes.len()).any(|rank| failed(&rank))
+        {
+            let odd = self
+                .mismatch
+                .as_ref()
+                .and_then(|mismatch| mismatch.odd.first().copied());
+            let left = ends
+                .filter(|(_, end)| end.why == Gone::Returned)
+                .min_by_key(|(_, end)| end.order);
+            self.culprit = odd.or(left
+                .filter(|_| self.mismatch.is_none())
+                .map(|(rank, _)| rank));
         }
     }
 
@@ -168,21 +198,26 @@ impl<R, E> Report<R, E> {
     ///
     /// As [`World::run`](crate::World::run).
     pub fn into_result(self) -> Result<Vec<R>, WorldError<E>> {
-        let whole = self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Returned(_)));
+        let whole = self
+            .outcomes
+            .iter()
+            .all(|outcome| matches!(outcome, Outcome::Returned(_)));
         if !whole {
             return Err(self.into_error());
         }
         if !self.lost.is_empty() {
-            let lost = WorldError::<E>::Lost(self.lost);
             if self.strict {
-                return Err(lost);
+                return Err(WorldError::Lost(self.lost));
             }
-            eprintln!("rankfold: {lost}");
+            eprintln!("rankfold: {}", WorldError::<Error>::Lost(self.lost));
         }
-        let values = self.outcomes.into_iter().filter_map(|outcome| match outcome {
-            Outcome::Returned(value) => Some(value),
-            _ => None,
-        });
+        let values = self
+            .outcomes
+            .into_iter()
+            .filter_map(|outcome| match outcome {
+                Outcome::Returned(value) => Some(value),
+                _ => None,
+            });
         Ok(values.collect())
     }
 
@@ -205,13 +240,20 @@ impl<R, E> Report<R, E> {
     fn blame(mut self, rank: Rank) -> WorldError<E> {
         match self.outcomes.swap_remove(rank) {
             Outcome::Failed(error) => WorldError::Failed { rank, error },
-            Outcome::Panicked { message, site } => WorldError::Panicked { rank, message, site },
+            Outcome::Panicked { message, site } => WorldError::Panicked {
+                rank,
+                message,
+                site,
+            },
             Outcome::Returned(_) | Outcome::Left => WorldError::ReturnedEarly { rank },
         }
     }
 
     fn first_failure(self) -> WorldError<E> {
-        let failed = self.outcomes.iter().position(|outcome| !matches!(outcome, Outcome::Returned(_)));
+        let failed = self
+            .outcomes
+            .iter()
+            .position(|outcome| !matches!(outcome, Outcome::Returned(_)));
         self.blame(failed.unwrap_or(0))
     }
 }
@@ -292,9 +334,14 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WorldError::Failed { rank, error } => write!(f, "rank {rank} failed: {error}"),
-            WorldError::Panicked { rank, message, site } => {
+            WorldError::Panicked {
+                rank,
+                message,
+                site,
+            } => {
                 write!(f, "rank {rank} panicked")?;
-                site.as_ref().map_or(Ok(()), |site| write!(f, " at {site}"))?;
+                site.as_ref()
+                    .map_or(Ok(()), |site| write!(f, " at {site}"))?;
                 write!(f, ": {message}")
             }
             WorldError::ReturnedEarly { rank } => {
@@ -315,8 +362,17 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
 fn show_lost(f: &mut fmt::Formatter<'_>, lost: &[Lost]) -> fmt::Result {
     const SHOWN: usize = 3;
     let first: Vec<_> = lost.iter().take(SHOWN).map(Lost::to_string).collect();
-    write!(f, "{} messages were never received: {}", lost.len(), first.join("; "))?;
-    if lost.len() > SHOWN { write!(f, "; and {} more", lost.len() - SHOWN) } else { Ok(()) }
+    write!(
+        f,
+        "{} messages were never received: {}",
+        lost.len(),
+        first.join("; ")
+    )?;
+    if lost.len() > SHOWN {
+        write!(f, "; and {} more", lost.len() - SHOWN)
+    } else {
+        Ok(())
+    }
 }
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for WorldError<E> {}

@@ -37,7 +37,10 @@ pub struct Seats {
 impl Seats {
     pub(super) fn new(starts: Vec<Start>, venue: Venue) -> Seats {
         let seat = |start| Mutex::new(Some(Seat { start: Some(start) }));
-        Seats { seats: starts.into_iter().map(seat).collect(), _venue: venue }
+        Seats {
+            seats: starts.into_iter().map(seat).collect(),
+            _venue: venue,
+        }
     }
 
     /// How many ranks the world has.
@@ -64,8 +67,11 @@ impl Seats {
     /// ```
     pub fn take(&self, rank: Rank) -> Result<Seat> {
         let seat = self.seats.get(rank);
-        let seat = seat.ok_or_else(|| Error::usage(format!("seat {rank} is not one of {}", self.size())))?;
-        seat.lock().take().ok_or_else(|| Error::usage(format!("seat {rank} is taken")))
+        let seat =
+            seat.ok_or_else(|| Error::usage(format!("seat {rank} is not one of {}", self.size())))?;
+        seat.lock()
+            .take()
+            .ok_or_else(|| Error::usage(format!("seat {rank} is taken")))
     }
 }
 
@@ -74,7 +80,11 @@ impl IntoIterator for Seats {
     type IntoIter = std::vec::IntoIter<Seat>;
 
     fn into_iter(self) -> Self::IntoIter {
-        let left: Vec<Seat> = self.seats.into_iter().filter_map(Mutex::into_inner).collect();
+        let left: Vec<Seat> = self
+            .seats
+            .into_iter()
+            .filter_map(Mutex::into_inner)
+            .collect();
         left.into_iter()
     }
 }
@@ -99,7 +109,10 @@ impl Seat {
     ///
     /// Never: a seat is entered at most once, because entering takes it.
     pub fn enter(mut self) -> Comm {
-        let start = self.start.take().expect("a seat holds its rank until it is entered");
+        let start = self
+            .start
+            .take()
+            .expect("a seat holds its rank until it is entered");
         Comm::enter(&start.fabric, start.rank, start.parker, &start.printed)
     }
 }
@@ -107,7 +120,9 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         if let Some(start) = &self.start {
-            start.fabric.record_end(start.rank, Gone::Returned, None, false);
+            start
+                .fabric
+                .record_end(start.rank, Gone::Returned, None, false);
         }
     }
 }

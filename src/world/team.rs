@@ -47,13 +47,20 @@ pub struct Team {
 impl Team {
     pub(super) fn start(world: &World) -> Result<Team, WorldError> {
         let venue = Venue::new(world)?;
-        let mut team = Team { jobs: Mutex::new(Vec::new()), threads: Vec::new(), venue };
+        let mut team = Team {
+            jobs: Mutex::new(Vec::new()),
+            threads: Vec::new(),
+            venue,
+        };
         for start in team.venue.starts() {
             let rank = start.rank;
             let (job, jobs) = bounded(1);
             let serve = move || serve(&start, &jobs);
-            let thread = thread::Builder::new().name(format!("rank-{rank}")).spawn(serve);
-            team.threads.push(thread.map_err(|error| WorldError::Spawn { rank, error })?);
+            let thread = thread::Builder::new()
+                .name(format!("rank-{rank}"))
+                .spawn(serve);
+            team.threads
+                .push(thread.map_err(|error| WorldError::Spawn { rank, error })?);
             team.jobs.get_mut().push(job);
         }
         Ok(team)
@@ -69,7 +76,10 @@ impl Team {
     /// # Errors
     ///
     /// As [`World::run`]; [`WorldError::Usage`] if called from one of this team's own ranks.
-    pub fn run<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Result<Vec<R>, WorldError> {
+    pub fn run<R: Send>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R> + Sync,
+    ) -> Result<Vec<R>, WorldError> {
         self.try_run_each(f)?.into_result()
     }
 
@@ -95,18 +105,28 @@ impl Team {
         f: impl Fn(&Comm) -> Result<R, E> + Sync,
     ) -> Result<Report<R, E>, WorldError<E>> {
         let here: ThreadId = thread::current().id();
-        if self.threads.iter().any(|thread| thread.thread().id() == here) {
-            return Err(WorldError::Usage("a rank of a team may not run the same team".into()));
+        if self
+            .threads
+            .iter()
+            .any(|thread| thread.thread().id() == here)
+        {
+            return Err(WorldError::Usage(
+                "a rank of a team may not run the same team".into(),
+            ));
         }
         let jobs = self.jobs.lock();
         let begin = Instant::now();
-        let lives: Vec<Mutex<Option<Lived<R, E>>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+        let lives: Vec<Mutex<Option<Lived<R, E>>>> =
+            jobs.iter().map(|_| Mutex::new(None)).collect();
         self.hand_out(&jobs, &|start: Start, unpinned| {
             let place = &lives[start.rank];
             let lived = start.run(unpinned, &f);
             *place.lock() = Some(lived);
         });
-        let lived = lives.into_iter().map(|life| life.into_inner().unwrap_or_else(|| Lived::broken(Box::new(()))));
+        let lived = lives.into_iter().map(|life| {
+            life.into_inner()
+                .unwrap_or_else(|| Lived::broken(Box::new(())))
+        });
         Ok(Report::new(lived.collect(), &self.venue, begin.elapsed()))
     }
 
@@ -119,7 +139,11 @@ impl Team {
         let work = unsafe { mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
         for (job, start) in jobs.iter().zip(self.venue.starts()) {
             // A rank's thread ends only when the team is dropped, so it is there to receive.
-            let _ = job.send(Job { work, start, _token: all_done.token() });
+            let _ = job.send(Job {
+                work,
+                start,
+                _token: all_done.token(),
+            });
         }
     }
 }
@@ -143,8 +167,16 @@ impl Drop for WaitAtTheEnd {
 
 /// A rank's thread: one job after another until the team is dropped.
 fn serve(start: &Start, jobs: &Receiver<Job>) {
-    let unpinned = start.pin.as_ref().is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
-    while let Ok(Job { work, start, _token }) = jobs.recv() {
+    let unpinned = start
+        .pin
+        .as_ref()
+        .is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
+    while let Ok(Job {
+        work,
+        start,
+        _token,
+    }) = jobs.recv()
+    {
         // Whatever panics here, a destructor of the user's say, the next job finds the thread alive.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(start, unpinned)));
         if let Err(payload) = done {
@@ -165,7 +197,8 @@ impl Drop for Team {
 
 impl fmt::Debug for Team {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Team").field("size", &self.size()).finish_non_exhaustive()
+        f.debug_struct("Team")
+            .field("size", &self.size())
+            .finish_non_exhaustive()
     }
 }
-
