@@ -1,4 +1,71 @@
-//! Message passing between threads.
+//! Message passing between the threads of one process: ranks that send, receive and reduce, with no
+//! MPI installed.
+//!
+//! Every process of a message-passing program is a thread here, a *rank*, pinned where that helps. Ranks
+//! talk over lock-free channels; collectives run on top.
+//!
+//! ```
+//! use rankfold::{World, op};
+//!
+//! let sums = World::new(8).run(|comm| {
+//!     let mut v = vec![comm.rank() as f64; 1 << 10];
+//!     comm.all_reduce(&mut v, op::Sum)?;
+//!     Ok(v[0])
+//! })?;
+//! assert_eq!(sums, [28.0; 8]);
+//! # Ok::<(), rankfold::WorldError>(())
+//! ```
+//!
+//! # What you can rely on
+//!
+//! - **Nobody waits for ever.** A rank may panic, return early or pass wrong arguments at any point: the
+//!   others get a typed error that names the first culprit. A deadlock is found the moment the last
+//!   rank falls into it, with who waits for whom and at which line, also while other ranks run on.
+//! - **Any number of ranks works**, with no flag: a wait spins only while all ranks of the process fit on
+//!   the CPUs that it may really use, else it yields, and then sleeps.
+//! - **Collectives that do not match are found**: no element crosses between them, and the report shows
+//!   each rank's call and line.
+//! - **Operands stay in rank order** unless an operator says that it commutes, and a reduction gives the
+//!   same bits in every run.
+//!
+//! # The map
+//!
+//! | where | what |
+//! |---|---|
+//! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
+//! | [`Comm`] | what a rank talks through: SEND and RECV, barrier, broadcast, reduce, all_reduce |
+//! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
+//! | [`op`] | operators and elements |
+//! | [`machine`] | the CPUs and where ranks go |
+//! | [`error`] | what can go wrong with one operation |
+//!
+//! # The idea
+//!
+//! A reduction algorithm *is* a logical topology, and one loop runs them all (Xiong, *Towards Unified
+//! Description for Reduction Algorithms*, Computer Science 42(11), 2015). Pass any
+//! [`Topology`](topology::Topology), from a family or from your own triples:
+//!
+//! ```
+//! use rankfold::{World, op, topology::Topology};
+//!
+//! let tree = Topology::from_text("1 0 0\n2 0 0\n4 0 3\n5 0 3\n7 0 6\n3 1 0\n6 1 0")?; // p t q
+//! let sums = World::new(8).run(|comm| {
+//!     let mut v = [1 << comm.rank()];
+//!     comm.reduce_over(&tree, &mut v, op::Sum).run()?;
+//!     Ok(v[0])
+//! })?;
+//! assert_eq!(sums[0], 255);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Trade-offs
+//!
+//! Ranks share one address space and one fate: `std::process::abort` or a stack overflow in one ends
+//! them all. Reductions work on plain data ([`op::Element`]) or on owned values by move; there are no
+//! derived datatypes. A message longer than 32 bytes is read by its receiver straight out of the
+//! sender's buffer while both are there, and is copied otherwise.
+//!
+//! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere ranks run where the system likes.
 #![deny(unsafe_code)]
 
 mod comm;

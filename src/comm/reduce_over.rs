@@ -302,14 +302,10 @@ pub struct Survivors {
 
 /// The part of a call's description that says which topology is run and how.
 fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
-    let name = format!("{topology:?}{order:?}");
-    // FNV-1a: topologies are compared by what they print.
-    let hash = name.bytes().fold(0x811c_9dc5u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
+    let algorithm = topology.fingerprint() as u32 ^ order as u32;
     Call {
         root: Some(topology.root()),
-        algorithm: hash,
+        algorithm,
         tolerant,
         ..call
     }

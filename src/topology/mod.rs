@@ -33,6 +33,7 @@
 //! 2015 (the general form), and the same author's report of 1999 (the strict form).
 
 use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::Rank;
 
@@ -285,6 +286,13 @@ impl Topology {
             shift,
             ..self.clone()
         }
+    }
+
+    /// A hash by which calls that run on different topologies are told apart. The same in every rank;
+    /// of two topologies with the same triples made in different ways it may differ.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let parts = (self.ranks, self.shift, &self.shape);
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(parts)
     }
 
     fn family(&self) -> &dyn Family {

@@ -5,6 +5,7 @@
 //! cycle, steps that rise, a step 0. What later questions need is then computed once, with ranks
 //! visited by the step in which they send: predecessors always come first.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::{
@@ -189,6 +190,14 @@ pub(super) struct Table {
     nests: bool,
     /// The largest step plus one, or 0.
     steps: usize,
+    /// Stands for the whole where tables are compared in passing.
+    print: u64,
+}
+
+impl Hash for Table {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.print);
+    }
 }
 
 impl Table {
@@ -202,6 +211,7 @@ impl Table {
         let starts = starts(successor.len(), &triples);
         triples.sort_by_key(|t| t.to);
         let senders = triples.iter().map(|t| t.from).collect();
+        let print = BuildHasherDefault::<DefaultHasher>::default().hash_one(&successor);
         Table {
             root,
             successor,
@@ -211,6 +221,7 @@ impl Table {
             branch,
             nests,
             steps,
+            print,
         }
     }
 

@@ -111,7 +111,6 @@ union Body {
     lent: Lent,
     copied: ManuallyDrop<Copied>,
     value: ManuallyDrop<Box<dyn Any + Send>>,
-    empty: (),
 }
 
 #[derive(Clone, Copy)]

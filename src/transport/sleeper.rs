@@ -94,9 +94,4 @@ impl Sleeper {
     pub(crate) fn depart(&self) {
         self.flag.store(GONE, Ordering::Release);
     }
-
-    /// A new job begins on the same rank.
-    pub(crate) fn arrive(&self) {
-        self.flag.store(AWAKE, Ordering::Release);
-    }
 }

@@ -53,14 +53,14 @@ impl Topology {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct Fibonacci {
     n: usize,
     root: Node,
 }
 
 /// A rank with its place in the tree.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Node {
     rank: Rank,
     /// At least 1.

@@ -52,7 +52,7 @@ impl Topology {
 }
 
 /// The tree on ranks `1..=last`, and rank 0.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct InOrder {
     last: Rank,
 }

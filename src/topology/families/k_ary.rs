@@ -57,7 +57,7 @@ fn depth(v: Rank, k: usize) -> usize {
     std::iter::successors(Some(v), |&v| (v > 0).then(|| (v - 1) / k)).count() - 1
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct KAry {
     n: usize,
     k: usize,

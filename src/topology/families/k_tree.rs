@@ -75,7 +75,7 @@ impl Topology {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct KTree {
     n: usize,
     k: usize,

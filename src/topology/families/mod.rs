@@ -117,7 +117,7 @@ pub(super) trait Family {
 }
 
 /// Every form that a topology can have.
-#[derive(Clone)]
+#[derive(Clone, Hash)]
 pub(super) enum Shape {
     Chain(Ring),
     DecreasingRing(DecreasingRing),

@@ -137,7 +137,7 @@ impl Topology {
 }
 
 /// Ranks `1..n` in `k` rows; the first `longer` have `short + 1` ranks, the others `short`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct Ring {
     n: usize,
     k: usize,
@@ -261,7 +261,7 @@ impl Family for Ring {
 }
 
 /// `1 → 2 → ... → n-1 → 0`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct DecreasingRing {
     n: usize,
 }

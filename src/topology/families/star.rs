@@ -69,7 +69,7 @@ impl Topology {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct Flat {
     n: usize,
 }
@@ -106,7 +106,7 @@ impl Family for Flat {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct FlatSerial {
     n: usize,
 }

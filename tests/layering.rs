@@ -1,0 +1,86 @@
+//! Imports point down: the layers of DESIGN.md, held against the source.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lowest first. Modules of one layer never import each other.
+const LAYERS: &[&[&str]] = &[
+    &["error", "machine", "op", "span", "sync", "unwind"],
+    &["topology", "transport"],
+    &["comm"],
+    &["world"],
+];
+
+/// The only files that may hold `unsafe`.
+const UNSAFE: &[&str] = &["transport/packet.rs", "world/team.rs"];
+
+fn layer(module: &str) -> usize {
+    LAYERS
+        .iter()
+        .position(|layer| layer.contains(&module))
+        .unwrap_or_else(|| panic!("{module} is in no layer: put it into LAYERS and into DESIGN.md"))
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                sources(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
+
+/// The file's name from `src/` on, and its code without comments.
+fn code(path: &Path) -> (String, String) {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let name = path.strip_prefix(src).unwrap().to_string_lossy().into_owned();
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap());
+    (name, lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn files() -> Vec<(String, String)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    sources(&src).iter().map(|path| code(path)).collect()
+}
+
+/// The modules that a file names as `crate::module`; names with a capital are re-exports of lib.rs.
+fn imports(code: &str) -> impl Iterator<Item = &str> {
+    let after = code.split("crate::").skip(1);
+    let name = after.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap());
+    name.filter(|name| name.chars().next().is_some_and(char::is_lowercase))
+}
+
+#[test]
+fn imports_point_down() {
+    for (file, code) in files().iter().filter(|(file, _)| file != "lib.rs") {
+        let module = file.split(['/', '.']).next().unwrap();
+        for import in imports(code).filter(|import| *import != module) {
+            assert!(layer(import) < layer(module), "{file} imports {import}, which is not below it");
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_stays_in_its_files() {
+    for (file, code) in files() {
+        let allowed = UNSAFE.contains(&file.as_str());
+        assert!(
+            allowed || !code.contains("allow(unsafe_code)"),
+            "{file} may not allow unsafe code"
+        );
+    }
+}
+
+#[test]
+fn every_file_opens_with_its_idea() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in sources(&src) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("//! "), "{} has no head", path.display());
+    }
+}
