@@ -22,7 +22,9 @@ fn layer(module: &str) -> usize {
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| {
             if path.is_dir() {
@@ -37,7 +39,11 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 /// The file's name from `src/` on, and its code without comments.
 fn code(path: &Path) -> (String, String) {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let name = path.strip_prefix(src).unwrap().to_string_lossy().into_owned();
+    let name = path
+        .strip_prefix(src)
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
     let text = fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| line.split("//").next().unwrap());
     (name, lines.collect::<Vec<_>>().join("\n"))
@@ -51,7 +57,11 @@ fn files() -> Vec<(String, String)> {
 /// The modules that a file names as `crate::module`; names with a capital are re-exports of lib.rs.
 fn imports(code: &str) -> impl Iterator<Item = &str> {
     let after = code.split("crate::").skip(1);
-    let name = after.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap());
+    let name = after.map(|rest| {
+        rest.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next()
+            .unwrap()
+    });
     name.filter(|name| name.chars().next().is_some_and(char::is_lowercase))
 }
 
@@ -60,7 +70,10 @@ fn imports_point_down() {
     for (file, code) in files().iter().filter(|(file, _)| file != "lib.rs") {
         let module = file.split(['/', '.']).next().unwrap();
         for import in imports(code).filter(|import| *import != module) {
-            assert!(layer(import) < layer(module), "{file} imports {import}, which is not below it");
+            assert!(
+                layer(import) < layer(module),
+                "{file} imports {import}, which is not below it"
+            );
         }
     }
 }

@@ -133,7 +133,7 @@ impl InCall<'_> {
         if there {
             Ok(())
         } else {
-            Err(self.comm.gone(to))
+            Err(self.comm.fabric().gone(to))
         }
     }
 
@@ -148,7 +148,7 @@ impl InCall<'_> {
 
     /// The error for a rank that was not there to receive.
     pub(super) fn gone(&self, rank: Rank) -> Error {
-        self.comm.gone(rank)
+        self.comm.fabric().gone(rank)
     }
 
     /// The elements that one of `from` sends in this call, shown to `arrived`; and who it was.

@@ -1,6 +1,6 @@
 //! [`Comm`]: what a rank talks through.
 //!
-//! - [`point_to_point`](self) send, recv and their kin
+//! - `point_to_point`: send, recv and their kin
 //! - `collectives`: barrier, broadcast, reduce, all_reduce
 //! - `reduce_over`: the unified reduce loop of the papers over any topology
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
@@ -67,15 +67,15 @@ impl Comm {
         self.fabric().size()
     }
 
-    /// Makes this thread rank `me` of a world.
+    /// Makes this thread rank `me` of a world of which it is no rank yet.
     pub(crate) fn enter(
         fabric: &Arc<Fabric>,
         me: Rank,
         parker: Parker,
         printed: &Arc<AtomicBool>,
     ) -> Comm {
-        unwind::enter(printed);
         entered(|guard| guard.push((fabric.clone(), me)));
+        unwind::enter(printed);
         let faults = fabric
             .settings
             .faults
@@ -137,15 +137,6 @@ impl Comm {
             ))),
         }
     }
-
-    /// The error for a rank that is not there any more.
-    fn gone(&self, rank: Rank) -> Error {
-        let book = self.fabric().book.lock();
-        let end = book.end(rank);
-        let why = end.map_or(Gone::Returned, |end| end.why.clone());
-        let site = end.and_then(|end| end.site.clone());
-        Error::new(ErrorKind::RankGone { rank, why, site })
-    }
 }
 
 impl Core {
@@ -153,6 +144,9 @@ impl Core {
     fn begin(&self) -> Result<()> {
         if unwind::in_operator() {
             return Err(Error::usage("an operator may not call a communicator"));
+        }
+        if self.ended.get() {
+            return Err(self.port.fabric.gone(self.port.me));
         }
         if unwind::follows() {
             unwind::set_follows(false);
@@ -243,6 +237,13 @@ impl Drop for Entered {
             fabric.record_end(rank, Gone::Returned, None, false);
         }
     }
+}
+
+/// Whether this thread is a rank of that world.
+pub(crate) fn is_inside(fabric: &Arc<Fabric>) -> bool {
+    let mut inside = false;
+    entered(|guard| inside = guard.iter().any(|(theirs, _)| Arc::ptr_eq(theirs, fabric)));
+    inside
 }
 
 fn entered(f: impl FnOnce(&mut Vec<(Arc<Fabric>, Rank)>)) {

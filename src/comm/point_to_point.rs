@@ -206,7 +206,11 @@ impl Comm {
         self.op(Location::caller(), &show, || {
             self.check_rank("the receiver", to)?;
             let ((), there) = self.core.port.send(to, self.head(tag), data, || Ok(()))?;
-            if there { Ok(()) } else { Err(self.gone(to)) }
+            if there {
+                Ok(())
+            } else {
+                Err(self.fabric().gone(to))
+            }
         })
     }
 
@@ -348,7 +352,11 @@ impl Comm {
         self.op(Location::caller(), &show, || {
             self.check_rank("the receiver", to)?;
             let there = self.fabric().post(to, Packet::value(self.head(tag), value));
-            if there { Ok(()) } else { Err(self.gone(to)) }
+            if there {
+                Ok(())
+            } else {
+                Err(self.fabric().gone(to))
+            }
         })
     }
 
@@ -415,7 +423,7 @@ impl Comm {
             if there {
                 Ok(received)
             } else {
-                Err(self.gone(to))
+                Err(self.fabric().gone(to))
             }
         })
     }

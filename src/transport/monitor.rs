@@ -290,6 +290,16 @@ impl Fabric {
         self.wake_if(&book, |wait| wait.needs.involves(rank));
     }
 
+    /// The error for a rank that is not there any more.
+    pub(crate) fn gone(&self, rank: Rank) -> Error {
+        let book = self.book.lock();
+        let (why, site) = match book.end(rank) {
+            Some(end) => (end.why.clone(), end.site.clone()),
+            None => (Gone::Returned, None),
+        };
+        Cause::Gone { rank, why, site }.into()
+    }
+
     /// A collective failed: all members inside one get to know.
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));

@@ -25,6 +25,7 @@ use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Placement, place};
+use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
 use rank::{Lived, Start};
@@ -329,9 +330,10 @@ struct Open(());
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 impl Open {
-    /// The count, and whether this world is the only one.
+    /// Counts one more, and says whether it is alone: no other world, and nobody's rank at work.
     fn new() -> (Open, bool) {
-        (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
+        let first = OPEN.fetch_add(1, Ordering::Relaxed) == 0;
+        (Open(()), first && Live::count() == 0)
     }
 }
 

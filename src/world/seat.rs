@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use super::Venue;
 use super::rank::Start;
 use crate::Rank;
-use crate::comm::Comm;
+use crate::comm::{Comm, is_inside};
 use crate::error::{Error, Gone, Result};
 
 /// The places of a world whose threads are somebody else's, see [`World::connect`](crate::World::connect).
@@ -107,8 +107,18 @@ impl Seat {
     ///
     /// # Panics
     ///
-    /// Never: a seat is entered at most once, because entering takes it.
+    /// If this thread already is a rank of the same world: one of the two would wait while the other
+    /// could never act.
     pub fn enter(mut self) -> Comm {
+        let twice = self
+            .start
+            .as_ref()
+            .is_some_and(|start| is_inside(&start.fabric));
+        assert!(
+            !twice,
+            "this thread already is a rank of this world, it cannot be rank {} too",
+            self.rank()
+        );
         let start = self
             .start
             .take()
