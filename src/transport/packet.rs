@@ -219,8 +219,11 @@ impl Packet {
     }
 
     fn as_lent(&self) -> Option<Lent> {
-        // SAFETY: the kind says which field was written, and only `take_owned` changes either.
-        (self.kind == Kind::LENT).then(|| unsafe { self.body.lent })
+        if self.kind != Kind::LENT {
+            return None;
+        }
+        // SAFETY: the kind says that this field was written.
+        Some(unsafe { self.body.lent })
     }
 
     /// Takes out what the packet owns, if it owns something.

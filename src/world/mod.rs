@@ -176,9 +176,12 @@ impl World {
     /// ```
     /// use rankfold::{Outcome, World};
     ///
-    /// let report = World::new(3).run_each(|comm| comm.sendrecv(1, 0, &[7], 1, 0).map(|_| comm.rank()));
-    /// assert!(matches!(report.outcomes[0], Outcome::Failed(_))); // rank 1 sends only to itself
-    /// assert_eq!(report.deadlocks[0].stuck.len(), 2);
+    /// let report = World::new(3).run_each(|comm| match comm.rank() {
+    ///     1 => Ok(()), // returns without receiving, and without coming to the barrier
+    ///     _ => comm.send(1, 0, &[7]).and_then(|()| comm.barrier()),
+    /// });
+    /// assert!(matches!(report.outcomes[..], [Outcome::Failed(_), Outcome::Returned(()), Outcome::Failed(_)]));
+    /// assert_eq!(report.culprit, Some(1));
     /// assert_eq!(report.lost.len(), 2); // what ranks 0 and 2 sent
     /// ```
     pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
