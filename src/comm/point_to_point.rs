@@ -303,7 +303,7 @@ impl Comm {
     ///
     /// World::new(1).run(|comm| {
     ///     comm.send(0, 1, &[1u8, 2, 3])?;
-    ///     let mut buf = [0; 8];
+    ///     let mut buf = [0u8; 8];
     ///     let status = comm.recv_into(0, 1, &mut buf)?;
     ///     assert_eq!(buf[..status.count], [1, 2, 3]);
     ///     Ok(())
