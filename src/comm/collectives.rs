@@ -10,7 +10,8 @@ use std::panic::Location;
 
 use super::Comm;
 use super::call::{From, InCall, elements};
-use super::reduce_over::{Order, fold_elements};
+use super::reduce_loop::fold_elements;
+use super::reduce_over::Order;
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::{Associative, Element, Operator};

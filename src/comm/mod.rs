@@ -2,12 +2,13 @@
 //!
 //! - `point_to_point`: send, recv and their kin
 //! - `collectives`: barrier, broadcast, reduce, all_reduce
-//! - `reduce_over`: the unified reduce loop of the papers over any topology
+//! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod call;
 mod collectives;
 mod point_to_point;
+mod reduce_loop;
 mod reduce_over;
 
 use std::cell::{Cell, RefCell};

@@ -1,26 +1,17 @@
-//! The unified reduce loop: one loop for all reduction algorithms, over any logical topology.
-//!
-//! ```text
-//! reduce(msg, TOP), run by every process p:
-//!   while some <q, i, p> ∈ TOP remains:  recv(m);  msg ← msg ⊕ m;  drop <q, i, p>
-//!   if p ≠ root: send(msg, successor of p)
-//! ```
-//!
-//! Source: Xiong, *Towards Unified Description for Reduction Algorithms*, Computer Science 42(11), 2015;
-//! Xiong 1999. The steps order the receives of one rank; in which order it really takes the messages is
-//! the caller's choice, see [`Order`].
+//! Reductions over a topology of the caller's choice: what is asked for, and what is refused. The loop
+//! itself is in `reduce_loop`.
 
 use std::panic::Location;
 
 use super::Comm;
-use super::call::{From, InCall, elements};
+use super::call::elements;
+use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Result, Site};
-use crate::op::{Associative, Element, Kind, Operator, fold_left, fold_right};
-use crate::topology::{Topology, Triple};
+use crate::error::{Error, Result, Site};
+use crate::op::{Associative, Element, Kind, Operator, fold_right};
+use crate::topology::Topology;
 use crate::transport::board::{Call, Verb};
 use crate::transport::packet::Info;
-use crate::unwind;
 
 /// In which order a rank folds what its predecessors send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,168 +338,4 @@ fn suits(comm: &Comm, topology: &Topology, order: Order, commutes: bool) -> Resu
         return Ok(());
     };
     Err(Error::usage(wrong))
-}
-
-/// The predecessors of a rank in the order in which it hears them. For rank order: outwards on both
-/// sides, so that what is folded is always a run of neighbours.
-fn hear(topology: &Topology, me: Rank, order: Order) -> Vec<Rank> {
-    let mut from: Vec<Rank> = topology
-        .predecessors(me)
-        .map(|triple: Triple| triple.from)
-        .collect();
-    if order == Order::Rank {
-        from.sort_by_key(|&rank| rank.abs_diff(me));
-    }
-    from
-}
-
-/// The loop over elements. Leaves send their own buffer; inner ranks fold into a copy of theirs.
-pub(super) fn fold_elements<T: Element>(
-    inside: &InCall<'_>,
-    topology: &Topology,
-    order: Order,
-    buf: &mut [T],
-    op: &impl Operator<T>,
-) -> Result<()> {
-    let me = inside.rank();
-    let from = hear(topology, me, order);
-    match topology.successor(me) {
-        None => fold_in(inside, order, from, buf, op),
-        Some((_, to)) if from.is_empty() => inside.send(to, buf),
-        Some((_, to)) => {
-            let mut folded = buf.to_vec();
-            fold_in(inside, order, from, &mut folded, op)?;
-            inside.send(to, &folded)
-        }
-    }
-}
-
-/// Folds what the ranks `from` send into `acc`.
-fn fold_in<T: Element>(
-    inside: &InCall<'_>,
-    order: Order,
-    mut from: Vec<Rank>,
-    acc: &mut [T],
-    op: &impl Operator<T>,
-) -> Result<()> {
-    while let Some(&next) = from.first() {
-        let right = order != Order::Rank || next > inside.rank();
-        let fold = |data: &[T]| {
-            if right {
-                fold_right(op, acc, data)
-            } else {
-                fold_left(op, acc, data)
-            }
-        };
-        let (source, ()) = inside.expect(&whom(order, &from, next), fold)?;
-        from.retain(|&rank| rank != source);
-    }
-    Ok(())
-}
-
-/// Whose message comes next: a certain rank's, or the first to arrive.
-fn whom<'a>(order: Order, remaining: &'a [Rank], next: Rank) -> From<'a> {
-    if order == Order::Arrival {
-        From::Any(remaining)
-    } else {
-        From::Rank(next)
-    }
-}
-
-/// The loop over values, by move.
-fn fold_values<V: Send + 'static>(
-    inside: &InCall<'_>,
-    topology: &Topology,
-    order: Order,
-    mut acc: V,
-    mut fold: impl FnMut(V, V) -> V,
-) -> Result<Option<V>> {
-    let mut from = hear(topology, inside.rank(), order);
-    while let Some(&next) = from.first() {
-        let (source, value) = inside.expect_value(&whom(order, &from, next))?;
-        acc = in_order(inside.rank(), source, acc, value, &mut fold);
-        from.retain(|&rank| rank != source);
-    }
-    let Some((_, to)) = topology.successor(inside.rank()) else {
-        return Ok(Some(acc));
-    };
-    if inside.send_value(to, acc)? {
-        Ok(None)
-    } else {
-        Err(inside.gone(to))
-    }
-}
-
-/// The lower rank's value on the left.
-fn in_order<V>(me: Rank, source: Rank, mine: V, theirs: V, fold: &mut impl FnMut(V, V) -> V) -> V {
-    unwind::operator(|| {
-        if source > me {
-            fold(mine, theirs)
-        } else {
-            fold(theirs, mine)
-        }
-    })
-}
-
-/// The loop that goes on without the dead: with each value travels the list of ranks missing from it.
-fn fold_survivors<V: Send + 'static>(
-    inside: &InCall<'_>,
-    topology: &Topology,
-    order: Order,
-    mut acc: V,
-    mut fold: impl FnMut(V, V) -> V,
-) -> Result<Option<(V, Survivors)>> {
-    let mut missing: Vec<Rank> = Vec::new();
-    let mut from = hear(topology, inside.rank(), order);
-    while let Some(&next) = from.first() {
-        let heard = inside.expect_value::<(V, Vec<Rank>)>(&whom(order, &from, next));
-        let source = match heard {
-            Ok((source, (value, theirs))) => {
-                acc = in_order(inside.rank(), source, acc, value, &mut fold);
-                missing.extend(theirs);
-                source
-            }
-            Err(error) => dead_among(error, &from, |dead| missing.extend(subtree(topology, dead)))?,
-        };
-        from.retain(|&rank| rank != source);
-    }
-    let Some((_, to)) = topology.successor(inside.rank()) else {
-        return Ok(Some((acc, survivors(inside.size(), missing))));
-    };
-    // If the successor is dead, whoever waits for it counts this subtree as missing.
-    inside.send_value(to, (acc, missing))?;
-    Ok(None)
-}
-
-/// The predecessor whose death an error reports, told to `note`; any other error is passed on.
-fn dead_among(error: Error, from: &[Rank], note: impl FnOnce(Rank)) -> Result<Rank> {
-    match error.kind() {
-        ErrorKind::RankGone { rank, .. } if from.contains(rank) => {
-            note(*rank);
-            Ok(*rank)
-        }
-        _ => Err(error),
-    }
-}
-
-/// A rank and everybody whose contribution passes through it.
-fn subtree(topology: &Topology, top: Rank) -> Vec<Rank> {
-    let mut ranks = vec![top];
-    let mut next = 0;
-    while let Some(&rank) = ranks.get(next) {
-        ranks.extend(topology.predecessors(rank).map(|triple| triple.from));
-        next += 1;
-    }
-    ranks
-}
-
-fn survivors(size: usize, mut missing: Vec<Rank>) -> Survivors {
-    missing.sort_unstable();
-    let contributors = (0..size)
-        .filter(|rank| missing.binary_search(rank).is_err())
-        .collect();
-    Survivors {
-        contributors,
-        missing,
-    }
 }
