@@ -1,0 +1,115 @@
+//! The laws of the built-in operators, and what they promise at the edges: wrapping, NaN, signed zeros,
+//! equal values.
+
+use proptest::prelude::*;
+use rankfold::op::{
+    And, Element, Max, MaxLoc, Min, MinLoc, Operator, Or, Product, Sum, Xor, commutative,
+};
+
+/// Whether `op` is associative and commutes on these three, bit by bit as `same` sees it.
+fn lawful<T: Element>(
+    op: impl Operator<T>,
+    [a, b, c]: [T; 3],
+    same: impl Fn(T, T) -> bool,
+) -> bool {
+    let left = op.combine(op.combine(a, b), c);
+    let right = op.combine(a, op.combine(b, c));
+    op.commutes() && same(left, right) && same(op.combine(a, b), op.combine(b, a))
+}
+
+/// Floats with all that makes them difficult, often.
+fn floats() -> impl Strategy<Value = f64> {
+    let special = [
+        0.0,
+        -0.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        1.0,
+        -1.0,
+    ];
+    prop_oneof![proptest::sample::select(special.to_vec()), any::<f64>()]
+}
+
+/// Equal as bits, all NaNs alike.
+fn same_float(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
+
+proptest! {
+    #[test]
+    fn integer_operators_are_associative_and_commute(v: [i16; 3]) {
+        let equal = |a, b| a == b;
+        prop_assert!(lawful(Sum, v, equal) && lawful(Product, v, equal));
+        prop_assert!(lawful(Min, v, equal) && lawful(Max, v, equal));
+        prop_assert!(lawful(And, v, equal) && lawful(Or, v, equal) && lawful(Xor, v, equal));
+    }
+
+    #[test]
+    fn bool_operators_are_associative_and_commute(v: [bool; 3]) {
+        let equal = |a, b| a == b;
+        prop_assert!(lawful(And, v, equal) && lawful(Or, v, equal) && lawful(Xor, v, equal));
+    }
+
+    #[test]
+    fn float_minimum_and_maximum_are_associative_and_commute(v in [floats(), floats(), floats()]) {
+        prop_assert!(lawful(Min, v, same_float) && lawful(Max, v, same_float), "{v:?}");
+    }
+
+    #[test]
+    fn located_operators_are_associative_and_commute(
+        v in [(floats(), 0u32..3), (floats(), 0u32..3), (floats(), 0u32..3)]
+    ) {
+        // Which of two zeros or NaNs at one place is kept is not promised.
+        let same = |a: (f64, u32), b: (f64, u32)| (a.0 == b.0 || a.0.is_nan() && b.0.is_nan()) && a.1 == b.1;
+        prop_assert!(lawful(MinLoc, v, same) && lawful(MaxLoc, v, same), "{v:?}");
+    }
+
+    #[test]
+    fn float_minimum_is_the_least_number_unless_there_is_a_nan(a in floats(), b in floats()) {
+        let min = Min.combine(a, b);
+        prop_assert_eq!(min.is_nan(), a.is_nan() || b.is_nan());
+        prop_assert!(min.is_nan() || min <= a && min <= b && (min == a || min == b));
+    }
+}
+
+#[test]
+fn integers_wrap_round() {
+    assert_eq!(Sum.combine(250u8, 10), 4);
+    assert_eq!(Product.combine(i32::MAX, 2), -2);
+}
+
+#[test]
+fn minus_zero_is_less_than_zero() {
+    assert!(Min.combine(0.0f32, -0.0).is_sign_negative());
+    assert!(Max.combine(-0.0f64, 0.0).is_sign_positive());
+}
+
+#[test]
+fn of_equal_values_the_lower_place_is_kept() {
+    assert_eq!(MinLoc.combine((3, 7usize), (3, 2)), (3, 2));
+    assert_eq!(MaxLoc.combine((3.5, 1u64), (3.5, 2)), (3.5, 1));
+}
+
+#[test]
+fn a_nan_wins_with_its_place() {
+    assert_eq!(MinLoc.combine((1.0, 0u32), (f64::NAN, 5)).1, 5);
+    assert_eq!(MaxLoc.combine((f64::NAN, 9i32), (f64::NAN, 5)).1, 5);
+}
+
+#[test]
+fn a_commutative_closure_commutes_and_a_user_type_can_be_an_operator() {
+    struct Gcd;
+    impl Operator<u32> for Gcd {
+        fn combine(&self, left: u32, right: u32) -> u32 {
+            if right == 0 {
+                left
+            } else {
+                self.combine(right, left % right)
+            }
+        }
+    }
+    assert!(commutative(|a: u8, b| a.max(b)).commutes());
+    assert!(!Gcd.commutes());
+    assert_eq!(Gcd.combine(12, 18), 6);
+}
