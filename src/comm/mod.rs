@@ -52,7 +52,6 @@ struct Core {
     /// The operation at which an injected failure strikes, and which.
     fault: Cell<(u64, Fault)>,
     ended: Cell<bool>,
-    _live: Live,
 }
 
 impl Comm {
@@ -75,7 +74,13 @@ impl Comm {
         parker: Parker,
         printed: &Arc<AtomicBool>,
     ) -> Comm {
-        entered(|guard| guard.push((fabric.clone(), me)));
+        entered(|seats| {
+            seats.push(Seated {
+                fabric: fabric.clone(),
+                me,
+                _live: Live::new(),
+            })
+        });
         unwind::enter(printed);
         let faults = fabric
             .settings
@@ -90,7 +95,6 @@ impl Comm {
             ops: Cell::new(0),
             fault: Cell::new(fault.unwrap_or((u64::MAX, Fault::Error))),
             ended: Cell::new(false),
-            _live: Live::new(),
         };
         Comm {
             core: Rc::new(core),
@@ -204,9 +208,8 @@ impl Drop for Core {
             self.end_by_panic();
         }
         self.end(Gone::Returned, None, false);
-        let mine = (self.port.fabric.clone(), self.port.me);
-        entered(|guard| {
-            guard.retain(|(fabric, me)| !(Arc::ptr_eq(fabric, &mine.0) && *me == mine.1))
+        entered(|seats| {
+            seats.retain(|seat| !(seat.is_in(&self.port.fabric) && seat.me == self.port.me))
         });
         unwind::leave();
     }
@@ -230,12 +233,25 @@ impl Drop for EndWhenUnwinding<'_> {
 
 /// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten.
 #[derive(Default)]
-struct Entered(Vec<(Arc<Fabric>, Rank)>);
+struct Entered(Vec<Seated>);
+
+/// One rank that a thread is.
+struct Seated {
+    fabric: Arc<Fabric>,
+    me: Rank,
+    _live: Live,
+}
+
+impl Seated {
+    fn is_in(&self, fabric: &Arc<Fabric>) -> bool {
+        Arc::ptr_eq(&self.fabric, fabric)
+    }
+}
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        for (fabric, rank) in self.0.drain(..) {
-            fabric.record_end(rank, Gone::Returned, None, false);
+        for seat in self.0.drain(..) {
+            seat.fabric.record_end(seat.me, Gone::Returned, None, false);
         }
     }
 }
@@ -243,15 +259,15 @@ impl Drop for Entered {
 /// Whether this thread is a rank of that world.
 pub(crate) fn is_inside(fabric: &Arc<Fabric>) -> bool {
     let mut inside = false;
-    entered(|guard| inside = guard.iter().any(|(theirs, _)| Arc::ptr_eq(theirs, fabric)));
+    entered(|seats| inside = seats.iter().any(|seat| seat.is_in(fabric)));
     inside
 }
 
-fn entered(f: impl FnOnce(&mut Vec<(Arc<Fabric>, Rank)>)) {
+fn entered(f: impl FnOnce(&mut Vec<Seated>)) {
     thread_local! {
         static ENTERED: RefCell<Entered> = RefCell::default();
     }
-    // The guard is gone when a `Comm` is dropped by a later destructor of the same thread: then the
+    // The list is gone when a `Comm` is dropped by a later destructor of the same thread: then the
     // ends are recorded already.
-    let _ = ENTERED.try_with(|guard| f(&mut guard.borrow_mut().0));
+    let _ = ENTERED.try_with(|seats| f(&mut seats.borrow_mut().0));
 }
