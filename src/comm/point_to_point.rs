@@ -185,7 +185,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has ended.
+    /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has
+    /// failed or panicked. A message to a rank that has returned is lost, and the report says so.
     ///
     /// # Examples
     ///
@@ -206,11 +207,7 @@ impl Comm {
         self.op(Location::caller(), &show, || {
             self.check_rank("the receiver", to)?;
             let ((), there) = self.core.port.send(to, self.head(tag), data, || Ok(()))?;
-            if there {
-                Ok(())
-            } else {
-                Err(self.fabric().gone(to))
-            }
+            self.posted(to, there)
         })
     }
 
@@ -352,11 +349,7 @@ impl Comm {
         self.op(Location::caller(), &show, || {
             self.check_rank("the receiver", to)?;
             let there = self.fabric().post(to, Packet::value(self.head(tag), value));
-            if there {
-                Ok(())
-            } else {
-                Err(self.fabric().gone(to))
-            }
+            self.posted(to, there)
         })
     }
 
@@ -420,11 +413,7 @@ impl Comm {
                 })
             };
             let (received, there) = self.core.port.send(to, self.head(send_tag), data, take)?;
-            if there {
-                Ok(received)
-            } else {
-                Err(self.fabric().gone(to))
-            }
+            self.posted(to, there).map(|()| received)
         })
     }
 
@@ -484,6 +473,17 @@ impl Comm {
     }
 
     #[inline]
+    /// What a sender hears about a receiver that has ended. One that returned just does not read any
+    /// more: the message is lost, whether it came a moment before or after that, and the report says so.
+    #[inline]
+    fn posted(&self, to: Rank, there: bool) -> Result<()> {
+        if there {
+            Ok(())
+        } else {
+            self.fabric().check_failed(to)
+        }
+    }
+
     fn check_source(&self, call: &Receive) -> Result<()> {
         match call.from {
             Source::Rank(rank) => self.check_rank("the sender", rank),

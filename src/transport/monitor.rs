@@ -300,6 +300,20 @@ impl Fabric {
         Cause::Gone { rank, why, site }.into()
     }
 
+    /// Whether a rank that has ended failed, as the error for those who send to it.
+    pub(crate) fn check_failed(&self, rank: Rank) -> Result<(), Error> {
+        let returned = self
+            .book
+            .lock()
+            .end(rank)
+            .is_none_or(|end| end.why == Gone::Returned);
+        if returned {
+            Ok(())
+        } else {
+            Err(self.gone(rank))
+        }
+    }
+
     /// A collective failed: all members inside one get to know.
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));

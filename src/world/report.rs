@@ -41,6 +41,13 @@ impl<R, E> Outcome<R, E> {
         }
     }
 
+    fn into_error(self) -> Option<E> {
+        match self {
+            Outcome::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// The error that the rank returned, if it did.
     pub fn error(&self) -> Option<&E> {
         match self {
@@ -238,14 +245,19 @@ impl<R, E> Report<R, E> {
     }
 
     fn blame(mut self, rank: Rank) -> WorldError<E> {
-        match self.outcomes.swap_remove(rank) {
+        let culprit = std::mem::replace(&mut self.outcomes[rank], Outcome::Left);
+        let errors = self.outcomes.into_iter().enumerate();
+        let needed_by = errors
+            .filter_map(|(rank, outcome)| Some((rank, outcome.into_error()?)))
+            .next();
+        match culprit {
             Outcome::Failed(error) => WorldError::Failed { rank, error },
             Outcome::Panicked { message, site } => WorldError::Panicked {
                 rank,
                 message,
                 site,
             },
-            Outcome::Returned(_) | Outcome::Left => WorldError::ReturnedEarly { rank },
+            Outcome::Returned(_) | Outcome::Left => WorldError::ReturnedEarly { rank, needed_by },
         }
     }
 
@@ -287,6 +299,8 @@ pub enum WorldError<E = Error> {
     ReturnedEarly {
         /// The rank.
         rank: Rank,
+        /// A rank that failed for want of it, and its error.
+        needed_by: Option<(Rank, E)>,
     },
     /// Ranks waited for each other.
     Deadlock(Arc<Deadlock>),
@@ -322,7 +336,7 @@ impl<E> WorldError<E> {
         match self {
             WorldError::Failed { rank, .. }
             | WorldError::Panicked { rank, .. }
-            | WorldError::ReturnedEarly { rank }
+            | WorldError::ReturnedEarly { rank, .. }
             | WorldError::Spawn { rank, .. } => Some(*rank),
             WorldError::Mismatch(mismatch) => mismatch.odd.first().copied(),
             _ => None,
@@ -344,8 +358,12 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
                     .map_or(Ok(()), |site| write!(f, " at {site}"))?;
                 write!(f, ": {message}")
             }
-            WorldError::ReturnedEarly { rank } => {
-                write!(f, "rank {rank} returned while other ranks still needed it")
+            WorldError::ReturnedEarly { rank, needed_by } => {
+                write!(f, "rank {rank} returned while other ranks still needed it")?;
+                let Some((other, error)) = needed_by else {
+                    return Ok(());
+                };
+                write!(f, "; rank {other} failed: {error}")
             }
             WorldError::Deadlock(knot) => knot.fmt(f),
             WorldError::Mismatch(mismatch) => mismatch.fmt(f),
@@ -362,12 +380,11 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
 fn show_lost(f: &mut fmt::Formatter<'_>, lost: &[Lost]) -> fmt::Result {
     const SHOWN: usize = 3;
     let first: Vec<_> = lost.iter().take(SHOWN).map(Lost::to_string).collect();
-    write!(
-        f,
-        "{} messages were never received: {}",
-        lost.len(),
-        first.join("; ")
-    )?;
+    match lost.len() {
+        1 => f.write_str("1 message was never received: ")?,
+        many => write!(f, "{many} messages were never received: ")?,
+    }
+    f.write_str(&first.join("; "))?;
     if lost.len() > SHOWN {
         write!(f, "; and {} more", lost.len() - SHOWN)
     } else {
