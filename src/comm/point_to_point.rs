@@ -472,7 +472,6 @@ impl Comm {
         }
     }
 
-    #[inline]
     /// What a sender hears about a receiver that has ended. One that returned just does not read any
     /// more: the message is lost, whether it came a moment before or after that, and the report says so.
     #[inline]
@@ -484,6 +483,7 @@ impl Comm {
         }
     }
 
+    #[inline]
     fn check_source(&self, call: &Receive) -> Result<()> {
         match call.from {
             Source::Rank(rank) => self.check_rank("the sender", rank),

@@ -276,7 +276,8 @@ impl Port {
             |packet, loan| {
                 let there = self.fabric.post(to, packet);
                 let result = meanwhile()?;
-                Ok((result, there && self.settle_or_copy(to, head, data, loan)))
+                // A receiver that has ended leaves a copy behind as well, to be counted as lost.
+                Ok((result, there & self.settle_or_copy(to, head, data, loan)))
             },
         )
     }
