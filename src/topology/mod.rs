@@ -14,6 +14,7 @@
 //! - `table`: the custom form, and the validation of triples;
 //! - `formal`: partition, tree and association maps; `strict`: the six properties of 1999;
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
+//! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
 //! - `text`, `names`: reading and writing; `error`: what can be wrong.
 //!
 //! # Examples
@@ -37,18 +38,22 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::Rank;
 
+pub mod cube;
 mod error;
 mod families;
 mod formal;
 mod names;
+mod pattern;
 mod predecessors;
 mod single_port;
 mod strict;
 mod table;
 mod text;
 
+pub use cube::{Circle, Hypercube, Shift};
 pub use error::TopologyError;
 pub use formal::Formal;
+pub use pattern::Pattern;
 pub use predecessors::Predecessors;
 pub use single_port::SinglePort;
 

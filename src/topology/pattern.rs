@@ -1,0 +1,99 @@
+//! Patterns: any triples with at most one send and one receive a rank and step. Arithmetic, nothing
+//! else: who sends to whom when, not what.
+//!
+//! A tree's [single-port form](super::SinglePort) is a pattern; so are the exchanges and circles of
+//! [`cube`](super::cube), which are no trees.
+
+use super::{SinglePort, Triple};
+use crate::Rank;
+
+/// Who sends to whom in which step, one port each way.
+///
+/// # Laws
+///
+/// `to(p, s) == Some(q)` iff `from(q, s) == Some(p)`. Ranks are below [`ranks`](Self::ranks), and
+/// nothing happens from step [`steps`](Self::steps) on.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::topology::{Hypercube, Pattern, Topology};
+///
+/// let tree = Topology::binomial(8).single_port();
+/// assert_eq!((tree.to(6, 1), tree.from(4, 1)), (Some(4), Some(6)));
+/// assert_eq!(Hypercube::new(3).to(6, 1), Some(4)); // and 4 sends to 6 in the same step
+/// ```
+pub trait Pattern {
+    /// The number of ranks.
+    fn ranks(&self) -> usize;
+
+    /// The number of steps.
+    fn steps(&self) -> usize;
+
+    /// To whom rank `p` sends in step `s`.
+    fn to(&self, p: Rank, s: usize) -> Option<Rank>;
+
+    /// From whom rank `q` receives in step `s`.
+    fn from(&self, q: Rank, s: usize) -> Option<Rank>;
+
+    /// The first step after `after` (or at all) in which the rank sends or receives. Patterns of many
+    /// steps in which a rank has little to do answer this without looking at each.
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let first = after.map_or(0, |step| step.saturating_add(1));
+        (first..self.steps()).find(|&s| self.to(rank, s).is_some() || self.from(rank, s).is_some())
+    }
+
+    /// All triples, step by step, senders ascending.
+    fn triples(&self) -> impl Iterator<Item = Triple>
+    where
+        Self: Sized,
+    {
+        let sends = move |step| {
+            let triple = move |from| {
+                Some(Triple {
+                    from,
+                    step,
+                    to: self.to(from, step)?,
+                })
+            };
+            (0..self.ranks()).filter_map(triple)
+        };
+        (0..self.steps()).flat_map(sends)
+    }
+}
+
+impl<P: Pattern + ?Sized> Pattern for &P {
+    fn ranks(&self) -> usize {
+        (**self).ranks()
+    }
+    fn steps(&self) -> usize {
+        (**self).steps()
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        (**self).to(p, s)
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        (**self).from(q, s)
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        (**self).next_active(rank, after)
+    }
+}
+
+impl Pattern for SinglePort {
+    fn ranks(&self) -> usize {
+        SinglePort::ranks(self)
+    }
+    fn steps(&self) -> usize {
+        SinglePort::steps(self)
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        SinglePort::to(self, p, s)
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        SinglePort::from(self, q, s)
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        SinglePort::next_active(self, rank, after)
+    }
+}

@@ -1,0 +1,114 @@
+//! The laws of patterns, for every small number of ranks.
+
+use rankfold::topology::{Circle, Hypercube, Pattern, Shift, Topology};
+
+fn obeys_the_laws(pattern: &impl Pattern, name: &str) {
+    let (n, steps) = (pattern.ranks(), pattern.steps());
+    for s in 0..steps + 2 {
+        for p in 0..n {
+            let (to, from) = (pattern.to(p, s), pattern.from(p, s));
+            assert!(
+                s < steps || to.is_none() && from.is_none(),
+                "{name}: step {s} of {steps}"
+            );
+            assert!(
+                to.into_iter().chain(from).all(|rank| rank < n),
+                "{name}: out of range"
+            );
+            assert!(
+                to.is_none_or(|q| pattern.from(q, s) == Some(p)),
+                "{name}: {p} sends in step {s}"
+            );
+            assert!(
+                from.is_none_or(|q| pattern.to(q, s) == Some(p)),
+                "{name}: {p} receives in step {s}"
+            );
+        }
+    }
+    (0..n).for_each(|rank| names_the_active_steps(pattern, rank, name));
+}
+
+fn names_the_active_steps(pattern: &impl Pattern, rank: usize, name: &str) {
+    let active = |s: &usize| pattern.to(rank, *s).is_some() || pattern.from(rank, *s).is_some();
+    let want: Vec<_> = (0..pattern.steps()).filter(active).collect();
+    let next = |after: &usize| pattern.next_active(rank, Some(*after));
+    let got: Vec<_> = std::iter::successors(pattern.next_active(rank, None), next).collect();
+    assert_eq!(got, want, "{name}: active steps of rank {rank}");
+}
+
+#[test]
+fn trees_with_one_port_are_patterns() {
+    for n in 1..=64 {
+        for name in [
+            "chain",
+            "split-ring",
+            "k-tree:3",
+            "flat",
+            "k-ary:2",
+            "in-order",
+            "fibonacci",
+        ] {
+            let tree = Topology::by_name(name, n).unwrap();
+            obeys_the_laws(&tree.single_port(), name);
+            obeys_the_laws(&tree.rooted(n / 2).single_port(), name);
+        }
+    }
+}
+
+#[test]
+fn exchanges_circles_and_shifts_are_patterns() {
+    for n in 1..=64 {
+        obeys_the_laws(&Circle::new(n), "circle");
+        obeys_the_laws(&Shift::new(n), "shift");
+    }
+    (0..=6).for_each(|d| obeys_the_laws(&Hypercube::new(d), "hypercube"));
+}
+
+/// Who has heard from whom when everybody passes on all they know.
+fn heard(pattern: &impl Pattern) -> Vec<u128> {
+    let mut known: Vec<u128> = (0..pattern.ranks()).map(|rank| 1 << rank).collect();
+    for s in 0..pattern.steps() {
+        let before = known.clone();
+        for (q, known) in known.iter_mut().enumerate() {
+            *known |= pattern.from(q, s).map_or(0, |p| before[p]);
+        }
+    }
+    known
+}
+
+#[test]
+fn news_reach_those_whom_they_should() {
+    for n in 1..=100 {
+        assert!(
+            heard(&Circle::new(n))
+                .iter()
+                .all(|&known| known == (1 << n) - 1),
+            "circle of {n}"
+        );
+        let below = |rank: usize| (1u128 << (rank + 1)) - 1;
+        assert!(
+            heard(&Shift::new(n))
+                .iter()
+                .enumerate()
+                .all(|(rank, &known)| known == below(rank)),
+            "{n}"
+        );
+    }
+    assert!(
+        heard(&Hypercube::new(6))
+            .iter()
+            .all(|&known| known == u128::from(u64::MAX))
+    );
+}
+
+#[test]
+fn enormous_patterns_are_only_arithmetic() {
+    let n = usize::MAX / 2 + 2;
+    let (circle, shift) = (Circle::new(n), Shift::new(n));
+    assert_eq!(
+        circle.to(n - 1, circle.steps() - 1),
+        Some(n - 2)
+    );
+    assert_eq!(shift.to(n - 1, 0), None);
+    assert_eq!(Hypercube::new(20).next_active(5, Some(18)), Some(19));
+}
