@@ -141,7 +141,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
+    /// [`Usage`](crate::ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
     /// not suit the operator or the topology; else as [`Comm::reduce`].
     #[track_caller]
     pub fn run(self) -> Result<()> {
