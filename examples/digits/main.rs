@@ -104,9 +104,10 @@ fn train_with(
     screen: &Screen<impl Write>,
 ) -> Result<Run, Failure> {
     let bar = screen.bar(options.steps);
-    // Between two steps and mostly only a count: it is redrawn at most 20 times a second.
+    // Between two steps, and nearly always only a count: the bar is seldom redrawn, because the other
+    // ranks wait for rank 0 meanwhile.
     let watch = |step: usize, loss: f64| {
-        if step % 50 == 0 {
+        if step.is_multiple_of(50) {
             bar.set_message(format!("{loss:.4}"));
         }
         bar.set_position(step as u64);
@@ -121,31 +122,34 @@ fn introduce(
     digits: &Digits,
     screen: &mut Screen<impl Write>,
 ) -> io::Result<()> {
-    let (train, held_out) = (digits.train.len(), digits.held_out.len());
+    let held_out = digits.held_out.len();
+    let file = options.file.strip_prefix(env!("CARGO_MANIFEST_DIR"));
     screen.line(&format!(
-        "{} handwritten digits: {train} to learn from, {held_out} held out to judge by",
-        train + held_out
+        "{} handwritten digits from {}, {held_out} of them held out",
+        digits.train.len() + held_out,
+        file.unwrap_or(&options.file).display()
     ))?;
     screen.line(&format!(
-        "softmax regression, {} weights, {} of gradient descent, one all_reduce each",
+        "softmax regression of {} weights, {} of gradient descent",
         softmax::SUMS - 1,
         counted(options.steps, "step")
     ))?;
-    screen.line(&Cpus::here().to_string())
+    screen.line(&format!("on {}", Cpus::here()))
 }
 
-/// The table, the pictures, and the verdict.
+/// Pictures, the table, and the verdict.
 fn conclude(runs: &[Run], digits: &Digits, screen: &mut Screen<impl Write>) -> Result<(), Failure> {
     let rows: Vec<_> = runs
         .iter()
         .map(|run| (run, accuracy(run, digits)))
         .collect();
-    screen.line("")?;
-    show::table(screen, &rows)?;
     if let Some(last) = runs.last() {
         screen.line("")?;
+        screen.heading("Some held-out digits, and what they are read as")?;
         pictures::show(screen, &last.weights, &digits.held_out)?;
     }
+    screen.line("")?;
+    show::table(screen, &rows)?;
     let Some(apart) = agree::furthest_apart(runs) else {
         return Ok(());
     };
@@ -154,11 +158,11 @@ fn conclude(runs: &[Run], digits: &Digits, screen: &mut Screen<impl Write>) -> R
     }
     screen.line("")?;
     screen.good(&format!(
-        "{} ranks learn the same: after every step their losses agree within {:.0e} (at most {:.1e} apart)",
+        "{} ranks learn the same: at every step their losses agree within {:.0e}.",
         show::list(runs.iter().map(|run| run.ranks)),
         agree::TOLERANCE,
-        apart.by
     ))?;
+    screen.aside(&format!("The greatest difference is {:.1e}.", apart.by))?;
     Ok(())
 }
 

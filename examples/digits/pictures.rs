@@ -46,8 +46,8 @@ fn picture(digit: &Digit, row: usize) -> String {
 
 fn caption(weights: &Weights, digit: &Digit) -> String {
     match read(weights, digit) {
-        right if right == digit.label => format!("read as {right}"),
-        wrong => format!("read as {wrong}, is {}", digit.label),
+        right if right == digit.label => right.to_string(),
+        wrong => format!("{wrong}, but it is {}", digit.label),
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
         show(&mut screen, &BLANK, &[digit(0), digit(7)]).unwrap();
         let lines: Vec<&str> = screen.text().lines().collect();
         assert_eq!(lines[0], format!("  ██▒▒{:16}██▒▒", ""));
-        assert_eq!(lines[8], "  read as 0           read as 0, is 7");
+        assert_eq!(lines[8], format!("  0{:19}0, but it is 7", ""));
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How often a bar is drawn anew, in a second.
+const REDRAWN: u8 = 10;
 
 /// Something to write on, and how.
 pub struct Screen<W> {
@@ -71,7 +74,9 @@ impl<W: Write> Screen<W> {
         let template = format!("  [{{bar:40{colour}}}] step {{pos}} of {{len}}, loss {{msg}}");
         let style = ProgressStyle::with_template(&template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(steps as u64).with_style(style.progress_chars("=> "))
+        let target = ProgressDrawTarget::stderr_with_hz(REDRAWN);
+        ProgressBar::with_draw_target(Some(steps as u64), target)
+            .with_style(style.progress_chars("=> "))
     }
 }
 

@@ -31,6 +31,9 @@ pub struct Run {
     pub losses: Vec<f64>,
     /// The slowest rank's time for a step, the median over the steps.
     pub step_time: Duration,
+    /// The slowest rank's time for all steps, divided by their number: more than the median where
+    /// something else took the CPUs for a while.
+    pub mean_step_time: Duration,
     /// Which part of its time a rank spent in `all_reduce`, in ascending order: an entry a rank.
     pub communication: Vec<f64>,
 }
@@ -61,7 +64,7 @@ pub fn train(
     let report = World::new(ranks).try_run_each(|comm| learn(comm, digits, steps, watch))?;
     let placement = report.placement.clone();
     let mut learned = report.into_result()?;
-    let step_time = median_step(&learned);
+    let (step_time, mean_step_time) = (median_step(&learned), mean_step(&learned));
     let communication = shares(&learned);
     // All ranks have the same weights and losses, bit for bit.
     let Learned {
@@ -73,6 +76,7 @@ pub fn train(
         weights,
         losses,
         step_time,
+        mean_step_time,
         communication,
     })
 }
@@ -121,8 +125,12 @@ impl Learned {
 
     /// Which part of the rank's time went into `all_reduce`.
     fn share(&self) -> f64 {
-        let all: Duration = self.times.iter().sum();
-        self.communication.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE)
+        // Never divided by zero, however coarse the clock.
+        self.communication.as_secs_f64() / self.all().as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    fn all(&self) -> Duration {
+        self.times.iter().sum()
     }
 }
 
@@ -157,7 +165,14 @@ fn median_step(learned: &[Learned]) -> Duration {
     let slowest = |step: usize| learned.iter().map(|rank| rank.times[step]).max();
     let mut times: Vec<Duration> = (0..steps).filter_map(slowest).collect();
     times.sort_unstable();
-    times[times.len() / 2]
+    (times[(times.len() - 1) / 2] + times[times.len() / 2]) / 2
+}
+
+fn mean_step(learned: &[Learned]) -> Duration {
+    let slowest = learned.iter().max_by_key(|rank| rank.all());
+    slowest.map_or(Duration::ZERO, |rank| {
+        rank.all().div_f64(rank.times.len() as f64)
+    })
 }
 
 fn shares(learned: &[Learned]) -> Vec<f64> {
@@ -185,8 +200,8 @@ mod tests {
 
     #[test]
     fn one_to_four_ranks_learn_alike() {
-        let digits = digits().train;
-        let runs: Vec<Run> = (1..=4).map(|p| trained(p, &digits, 12)).collect();
+        let digits = &digits().train[..301];
+        let runs: Vec<Run> = (1..=4).map(|p| trained(p, digits, 12)).collect();
         for run in &runs {
             assert_eq!(run.losses.len(), 13);
             assert_eq!(run.communication.len(), run.ranks);
@@ -197,10 +212,10 @@ mod tests {
 
     #[test]
     fn all_ranks_hold_the_same_bits() {
-        let digits = digits().train;
+        let digits = &digits().train[..100];
         let bits = |numbers: &[f64]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let all = World::new(3)
-            .run(|comm| learn(comm, &digits, 5, &|_, _| ()))
+            .run(|comm| learn(comm, digits, 5, &|_, _| ()))
             .unwrap();
         for rank in &all {
             assert_eq!(bits(&rank.losses), bits(&all[0].losses));
@@ -221,9 +236,9 @@ mod tests {
     #[test]
     fn the_loss_falls_and_held_out_digits_are_read() {
         let digits = digits();
-        let run = trained(2, &digits.train, 100);
+        let run = trained(2, &digits.train, 45);
         assert!((run.losses[0] - (CLASSES as f64).ln()).abs() < 1e-12);
-        assert!(run.final_loss() < 0.25, "{}", run.final_loss());
+        assert!(run.final_loss() < 0.3, "{}", run.final_loss());
         assert!(accuracy(&run.weights, &digits.held_out) > 0.9);
     }
 
@@ -245,6 +260,7 @@ mod tests {
         };
         let both = [rank([10, 98, 20], 64), rank([30, 60, 38], 16)];
         assert_eq!(median_step(&both), Duration::from_millis(38));
+        assert_eq!(mean_step(&both), Duration::from_nanos(42_666_667));
         assert_eq!(shares(&both), [0.125, 0.5]);
     }
 }
