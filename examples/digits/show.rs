@@ -98,7 +98,8 @@ fn notes(screen: &mut Screen<impl Write>, runs: &[(&Run, f64)], first: usize) ->
     ))?;
     let crowded = |run: &Run| matches!(run.placement.why_unpinned, Some(Unpinned::Crowded { .. }));
     if runs.iter().any(|(run, _)| crowded(run)) {
-        screen.aside("Where ranks share CPUs they take turns: that is no place for a speed-up.")?;
+        screen
+            .aside("Ranks that share CPUs take turns: the speed-up ends at the number of CPUs.")?;
     }
     Ok(())
 }
