@@ -25,6 +25,7 @@ use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Placement, place};
+use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
 use rank::{Lived, Start};
@@ -284,9 +285,11 @@ impl Venue {
         if world.ranks == 0 {
             return Err(WorldError::Usage("a world has at least one rank".into()));
         }
-        let (open, alone) = Open::new();
+        let (open, first) = Open::new();
+        // Seats that were entered are ranks, though the world that handed them out is closed.
+        let alone = first && Live::count() == 0 && !unwind::is_rank();
         let cpus = Cpus::here();
-        let placement = place(world.ranks, &world.bind, &cpus, alone && !unwind::is_rank())
+        let placement = place(world.ranks, &world.bind, &cpus, alone)
             .map_err(|error| WorldError::Usage(error.to_string()))?;
         let usable = placement
             .distinct_cpus()
@@ -329,7 +332,7 @@ struct Open(());
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 impl Open {
-    /// The count, and whether this world is the only one.
+    /// The count, and whether this world is the only one that is open.
     fn new() -> (Open, bool) {
         (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
     }
