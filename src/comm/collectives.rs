@@ -325,19 +325,16 @@ impl InCall<'_> {
             return fold_elements(self, &tree.rooted(root), Order::Step, buf, op);
         }
         // The tree turned to another root would fold the last ranks before the first.
-        fold_elements(self, &tree, Order::Rank, buf, op)?;
-        self.pass_on(root, buf)
-    }
-
-    /// Rank 0's buffer to the root, if that is another rank.
-    fn pass_on<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
-        match self.rank() {
-            0 if root != 0 => self.send(root, buf),
-            me if me == root && root != 0 => self
-                .expect(&From::Rank(0), |data: &[T]| buf.copy_from_slice(data))
-                .map(|_| ()),
-            _ => Ok(()),
+        if self.rank() == 0 && root != 0 {
+            let mut folded = buf.to_vec();
+            fold_elements(self, &tree, Order::Rank, &mut folded, op)?;
+            return self.send(root, &folded);
         }
+        fold_elements(self, &tree, Order::Rank, buf, op)?;
+        if self.rank() == root && root != 0 {
+            self.expect(&From::Rank(0), |data: &[T]| buf.copy_from_slice(data))?;
+        }
+        Ok(())
     }
 
     /// A topology run backwards: the root's buffer goes down to everybody.

@@ -154,6 +154,12 @@ impl Fabric {
         door.sleeper.rouse()
     }
 
+    /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).
+    fn put_back(&self, rank: Rank, packet: Packet) {
+        // The receiving end lives as long as the door, so a send cannot fail.
+        let _ = self.doors[rank].mail.send(packet);
+    }
+
     /// Wakes whoever of the members sleeps: everybody's gate has turned.
     pub(crate) fn rouse_all(&self, but: Rank) {
         // One fence for all: pairs with the one in `Sleeper::lie_down`.

@@ -384,14 +384,16 @@ impl Packet {
 /// The first `count` elements in the landing place.
 #[inline]
 fn landed<T: Element>(landing: &Landing, count: usize) -> &[T] {
-    let first = if size_of::<T>() == 0 {
+    // An empty message may be of a type that neither fits nor is aligned here.
+    let first = if size_of::<T>() == 0 || count == 0 {
         ptr::NonNull::dangling().as_ptr()
     } else {
         landing.0.as_ptr().cast::<T>()
     };
-    // SAFETY: either `T` has no size and any aligned pointer will do, or `size_of::<T>()` is at most
-    // `EAGER_BYTES`, hence so is its alignment, which `Landing` has. `eager` put `count` elements of
-    // this type there: the caller, `open`, has compared the types.
+    // SAFETY: either the slice has no bytes and any aligned pointer will do, or there is an element of
+    // at least one byte, so `size_of::<T>()` is at most `EAGER_BYTES`, hence so is its alignment, which
+    // `Landing` has. `eager` put `count` elements of this type there: the caller, `open`, has compared
+    // the types.
     unsafe { slice::from_raw_parts(first, count) }
 }
 

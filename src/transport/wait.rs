@@ -77,6 +77,15 @@ pub(crate) struct Port {
     lending: Cell<u32>,
 }
 
+impl Drop for Port {
+    /// What this rank had set aside goes back to its door, where what nobody received is counted.
+    fn drop(&mut self) {
+        let left = self.inbox.get_mut().drain(&*self.fabric);
+        left.into_iter()
+            .for_each(|packet| self.fabric.put_back(self.me, packet));
+    }
+}
+
 impl Port {
     pub(super) fn new(fabric: Arc<Fabric>, me: Rank, parker: Parker, inbox: Inbox) -> Self {
         let inbox = RefCell::new(inbox);

@@ -288,9 +288,11 @@ impl Venue {
         if world.ranks == 0 {
             return Err(WorldError::Usage("a world has at least one rank".into()));
         }
-        let (open, alone) = Open::new();
+        let (open, first) = Open::new();
+        // Seats that were entered are ranks, though the world that handed them out is closed.
+        let alone = first && Live::count() == 0 && !unwind::is_rank();
         let cpus = Cpus::here();
-        let placement = place(world.ranks, &world.bind, &cpus, alone && !unwind::is_rank())
+        let placement = place(world.ranks, &world.bind, &cpus, alone)
             .map_err(|error| WorldError::Usage(error.to_string()))?;
         let usable = placement
             .distinct_cpus()
@@ -333,10 +335,9 @@ struct Open(());
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 impl Open {
-    /// Counts one more, and says whether it is alone: no other world, and nobody's rank at work.
+    /// The count, and whether this world is the only one that is open.
     fn new() -> (Open, bool) {
-        let first = OPEN.fetch_add(1, Ordering::Relaxed) == 0;
-        (Open(()), first && Live::count() == 0)
+        (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
     }
 }
 
