@@ -118,12 +118,10 @@ impl InCall<'_> {
     }
 
     fn head(&self) -> Head {
-        Head {
-            context: self.call.context + 1,
-            source: self.rank() as u32,
-            tag: self.call.number,
-            print: self.print,
-        }
+        let Call {
+            context, number, ..
+        } = self.call;
+        Head::new(context + 1, self.rank(), number, self.print)
     }
 
     /// Sends elements to `to`, which must be there.
@@ -158,8 +156,9 @@ impl InCall<'_> {
         mut arrived: impl FnMut(&[T]) -> R,
     ) -> Result<(Rank, R)> {
         self.comm.core.tick()?;
+        let mut packet = Packet::empty();
         loop {
-            let packet = self.next(from)?;
+            self.next(from, &mut packet)?;
             let source = packet.source();
             if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
                 unwind::operator(|| arrived(data))
@@ -172,16 +171,16 @@ impl InCall<'_> {
     /// The value that one of `from` sends in this call, and who it was.
     pub(super) fn expect_value<V: 'static>(&self, from: &From<'_>) -> Result<(Rank, V)> {
         self.comm.core.tick()?;
-        let packet = self.next(from)?;
-        let source = packet.source();
-        packet
-            .into_value()
-            .map(|value| (source, value))
-            .map_err(|packet| self.strange(&packet))
+        let mut packet = Packet::empty();
+        self.next(from, &mut packet)?;
+        match packet.take_value() {
+            Some(value) => Ok((packet.source(), value)),
+            None => Err(self.strange(&packet)),
+        }
     }
 
-    /// The next packet for this call, or the proof that its sender is in another one.
-    fn next(&self, from: &From<'_>) -> Result<Packet> {
+    /// Puts the next packet for this call into `place`, or proves that its sender is in another one.
+    fn next(&self, from: &From<'_>, place: &mut Packet) -> Result<()> {
         let (source, tag) = match from {
             // The head of the sender's line must be of this call, so any other number is found out.
             From::Rank(rank) => (Some(*rank), None),
@@ -193,14 +192,17 @@ impl InCall<'_> {
             source,
             tag,
         };
-        let packet = self.with_reason(&|| from.needs(), |reason| {
-            self.comm.core.port.receive(&want, reason)
-        })?;
-        let ours = packet.head.tag == self.call.number && packet.head.print == self.print;
-        if ours && from.includes(packet.source()) {
-            Ok(packet)
+        let port = &self.comm.core.port;
+        if !port.receive_now(&want, place) {
+            self.with_reason(&|| from.needs(), |reason| {
+                port.receive(&want, reason, place)
+            })?;
+        }
+        let ours = place.head.tag() == self.call.number && place.head.print() == self.print;
+        if ours && from.includes(place.source()) {
+            Ok(())
         } else {
-            Err(self.strange(&packet))
+            Err(self.strange(place))
         }
     }
 
@@ -223,7 +225,8 @@ impl InCall<'_> {
         };
         let theirs = format!(
             "its collective {}, not {}",
-            packet.head.tag, self.call.number
+            packet.head.tag(),
+            self.call.number
         );
         let calls = vec![
             called(self.rank(), self.call.to_string()),

@@ -137,7 +137,7 @@ impl Status {
     fn of(packet: &Packet) -> Self {
         Status {
             source: packet.source(),
-            tag: packet.head.tag,
+            tag: packet.head.tag(),
             count: packet.count().unwrap_or(1),
             info: packet.info(),
         }
@@ -149,7 +149,7 @@ pub(crate) fn show(packet: &Packet) -> String {
     format!(
         "the message from rank {} with tag {}",
         packet.source(),
-        packet.head.tag
+        packet.head.tag()
     )
 }
 
@@ -244,7 +244,7 @@ impl Comm {
     ) -> Result<(Vec<T>, Status)> {
         let call = receive("recv", from.into(), tag.into(), None);
         self.receive(&call, is_of::<T>, |packet| {
-            packet.into_vec(&**self.fabric())
+            packet.take_vec(&**self.fabric())
         })
     }
 
@@ -282,7 +282,7 @@ impl Comm {
             Instant::now().checked_add(patience),
         );
         self.receive(&call, is_of::<T>, |packet| {
-            packet.into_vec(&**self.fabric())
+            packet.take_vec(&**self.fabric())
         })
     }
 
@@ -318,7 +318,11 @@ impl Comm {
         let call = receive("recv_into", from.into(), tag.into(), None);
         let room = buf.len();
         let fits = |packet: &Packet| is_of::<T>(packet).and_then(|()| has_room(packet, room));
-        let mut copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
+        let mut copy = |data: &[T]| match (data, &mut *buf) {
+            // The commonest message has a size known here and needs no call of `memcpy`.
+            ([one], [first, ..]) => *first = *one,
+            (_, buf) => buf[..data.len()].copy_from_slice(data),
+        };
         let ((), status) = self.receive(&call, fits, |packet| {
             packet.open(&**self.fabric(), &mut copy)
         })?;
@@ -365,7 +369,7 @@ impl Comm {
         tag: impl Into<Tag>,
     ) -> Result<(V, Status)> {
         let call = receive("recv_value", from.into(), tag.into(), None);
-        self.receive(&call, is_value::<V>, |packet| packet.into_value().ok())
+        self.receive(&call, is_value::<V>, |packet| packet.take_value())
     }
 
     /// Sends to one rank and receives from another at once, so that rings and exchanges need no care
@@ -409,7 +413,7 @@ impl Comm {
             self.check_source(&call)?;
             let take = || {
                 self.take(&call, is_of::<T>, |packet| {
-                    packet.into_vec(&**self.fabric())
+                    packet.take_vec(&**self.fabric())
                 })
             };
             let (received, there) = self.core.port.send(to, self.head(send_tag), data, take)?;
@@ -442,7 +446,8 @@ impl Comm {
         let call = receive("probe", from.into(), tag.into(), None);
         self.op(call.site, &|| call.to_string(), || {
             self.check_source(&call)?;
-            let packet = self.next(&call)?;
+            let mut packet = Packet::empty();
+            self.next(&call, &mut packet)?;
             let status = Status::of(&packet);
             self.core.port.inbox().put_back(packet);
             Ok(status)
@@ -464,12 +469,7 @@ impl Comm {
 
     #[inline]
     fn head(&self, tag: u32) -> Head {
-        Head {
-            context: self.shared.context,
-            source: self.rank() as u32,
-            tag,
-            print: 0,
-        }
+        Head::new(self.shared.context, self.rank(), tag, 0)
     }
 
     /// What a sender hears about a receiver that has ended. One that returned just does not read any
@@ -497,7 +497,7 @@ impl Comm {
         &self,
         call: &Receive,
         fits: impl Fn(&Packet) -> Result<()>,
-        open: impl FnMut(Packet) -> Option<R>,
+        open: impl FnMut(&mut Packet) -> Option<R>,
     ) -> Result<(R, Status)> {
         self.op(call.site, &|| call.to_string(), || {
             self.check_source(call)?;
@@ -511,24 +511,26 @@ impl Comm {
         &self,
         call: &Receive,
         fits: impl Fn(&Packet) -> Result<()>,
-        mut open: impl FnMut(Packet) -> Option<R>,
+        mut open: impl FnMut(&mut Packet) -> Option<R>,
     ) -> Result<(R, Status)> {
+        let mut packet = Packet::empty();
         loop {
-            let packet = self.next(call)?;
+            self.next(call, &mut packet)?;
             if let Err(error) = fits(&packet) {
                 self.core.port.inbox().put_back(packet);
                 return Err(error);
             }
             let status = Status::of(&packet);
             // If the sender took the loan back meanwhile, the same message comes again.
-            if let Some(opened) = open(packet) {
+            if let Some(opened) = open(&mut packet) {
                 return Ok((opened, status));
             }
         }
     }
 
+    /// Waits for the first message that matches, and puts it into `place`.
     #[inline]
-    fn next(&self, call: &Receive) -> Result<Packet> {
+    fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
         let tag = match call.tag {
             Tag::Is(tag) => Some(tag),
             Tag::Any => None,
@@ -537,6 +539,21 @@ impl Comm {
             Source::Rank(rank) => Some(rank),
             Source::Any => None,
         };
+        let want = Want {
+            context: self.shared.context,
+            source,
+            tag,
+        };
+        if self.core.port.receive_now(&want, place) {
+            Ok(())
+        } else {
+            self.wait_for(call, &want, place)
+        }
+    }
+
+    // Apart, once for all types: a message that is there already needs no reason to wait for it.
+    #[inline(never)]
+    fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
         let reason = Reason {
             call: &|| call.to_string(),
             site: call.site,
@@ -544,14 +561,7 @@ impl Comm {
             collective: None,
             deadline: call.deadline,
         };
-        self.core.port.receive(
-            &Want {
-                context: self.shared.context,
-                source,
-                tag,
-            },
-            &reason,
-        )
+        self.core.port.receive(want, &reason, place)
     }
 }
 

@@ -5,6 +5,7 @@
 //! a sender that it matches; between senders the one that arrived first wins.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem;
 
 use crossbeam_channel::Receiver;
 
@@ -24,9 +25,9 @@ pub(crate) struct Want {
 impl Want {
     #[inline]
     fn accepts(&self, packet: &Packet) -> bool {
-        packet.head.context == self.context
+        packet.head.context() == self.context
             && self.source.is_none_or(|source| source == packet.source())
-            && self.tag.is_none_or(|tag| tag == packet.head.tag)
+            && self.tag.is_none_or(|tag| tag == packet.head.tag())
     }
 }
 
@@ -40,7 +41,7 @@ struct Early {
 pub(crate) struct Inbox {
     mail: Receiver<Packet>,
     /// By (context, source): only pairs that have something waiting.
-    early: HashMap<(u32, u32), VecDeque<Early>>,
+    early: HashMap<(u32, Rank), VecDeque<Early>>,
     arrivals: u64,
     /// The arrival of the message handed out last, for `put_back`.
     taken: u64,
@@ -56,14 +57,14 @@ impl Inbox {
         }
     }
 
-    /// The first wanted message among those that came early.
+    /// Puts the first wanted message among those that came early into `place`; whether there was one.
     #[inline]
-    pub(crate) fn find(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
+    pub(crate) fn find(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
         if self.early.is_empty() {
-            None
-        } else {
-            self.find_early(want, lenders)
+            return false;
         }
+        let found = self.find_early(want, lenders);
+        found.map(|packet| *place = packet).is_some()
     }
 
     fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
@@ -79,7 +80,7 @@ impl Inbox {
     }
 
     /// The queue whose first match arrived first; dead packets are swept out on the way.
-    fn first_match(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(u32, u32)> {
+    fn first_match(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(u32, Rank)> {
         let mut first = None;
         for (key, queue) in self
             .early
@@ -100,24 +101,30 @@ impl Inbox {
         first.map(|(_, key)| key)
     }
 
-    /// Takes in what has arrived until a wanted message comes up. Only right after `find` said no.
+    /// Takes in what has arrived until a wanted message comes up in `place`; whether one did. Only
+    /// right after `find` said no.
+    ///
+    /// A message stays in `place` from the channel until it is opened: it is looked at in words, and
+    /// moving words that were just written as other words stalls.
     #[inline]
-    pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
+    pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
         // Asking first is two loads; an empty `try_recv` costs a fence.
         while !self.mail.is_empty() {
             let Ok(packet) = self.mail.try_recv() else {
                 break;
             };
+            // What was there is nothing, or a dead loan: there is nothing to drop.
+            mem::forget(mem::replace(place, packet));
             self.arrivals += 1;
-            if !packet.is_dead(lenders) {
-                if want.accepts(&packet) {
+            if !place.is_dead(lenders) {
+                if want.accepts(place) {
                     self.taken = self.arrivals;
-                    return Some(packet);
+                    return true;
                 }
-                self.keep(self.arrivals, packet);
+                self.keep(self.arrivals, mem::replace(place, Packet::empty()));
             }
         }
-        None
+        false
     }
 
     /// Puts the message handed out last back where it was in its sender's line.
@@ -128,7 +135,7 @@ impl Inbox {
     fn keep(&mut self, arrival: u64, packet: Packet) {
         let queue = self
             .early
-            .entry((packet.head.context, packet.head.source))
+            .entry((packet.head.context(), packet.head.source()))
             .or_default();
         let place = queue.partition_point(|early| early.arrival < arrival);
         queue.insert(place, Early { arrival, packet });

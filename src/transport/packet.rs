@@ -58,25 +58,60 @@ impl Info {
 }
 
 /// Where a packet comes from and what it belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Two words, which travel in registers, and not the four halves that they are made of: written as
+/// four and moved as two, they would stall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Head {
+    line: u64,
+    call: u64,
+}
+
+impl Head {
+    #[inline]
+    pub(crate) fn new(context: u32, source: Rank, tag: u32, print: u32) -> Self {
+        let word = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        Head {
+            line: word(context, source as u32),
+            call: word(tag, print),
+        }
+    }
+
     /// The communicator, and whether point-to-point or collective.
-    pub context: u32,
-    pub source: u32,
+    #[inline]
+    pub(crate) fn context(self) -> u32 {
+        (self.line >> 32) as u32
+    }
+
+    #[inline]
+    pub(crate) fn source(self) -> Rank {
+        self.line as u32 as Rank
+    }
+
     /// The user's tag; in collectives the number of the call.
-    pub tag: u32,
+    #[inline]
+    pub(crate) fn tag(self) -> u32 {
+        (self.call >> 32) as u32
+    }
+
     /// The fingerprint of the call in collectives.
-    pub print: u32,
+    #[inline]
+    pub(crate) fn print(self) -> u32 {
+        self.call as u32
+    }
 }
 
 /// A message on its way.
 ///
 /// Plain words, not an `enum`: it is moved several times on its way through the channel, and whatever
 /// has a discriminant or padding is moved in pieces at odd offsets, each move stalling on the one
-/// before.
+/// before. No word has values to spare either, or an `Option` or `Result` of a packet would keep
+/// its own tag there, and that word would be moved apart from the rest.
 #[repr(C)]
 pub(crate) struct Packet {
-    info: &'static Info,
+    /// `None`: it never held anything.
+    info: Option<&'static Info>,
     /// Which field of `body` is there.
     kind: Kind,
     /// How many elements an eager message has.
@@ -113,6 +148,16 @@ union Body {
     value: ManuallyDrop<Box<dyn Any + Send>>,
 }
 
+impl Body {
+    /// Nothing yet.
+    #[inline]
+    fn new() -> Body {
+        Body {
+            eager: MaybeUninit::uninit(),
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Lent {
     data: *const u8,
@@ -125,7 +170,7 @@ struct Copied {
     elements: Box<dyn Any + Send>,
 }
 
-const _: () = assert!(size_of::<Packet>() == 64);
+const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Option<Packet>>() > 64);
 
 // SAFETY: `data` is the only part that is not `Send`. It points to elements that are `Sync`, is
 // dereferenced only under a claim, and the lender keeps them borrowed until then (see the head).
@@ -150,35 +195,51 @@ impl Packet {
     fn new<T: 'static>(head: Head, kind: Kind, count: u32, body: Body) -> Packet {
         Packet {
             body,
-            info: Info::of::<T>(),
+            info: Some(Info::of::<T>()),
             head,
             kind,
             count,
         }
     }
 
-    /// A short message, copied into the packet; `None` if it does not fit.
+    /// A packet that holds nothing: the place for one that is about to be received.
     #[inline]
-    pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Option<Packet> {
-        if size_of_val(data) > EAGER_BYTES {
-            return None;
+    pub(crate) fn empty() -> Packet {
+        Packet {
+            body: Body::new(),
+            info: None,
+            head: Head::default(),
+            kind: Kind::EMPTY,
+            count: 0,
         }
-        let count = u32::try_from(data.len()).ok()?;
-        let mut bytes = MaybeUninit::<[u8; EAGER_BYTES]>::uninit();
-        // SAFETY: `bytes` has room for the whole slice, as checked above, and is a fresh local.
+    }
+
+    /// Whether a message is short enough for [`eager`](Self::eager).
+    #[inline]
+    pub(crate) fn fits<T: Element>(data: &[T]) -> bool {
+        size_of_val(data) <= EAGER_BYTES && u32::try_from(data.len()).is_ok()
+    }
+
+    /// A short message, copied into the packet where it will stay until it is posted.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Self::fits).
+    #[inline]
+    pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
+        assert!(Self::fits(data), "a long message in a short packet");
+        let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
+        let (from, to) = (data.as_ptr().cast::<u8>(), (&raw mut packet.body).cast());
+        // SAFETY: either size is that of `data`, for which the body of this new packet has room, as
+        // checked above.
         unsafe {
-            ptr::copy_nonoverlapping(
-                data.as_ptr().cast::<u8>(),
-                bytes.as_mut_ptr().cast(),
-                size_of_val(data),
-            )
+            match data {
+                // The commonest message has a size known here and needs no call of `memcpy`.
+                [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+                _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+            }
         };
-        Some(Self::new::<T>(
-            head,
-            Kind::EAGER,
-            count,
-            Body { eager: bytes },
-        ))
+        packet
     }
 
     fn lent<T: Element>(head: Head, data: &[T], ticket: Ticket) -> Packet {
@@ -254,26 +315,26 @@ impl Packet {
     /// Whether it is made of elements of type `T`.
     #[inline]
     pub(crate) fn holds_elements<T: 'static>(&self) -> bool {
-        self.count().is_some() && self.info.is(Info::of::<T>())
+        self.count().is_some() && self.info().is(Info::of::<T>())
     }
 
     /// Whether it is one moved value of type `V`.
     pub(crate) fn holds_value<V: 'static>(&self) -> bool {
-        self.kind == Kind::VALUE && self.info.is(Info::of::<V>())
+        self.kind == Kind::VALUE && self.info().is(Info::of::<V>())
     }
 
     /// What it holds, for reports: `4 x f64` or `value of alloc::string::String`.
     pub(crate) fn contents(&self) -> String {
         match self.count() {
-            Some(count) => format!("{count} x {}", self.info.name()),
-            None => format!("a value of {}", self.info.name()),
+            Some(count) => format!("{count} x {}", self.info().name()),
+            None => format!("a value of {}", self.info().name()),
         }
     }
 
     /// The type it holds.
     #[inline]
     pub(crate) fn info(&self) -> &'static Info {
-        self.info
+        self.info.unwrap_or(Info::of::<()>())
     }
 
     /// The loan behind it that its sender took back: nobody may look into it any more.
@@ -285,16 +346,16 @@ impl Packet {
 
     #[inline]
     pub(crate) fn source(&self) -> Rank {
-        self.head.source as Rank
+        self.head.source()
     }
 
-    /// The moved value, or the packet back if it holds something else.
-    pub(crate) fn into_value<V: 'static>(mut self) -> Result<V, Packet> {
+    /// Takes out the moved value; `None`: it holds something else, and keeps it.
+    pub(crate) fn take_value<V: 'static>(&mut self) -> Option<V> {
         if !self.holds_value::<V>() {
-            return Err(self);
+            return None;
         }
-        let value = self.take_owned().and_then(|value| value.downcast().ok());
-        value.map(|value| *value).ok_or(self)
+        let value = self.take_owned()?.downcast().ok()?;
+        Some(*value)
     }
 
     /// Shows the elements to `arrived` and settles the loan if they are lent. `None`: the sender has
@@ -315,9 +376,7 @@ impl Packet {
             "a message opened as another type"
         );
         if self.kind == Kind::EAGER {
-            // SAFETY: the kind says that this field was written.
-            let landing = Landing(unsafe { self.body.eager });
-            return Some(arrived(landed(&landing, self.count as usize)));
+            return Some(self.land(arrived));
         }
         if let Some(lent) = self.as_lent() {
             return self.borrow(lent, lenders, arrived);
@@ -328,6 +387,18 @@ impl Packet {
             .elements
             .downcast_ref::<Vec<T>>()
             .map(|elements| arrived(elements))
+    }
+
+    /// Shows the elements inside: where they are if they may lie there, else in a place aligned for them.
+    #[inline]
+    fn land<T: Element, R>(&self, arrived: impl FnOnce(&[T]) -> R) -> R {
+        // SAFETY: `open` has seen that this field was written.
+        let eager = unsafe { &self.body.eager };
+        if align_of::<T>() <= align_of::<Body>() {
+            return arrived(landed(eager, self.count as usize));
+        }
+        let landing = Landing(*eager);
+        arrived(landed(&landing.0, self.count as usize))
     }
 
     /// Claims what is lent, shows it and settles.
@@ -356,7 +427,7 @@ impl Packet {
 
     /// Settles the message unread: what it owned comes back, to be dropped by the caller. `None` as
     /// in [`open`](Self::open).
-    pub(crate) fn refuse(mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
+    pub(crate) fn refuse(&mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
         let Some(lent) = self.as_lent() else {
             return Some(self.take_owned());
         };
@@ -369,8 +440,9 @@ impl Packet {
         Some(None)
     }
 
-    /// The elements as a vector, without a copy where the packet owns them.
-    pub(crate) fn into_vec<T: Element>(mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
+    /// Takes out the elements as a vector, without a copy where the packet owns them. `None` as in
+    /// [`open`](Self::open).
+    pub(crate) fn take_vec<T: Element>(&mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
         match self.kind {
             Kind::COPIED => self
                 .take_owned()
@@ -381,19 +453,19 @@ impl Packet {
     }
 }
 
-/// The first `count` elements in the landing place.
+/// The first `count` elements in the place where they have landed.
 #[inline]
-fn landed<T: Element>(landing: &Landing, count: usize) -> &[T] {
+fn landed<T: Element>(place: &MaybeUninit<[u8; EAGER_BYTES]>, count: usize) -> &[T] {
     // An empty message may be of a type that neither fits nor is aligned here.
     let first = if size_of::<T>() == 0 || count == 0 {
         ptr::NonNull::dangling().as_ptr()
     } else {
-        landing.0.as_ptr().cast::<T>()
+        place.as_ptr().cast::<T>()
     };
-    // SAFETY: either the slice has no bytes and any aligned pointer will do, or there is an element of
-    // at least one byte, so `size_of::<T>()` is at most `EAGER_BYTES`, hence so is its alignment, which
-    // `Landing` has. `eager` put `count` elements of this type there: the caller, `open`, has compared
-    // the types.
+    // SAFETY: either the slice has no bytes and any aligned pointer will do, or the place is aligned
+    // for its elements: `land` asks that of a body, and the alignment of a `Landing` is `EAGER_BYTES`,
+    // which is at least the size of an element that fitted, hence its alignment. `eager` put `count`
+    // elements of this type there: the caller of `land`, `open`, has compared the types.
     unsafe { slice::from_raw_parts(first, count) }
 }
 

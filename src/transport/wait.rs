@@ -126,14 +126,25 @@ impl Port {
         Live::count() > self.fabric.settings.cpus
     }
 
-    /// The first message that `want` accepts, waiting for it as long as it can come.
+    /// Puts the first message that `want` accepts into `place` if it is there already.
     #[inline]
-    pub(crate) fn receive(&self, want: &Want, reason: &Reason<'_>) -> Result<Packet> {
+    pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
         let mut inbox = self.inbox.borrow_mut();
-        if let Some(packet) = inbox.find(want, &*self.fabric) {
-            return Ok(packet);
-        }
-        self.wait(reason, || inbox.poll(want, &*self.fabric))
+        inbox.find(want, &*self.fabric, place) || inbox.poll(want, &*self.fabric, place)
+    }
+
+    /// The same, waiting for it as long as it can come. Only right after
+    /// [`receive_now`](Self::receive_now) said no.
+    pub(crate) fn receive(
+        &self,
+        want: &Want,
+        reason: &Reason<'_>,
+        place: &mut Packet,
+    ) -> Result<()> {
+        let mut inbox = self.inbox.borrow_mut();
+        self.wait(reason, || {
+            inbox.poll(want, &*self.fabric, place).then_some(())
+        })
     }
 
     /// Waits until `look` finds something.
@@ -258,8 +269,8 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if let Some(packet) = Packet::eager(head, data) {
-            let there = self.fabric.post(to, packet);
+        if Packet::fits(data) {
+            let there = self.fabric.post(to, Packet::eager(head, data));
             return Ok((meanwhile()?, there));
         }
         if to == self.me || self.crowded() {
@@ -269,6 +280,8 @@ impl Port {
         self.send_long(to, head, data, meanwhile)
     }
 
+    // Apart, so that the head of a short message can stay in registers.
+    #[inline(never)]
     fn send_long<T: Element, R>(
         &self,
         to: Rank,

@@ -119,11 +119,11 @@ impl Lost {
     /// A left-over packet, if it is the user's.
     fn of((to, packet): (Rank, Packet)) -> Option<Lost> {
         let from = packet.source();
-        let collective = packet.head.context % 2 == 1;
+        let collective = packet.head.context() % 2 == 1;
         (!collective).then(|| Lost {
             from,
             to,
-            tag: packet.head.tag,
+            tag: packet.head.tag(),
             contents: packet.contents(),
         })
     }
