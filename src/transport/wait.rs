@@ -174,7 +174,11 @@ impl Port {
 
     /// Parks until woken, looks, and parks again, unless what it waits for can no longer come.
     #[cold]
-    fn sleep<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(super) fn sleep<R>(
+        &self,
+        reason: &Reason<'_>,
+        mut look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         let since = Instant::now();
         loop {
             if let Some(found) =
@@ -304,14 +308,18 @@ impl Port {
         if self
             .spin(&self.spins, &mut settled)
             .or_else(|| self.give_way(&mut settled))
-            .is_some()
+            .is_none()
         {
-            return;
+            self.sleep_until_settled(word, ticket);
         }
+    }
+
+    #[cold]
+    pub(super) fn sleep_until_settled(&self, word: &LoanWord, ticket: Ticket) {
         let sleeper = &self.door().sleeper;
-        while settled().is_none() {
+        while !word.is_settled(ticket) {
             sleeper.lie_down();
-            if settled().is_none() {
+            if !word.is_settled(ticket) {
                 self.parker.park();
             }
             sleeper.get_up();
