@@ -63,6 +63,8 @@ pub(crate) struct Reason<'a> {
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
     pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    /// The turn of the communicator's gate that it waits to see the end of.
+    pub turn: Option<u32>,
     pub deadline: Option<Instant>,
 }
 
@@ -231,6 +233,7 @@ impl Port {
             collective: reason
                 .collective
                 .map(|(comm, number)| (comm.clone(), number)),
+            turn: reason.turn,
             since,
             begun: self
                 .fabric

@@ -132,7 +132,7 @@ fn who_is_about_to_be_told_of_a_failure_is_not_stuck() {
             let comm = &port.fabric.all;
             match port.me {
                 0 => {
-                    let told = sleep_in(Some((comm, 0)), port, Needs::One(1), || false);
+                    let told = sleep_in(Some((comm, 0)), None, port, Needs::One(1), || false);
                     mail.send(port, 1);
                     told
                 }

@@ -87,12 +87,13 @@ impl Mail {
 
 /// The last stage of the real wait.
 fn sleep(port: &Port, needs: Needs, come: impl Fn() -> bool) -> Result<()> {
-    sleep_in(None, port, needs, come)
+    sleep_in(None, None, port, needs, come)
 }
 
-/// The same inside a collective.
+/// The same inside a collective, perhaps until the gate turns.
 fn sleep_in(
     collective: Option<(&Arc<CommShared>, u32)>,
+    turn: Option<u32>,
     port: &Port,
     needs: Needs,
     come: impl Fn() -> bool,
@@ -102,6 +103,7 @@ fn sleep_in(
         site: Location::caller(),
         needs: &|| needs.clone(),
         collective,
+        turn,
         deadline: None,
     };
     port.sleep(&reason, || come().then_some(()))
