@@ -1,19 +1,21 @@
 //! The atomics and the parker that hand-offs are made of: the real ones, or loom's when its models run.
+//!
+//! The models are unit tests of this crate, so loom stays a dev-dependency and only `cfg(test)` sees it.
 
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 pub(crate) use crossbeam_utils::sync::{Parker, Unparker};
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 pub(crate) use parking_lot::Mutex;
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(crate) use model::{Mutex, Parker, Unparker};
 
 /// Parker and mutex with the shape of the real ones, over loom's.
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 mod model {
     use loom::sync::{Arc, Condvar, MutexGuard};
 

@@ -11,6 +11,8 @@
 pub(crate) mod board;
 pub(crate) mod knot;
 pub(crate) mod loan;
+#[cfg(all(test, loom))]
+mod loom_models;
 pub(crate) mod mailbox;
 pub(crate) mod monitor;
 pub(crate) mod packet;

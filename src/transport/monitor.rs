@@ -10,6 +10,11 @@
 //! message; so the poster saw the flag and marks r awake in the same call, before it can itself come
 //! to the book's lock and lie down. Either it has not done so, then it is awake and counts as running,
 //! or the mark was made before the question was asked, then r counts as running. Both contradict.
+//!
+//! Two things free *several* ranks before each of them can be marked: a gate that turns, and a
+//! communicator that breaks. Whoever noticed by itself may be asleep again, waiting for a rank that has
+//! not been marked yet; so a wait that is over in this way counts as running without a mark. Nobody
+//! can be past a gate or a failure that the detector does not see: it lay down under the same lock.
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
 
@@ -40,9 +45,20 @@ pub(crate) struct Wait {
     pub ends_by_itself: bool,
     /// In collectives: the communicator, the call's number and fingerprint.
     pub collective: Option<(Arc<CommShared>, u32)>,
+    /// The turn of the communicator's gate that it waits to see the end of.
+    pub turn: Option<u32>,
     pub since: Instant,
     /// How many operations each rank had begun, where the watchdog will want to know.
     pub begun: Vec<u64>,
+}
+
+impl Wait {
+    /// Whether the gate has turned or the communicator has broken, and the rank need only be told.
+    fn is_over(&self) -> bool {
+        let turned = |comm: &CommShared| self.turn.is_some_and(|turn| comm.gate.has_turned(turn));
+        let over = |comm: &CommShared| comm.cause.get().is_some() || turned(comm);
+        self.collective.as_ref().is_some_and(|(comm, _)| over(comm))
+    }
 }
 
 /// How a rank ended.
@@ -167,7 +183,7 @@ impl Fabric {
             Page { end: Some(_), .. } => State::Ended,
             Page {
                 wait: Some(wait), ..
-            } if !wait.ends_by_itself && self.doors[rank].sleeper.asleep() => {
+            } if self.doors[rank].sleeper.asleep() && !wait.ends_by_itself && !wait.is_over() => {
                 State::Waiting(&wait.needs)
             }
             _ => State::Running,

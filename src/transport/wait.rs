@@ -63,6 +63,8 @@ pub(crate) struct Reason<'a> {
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
     pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    /// The turn of the communicator's gate that it waits to see the end of.
+    pub turn: Option<u32>,
     pub deadline: Option<Instant>,
 }
 
@@ -194,7 +196,11 @@ impl Port {
 
     /// Parks until woken, looks, and parks again, unless what it waits for can no longer come.
     #[cold]
-    fn sleep<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(super) fn sleep<R>(
+        &self,
+        reason: &Reason<'_>,
+        mut look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         let since = Instant::now();
         loop {
             if let Some(found) =
@@ -247,6 +253,7 @@ impl Port {
             collective: reason
                 .collective
                 .map(|(comm, number)| (comm.clone(), number)),
+            turn: reason.turn,
             since,
             begun: self
                 .fabric
@@ -326,14 +333,18 @@ impl Port {
         if self
             .spin(&self.spins, &mut settled)
             .or_else(|| self.give_way(&mut settled))
-            .is_some()
+            .is_none()
         {
-            return;
+            self.sleep_until_settled(word, ticket);
         }
+    }
+
+    #[cold]
+    pub(super) fn sleep_until_settled(&self, word: &LoanWord, ticket: Ticket) {
         let sleeper = &self.door().sleeper;
-        while settled().is_none() {
+        while !word.is_settled(ticket) {
             sleeper.lie_down();
-            if settled().is_none() {
+            if !word.is_settled(ticket) {
                 self.parker.park();
             }
             sleeper.get_up();

@@ -1,0 +1,176 @@
+//! Proves that the detector is exact: a right exchange is never taken for a knot, a real knot is found
+//! by exactly one of its ranks and everybody in it gets out, and a rank that a post wakes just then is
+//! never named as stuck.
+//!
+//! The book, `knot::stuck`, the sleepers and the last stage of the wait are the real ones.
+//!
+//! Checked by hand that the models can fail: if `states` does not ask whether a rank is `asleep`, or
+//! if `wake` only rings and does not mark, the token is taken for a knot.
+
+use std::sync::Arc;
+
+use loom::sync::Arc as LoomArc;
+
+use super::{Mail, explore, sleep_in, world};
+use crate::Rank;
+use crate::error::{Error, ErrorKind, Gone, Result};
+use crate::transport::Fabric;
+use crate::transport::knot::Needs;
+use crate::transport::wait::Port;
+
+/// So many ranks live `life` with mail between them.
+fn with_mail<R: 'static>(
+    ranks: usize,
+    life: impl Fn(&Port, &Mail) -> R + 'static,
+) -> (Arc<Fabric>, Vec<R>) {
+    let mail = LoomArc::new(Mail::new(ranks));
+    world(ranks, move |port| life(port, &mail))
+}
+
+fn knots(fabric: &Fabric) -> Vec<Vec<Rank>> {
+    let book = fabric.book.lock();
+    let ranks = |stuck: &[crate::error::Stuck]| stuck.iter().map(|stuck| stuck.rank).collect();
+    book.deadlocks
+        .iter()
+        .map(|knot| ranks(&knot.stuck))
+        .collect()
+}
+
+fn is_deadlock(result: &Result<()>) -> bool {
+    matches!(
+        result.as_ref().map_err(Error::kind),
+        Err(ErrorKind::Deadlock(_))
+    )
+}
+
+/// Rank 0 sends a token that each rank waits for and passes on.
+fn pass_the_token(port: &Port, mail: &Mail, ranks: usize) -> Result<()> {
+    let (left, right) = ((port.me + ranks - 1) % ranks, (port.me + 1) % ranks);
+    if port.me == 0 {
+        mail.send(port, right);
+    }
+    mail.recv(port, left, 1)?;
+    if port.me > 0 {
+        mail.send(port, right);
+    }
+    Ok(())
+}
+
+fn a_token_is_no_knot(ranks: usize) {
+    let (fabric, results) = with_mail(ranks, move |port, mail| pass_the_token(port, mail, ranks));
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert!(knots(&fabric).is_empty());
+}
+
+#[test]
+fn a_token_between_two_is_no_knot() {
+    explore(None, || a_token_is_no_knot(2));
+}
+
+#[test]
+fn a_token_between_three_is_no_knot() {
+    explore(Some(4), || a_token_is_no_knot(3));
+}
+
+#[test]
+fn an_exchange_is_no_knot() {
+    explore(None, || {
+        let (fabric, results) = with_mail(2, |port, mail| {
+            mail.send(port, 1 - port.me);
+            mail.recv(port, 1 - port.me, 1)
+        });
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+        assert!(knots(&fabric).is_empty());
+    });
+}
+
+fn a_cycle_is_found_once(ranks: usize) {
+    let (fabric, results) = with_mail(ranks, move |port, mail| {
+        mail.recv(port, (port.me + 1) % ranks, 1)
+    });
+    assert!(results.iter().all(is_deadlock), "{results:?}");
+    assert_eq!(knots(&fabric), [(0..ranks).collect::<Vec<_>>()]);
+}
+
+#[test]
+fn a_cycle_of_two_is_found_once() {
+    explore(None, || a_cycle_is_found_once(2));
+}
+
+#[test]
+fn a_cycle_of_three_is_found_once() {
+    explore(None, || a_cycle_is_found_once(3));
+}
+
+#[test]
+fn who_is_woken_by_a_post_just_then_is_not_named() {
+    explore(Some(5), || {
+        // Ranks 0 and 1 wait for each other; rank 2 waits for rank 0 too, which has sent what it needs.
+        let (fabric, results) = with_mail(3, |port, mail| match port.me {
+            0 => {
+                mail.send(port, 2);
+                mail.recv(port, 1, 1)
+            }
+            1 => mail.recv(port, 0, 1),
+            _ => mail.recv(port, 0, 1),
+        });
+        assert!(
+            is_deadlock(&results[0]) && is_deadlock(&results[1]),
+            "{results:?}"
+        );
+        assert!(results[2].is_ok(), "{results:?}");
+        assert_eq!(knots(&fabric), [[0, 1]]);
+    });
+}
+
+/// Rank 2 breaks the communicator. Rank 0 is in a collective and is told; rank 1 has seen it already
+/// and waits for what rank 0 does next.
+#[test]
+fn who_is_about_to_be_told_of_a_failure_is_not_stuck() {
+    explore(Some(4), || {
+        let (fabric, results) = with_mail(3, |port, mail| {
+            let comm = &port.fabric.all;
+            match port.me {
+                0 => {
+                    let told = sleep_in(Some((comm, 0)), None, port, Needs::One(1), || false);
+                    mail.send(port, 1);
+                    told
+                }
+                1 if comm.cause.get().is_some() => mail.recv(port, 0, 1),
+                1 => Ok(()),
+                _ => {
+                    port.fabric.break_comm(comm, &Error::usage("modelled"), 2);
+                    Ok(())
+                }
+            }
+        });
+        let told = results[0].as_ref().map_err(Error::kind);
+        assert!(
+            matches!(told, Err(ErrorKind::Broken { rank: 2, .. })),
+            "{results:?}"
+        );
+        assert!(results[1].is_ok(), "{results:?}");
+        assert!(knots(&fabric).is_empty());
+    });
+}
+
+#[test]
+fn the_end_of_a_rank_comes_after_all_that_it_sent() {
+    explore(None, || {
+        let (fabric, results) = with_mail(2, |port, mail| {
+            if port.me == 0 {
+                mail.send(port, 1);
+                port.fabric.record_end(0, Gone::Returned, None, false);
+                return Ok(());
+            }
+            mail.recv(port, 0, 1).expect("it was sent before the end");
+            mail.recv(port, 0, 2)
+        });
+        let gone = results[1].as_ref().map_err(Error::kind);
+        assert!(
+            matches!(gone, Err(ErrorKind::RankGone { rank: 0, .. })),
+            "{results:?}"
+        );
+        assert!(knots(&fabric).is_empty());
+    });
+}

@@ -1,0 +1,110 @@
+//! What threads do to each other, run by loom through every order of events, and every stale value,
+//! that the memory model allows. Run with `.ci/loom`.
+//!
+//! - `sleeper` no post is slept through
+//! - `detector` a knot is found once, and nothing else is taken for one
+//! - `loan` lent memory is never read after its lender has left
+//! - `gate` nobody leaves a barrier early
+//!
+//! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
+//! (`crate::sync`). The channel between ranks knows nothing of loom, so here a post is a relaxed store
+//! to a counter: weaker than what any channel does.
+//!
+//! Where a model needs a bound on preemptions, it says so: orders with more forced switches are not
+//! visited. Loom takes sequential consistency seriously only in fences, which is where ours is.
+
+mod detector;
+mod gate;
+mod loan;
+mod sleeper;
+
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use super::knot::Needs;
+use super::wait::{Port, Reason};
+use super::{CommShared, Fabric, Settings};
+use crate::Rank;
+use crate::error::Result;
+
+/// Runs `model` in every order; with at most so many preemptions, where given.
+fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(model);
+}
+
+/// A world of modelled threads: each lives `life` at its own port; what came of each.
+fn world<R: 'static>(ranks: usize, life: impl Fn(&Port) -> R + 'static) -> (Arc<Fabric>, Vec<R>) {
+    let (fabric, parkers) = Fabric::new(ranks, Settings::default());
+    let life = Rc::new(life);
+    let mut lives = parkers.into_iter().enumerate().map(|(me, parker)| {
+        let (life, port) = (life.clone(), fabric.port(me, parker));
+        move || life(&port)
+    });
+    // Rank 0 lives on the thread that every model has already.
+    let first = lives.next();
+    let others: Vec<_> = lives.map(thread::spawn).collect();
+    let mut results: Vec<R> = first.map(|life| life()).into_iter().collect();
+    results.extend(others.into_iter().map(|rank| rank.join().unwrap()));
+    (fabric, results)
+}
+
+/// How many messages each rank has sent to each other: what a post is, in a model.
+struct Mail {
+    ranks: usize,
+    sent: Vec<AtomicU32>,
+}
+
+impl Mail {
+    fn new(ranks: usize) -> Self {
+        let sent = (0..ranks * ranks).map(|_| AtomicU32::new(0)).collect();
+        Mail { ranks, sent }
+    }
+
+    fn line(&self, from: Rank, to: Rank) -> &AtomicU32 {
+        &self.sent[from * self.ranks + to]
+    }
+
+    /// Posts one message and rouses its receiver, as [`Fabric::post`] does.
+    fn send(&self, port: &Port, to: Rank) {
+        self.line(port.me, to).fetch_add(1, Ordering::Relaxed);
+        port.fabric.doors[to].sleeper.rouse();
+    }
+
+    /// Sleeps until `from` has sent `count` messages. Never spins: that would hide a lost post.
+    fn recv(&self, port: &Port, from: Rank, count: u32) -> Result<()> {
+        let line = self.line(from, port.me);
+        sleep(port, Needs::One(from), || {
+            line.load(Ordering::Relaxed) >= count
+        })
+    }
+}
+
+/// The last stage of the real wait.
+fn sleep(port: &Port, needs: Needs, come: impl Fn() -> bool) -> Result<()> {
+    sleep_in(None, None, port, needs, come)
+}
+
+/// The same inside a collective, perhaps until the gate turns.
+fn sleep_in(
+    collective: Option<(&Arc<CommShared>, u32)>,
+    turn: Option<u32>,
+    port: &Port,
+    needs: Needs,
+    come: impl Fn() -> bool,
+) -> Result<()> {
+    let reason = Reason {
+        call: &|| "modelled".into(),
+        site: Location::caller(),
+        needs: &|| needs.clone(),
+        collective,
+        turn,
+        deadline: None,
+    };
+    port.sleep(&reason, || come().then_some(()))
+}
