@@ -540,7 +540,7 @@ impl Drop for Bomb {
 #[test]
 fn a_destructor_that_panics_is_the_failure_of_its_rank() {
     let program = |comm: &Comm| {
-        let bomb = (comm.rank() == 1).then_some(Bomb);
+        let bomb = (comm.rank() == 1).then(|| Bomb);
         drop(bomb);
         comm.barrier()
     };

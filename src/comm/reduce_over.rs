@@ -15,7 +15,7 @@ use std::panic::Location;
 use super::Comm;
 use super::call::{From, InCall, elements};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Result, Site};
+use crate::error::{Error, Result, Site};
 use crate::op::{Associative, Element, Kind, Operator, fold_left, fold_right};
 use crate::topology::{Topology, Triple};
 use crate::transport::board::{Call, Verb};
@@ -150,7 +150,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
+    /// [`Usage`](crate::ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
     /// not suit the operator or the topology; else as [`Comm::reduce`].
     #[track_caller]
     pub fn run(self) -> Result<()> {
@@ -472,7 +472,12 @@ fn fold_survivors<V: Send + 'static>(
                 missing.extend(theirs);
                 source
             }
-            Err(error) => dead_among(error, &from, |dead| missing.extend(subtree(topology, dead)))?,
+            Err(error) if error.is_consequence() => {
+                let dead = inside.dead_among(&whom(order, &from, next)).ok_or(error)?;
+                missing.extend(subtree(topology, dead));
+                dead
+            }
+            Err(error) => return Err(error),
         };
         from.retain(|&rank| rank != source);
     }
@@ -482,17 +487,6 @@ fn fold_survivors<V: Send + 'static>(
     // If the successor is dead, whoever waits for it counts this subtree as missing.
     inside.send_value(to, (acc, missing))?;
     Ok(None)
-}
-
-/// The predecessor whose death an error reports, told to `note`; any other error is passed on.
-fn dead_among(error: Error, from: &[Rank], note: impl FnOnce(Rank)) -> Result<Rank> {
-    match error.kind() {
-        ErrorKind::RankGone { rank, .. } if from.contains(rank) => {
-            note(*rank);
-            Ok(*rank)
-        }
-        _ => Err(error),
-    }
 }
 
 /// A rank and everybody whose contribution passes through it.
