@@ -97,22 +97,35 @@ impl InCall<'_> {
                 self.comm.fabric().rouse_all(self.rank());
                 Ok(())
             }
-            Arrival::Early(turn) => self.wait(&needs, || gate.has_turned(turn).then_some(())),
+            Arrival::Early(turn) => {
+                self.wait(&needs, Some(turn), || gate.has_turned(turn).then_some(()))
+            }
             // Those who are here mean another call. When nobody moves any more, the records are compared.
-            Arrival::Strange => self.wait(&needs, || None),
+            Arrival::Strange => self.wait(&needs, None, || None),
         }
     }
 
-    fn wait<R>(&self, needs: &dyn Fn() -> Needs, look: impl FnMut() -> Option<R>) -> Result<R> {
-        self.with_reason(needs, |reason| self.comm.core.port.wait(reason, look))
+    fn wait<R>(
+        &self,
+        needs: &dyn Fn() -> Needs,
+        turn: Option<u32>,
+        look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        self.with_reason(needs, turn, |reason| self.comm.core.port.wait(reason, look))
     }
 
-    fn with_reason<R>(&self, needs: &dyn Fn() -> Needs, f: impl FnOnce(&Reason<'_>) -> R) -> R {
+    fn with_reason<R>(
+        &self,
+        needs: &dyn Fn() -> Needs,
+        turn: Option<u32>,
+        f: impl FnOnce(&Reason<'_>) -> R,
+    ) -> R {
         f(&Reason {
             call: &|| self.call.to_string(),
             site: self.call.site,
             needs,
             collective: Some((&self.comm.shared, self.call.number)),
+            turn,
             deadline: None,
         })
     }
@@ -204,7 +217,7 @@ impl InCall<'_> {
             source,
             tag,
         };
-        let packet = self.with_reason(&|| from.needs(), |reason| {
+        let packet = self.with_reason(&|| from.needs(), None, |reason| {
             self.comm.core.port.receive(&want, reason)
         })?;
         let ours = packet.head.tag == self.call.number && packet.head.print == self.print;

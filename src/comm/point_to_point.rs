@@ -534,6 +534,7 @@ impl Comm {
             site: call.site,
             needs: &|| call.needs(),
             collective: None,
+            turn: None,
             deadline: call.deadline,
         };
         self.core.port.receive(

@@ -10,6 +10,10 @@
 //! message; so the poster saw the flag and marks r awake in the same call, before it can itself come
 //! to the book's lock and lie down. Either it has not done so, then it is awake and counts as running,
 //! or the mark was made before the question was asked, then r counts as running. Both contradict.
+//! That needs a rank that has posted to be all that r waits for. At a gate r needs every other rank,
+//! and those who have passed may sleep again before the one who turned it has woken r; so a rank whose
+//! gate has turned counts as running. (Whoever sleeps again has seen the turn, and has held the book's
+//! lock since: the asker sees it too.)
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
 
@@ -40,9 +44,23 @@ pub(crate) struct Wait {
     pub ends_by_itself: bool,
     /// In collectives: the communicator, the call's number and fingerprint.
     pub collective: Option<(Arc<CommShared>, u32)>,
+    /// At a gate: the turn that it will leave.
+    pub turn: Option<u32>,
     pub since: Instant,
     /// How many operations each rank had begun, where the watchdog will want to know.
     pub begun: Vec<u64>,
+}
+
+impl Wait {
+    /// Whether the gate has turned for it. Who turned it may not have come to wake it yet, while others
+    /// are ahead already and sleep again.
+    fn is_let_go(&self) -> bool {
+        let turned = |turn| {
+            let (comm, _) = self.collective.as_ref()?;
+            Some(comm.gate.has_turned(turn))
+        };
+        self.turn.and_then(turned).unwrap_or(false)
+    }
 }
 
 /// How a rank ended.
@@ -197,7 +215,7 @@ impl Fabric {
             Page { end: Some(_), .. } => State::Ended,
             Page {
                 wait: Some(wait), ..
-            } if !wait.ends_by_itself && self.doors[rank].sleeper.asleep() => {
+            } if !wait.ends_by_itself && !wait.is_let_go() && self.doors[rank].sleeper.asleep() => {
                 State::Waiting(&wait.needs)
             }
             _ => State::Running,

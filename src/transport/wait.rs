@@ -63,6 +63,8 @@ pub(crate) struct Reason<'a> {
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
     pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    /// At a gate: the turn that it will leave.
+    pub turn: Option<u32>,
     pub deadline: Option<Instant>,
 }
 
@@ -227,6 +229,7 @@ impl Port {
             collective: reason
                 .collective
                 .map(|(comm, number)| (comm.clone(), number)),
+            turn: reason.turn,
             since,
             begun: self
                 .fabric
