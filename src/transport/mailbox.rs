@@ -136,11 +136,9 @@ impl Inbox {
 
     /// Everything that was never received, at the end of the rank.
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
-        let early = self
-            .early
-            .drain()
-            .flat_map(|(_, queue)| queue)
-            .map(|early| early.packet);
+        let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
+        early.sort_by_key(|early| early.arrival);
+        let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.try_recv().ok());
         early
             .chain(late)
