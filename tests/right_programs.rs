@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rankfold::topology::Topology;
 use rankfold::{Comm, ErrorKind, Order, Rank, Result, Source, Tag, World, op};
-use support::random::{Kinds, draw};
+use support::random::{Calls, Kinds, draw};
 use support::{guarded, setting};
 
 /// Runs `program` from the smallest world it makes sense in to 9 ranks, checked and not.
@@ -295,21 +295,16 @@ fn worlds_inside_a_rank() {
 fn ranks_that_hear_each_other_through_memory() {
     for ranks in 2..=5 {
         let ready = AtomicBool::new(false);
-        let program = |comm: &Comm| {
-            if comm.rank() == 0 {
+        let run = || {
+            World::new(ranks).run(|comm| {
+                if comm.rank() > 0 {
+                    ready.fetch_or(comm.rank() + 1 == comm.size(), Ordering::Release);
+                    return comm.recv::<u8>(0, 0).map(|_| ());
+                }
                 while !ready.load(Ordering::Acquire) {
                     std::thread::yield_now();
                 }
-                return (1..comm.size()).try_for_each(|to| comm.send(to, 0, &[0u8]));
-            }
-            ready.store(comm.rank() + 1 == comm.size(), Ordering::Release);
-            comm.recv::<u8>(0, 0).map(|_| ())
-        };
-        // The last to store may not be the last rank: then the last rank's `true` must stay.
-        let run = || {
-            World::new(ranks).run(|comm| match comm.rank() {
-                rank if rank == 0 || rank + 1 == comm.size() => program(comm),
-                _ => comm.recv::<u8>(0, 0).map(|_| ()),
+                (1..comm.size()).try_for_each(|to| comm.send(to, 0, &[0u8]))
             })
         };
         guarded(&|| format!("{ranks} ranks"), run).expect("nothing is wrong");
@@ -440,8 +435,8 @@ fn random_programs_that_are_right_stay_silent() {
     let ends = AtomicUsize::new(0);
     for seed in first..first + cases {
         let kinds = Kinds {
-            wild: true,
-            collectives: true,
+            rich: true,
+            calls: Calls::All,
             spins: seed % 2 == 0,
         };
         let program = draw(seed, kinds);
