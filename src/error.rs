@@ -138,6 +138,15 @@ impl Cause {
             },
         }
     }
+
+    /// The one rank to blame, where there is one.
+    pub(crate) fn culprit(&self) -> Option<Rank> {
+        match self {
+            Cause::Gone { rank, .. } | Cause::Other { rank, .. } => Some(*rank),
+            Cause::Mismatch(mismatch) => mismatch.odd.first().copied(),
+            Cause::Deadlock(_) => None,
+        }
+    }
 }
 
 impl From<Cause> for Error {

@@ -162,6 +162,17 @@ impl InCall<'_> {
         self.comm.fabric().gone(rank)
     }
 
+    /// The rank whose end made a wait for `from` fail; `None` if it failed for another reason.
+    pub(super) fn dead_among(&self, from: &From<'_>) -> Option<Rank> {
+        let ranks = match from {
+            From::Rank(rank) => std::slice::from_ref(rank),
+            From::Any(ranks) => ranks,
+        };
+        let whole = self.comm.shared.cause.get().is_none();
+        let dead = self.comm.fabric().book.lock().first_gone(ranks);
+        dead.filter(|_| whole)
+    }
+
     /// The elements that one of `from` sends in this call, shown to `arrived`; and who it was.
     pub(super) fn expect<T: Element, R>(
         &self,

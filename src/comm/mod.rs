@@ -21,7 +21,7 @@ pub use point_to_point::{Source, Status, Tag};
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Gone, Result, Site};
+use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::sync::Parker;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
@@ -52,6 +52,8 @@ struct Core {
     /// The operation at which an injected failure strikes, and which.
     fault: Cell<(u64, Fault)>,
     ended: Cell<bool>,
+    /// What the last operation failed with, if it failed because of others.
+    follows: RefCell<Option<Cause>>,
 }
 
 impl Comm {
@@ -95,6 +97,7 @@ impl Comm {
             ops: Cell::new(0),
             fault: Cell::new(fault.unwrap_or((u64::MAX, Fault::Error))),
             ended: Cell::new(false),
+            follows: RefCell::new(None),
         };
         Comm {
             core: Rc::new(core),
@@ -121,13 +124,17 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        let _end = EndWhenUnwinding {
+        let end = EndWhenUnwinding {
             core: &self.core,
             calm: !thread::panicking(),
         };
+        if !end.calm {
+            // A destructor calls while the rank unwinds: nobody must wait for it from here on.
+            self.core.end_by_panic();
+        }
         let result = self.core.begin().and_then(|()| body());
         result.map_err(|error| {
-            unwind::set_follows(error.is_consequence());
+            self.core.note_follows(&error);
             error.in_call(show, site)
         })
     }
@@ -190,15 +197,25 @@ impl Core {
 
     fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
         if !self.ended.replace(true) {
+            let follows = self.follows.take().filter(|_| consequence);
             self.port
                 .fabric
-                .record_end(self.port.me, why, site, consequence);
+                .record_end(self.port.me, why, site, follows);
         }
     }
 
     fn end_by_panic(&self) {
-        let panic = unwind::last();
-        self.end(Gone::Panicked(panic.message), panic.site, unwind::follows());
+        if !self.ended.get() {
+            let panic = unwind::last();
+            self.end(Gone::Panicked(panic.message), panic.site, unwind::follows());
+        }
+    }
+
+    /// Keeps what an operation failed with, in case the rank fails for it.
+    fn note_follows(&self, error: &Error) {
+        let follows = error.is_consequence();
+        unwind::set_follows(follows);
+        *self.follows.borrow_mut() = follows.then(|| Cause::of(error, self.port.me));
     }
 }
 
@@ -251,7 +268,7 @@ impl Seated {
 impl Drop for Entered {
     fn drop(&mut self) {
         for seat in self.0.drain(..) {
-            seat.fabric.record_end(seat.me, Gone::Returned, None, false);
+            seat.fabric.record_end(seat.me, Gone::Returned, None, None);
         }
     }
 }

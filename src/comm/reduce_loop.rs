@@ -17,7 +17,7 @@
 use super::call::{From, InCall};
 use super::reduce_over::{Order, Survivors};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::op::{Element, Operator, fold_left, fold_right};
 use crate::topology::Topology;
 use crate::unwind;
@@ -141,7 +141,12 @@ pub(super) fn fold_survivors<V: Send + 'static>(
                 missing.extend(theirs);
                 source
             }
-            Err(error) => dead_among(error, &from, |dead| missing.extend(subtree(topology, dead)))?,
+            Err(error) if error.is_consequence() => {
+                let dead = inside.dead_among(&whom(order, &from, next)).ok_or(error)?;
+                missing.extend(subtree(topology, dead));
+                dead
+            }
+            Err(error) => return Err(error),
         };
         from.retain(|&rank| rank != source);
     }
@@ -151,17 +156,6 @@ pub(super) fn fold_survivors<V: Send + 'static>(
     // If the successor is dead, whoever waits for it counts this subtree as missing.
     inside.send_value(to, (acc, missing))?;
     Ok(None)
-}
-
-/// The predecessor whose death an error reports, told to `note`; any other error is passed on.
-fn dead_among(error: Error, from: &[Rank], note: impl FnOnce(Rank)) -> Result<Rank> {
-    match error.kind() {
-        ErrorKind::RankGone { rank, .. } if from.contains(rank) => {
-            note(*rank);
-            Ok(*rank)
-        }
-        _ => Err(error),
-    }
 }
 
 /// A rank and everybody whose contribution passes through it.

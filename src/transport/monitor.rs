@@ -66,10 +66,29 @@ impl Wait {
 pub(crate) struct End {
     pub why: Gone,
     pub site: Option<Arc<str>>,
-    /// It only followed another rank, or a deadlock or mismatch.
-    pub consequence: bool,
+    /// What it followed, if it only followed another rank, a deadlock or a mismatch.
+    pub follows: Option<Cause>,
     /// The how-many-th end of this world.
     pub order: usize,
+}
+
+impl End {
+    /// What to tell those who need the rank: the first culprit, where the rank only failed because of
+    /// one. Who handled that and returned is missed for itself.
+    pub(crate) fn cause(&self, rank: Rank) -> Cause {
+        match &self.follows {
+            Some(first) if self.why != Gone::Returned => first.clone(),
+            _ => self.gone(rank),
+        }
+    }
+
+    fn gone(&self, rank: Rank) -> Cause {
+        Cause::Gone {
+            rank,
+            why: self.why.clone(),
+            site: self.site.clone(),
+        }
+    }
 }
 
 /// All pages.
@@ -98,16 +117,23 @@ impl Book {
         ranks: impl Iterator<Item = Rank>,
         counts: impl Fn(&End) -> bool,
     ) -> Option<Error> {
+        let (rank, end) = self.first_of(ranks, counts)?;
+        Some(end.cause(rank).into())
+    }
+
+    fn first_of(
+        &self,
+        ranks: impl Iterator<Item = Rank>,
+        counts: impl Fn(&End) -> bool,
+    ) -> Option<(Rank, &End)> {
         let ends = ranks.filter_map(|rank| Some((rank, self.end(rank).filter(|end| counts(end))?)));
-        let (rank, end) = ends.min_by_key(|(_, end)| end.order)?;
-        Some(
-            Cause::Gone {
-                rank,
-                why: end.why.clone(),
-                site: end.site.clone(),
-            }
-            .into(),
-        )
+        ends.min_by_key(|(_, end)| end.order)
+    }
+
+    /// The one of `ranks` that ended first.
+    pub(crate) fn first_gone(&self, ranks: &[Rank]) -> Option<Rank> {
+        let (rank, _) = self.first_of(ranks.iter().copied(), |_| true)?;
+        Some(rank)
     }
 
     /// Whether what `me` needs can no longer come because a rank has ended.
@@ -135,6 +161,10 @@ impl Fabric {
         look: impl FnOnce() -> Option<R>,
     ) -> Result<Option<R>, Error> {
         let mut book = self.book.lock();
+        if let Some(end) = book.end(me) {
+            // A destructor that waits while its rank unwinds: the others know already that it is gone.
+            return look().map(Some).ok_or_else(|| end.gone(me).into());
+        }
         self.doors[me].sleeper.lie_down();
         // The look comes before the ends: a rank that has ended posted all it had before that.
         let answer = match look() {
@@ -260,10 +290,11 @@ impl Fabric {
             return None;
         }
         let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
+        // Of all ranks, not only of those who have come so far: who comes later may outvote them.
         let majority = prints
             .iter()
             .copied()
-            .find(|&print| votes(print) * 2 > prints.len());
+            .find(|&print| votes(print) * 2 > self.doors.len());
         let differs = |print: u32| majority.is_some_and(|majority| print != majority);
         let odd = calls
             .iter()
@@ -288,7 +319,7 @@ impl Fabric {
         rank: Rank,
         why: Gone,
         site: Option<Arc<str>>,
-        consequence: bool,
+        follows: Option<Cause>,
     ) {
         let mut book = self.book.lock();
         if book.pages[rank].end.is_some() {
@@ -299,7 +330,7 @@ impl Fabric {
         book.pages[rank].end = Some(End {
             why,
             site,
-            consequence,
+            follows,
             order,
         });
         self.doors[rank].sleeper.depart();
@@ -308,12 +339,13 @@ impl Fabric {
 
     /// The error for a rank that is not there any more.
     pub(crate) fn gone(&self, rank: Rank) -> Error {
-        let book = self.book.lock();
-        let (why, site) = match book.end(rank) {
-            Some(end) => (end.why.clone(), end.site.clone()),
-            None => (Gone::Returned, None),
+        let cause = self.book.lock().end(rank).map(|end| end.cause(rank));
+        let returned = || Cause::Gone {
+            rank,
+            why: Gone::Returned,
+            site: None,
         };
-        Cause::Gone { rank, why, site }.into()
+        cause.unwrap_or_else(returned).into()
     }
 
     /// Whether a rank that has ended failed, as the error for those who send to it.

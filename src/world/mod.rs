@@ -363,7 +363,7 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
             rank,
             Gone::Failed("its thread could not be started".into()),
             None,
-            false,
+            None,
         );
         WorldError::Spawn { rank, error }
     })

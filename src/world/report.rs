@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Venue;
 use super::rank::Lived;
 use crate::Rank;
-use crate::error::{Cause, Deadlock, Error, Gone, Mismatch};
+use crate::error::{Cause, Deadlock, Error, Mismatch};
 use crate::machine::Placement;
 use crate::transport::Fabric;
 use crate::transport::packet::Packet;
@@ -181,20 +181,13 @@ impl<R, E> Report<R, E> {
             .filter(of_itself)
             .min_by_key(|(_, end)| end.order);
         self.culprit = first.map(|(rank, _)| rank);
-        if self.culprit.is_none()
-            && self.deadlocks.is_empty()
-            && (0..self.outcomes.len()).any(|rank| failed(&rank))
-        {
-            let odd = self
-                .mismatch
-                .as_ref()
-                .and_then(|mismatch| mismatch.odd.first().copied());
-            let left = ends
-                .filter(|(_, end)| end.why == Gone::Returned)
+        if self.culprit.is_none() {
+            // All of them followed something: whatever the first of them followed.
+            let first = ends
+                .filter(|(rank, _)| failed(rank))
                 .min_by_key(|(_, end)| end.order);
-            self.culprit = odd.or(left
-                .filter(|_| self.mismatch.is_none())
-                .map(|(rank, _)| rank));
+            let cause = first.and_then(|(_, end)| end.follows.as_ref());
+            self.culprit = cause.and_then(Cause::culprit);
         }
     }
 
@@ -272,7 +265,7 @@ impl<R, E> Report<R, E> {
 
 /// Whether a rank's end only follows from others.
 fn followed(end: &crate::transport::monitor::End) -> bool {
-    end.consequence
+    end.follows.is_some()
 }
 
 /// Why a run of a world failed: what the first culprit did.

@@ -132,7 +132,7 @@ impl Drop for Seat {
         if let Some(start) = &self.start {
             start
                 .fabric
-                .record_end(start.rank, Gone::Returned, None, false);
+                .record_end(start.rank, Gone::Returned, None, None);
         }
     }
 }

@@ -1,0 +1,459 @@
+//! Programs that look suspicious and are right: they end, with right results, no report and no message
+//! left over; and random ones that are right by construction.
+//!
+//! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rankfold::topology::Topology;
+use rankfold::{Comm, ErrorKind, Order, Rank, Result, Source, Tag, World, op};
+use support::random::{Calls, Kinds, draw};
+use support::{guarded, setting};
+
+/// Runs `program` from the smallest world it makes sense in to 9 ranks, checked and not.
+fn stays_silent(least: usize, program: impl Fn(&Comm) -> Result<()> + Sync) {
+    for ranks in least..=9 {
+        for check in [false, true] {
+            let case = format!("{ranks} ranks, check({check})");
+            let world = World::new(ranks).check(check).strict();
+            let report = guarded(&|| case.clone(), || world.run_each(&program));
+            assert!(
+                report.deadlocks.is_empty(),
+                "{case}: {:?}",
+                report.deadlocks
+            );
+            assert_eq!(report.culprit, None, "{case}");
+            assert!(report.mismatch.is_none(), "{case}");
+            report
+                .into_result()
+                .unwrap_or_else(|error| panic!("{case}: {error}"));
+        }
+    }
+}
+
+fn right(comm: &Comm) -> Rank {
+    (comm.rank() + 1) % comm.size()
+}
+
+fn left(comm: &Comm) -> Rank {
+    (comm.rank() + comm.size() - 1) % comm.size()
+}
+
+const LONG: usize = 5000;
+
+#[test]
+fn a_ring_of_sendrecv() {
+    stays_silent(1, |comm| {
+        for length in [1, LONG] {
+            let (got, _) =
+                comm.sendrecv(right(comm), 0, &vec![comm.rank(); length], left(comm), 0)?;
+            assert_eq!(got, vec![left(comm); length]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn everybody_sends_a_long_message_before_anybody_receives() {
+    stays_silent(1, |comm| {
+        for to in 0..comm.size() {
+            comm.send(to, 1, &vec![comm.rank(); LONG])?;
+        }
+        comm.barrier()?;
+        for from in (0..comm.size()).rev() {
+            assert_eq!(comm.recv::<usize>(from, 1)?.0, vec![from; LONG]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_rank_sends_to_itself_before_it_receives() {
+    stays_silent(1, |comm| {
+        comm.send(comm.rank(), 1, &vec![1u8; LONG])?;
+        comm.recv::<u8>(comm.rank(), 1).map(|_| ())
+    });
+}
+
+#[test]
+fn a_server_with_wildcards_and_clients_that_leave() {
+    stays_silent(2, |comm| {
+        if comm.rank() > 0 {
+            return comm.send(0, comm.rank() as u32, &[1u64]);
+        }
+        (1..comm.size()).try_for_each(|_| comm.recv::<u64>(Source::Any, Tag::Any).map(|_| ()))
+    });
+}
+
+#[test]
+fn a_pipeline_whose_first_ranks_leave_early() {
+    stays_silent(2, |comm| {
+        for item in 0..5u32 {
+            let got = match comm.rank() {
+                0 => vec![item; LONG],
+                rank => comm.recv::<u32>(rank - 1, item)?.0,
+            };
+            assert_eq!(got, vec![item; LONG]);
+            if comm.rank() + 1 < comm.size() {
+                comm.send(comm.rank() + 1, item, &got)?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Keeps a core busy for some milliseconds, so that whoever waits goes to sleep.
+fn compute() -> u64 {
+    (0..3_000_000u64).fold(1, |x, i| std::hint::black_box(x.wrapping_mul(3) ^ i))
+}
+
+#[test]
+fn all_wait_long_for_one_that_computes() {
+    stays_silent(2, |comm| {
+        let mut data = [0];
+        if comm.rank() + 1 == comm.size() {
+            data[0] = compute();
+        }
+        comm.broadcast(comm.size() - 1, &mut data)?;
+        assert_ne!(data[0], 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_chain_of_waits_that_ends_at_one_that_computes() {
+    stays_silent(2, |comm| {
+        if comm.rank() + 1 == comm.size() {
+            compute();
+        } else {
+            comm.recv::<u8>(comm.rank() + 1, 0)?;
+        }
+        match comm.rank() {
+            0 => Ok(()),
+            rank => comm.send(rank - 1, 0, &[0u8]),
+        }
+    });
+}
+
+#[test]
+fn a_wildcard_waits_for_one_that_computes_while_all_others_wait_for_the_wildcard() {
+    stays_silent(2, |comm| match comm.rank() {
+        0 => {
+            comm.recv::<u8>(Source::Any, 1)?;
+            (1..comm.size()).try_for_each(|to| comm.send(to, 2, &[0u8]))
+        }
+        1 => {
+            compute();
+            comm.send(0, 1, &[0u8])?;
+            comm.recv::<u8>(0, 2).map(|_| ())
+        }
+        _ => comm.recv::<u8>(0, 2).map(|_| ()),
+    });
+}
+
+#[test]
+fn a_ping_pong_while_all_others_are_parked() {
+    stays_silent(2, |comm| {
+        for turn in 0..300u32 {
+            match comm.rank() {
+                0 => {
+                    comm.send(1, turn, &[turn])?;
+                    comm.recv::<u32>(1, turn)?;
+                }
+                1 => {
+                    comm.recv::<u32>(0, turn)?;
+                    comm.send(0, turn, &[turn])?;
+                }
+                _ => {}
+            }
+        }
+        comm.barrier()
+    });
+}
+
+#[test]
+fn a_storm_of_barriers() {
+    stays_silent(1, |comm| (0..500).try_for_each(|_| comm.barrier()));
+}
+
+/// Several worlds at once, so that whoever opens the gate is often put aside before it has woken all.
+#[test]
+fn storms_of_barriers_in_many_worlds_at_once() {
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| stays_silent(5, |comm| (0..100).try_for_each(|_| comm.barrier())));
+        }
+    });
+}
+
+#[test]
+fn barriers_between_which_ranks_compute_in_turn() {
+    stays_silent(2, |comm| {
+        for turn in 0..comm.size() {
+            if comm.rank() == turn {
+                compute();
+            }
+            comm.barrier()?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn many_tags_received_from_the_last_to_the_first() {
+    stays_silent(1, |comm| {
+        for tag in 0..200u32 {
+            comm.send(right(comm), tag, &[tag])?;
+        }
+        for tag in (0..200).rev() {
+            assert_eq!(comm.recv::<u32>(left(comm), tag as u32)?.0, [tag as u32]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn ranks_that_poll_with_a_deadline() {
+    stays_silent(2, |comm| {
+        if comm.rank() == 0 {
+            compute();
+            return (1..comm.size()).try_for_each(|to| comm.send(to, 0, &[7u8]));
+        }
+        loop {
+            match comm.recv_timeout::<u8>(0, 0, Duration::from_micros(300)) {
+                Ok(_) => return Ok(()),
+                Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_deadline_breaks_what_would_be_a_cycle() {
+    stays_silent(2, |comm| {
+        if comm.rank() > 0 {
+            comm.recv::<u8>(comm.rank() - 1, 0)?;
+        } else {
+            let last = comm.size() - 1;
+            let late = comm
+                .recv_timeout::<u8>(last, 0, Duration::from_millis(3))
+                .unwrap_err();
+            assert!(matches!(late.kind(), ErrorKind::TimedOut { .. }), "{late}");
+        }
+        comm.send(right(comm), 0, &[0u8])?;
+        match comm.rank() {
+            0 => comm.recv::<u8>(comm.size() - 1, 0).map(|_| ()),
+            _ => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn a_master_hands_out_work_until_it_says_stop() {
+    stays_silent(2, |comm| {
+        if comm.rank() > 0 {
+            loop {
+                comm.send(0, 1, &[comm.rank()])?;
+                if comm.recv::<u32>(0, 2)?.0[0] == u32::MAX {
+                    return Ok(());
+                }
+            }
+        }
+        let mut left = 50 + comm.size() as u32;
+        let mut working = comm.size() - 1;
+        while working > 0 {
+            let who = comm.recv::<usize>(Source::Any, 1)?.1.source;
+            let stop = left == 0;
+            comm.send(who, 2, &[if stop { u32::MAX } else { left }])?;
+            working -= usize::from(stop);
+            left = left.saturating_sub(1);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn worlds_inside_a_rank() {
+    stays_silent(2, |comm| {
+        if comm.rank() == 0 {
+            let inner = World::new(3).run(|comm| {
+                comm.barrier()?;
+                comm.sendrecv(right(comm), 0, &[1u8], left(comm), 0)
+                    .map(|_| ())
+            });
+            inner.expect("the inner world is right");
+        }
+        comm.barrier()
+    });
+}
+
+#[test]
+fn ranks_that_hear_each_other_through_memory() {
+    for ranks in 2..=5 {
+        let ready = AtomicBool::new(false);
+        let run = || {
+            World::new(ranks).run(|comm| {
+                if comm.rank() > 0 {
+                    ready.fetch_or(comm.rank() + 1 == comm.size(), Ordering::Release);
+                    return comm.recv::<u8>(0, 0).map(|_| ());
+                }
+                while !ready.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                (1..comm.size()).try_for_each(|to| comm.send(to, 0, &[0u8]))
+            })
+        };
+        guarded(&|| format!("{ranks} ranks"), run).expect("nothing is wrong");
+    }
+}
+
+#[test]
+fn a_broadcast_whose_root_runs_far_ahead() {
+    stays_silent(2, |comm| {
+        for turn in 0..50u32 {
+            let mut data = [if comm.rank() == 0 { turn } else { 0 }; 9];
+            comm.broadcast(0, &mut data)?;
+            assert_eq!(data, [turn; 9]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn reductions_whose_leaves_run_far_ahead() {
+    stays_silent(2, |comm| {
+        let flat = Topology::flat(comm.size());
+        for order in [Order::Arrival, Order::Step].repeat(10) {
+            let mut data = vec![1u64; 30];
+            comm.reduce_over(&flat, &mut data, op::Sum)
+                .order(order)
+                .run()?;
+            assert!(comm.rank() > 0 || data == [comm.size() as u64; 30]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn messages_between_collectives_arrive_before_during_and_after_them() {
+    stays_silent(2, |comm| {
+        comm.send(right(comm), 1, &vec![1u64; LONG])?;
+        let mut data = [1u64];
+        comm.all_reduce(&mut data, op::Sum)?;
+        comm.send(right(comm), 2, &data)?;
+        comm.barrier()?;
+        assert_eq!(comm.recv::<u64>(left(comm), 2)?.0, data);
+        comm.recv::<u64>(left(comm), 1).map(|_| ())
+    });
+}
+
+#[test]
+fn ranks_that_end_without_a_word_while_others_go_on() {
+    stays_silent(3, |comm| match comm.rank() {
+        0 => comm.sendrecv(1, 0, &[1u8], 1, 0).map(|_| ()),
+        1 => {
+            compute();
+            comm.sendrecv(0, 0, &[1u8], 0, 0).map(|_| ())
+        }
+        _ => Ok(()),
+    });
+}
+
+#[test]
+fn a_wildcard_whose_only_sender_was_parked_itself() {
+    stays_silent(3, |comm| match comm.rank() {
+        0 => comm.recv::<u8>(Source::Any, Tag::Any).map(|_| ()),
+        rank if rank + 1 == comm.size() => {
+            compute();
+            comm.send(rank - 1, 0, &[0u8])
+        }
+        rank => {
+            comm.recv::<u8>(rank + 1, 0)?;
+            comm.send(rank - 1, 0, &[0u8])
+        }
+    });
+}
+
+#[test]
+fn probes_by_everybody_of_everybody() {
+    stays_silent(1, |comm| {
+        for to in 0..comm.size() {
+            comm.send(to, 0, &vec![0u16; to + LONG])?;
+        }
+        for _ in 0..comm.size() {
+            let found = comm.probe(Source::Any, Tag::Any)?;
+            assert_eq!(found.count, comm.rank() + LONG);
+            comm.discard(found.source, found.tag)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn values_on_a_round_trip() {
+    stays_silent(1, |comm| {
+        let mut bag = vec![comm.rank().to_string()];
+        for _ in 0..comm.size() {
+            comm.send_value(right(comm), 0, bag)?;
+            bag = comm.recv_value::<Vec<String>>(left(comm), 0)?.0;
+        }
+        assert_eq!(bag, [comm.rank().to_string()]);
+        Ok(())
+    });
+}
+
+#[test]
+fn survivors_of_nothing_are_all() {
+    stays_silent(1, |comm| {
+        let mut data = [1usize];
+        let tree = Topology::binomial(comm.size());
+        let who = comm.reduce_over(&tree, &mut data, op::Sum).survivors()?;
+        assert!(who.is_none_or(|who| who.missing.is_empty() && data[0] == comm.size()));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_team_begins_afresh_after_a_deadlock() {
+    let team = World::new(3).start().expect("threads");
+    for _ in 0..20 {
+        let run = || team.run(|comm| comm.recv::<u8>(right(comm), 0).map(|_| ()));
+        assert!(guarded(&|| "a team in a knot".into(), run).is_err());
+        let run = || team.run(|comm| comm.barrier());
+        guarded(&|| "a team".into(), run).expect("the knot is forgotten");
+    }
+}
+
+#[test]
+fn random_programs_that_are_right_stay_silent() {
+    let cases = setting("RANKFOLD_CASES").unwrap_or(200);
+    let first: u64 = setting("RANKFOLD_SEED").unwrap_or(1);
+    let ends = AtomicUsize::new(0);
+    for seed in first..first + cases {
+        let kinds = Kinds {
+            rich: true,
+            calls: Calls::All,
+            spins: seed % 2 == 0,
+        };
+        let program = draw(seed, kinds);
+        let world = World::new(program.ranks.len())
+            .check(seed % 3 == 0)
+            .strict();
+        let run = || {
+            world.run(|comm| {
+                program.play(comm)?;
+                ends.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+        };
+        let ended = guarded(&|| format!("RANKFOLD_SEED={seed}"), run);
+        if let Err(error) = ended {
+            panic!("RANKFOLD_SEED={seed} RANKFOLD_CASES=1: {error}\n{program:?}");
+        }
+    }
+    assert!(ends.into_inner() as u64 >= 2 * cases);
+}

@@ -1,0 +1,137 @@
+//! What the tests of failures share: the net under a test that hangs, cases that scale, random
+//! numbers that can be repeated, and buffers whose memory is spoiled when they are given back.
+//!
+//! - `random` programs that cannot deadlock, by construction, and how a rank runs its part
+#![allow(dead_code)] // each test binary uses its own part
+
+pub mod random;
+
+use std::ops::{Deref, DerefMut};
+use std::process;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How long one case may take. Nothing is measured by it: a hang must end, and must say where.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs `body`; if it hangs the process is aborted with the name of the case.
+pub fn guarded<R>(case: &dyn Fn() -> String, body: impl FnOnce() -> R) -> R {
+    let (done, watch) = channel::<()>();
+    let name = case();
+    thread::spawn(move || {
+        if watch.recv_timeout(patience()) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("HANGS: {name}");
+            process::abort();
+        }
+    });
+    let result = body();
+    drop(done);
+    result
+}
+
+/// The net is wider where a tool makes everything slower.
+fn patience() -> Duration {
+    PATIENCE.mul_f64((1.0 / scale()).max(1.0))
+}
+
+/// `RANKFOLD_SCALE`: the part of the cases to run, 1 for all.
+pub fn scale() -> f64 {
+    let scale: Option<f64> = setting("RANKFOLD_SCALE");
+    scale.filter(|scale| *scale > 0.0).unwrap_or(1.0)
+}
+
+/// A number from the environment.
+pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
+/// Which cases run: all of them, or the scaled-down part, spread evenly and always the same.
+pub struct Sieve(u64);
+
+impl Sieve {
+    pub fn new(seed: u64) -> Self {
+        Sieve(seed)
+    }
+
+    pub fn takes(&mut self) -> bool {
+        self.0 += 1;
+        unit(mix(self.0)) < scale()
+    }
+}
+
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// A hash that spreads neighbouring numbers (the output function of SplitMix64).
+pub fn mix(n: u64) -> u64 {
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
+/// SplitMix64: a few lines, and every seed gives its own sequence.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(mix(seed.wrapping_add(0x5851_f42d_4c95_7f2d)))
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// One of `0..n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+const POISON: u64 = 0xdead_dead_dead_dead;
+
+/// A buffer that is spoiled before its memory goes: whoever reads it after that gets wrong sums.
+pub struct Spoiled(Vec<u64>);
+
+impl Spoiled {
+    pub fn new(elements: Vec<u64>) -> Self {
+        Spoiled(elements)
+    }
+}
+
+impl Deref for Spoiled {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl DerefMut for Spoiled {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut self.0
+    }
+}
+
+impl Drop for Spoiled {
+    fn drop(&mut self) {
+        self.0.fill(POISON);
+        // Without it the compiler may leave out what nobody seems to read.
+        std::hint::black_box(&mut self.0);
+    }
+}

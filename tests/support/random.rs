@@ -1,0 +1,447 @@
+//! Random programs that cannot deadlock: one global sequence of events is drawn in which every receive
+//! comes after its send, and each rank does its part of it in that order.
+//!
+//! Whatever the first event of the sequence that has not happened, all that it needs has happened: so
+//! some rank can always move. What a receive must get, and what a sum must be, is known from the
+//! numbers of the events.
+
+use rankfold::topology::Topology;
+use rankfold::{Comm, Error, ErrorKind, Order, Rank, Result, Source, Tag, op};
+
+use super::{Random, mix};
+
+/// A message: everything about it that sender and receiver must agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub id: u64,
+    pub from: Rank,
+    pub to: Rank,
+    pub tag: u32,
+    pub length: usize,
+    /// Sent as one moved value.
+    pub moved: bool,
+    /// Received from any source: its tag is its own.
+    pub wild: bool,
+    /// What is in it is not looked at: in a wrong program another message may come in its place.
+    pub plain: bool,
+}
+
+/// A collective call of all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    Barrier,
+    Broadcast {
+        root: Rank,
+        length: usize,
+    },
+    AllReduce {
+        length: usize,
+    },
+    Compose {
+        root: Rank,
+        length: usize,
+    },
+    Over {
+        order: Order,
+        length: usize,
+    },
+    /// Everybody sends to the rank `by` places up and receives from the one as far down.
+    Shift {
+        by: usize,
+        length: usize,
+    },
+}
+
+/// What one rank does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Send(Message),
+    Recv {
+        message: Message,
+        any_tag: bool,
+        probe: bool,
+    },
+    Whole {
+        id: u64,
+        what: Whole,
+    },
+    Spin(u32),
+}
+
+/// What kinds of events are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds {
+    /// Values, long messages and wildcards too; else all messages are alike and unchecked.
+    pub rich: bool,
+    pub calls: Calls,
+    pub spins: bool,
+}
+
+/// Which collectives are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    Barriers,
+    /// Those that nobody leaves before all have come.
+    Meetings,
+    All,
+}
+
+/// A program: what each rank does, in order.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub ranks: Vec<Vec<Act>>,
+}
+
+/// Draws a program from a seed.
+pub fn draw(seed: u64, kinds: Kinds) -> Program {
+    let mut random = Random::new(seed);
+    let n = 2 + random.below(8);
+    let mut draft = Draft {
+        program: Program {
+            ranks: vec![Vec::new(); n],
+        },
+        pending: Vec::new(),
+        next: 0,
+        longest: if kinds.rich {
+            random.of(&[3, 40, 3000])
+        } else {
+            1
+        },
+        kinds,
+        random,
+    };
+    for _ in 0..10 + draft.random.below(60) {
+        draft.event();
+    }
+    while !draft.pending.is_empty() {
+        draft.receive();
+    }
+    draft.program
+}
+
+/// A program in the making.
+struct Draft {
+    program: Program,
+    /// Sent and not received, in the order of sending.
+    pending: Vec<Message>,
+    next: u64,
+    longest: usize,
+    kinds: Kinds,
+    random: Random,
+}
+
+impl Draft {
+    fn event(&mut self) {
+        match self.random.below(10) {
+            0..=3 => self.send(),
+            4..=6 => self.receive(),
+            7 => self.barrier(),
+            8 if self.kinds.calls != Calls::Barriers => self.whole(),
+            9 if self.kinds.spins => self.spin(),
+            _ => self.send(),
+        }
+    }
+
+    fn id(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn rank(&mut self) -> Rank {
+        self.random.below(self.program.ranks.len())
+    }
+
+    fn length(&mut self) -> usize {
+        1 + self.random.below(self.longest)
+    }
+
+    fn send(&mut self) {
+        let (id, from, to) = (self.id(), self.rank(), self.rank());
+        let rich = self.kinds.rich;
+        let wild = rich && self.random.one_in(4);
+        let tag = if wild {
+            1000 + id as u32
+        } else {
+            self.random.below(3) as u32
+        };
+        let message = Message {
+            id,
+            from,
+            to,
+            tag,
+            length: self.length(),
+            moved: rich && self.random.one_in(5),
+            wild,
+            plain: !rich,
+        };
+        self.pending.push(message);
+        self.program.ranks[from].push(Act::Send(message));
+    }
+
+    /// One of those that are first of their pair and tag.
+    fn receive(&mut self) {
+        if self.pending.is_empty() {
+            return self.send();
+        }
+        let drawn = self.pending[self.random.below(self.pending.len())];
+        let pair = |m: &Message| (m.from, m.to) == (drawn.from, drawn.to);
+        let first = self
+            .pending
+            .iter()
+            .position(|m| pair(m) && m.tag == drawn.tag);
+        let place = first.expect("it is there itself");
+        let any_tag = self.pending.iter().position(pair) == Some(place) && self.random.one_in(3);
+        let message = self.pending.remove(place);
+        let any_tag = any_tag && !message.wild;
+        let probe = self.random.one_in(4);
+        self.program.ranks[message.to].push(Act::Recv {
+            message,
+            any_tag,
+            probe,
+        });
+    }
+
+    fn barrier(&mut self) {
+        self.all(Whole::Barrier);
+    }
+
+    fn whole(&mut self) {
+        let (root, length) = (self.rank(), self.length());
+        if self.kinds.calls == Calls::Meetings {
+            return self.all(Whole::AllReduce { length });
+        }
+        let order = self.random.of(&[Order::Arrival, Order::Step, Order::Rank]);
+        let by = 1 + self.rank();
+        let what = self.random.of(&[
+            Whole::Broadcast { root, length },
+            Whole::AllReduce { length },
+            Whole::Compose { root, length },
+            Whole::Over { order, length },
+            Whole::Shift { by, length },
+        ]);
+        self.all(what);
+    }
+
+    fn all(&mut self, what: Whole) {
+        let id = self.id();
+        for acts in &mut self.program.ranks {
+            acts.push(Act::Whole { id, what });
+        }
+    }
+
+    fn spin(&mut self) {
+        let (rank, turns) = (self.rank(), self.random.below(20_000) as u32);
+        self.program.ranks[rank].push(Act::Spin(turns));
+    }
+}
+
+/// Element `i` of what `rank` contributes to event `id`.
+fn element(id: u64, rank: Rank, i: usize) -> u64 {
+    mix(id << 32 ^ (rank as u64) << 20 ^ i as u64) >> 8
+}
+
+fn elements(id: u64, rank: Rank, length: usize) -> Vec<u64> {
+    (0..length).map(|i| element(id, rank, i)).collect()
+}
+
+fn sums(id: u64, ranks: usize, length: usize) -> Vec<u64> {
+    let sum = |i| (0..ranks).fold(0u64, |sum, rank| sum.wrapping_add(element(id, rank, i)));
+    (0..length).map(sum).collect()
+}
+
+impl Program {
+    /// The part of one rank. A failing send is no end: the message is lost, the rank goes on.
+    pub fn play(&self, comm: &Comm) -> Result<()> {
+        for (number, act) in self.ranks[comm.rank()].iter().enumerate() {
+            act.play(comm).map_err(|error| match error.kind() {
+                ErrorKind::Usage(_) => panic!("act {number}, {act:?}: {error}"),
+                _ => error,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Act {
+    fn play(&self, comm: &Comm) -> Result<()> {
+        match *self {
+            Act::Send(message) => send(comm, message),
+            Act::Recv {
+                message,
+                any_tag,
+                probe,
+            } => receive(comm, message, any_tag, probe),
+            Act::Whole { id, what } => what.play(comm, id),
+            Act::Spin(turns) => {
+                (0..turns).for_each(|_| std::hint::spin_loop());
+                Ok(())
+            }
+        }
+    }
+}
+
+fn send(comm: &Comm, message: Message) -> Result<()> {
+    let Message {
+        id,
+        from,
+        to,
+        tag,
+        length,
+        moved,
+        ..
+    } = message;
+    let data = elements(id, from, length);
+    let sent = if moved {
+        comm.send_value(to, tag, data)
+    } else {
+        comm.send(to, tag, &data)
+    };
+    // In a wrong program the receiver may have ended by then: its message would have stayed unread.
+    sent.or_else(|error| {
+        if error.is_consequence() {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })
+}
+
+fn receive(comm: &Comm, message: Message, any_tag: bool, probe: bool) -> Result<()> {
+    let Message {
+        id,
+        from,
+        tag,
+        length,
+        moved,
+        wild,
+        plain,
+        ..
+    } = message;
+    let source = if wild {
+        Source::Any
+    } else {
+        Source::Rank(from)
+    };
+    let tag = if any_tag { Tag::Any } else { Tag::Is(tag) };
+    if probe {
+        assert_eq!(comm.probe(source, tag)?.source, from);
+    }
+    let got = if moved {
+        comm.recv_value::<Vec<u64>>(source, tag)?.0
+    } else if id % 2 == 0 {
+        comm.recv(source, tag)?.0
+    } else {
+        let mut buffer = vec![0; length + 1];
+        let count = comm.recv_into(source, tag, &mut buffer)?.count;
+        buffer.truncate(count);
+        buffer
+    };
+    assert!(plain || got == elements(id, from, length), "{message:?}");
+    Ok(())
+}
+
+impl Whole {
+    fn play(self, comm: &Comm, id: u64) -> Result<()> {
+        let (n, me) = (comm.size(), comm.rank());
+        match self {
+            Whole::Barrier => comm.barrier()?,
+            Whole::Broadcast { root, length } => {
+                let mut data = elements(id, me, length);
+                comm.broadcast(root, &mut data)?;
+                assert_eq!(data, elements(id, root, length), "broadcast {id}");
+            }
+            Whole::AllReduce { length } => {
+                let mut data = elements(id, me, length);
+                comm.all_reduce(&mut data, op::Sum)?;
+                assert_eq!(data, sums(id, n, length), "all_reduce {id}");
+            }
+            Whole::Compose { root, length } => {
+                // Of associative operators the one that forgets: what is left is the first rank's.
+                let mut data = elements(id, me, length);
+                comm.reduce_by(root, &mut data, |first, _| first)?;
+                if me == root {
+                    assert_eq!(data, elements(id, 0, length), "reduce {id}");
+                }
+            }
+            Whole::Over { order, length } => sum_over(comm, id, order, length)?,
+            Whole::Shift { by, length } => {
+                let (up, down) = ((me + by) % n, (me + n - by % n) % n);
+                let tag = 1_000_000 + id as u32;
+                let (got, _) = comm.sendrecv(up, tag, &elements(id, me, length), down, tag)?;
+                assert_eq!(got, elements(id, down, length), "shift {id}");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn sum_over(comm: &Comm, id: u64, order: Order, length: usize) -> Result<()> {
+    let n = comm.size();
+    let families = [
+        Topology::chain,
+        Topology::binomial,
+        Topology::flat,
+        Topology::fibonacci,
+    ];
+    let mut topology = families[id as usize % families.len()](n);
+    if order != Order::Rank {
+        topology = topology.rooted(id as usize % n);
+    } else if !topology.is_in_rank_order() {
+        topology = Topology::in_order(n);
+    }
+    let mut data = elements(id, comm.rank(), length);
+    comm.reduce_over(&topology, &mut data, op::Sum)
+        .order(order)
+        .run()?;
+    if comm.rank() == topology.root() {
+        assert_eq!(data, sums(id, n, length), "reduce_over {id}");
+    }
+    Ok::<(), Error>(())
+}
+
+/// What becomes of each rank of a program without wildcards: whether it gets to its end. Sequential, and
+/// every message has room for ever; the n-th collective of a rank meets the n-th of all others.
+pub fn completes(program: &Program) -> Vec<bool> {
+    let n = program.ranks.len();
+    let mut at = vec![0; n];
+    let mut met = vec![0; n];
+    let mut sent: Vec<Message> = Vec::new();
+    while let Some(rank) = (0..n).find(|&rank| moves(program, rank, &at, &met, &sent)) {
+        match program.ranks[rank][at[rank]] {
+            Act::Send(message) => sent.push(message),
+            Act::Recv {
+                message, any_tag, ..
+            } => {
+                let place = sent.iter().position(|m| matches(m, &message, any_tag));
+                sent.remove(place.expect("it moves because of it"));
+            }
+            Act::Whole { .. } => met[rank] += 1,
+            Act::Spin(_) => {}
+        }
+        at[rank] += 1;
+    }
+    (0..n)
+        .map(|rank| at[rank] == program.ranks[rank].len())
+        .collect()
+}
+
+fn matches(sent: &Message, wanted: &Message, any_tag: bool) -> bool {
+    (sent.from, sent.to) == (wanted.from, wanted.to) && (any_tag || sent.tag == wanted.tag)
+}
+
+/// Whether `rank` can do its next act: everybody has come to the same collective, or has passed it.
+fn moves(program: &Program, rank: Rank, at: &[usize], met: &[usize], sent: &[Message]) -> bool {
+    let here = |other: Rank| {
+        met[other] > met[rank]
+            || met[other] == met[rank]
+                && matches!(program.ranks[other].get(at[other]), Some(Act::Whole { .. }))
+    };
+    match program.ranks[rank].get(at[rank]) {
+        None => false,
+        Some(Act::Recv {
+            message, any_tag, ..
+        }) => sent.iter().any(|m| matches(m, message, *any_tag)),
+        Some(Act::Whole { .. }) => (0..at.len()).all(here),
+        Some(_) => true,
+    }
+}
