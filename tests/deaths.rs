@@ -784,7 +784,7 @@ fn refused_calls(comm: &Comm) -> Vec<Result<()>> {
 #[test]
 fn a_call_with_wrong_arguments_is_as_if_not_made() {
     let program = |comm: &Comm| {
-        if comm.rank() % 2 == 0 {
+        if comm.rank().is_multiple_of(2) {
             for (i, call) in refused_calls(comm).into_iter().enumerate() {
                 let error = call.expect_err("refused");
                 assert!(
