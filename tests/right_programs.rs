@@ -417,6 +417,23 @@ fn survivors_of_nothing_are_all() {
     });
 }
 
+/// The sender is often put aside between its post and whatever it does next.
+#[test]
+fn receivers_that_end_as_soon_as_they_have_their_message() {
+    let team = World::new(6).start().expect("threads");
+    for turn in 0..2000 {
+        let run = || {
+            team.run(|comm| {
+                if comm.rank().is_multiple_of(2) {
+                    return comm.send(comm.rank() + 1, 0, &[turn]);
+                }
+                comm.recv::<i32>(comm.rank() - 1, 0).map(|_| ())
+            })
+        };
+        guarded(&|| format!("turn {turn}"), run).expect("every message is received");
+    }
+}
+
 #[test]
 fn a_team_begins_afresh_after_a_deadlock() {
     let team = World::new(3).start().expect("threads");

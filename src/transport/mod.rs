@@ -147,13 +147,16 @@ impl Fabric {
         )
     }
 
-    /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver is still there.
+    /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.
     #[inline]
     pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
         let door = &self.doors[to];
+        // Asked before the post: after it the receiver may have taken the packet and ended well.
+        let there = !door.sleeper.is_gone();
         // The receiving end lives as long as the door, so a send cannot fail.
         let _ = door.mail.send(packet);
-        door.sleeper.rouse()
+        door.sleeper.rouse();
+        there
     }
 
     /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).

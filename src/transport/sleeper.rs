@@ -90,6 +90,13 @@ impl Sleeper {
         self.flag.load(Ordering::Acquire) == ASLEEP
     }
 
+    /// Whether the rank has ended.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        // Relaxed: a rank that ends just now may be told so or not.
+        self.flag.load(Ordering::Relaxed) == GONE
+    }
+
     /// The rank has ended: nothing posted from now on will be read.
     pub(crate) fn depart(&self) {
         self.flag.store(GONE, Ordering::Release);
