@@ -385,6 +385,24 @@ fn messages_and_collectives_do_not_see_each_other() {
         .unwrap();
 }
 
+/// Those whom a barrier has let go may be asleep in the next one before the last of the first are woken:
+/// that is no deadlock.
+#[test]
+fn barriers_of_crowded_worlds_follow_each_other_without_a_false_alarm() {
+    for round in 0..scaled(40) {
+        let ranks = 64 + 3 * round;
+        World::new(ranks)
+            .check(true)
+            .run(|comm| {
+                comm.barrier()?;
+                let next = (comm.rank() + 1) % ranks;
+                comm.sendrecv(next, 0, &[1u8], Source::Any, Tag::Any)?;
+                comm.barrier()
+            })
+            .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+    }
+}
+
 // ── refusals ──
 
 #[test]
