@@ -85,6 +85,14 @@ fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
         .into()
 }
 
+/// Drops what a panic carried if it is text, as it is unless somebody used `panic_any`. Anything else is
+/// leaked: its destructor might panic again.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if !payload.is::<&str>() && !payload.is::<String>() {
+        std::mem::forget(payload);
+    }
+}
+
 /// The panic that is unwinding this thread, or was just caught on it.
 pub(crate) fn last() -> Panic {
     let noted = RANK.with_borrow(|rank| rank.last().and_then(|rank| rank.last.clone()));

@@ -38,8 +38,7 @@ pub(super) struct Lived<R, E> {
 impl<R, E> Lived<R, E> {
     /// A thread that ended without a word: something of the user's panicked while it was dropped.
     pub(super) fn broken(payload: Box<dyn Any + Send>) -> Self {
-        // Not dropped: it might panic again.
-        std::mem::forget(payload);
+        unwind::discard(payload);
         let message = "a destructor panicked while the rank ended".into();
         Lived {
             outcome: Outcome::Panicked {
@@ -94,7 +93,7 @@ fn outcome<R, E: fmt::Display>(
             (Outcome::Left, Gone::Returned, None)
         }
         Err(payload) => {
-            std::mem::forget(payload);
+            unwind::discard(payload);
             let unwind::Panic { message, site } = unwind::last();
             (
                 Outcome::Panicked {

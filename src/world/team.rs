@@ -22,6 +22,7 @@ use super::{Report, Venue, World, WorldError};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::pin;
+use crate::unwind;
 
 /// What a rank of a team is told to do: the closure takes the rank's start and puts its result away.
 type Work<'a> = dyn Fn(Start, bool) + Sync + 'a;
@@ -180,7 +181,7 @@ fn serve(start: &Start, jobs: &Receiver<Job>) {
         // Whatever panics here, a destructor of the user's say, the next job finds the thread alive.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(start, unpinned)));
         if let Err(payload) = done {
-            mem::forget(payload);
+            unwind::discard(payload);
         }
     }
 }
