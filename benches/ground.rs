@@ -32,6 +32,12 @@ const CROWD: usize = 64;
 /// As an argument: this process is a child that is timed whole.
 const ONE_SHOT: &str = "--one-shot";
 
+/// Just enough to see that all is right.
+const ONCE_OVER: Effort = Effort {
+    rounds: 1,
+    pieces: Some(2),
+};
+
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     if let [first, which] = &args[..]
@@ -39,9 +45,14 @@ fn main() -> ExitCode {
     {
         return one_shot(which);
     }
-    let timed = !args.iter().any(|arg| arg == "--test");
-    let rounds = if timed { 15 } else { 1 };
-    let effort = Effort { rounds, timed };
+    let effort = if args.iter().any(|arg| arg == "--test") {
+        ONCE_OVER
+    } else {
+        Effort {
+            rounds: 15,
+            pieces: None,
+        }
+    };
     println!("{}", machine());
     row("subject", "ours", "theirs", "ratio", "bound", "verdict");
     ping_pong(effort);
@@ -116,18 +127,18 @@ fn crowd(effort: Effort) {
 fn worlds(effort: Effort) {
     const WORLDS: usize = 8;
     const RANKS: usize = 4;
-    let times = if effort.timed { 2000 } else { 4 };
+    let times = effort.pieces.unwrap_or(2000);
     let one = move || world(RANKS, times);
     let at_once = || {
         thread::scope(|scope| (0..WORLDS).for_each(|_| drop(scope.spawn(one))));
     };
     let in_turn = || (0..WORLDS).for_each(|_| one());
     let subject = format!("{WORLDS} worlds x {RANKS} ranks x {times} sums");
-    let once = Effort {
-        timed: false,
-        ..effort
-    };
-    let compared = compare(once, &repeated(&at_once), &repeated(&in_turn));
+    let compared = compare(
+        effort.one_a_turn(),
+        &repeated(&at_once),
+        &repeated(&in_turn),
+    );
     print(&subject, "one after another", 1.5, &compared);
 }
 
@@ -155,7 +166,7 @@ fn world(ranks: usize, times: u64) {
 
 /// 5: what a rank costs that has nothing to do.
 fn blocked(effort: Effort) {
-    let span = Duration::from_millis(if effort.timed { 1000 } else { 20 });
+    let span = Duration::from_millis(effort.pieces.map_or(1000, |pieces| 10 * pieces));
     let used = World::new(2).run(|comm| {
         if comm.rank() == 1 {
             // Not to order the two: this is the span that is looked at.
@@ -172,7 +183,7 @@ fn blocked(effort: Effort) {
     let shown = percent.map_or("not known here".into(), |percent| format!("{percent:.3} %"));
     let verdict = percent.map_or("-", |percent| verdict(percent <= 1.0));
     row(
-        "a rank blocked for a second",
+        &format!("a rank blocked for {span:?}"),
         &shown,
         "-",
         "-",
@@ -193,12 +204,8 @@ fn cpu_time() -> Option<Duration> {
 
 /// 6: everything, from the start of a process to its end.
 fn whole_process(effort: Effort) {
-    let once = Effort {
-        timed: false,
-        ..effort
-    };
     let child = |which| move |pieces| (0..pieces).map(|_| spawn(which).0).sum();
-    let compared = compare(once, &child("ranks"), &child("threads"));
+    let compared = compare(effort.one_a_turn(), &child("ranks"), &child("threads"));
     let subject = format!("a process of {CROWD} ranks");
     print(&subject, "threads and std's barrier", 2.0, &compared);
     let [ours, theirs] = [compared.ours, compared.theirs].map(|side| time(side.min));

@@ -14,8 +14,18 @@ const TURN: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub rounds: usize,
-    /// Whether turns are made long enough to be timed, or just once over: to see that all is right.
-    pub timed: bool,
+    /// How many pieces make a turn; `None`: as many as make it long enough to be timed.
+    pub pieces: Option<u64>,
+}
+
+impl Effort {
+    /// The same for something that is long enough by itself.
+    pub fn one_a_turn(self) -> Effort {
+        Effort {
+            pieces: Some(1),
+            ..self
+        }
+    }
 }
 
 /// What came of all rounds: nanoseconds a piece, and ours over theirs.
@@ -79,8 +89,11 @@ pub fn compare(
 
 /// How many pieces make a turn.
 fn pieces_for(effort: Effort, subject: &dyn Fn(u64) -> Duration) -> u64 {
+    if let Some(pieces) = effort.pieces {
+        return pieces;
+    }
     let mut pieces = 4;
-    while effort.timed && pieces < 1 << 30 {
+    while pieces < 1 << 30 {
         let time = subject(pieces);
         if time >= TURN / 4 {
             let whole = TURN.as_nanos() as f64 / time.as_nanos() as f64 * pieces as f64;
