@@ -1,0 +1,77 @@
+//! Half a round trip of one message between two threads, each on a CPU of its own.
+//!
+//! ```text
+//!          8 bytes                       64 KiB
+//!
+//! mailbox          0 ⇄ 1     lent     0's buffer ──────────────▶ 1's buffer
+//! one cache line   0 ⇄ 1     copied   0's buffer ──▶ a vector ──▶ 1's buffer
+//! a line each way  0 ⇄ 1
+//! channels         0 ⇄ 1     the library's own channel bare: what the mailbox adds to it
+//! ```
+//!
+//! Time is taken inside the threads; what is shown is one message, half of a trip there and back.
+
+mod common;
+
+use std::hint::spin_loop;
+use std::time::Duration;
+
+use common::On::{self, Each};
+use common::ping::{self, Long, by_recv, by_spinning};
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+
+type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
+
+/// Shows that the subject is right, then times half of each trip.
+fn half(group: &mut Group<'_>, name: &str, subject: impl Fn(On, u64) -> Duration) {
+    subject(Each, 10);
+    group.bench_function(name, |b| b.iter_custom(|trips| subject(Each, trips) / 2));
+}
+
+fn short(c: &mut Criterion) {
+    let mut group = c.benchmark_group("ping_pong/8B");
+    half(&mut group, "mailbox", ping::mailbox);
+    half(&mut group, "one line that both write", |on, trips| {
+        ping::one_line(on, trips, spin_loop)
+    });
+    half(&mut group, "a line each way", |on, trips| {
+        ping::two_lines(on, trips, spin_loop)
+    });
+    half(&mut group, "std mpsc", ping::std_channel);
+    half(&mut group, "crossbeam recv", |on, trips| {
+        ping::channel::<u64>(on, trips, by_recv)
+    });
+    half(&mut group, "crossbeam try_recv", |on, trips| {
+        ping::channel::<u64>(on, trips, by_spinning)
+    });
+    half(&mut group, "crossbeam recv, 64 B", |on, trips| {
+        ping::channel::<[u64; 8]>(on, trips, by_recv)
+    });
+    half(&mut group, "crossbeam try_recv, 64 B", |on, trips| {
+        ping::channel::<[u64; 8]>(on, trips, by_spinning)
+    });
+    group.finish();
+}
+
+fn long(c: &mut Criterion) {
+    const BYTES: usize = 64 << 10;
+    let mut group = c.benchmark_group("ping_pong/64KiB");
+    group.throughput(Throughput::Bytes(BYTES as u64));
+    for how in [Long::Lent, Long::Copied] {
+        let name = format!("{how:?}").to_lowercase();
+        half(&mut group, &name, |on, trips| {
+            ping::long(on, trips, BYTES / 8, how)
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_secs(1));
+    targets = short, long
+}
+criterion_main!(benches);
