@@ -351,7 +351,7 @@ impl fmt::Display for Deadlock {
         let rows = self
             .stuck
             .iter()
-            .map(|s| (s.rank, s.call.as_str(), s.site, s.note.as_deref()));
+            .map(|s| (s.rank, s.call.as_str(), Some(s.site), s.note.as_deref()));
         table(f, rows)?;
         if let Some(first) = self.cycle.first() {
             let around: Vec<_> = self
@@ -382,8 +382,8 @@ pub struct Called {
     pub rank: Rank,
     /// The collective with its root, length, type and operator, as it prints.
     pub call: String,
-    /// The line of that call.
-    pub site: Site,
+    /// The line of that call; `None` if the rank is too many calls ahead to tell.
+    pub site: Option<Site>,
 }
 
 impl fmt::Display for Mismatch {
@@ -406,21 +406,18 @@ impl fmt::Display for Mismatch {
 /// Rank, call, line and note in aligned columns, a row a rank.
 fn table<'a>(
     f: &mut fmt::Formatter<'_>,
-    rows: impl Iterator<Item = (Rank, &'a str, Site, Option<&'a str>)> + Clone,
+    rows: impl Iterator<Item = (Rank, &'a str, Option<Site>, Option<&'a str>)> + Clone,
 ) -> fmt::Result {
     let call_width = rows.clone().map(|row| row.1.len()).max().unwrap_or(0);
-    let site_width = rows
-        .clone()
-        .map(|row| row.2.to_string().len())
-        .max()
-        .unwrap_or(0);
+    let text = |site: Option<Site>| site.map_or_else(String::new, |site| site.to_string());
+    let site_width = rows.clone().map(|row| text(row.2).len()).max().unwrap_or(0);
     let rank_width = rows
         .clone()
         .map(|row| row.0.to_string().len())
         .max()
         .unwrap_or(0);
     for (rank, call, site, note) in rows {
-        let site = site.to_string();
+        let site = text(site);
         write!(f, "\n  rank {rank:<rank_width$}  {call:<call_width$}  ")?;
         match note {
             Some(note) => write!(f, "{site:<site_width$}  <- {note}")?,

@@ -242,22 +242,23 @@ impl InCall<'_> {
 
     /// What can be said where the other's record is gone: it is many calls ahead.
     fn two_views(&self, packet: &Packet) -> Mismatch {
-        let called = |rank, call| Called {
-            rank,
-            call,
-            site: self.call.site,
-        };
         let theirs = format!(
             "its collective {}, not {}",
             packet.head.tag(),
             self.call.number
         );
-        let calls = vec![
-            called(self.rank(), self.call.to_string()),
-            called(packet.source(), theirs),
-        ];
+        let mine = Called {
+            rank: self.rank(),
+            call: self.call.to_string(),
+            site: Some(self.call.site),
+        };
+        let other = Called {
+            rank: packet.source(),
+            call: theirs,
+            site: None,
+        };
         Mismatch {
-            calls,
+            calls: vec![mine, other],
             odd: Vec::new(),
         }
     }

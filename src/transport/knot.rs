@@ -50,7 +50,7 @@ pub(crate) fn stuck(states: &[State<'_>], me: Rank) -> Option<Vec<Rank>> {
         .iter()
         .map(|state| matches!(state, State::Running))
         .collect();
-    while free_some(states, &mut free) {}
+    while !free[me] && free_some(states, &mut free) {}
     let waits = |rank: &Rank| matches!(states[*rank], State::Waiting(_)) && !free[*rank];
     (!free[me]).then(|| (0..states.len()).filter(waits).collect())
 }
@@ -75,16 +75,64 @@ fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
 
 /// One pass; whether anybody was freed.
 fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
+    let census = Census::of(states, free);
     let mut any = false;
     for rank in 0..states.len() {
         if let (false, State::Waiting(needs)) = (free[rank], states[rank]) {
-            free[rank] = can_be_freed(states, rank, needs, |rank| free[rank]);
+            free[rank] = census.frees(needs, free);
             any |= free[rank];
         }
     }
     any
 }
 
+/// What a pass needs to know of all ranks at once, so that it takes one look at each and not one for
+/// each pair.
+struct Census {
+    /// Ranks that are not free: stuck as far as is known, or ended.
+    bound: usize,
+    some_free: bool,
+    /// How many of the bound stand at each gate.
+    gates: Vec<((u32, u32, u32), usize)>,
+}
+
+impl Census {
+    fn of(states: &[State<'_>], free: &[bool]) -> Census {
+        let bound = free.iter().filter(|free| !**free).count();
+        let mut census = Census {
+            bound,
+            some_free: bound < free.len(),
+            gates: Vec::new(),
+        };
+        for (state, _) in states.iter().zip(free).filter(|(_, free)| !**free) {
+            if let State::Waiting(Needs::Gate(gate)) = state {
+                census.count(*gate);
+            }
+        }
+        census
+    }
+
+    fn count(&mut self, gate: (u32, u32, u32)) {
+        match self.gates.iter_mut().find(|(other, _)| *other == gate) {
+            Some((_, count)) => *count += 1,
+            None => self.gates.push((gate, 1)),
+        }
+    }
+
+    /// Whether a rank that is not free and needs this can be freed. A gate opens if all who are not free
+    /// stand at it.
+    fn frees(&self, needs: &Needs, free: &[bool]) -> bool {
+        let here = |gate| self.gates.iter().find(|(other, _)| *other == gate);
+        match needs {
+            Needs::One(one) => free[*one],
+            Needs::All(all) => all.iter().all(|&rank| free[rank]),
+            Needs::Any => self.some_free,
+            Needs::Gate(gate) => here(*gate).is_some_and(|(_, count)| *count == self.bound),
+        }
+    }
+}
+
+/// The same for one rank alone, by looking at every other one.
 fn can_be_freed(
     states: &[State<'_>],
     me: Rank,

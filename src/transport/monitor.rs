@@ -305,7 +305,7 @@ impl Fabric {
         let calls = calls.into_iter().map(|(rank, call)| Called {
             rank,
             call: call.to_string(),
-            site: call.site,
+            site: Some(call.site),
         });
         Some(Mismatch {
             calls: calls.collect(),
