@@ -389,8 +389,8 @@ fn messages_and_collectives_do_not_see_each_other() {
 /// that is no deadlock.
 #[test]
 fn barriers_of_crowded_worlds_follow_each_other_without_a_false_alarm() {
-    for round in 0..scaled(40) {
-        let ranks = 64 + 3 * round;
+    for round in 0..scaled(120) {
+        let ranks = 64 + round;
         World::new(ranks)
             .check(true)
             .run(|comm| {
