@@ -10,6 +10,9 @@
 //! 6  start ┃ end             a whole process: 64 ranks, one barrier, beside 64 threads and std's
 //! ```
 //!
+//! The bounds are what rankfold sets itself; for the whole process 15 ms and 16 MiB (the best message
+//! passing library measured beside it took 25 ms and 32 MiB).
+//!
 //! No time is asserted here; the verdict is for the reader. The process fails if a result is wrong.
 
 mod common;
@@ -85,13 +88,13 @@ fn ping_pong(effort: Effort) {
     print(
         subject,
         "crossbeam recv",
-        1.5,
+        1.3,
         &compare(effort, &ours, &recv),
     );
     print(
         subject,
         "crossbeam try_recv",
-        1.5,
+        1.3,
         &compare(effort, &ours, &spin),
     );
 }
@@ -103,7 +106,7 @@ fn yielding(effort: Effort) {
     print(
         "8 bytes, one CPU for both",
         "yield_now",
-        1.5,
+        2.0,
         &compare(effort, &ours, &theirs),
     );
 }
@@ -181,13 +184,13 @@ fn blocked(effort: Effort) {
     });
     let percent = used.expect("no rank fails")[0].map(|used| 100.0 * used.div_duration_f64(span));
     let shown = percent.map_or("not known here".into(), |percent| format!("{percent:.3} %"));
-    let verdict = percent.map_or("-", |percent| verdict(percent <= 1.0));
+    let verdict = percent.map_or("-", |percent| verdict(percent <= 2.0));
     row(
         &format!("a rank blocked for {span:?}"),
         &shown,
         "-",
         "-",
-        "1 % of a CPU",
+        "2 % of a CPU",
         verdict,
     );
 }
@@ -208,10 +211,20 @@ fn whole_process(effort: Effort) {
     let compared = compare(effort.one_a_turn(), &child("ranks"), &child("threads"));
     let subject = format!("a process of {CROWD} ranks");
     print(&subject, "threads and std's barrier", 2.0, &compared);
-    let [ours, theirs] = [compared.ours, compared.theirs].map(|side| time(side.min));
-    row("  the fastest of them", &ours, &theirs, "-", "-", "-");
+    let in_time = verdict(compared.ours.median <= 15e6);
+    let [ours, theirs] = [compared.ours, compared.theirs].map(|side| time(side.median));
+    row("  its time", &ours, &theirs, "-", "15 ms", in_time);
     let [ours, theirs] = ["ranks", "threads"].map(|which| spawn(which).1);
-    row("  peak memory of one", &ours, &theirs, "-", "-", "-");
+    let kib = ours.trim_end_matches(" kB").parse::<u64>().ok();
+    let in_memory = kib.map_or("-", |kib| verdict(kib <= 16 << 10));
+    row(
+        "  its peak memory",
+        &ours,
+        &theirs,
+        "-",
+        "16 MiB",
+        in_memory,
+    );
 }
 
 /// Runs this program as a child: how long it lived, and its peak memory as it says.

@@ -108,11 +108,7 @@ impl Inbox {
     /// moving words that were just written as other words stalls.
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
-        // Asking first is two loads; an empty `try_recv` costs a fence.
-        while !self.mail.is_empty() {
-            let Ok(packet) = self.mail.try_recv() else {
-                break;
-            };
+        while let Ok(packet) = self.mail.try_recv() {
             // What was there is nothing, or a dead loan: there is nothing to drop.
             mem::forget(mem::replace(place, packet));
             self.arrivals += 1;
