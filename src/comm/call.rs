@@ -13,9 +13,10 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
 use crate::op::{Element, Kind};
 use crate::transport::board::{Arrival, Call, Verb};
+use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
-use crate::transport::packet::{Head, Info, Packet};
+use crate::transport::packet::Packet;
 use crate::transport::wait::Reason;
 use crate::unwind;
 

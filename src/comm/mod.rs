@@ -1,13 +1,16 @@
 //! [`Comm`]: what a rank talks through.
 //!
-//! - `point_to_point`: send, recv and their kin
+//! - `point_to_point`: send, recv and their kin; `receive`: what the receiving ones share; `envelope`:
+//!   what a message is known by
 //! - `collectives`: barrier, broadcast, reduce, all_reduce
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod call;
 mod collectives;
+mod envelope;
 mod point_to_point;
+mod receive;
 mod reduce_loop;
 mod reduce_over;
 
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-pub use point_to_point::{Source, Status, Tag};
+pub use envelope::{Source, Status, Tag};
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 
 use crate::Rank;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, Site};
 use crate::op::{Associative, Element, Kind, Operator, fold_right};
 use crate::topology::Topology;
 use crate::transport::board::{Call, Verb};
-use crate::transport::packet::Info;
+use crate::transport::head::Info;
 
 /// In which order a rank folds what its predecessors send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

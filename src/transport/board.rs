@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 
 use crossbeam_utils::CachePadded;
 
-use super::packet::Info;
+use super::head::Info;
 use crate::Rank;
 use crate::error::Site;
 use crate::op::Kind;

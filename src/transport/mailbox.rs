@@ -9,7 +9,8 @@ use std::mem;
 
 use crossbeam_channel::Receiver;
 
-use super::packet::{Lenders, Packet};
+use super::lend::Lenders;
+use super::packet::Packet;
 use crate::Rank;
 
 /// Which messages a receive accepts.

@@ -1,7 +1,8 @@
 //! How bytes move between ranks, and how ranks wait. Knows neither steps nor trees.
 //!
 //! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
-//! - [`loan`] the word that decides who may touch lent memory
+//! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
+//!   word that decides who may touch it
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
@@ -9,7 +10,9 @@
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
+pub(crate) mod head;
 pub(crate) mod knot;
+pub(crate) mod lend;
 pub(crate) mod loan;
 #[cfg(all(test, loom))]
 mod loom_models;
@@ -29,10 +32,11 @@ use crate::Rank;
 use crate::error::Cause;
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use board::{CallLog, Gate};
+use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
 use monitor::Book;
-use packet::{Lenders, Packet};
+use packet::Packet;
 use sleeper::Sleeper;
 use wait::Port;
 

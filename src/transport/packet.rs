@@ -6,101 +6,26 @@
 //! - *Eager* bytes are `MaybeUninit`, copied in and out as bytes of the same type, so padding and
 //!   pointers inside elements survive. They are read only as the type they were written as: every
 //!   reader compares the type first ([`Info`]).
-//! - *Lent* memory is borrowed by [`lend`], whose frame ends only after the loan was revoked or
+//! - *Lent* memory is borrowed by [`lend`](super::lend::lend), whose frame ends only after the loan was revoked or
 //!   settled (its guard does so also while unwinding, and never leaves the frame, so it cannot be
 //!   forgotten). A reader dereferences the pointer only between its claim and its settling, see
 //!   [`loan`](super::loan). Elements are `Sync`, so two threads may read them at once.
 //! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
 #![allow(unsafe_code)]
 
-use std::any::{Any, TypeId};
-use std::marker::PhantomData;
+use std::any::Any;
 use std::mem::{self, ManuallyDrop, MaybeUninit, size_of};
 use std::ptr;
 use std::slice;
 
-use super::loan::{LoanWord, Ticket};
+use super::head::{Head, Info};
+use super::lend::{Lenders, Settle};
+use super::loan::Ticket;
 use crate::Rank;
 use crate::op::Element;
 
 /// The longest message, in bytes, that travels inside its packet.
 pub const EAGER_BYTES: usize = 32;
-
-/// What identifies a type at run time. One per type and code unit, so addresses that differ prove
-/// nothing and the ids are compared then.
-pub(crate) struct Info {
-    id: TypeId,
-    name: fn() -> &'static str,
-}
-
-impl Info {
-    pub(crate) const fn of<T: 'static>() -> &'static Info {
-        const {
-            &Info {
-                id: TypeId::of::<T>(),
-                name: std::any::type_name::<T>,
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is(&'static self, other: &'static Info) -> bool {
-        ptr::eq(self, other) || self.id == other.id
-    }
-
-    pub(crate) fn name(&self) -> &'static str {
-        (self.name)()
-    }
-
-    pub(crate) fn id(&self) -> TypeId {
-        self.id
-    }
-}
-
-/// Where a packet comes from and what it belongs to.
-///
-/// Two words, which travel in registers, and not the four halves that they are made of: written as
-/// four and moved as two, they would stall.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct Head {
-    line: u64,
-    call: u64,
-}
-
-impl Head {
-    #[inline]
-    pub(crate) fn new(context: u32, source: Rank, tag: u32, print: u32) -> Self {
-        let word = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        Head {
-            line: word(context, source as u32),
-            call: word(tag, print),
-        }
-    }
-
-    /// The communicator, and whether point-to-point or collective.
-    #[inline]
-    pub(crate) fn context(self) -> u32 {
-        (self.line >> 32) as u32
-    }
-
-    #[inline]
-    pub(crate) fn source(self) -> Rank {
-        self.line as u32 as Rank
-    }
-
-    /// The user's tag; in collectives the number of the call.
-    #[inline]
-    pub(crate) fn tag(self) -> u32 {
-        (self.call >> 32) as u32
-    }
-
-    /// The fingerprint of the call in collectives.
-    #[inline]
-    pub(crate) fn print(self) -> u32 {
-        self.call as u32
-    }
-}
 
 /// A message on its way.
 ///
@@ -242,7 +167,7 @@ impl Packet {
         packet
     }
 
-    fn lent<T: Element>(head: Head, data: &[T], ticket: Ticket) -> Packet {
+    pub(super) fn lent<T: Element>(head: Head, data: &[T], ticket: Ticket) -> Packet {
         let lent = Lent {
             data: data.as_ptr().cast(),
             count: data.len(),
@@ -467,94 +392,4 @@ fn landed<T: Element>(place: &MaybeUninit<[u8; EAGER_BYTES]>, count: usize) -> &
     // which is at least the size of an element that fitted, hence its alignment. `eager` put `count`
     // elements of this type there: the caller of `land`, `open`, has compared the types.
     unsafe { slice::from_raw_parts(first, count) }
-}
-
-/// Where packets find the words of those who lend, and how those hear that a loan is settled.
-pub(crate) trait Lenders {
-    fn word(&self, lender: Rank) -> &LoanWord;
-    fn settled(&self, lender: Rank);
-}
-
-/// Settles one loan, also when the borrower panics.
-struct Settle<'a, W: Fn()> {
-    word: &'a LoanWord,
-    ticket: Ticket,
-    wake: W,
-}
-
-impl<W: Fn()> Drop for Settle<'_, W> {
-    fn drop(&mut self) {
-        self.word.settle(self.ticket);
-        (self.wake)();
-    }
-}
-
-/// Lends `data` for as long as `during` runs: it gets the packet to post, and the loan to watch.
-/// Comes back only when nobody can look at `data` any more; `wait` waits until a claimed loan is settled.
-pub(crate) fn lend<T: Element, R>(
-    word: &LoanWord,
-    head: Head,
-    data: &[T],
-    wait: impl Fn(&LoanWord, Ticket),
-    during: impl FnOnce(Packet, &Loan<'_>) -> R,
-) -> R {
-    let ticket = word.offer();
-    let guard = Guard {
-        word,
-        ticket,
-        wait,
-        _borrow: PhantomData::<&[T]>,
-    };
-    during(
-        Packet::lent(head, data, ticket),
-        &Loan {
-            word: guard.word,
-            ticket,
-        },
-    )
-}
-
-/// A loan as its lender sees it.
-pub(crate) struct Loan<'a> {
-    word: &'a LoanWord,
-    ticket: Ticket,
-}
-
-impl Loan<'_> {
-    /// Whether the message was read.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.word.is_settled(self.ticket)
-    }
-
-    /// Takes the loan back; `false`: somebody is reading it or has read it.
-    pub(crate) fn revoke(&self) -> bool {
-        self.word.revoke(self.ticket)
-    }
-}
-
-/// Keeps the lent slice borrowed until it is revoked or settled, also while unwinding.
-struct Guard<'a, T, W: Fn(&LoanWord, Ticket)> {
-    word: &'a LoanWord,
-    ticket: Ticket,
-    wait: W,
-    _borrow: PhantomData<&'a [T]>,
-}
-
-impl<T, W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, T, W> {
-    fn drop(&mut self) {
-        if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket)
-            || self.word.is_revoked(self.ticket)
-        {
-            return;
-        }
-        (self.wait)(self.word, self.ticket);
-        assert_settled(self.word, self.ticket);
-    }
-}
-
-/// The wait must not come back early: reading freed memory would be worse than the end of the process.
-fn assert_settled(word: &LoanWord, ticket: Ticket) {
-    if !word.is_settled(ticket) {
-        std::process::abort();
-    }
 }

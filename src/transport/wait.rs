@@ -12,11 +12,13 @@ use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use super::head::Head;
 use super::knot::Needs;
+use super::lend::{Loan, lend};
 use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::Wait;
-use super::packet::{Head, Loan, Packet, lend};
+use super::packet::Packet;
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};

@@ -19,7 +19,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::{explore, world};
-use crate::transport::packet::{Head, Loan, Packet, lend};
+use crate::transport::head::Head;
+use crate::transport::lend::{Loan, lend};
+use crate::transport::packet::Packet;
 use crate::transport::wait::Port;
 
 const HEAD: Head = Head {

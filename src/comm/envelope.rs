@@ -1,0 +1,192 @@
+//! What a message is known by: its source, tag and contents, and whether they fit a receive.
+
+use std::fmt;
+
+use crate::Rank;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::head::Info;
+use crate::transport::packet::Packet;
+
+/// Whose messages a receive accepts.
+///
+/// # Examples
+///
+/// ```
+/// # use rankfold::Source;
+/// assert_eq!(Source::from(3), Source::Rank(3));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Only this rank's.
+    Rank(Rank),
+    /// Every rank's; of several messages the one that arrived first.
+    Any,
+}
+
+/// Which tags a receive accepts.
+///
+/// # Examples
+///
+/// ```
+/// # use rankfold::Tag;
+/// assert_eq!(Tag::from(7), Tag::Is(7));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// Only this one.
+    Is(u32),
+    /// Every tag.
+    Any,
+}
+
+impl From<Rank> for Source {
+    fn from(rank: Rank) -> Self {
+        Source::Rank(rank)
+    }
+}
+
+impl From<i32> for Source {
+    /// So that a plain literal is a source. A negative number is no rank: the receive says so.
+    fn from(rank: i32) -> Self {
+        Source::Rank(Rank::try_from(rank).unwrap_or(Rank::MAX))
+    }
+}
+
+impl From<u32> for Tag {
+    fn from(tag: u32) -> Self {
+        Tag::Is(tag)
+    }
+}
+
+impl From<i32> for Tag {
+    /// So that a plain literal is a tag.
+    ///
+    /// # Panics
+    ///
+    /// If it is negative; any tag is [`Tag::Any`].
+    fn from(tag: i32) -> Self {
+        Tag::Is(
+            u32::try_from(tag)
+                .unwrap_or_else(|_| panic!("a tag is 0 or more, not {tag}; any tag is Tag::Any")),
+        )
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Rank(rank) => rank.fmt(f),
+            Source::Any => f.write_str("any"),
+        }
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tag::Is(tag) => tag.fmt(f),
+            Tag::Any => f.write_str("any"),
+        }
+    }
+}
+
+/// What is known of a message that was received or found.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Status {
+    /// Who sent it.
+    pub source: Rank,
+    /// Its tag.
+    pub tag: u32,
+    /// How many elements it has; 1 for a moved value.
+    pub count: usize,
+    info: &'static Info,
+}
+
+impl Status {
+    /// The type of its elements, or of the moved value.
+    pub fn type_name(&self) -> &'static str {
+        self.info.name()
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Status {
+            source, tag, count, ..
+        } = self;
+        write!(
+            f,
+            "Status {{ source: {source}, tag: {tag}, count: {count}, type: {} }}",
+            self.type_name()
+        )
+    }
+}
+
+impl Status {
+    #[inline]
+    pub(super) fn of(packet: &Packet) -> Self {
+        Status {
+            source: packet.source(),
+            tag: packet.head.tag(),
+            count: packet.count().unwrap_or(1),
+            info: packet.info(),
+        }
+    }
+}
+
+/// A message, for the texts of errors and reports.
+pub(crate) fn show(packet: &Packet) -> String {
+    format!(
+        "the message from rank {} with tag {}",
+        packet.source(),
+        packet.head.tag()
+    )
+}
+
+#[inline]
+pub(super) fn is_of<T: 'static>(packet: &Packet) -> Result<()> {
+    if packet.holds_elements::<T>() {
+        Ok(())
+    } else {
+        Err(wrong_type(packet, std::any::type_name::<T>()))
+    }
+}
+
+pub(super) fn is_value<V: 'static>(packet: &Packet) -> Result<()> {
+    if packet.holds_value::<V>() {
+        Ok(())
+    } else {
+        Err(wrong_type(packet, std::any::type_name::<V>()))
+    }
+}
+
+fn wrong_type(packet: &Packet, wanted: &'static str) -> Error {
+    let sent_as = if packet.count().is_some() {
+        "elements"
+    } else {
+        "one moved value"
+    };
+    let message = format!(
+        "{} ({}, sent as {sent_as})",
+        show(packet),
+        packet.contents()
+    );
+    Error::new(ErrorKind::WrongType {
+        sent: packet.info().name(),
+        wanted,
+        message,
+    })
+}
+
+#[inline]
+pub(super) fn has_room(packet: &Packet, room: usize) -> Result<()> {
+    match packet.count() {
+        Some(sent) if sent > room => Err(Error::new(ErrorKind::TooShort {
+            sent,
+            room,
+            message: show(packet),
+        })),
+        _ => Ok(()),
+    }
+}

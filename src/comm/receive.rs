@@ -1,0 +1,138 @@
+//! What all receiving calls have in common: they find or await the first message that matches, see
+//! whether it fits, and open it, or leave it first in line.
+
+use std::fmt;
+use std::panic::Location;
+use std::time::Instant;
+
+use super::Comm;
+use super::envelope::{Source, Status, Tag};
+use crate::error::{Result, Site};
+use crate::transport::knot::Needs;
+use crate::transport::mailbox::Want;
+use crate::transport::packet::Packet;
+use crate::transport::wait::Reason;
+
+/// One receiving call: what it accepts and how it prints.
+pub(super) struct Receive {
+    pub verb: &'static str,
+    pub from: Source,
+    pub tag: Tag,
+    pub site: Site,
+    pub deadline: Option<Instant>,
+}
+
+impl fmt::Display for Receive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(from {}, tag {})", self.verb, self.from, self.tag)
+    }
+}
+
+impl Receive {
+    fn needs(&self) -> Needs {
+        match self.from {
+            Source::Rank(rank) => Needs::One(rank),
+            Source::Any => Needs::Any,
+        }
+    }
+}
+
+#[track_caller]
+pub(super) fn receive(
+    verb: &'static str,
+    from: Source,
+    tag: Tag,
+    deadline: Option<Instant>,
+) -> Receive {
+    Receive {
+        verb,
+        from,
+        tag,
+        site: Location::caller(),
+        deadline,
+    }
+}
+
+impl Comm {
+    #[inline]
+    pub(super) fn check_source(&self, call: &Receive) -> Result<()> {
+        match call.from {
+            Source::Rank(rank) => self.check_rank("the sender", rank),
+            Source::Any => Ok(()),
+        }
+    }
+
+    /// A receiving call from beginning to end.
+    #[inline]
+    pub(super) fn receive<R>(
+        &self,
+        call: &Receive,
+        fits: impl Fn(&Packet) -> Result<()>,
+        open: impl FnMut(&mut Packet) -> Option<R>,
+    ) -> Result<(R, Status)> {
+        self.op(call.site, &|| call.to_string(), || {
+            self.check_source(call)?;
+            self.take(call, fits, open)
+        })
+    }
+
+    /// The first message that matches: opened if it fits, else left where it was.
+    #[inline]
+    pub(super) fn take<R>(
+        &self,
+        call: &Receive,
+        fits: impl Fn(&Packet) -> Result<()>,
+        mut open: impl FnMut(&mut Packet) -> Option<R>,
+    ) -> Result<(R, Status)> {
+        let mut packet = Packet::empty();
+        loop {
+            self.next(call, &mut packet)?;
+            if let Err(error) = fits(&packet) {
+                self.core.port.inbox().put_back(packet);
+                return Err(error);
+            }
+            let status = Status::of(&packet);
+            // If the sender took the loan back meanwhile, the same message comes again.
+            if let Some(opened) = open(&mut packet) {
+                return Ok((opened, status));
+            }
+        }
+    }
+
+    /// Waits for the first message that matches, and puts it into `place`.
+    #[inline]
+    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+        let tag = match call.tag {
+            Tag::Is(tag) => Some(tag),
+            Tag::Any => None,
+        };
+        let source = match call.from {
+            Source::Rank(rank) => Some(rank),
+            Source::Any => None,
+        };
+        let want = Want {
+            context: self.shared.context,
+            source,
+            tag,
+        };
+        if self.core.port.receive_now(&want, place) {
+            Ok(())
+        } else {
+            self.wait_for(call, &want, place)
+        }
+    }
+
+    // Apart, once for all types: a message that is there already needs no reason to wait for it.
+    #[inline(never)]
+    fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
+        let reason = Reason {
+            call: &|| call.to_string(),
+            site: call.site,
+            needs: &|| call.needs(),
+            collective: None,
+            turn: None,
+            deadline: call.deadline,
+        };
+        self.core.port.receive(want, &reason, place)
+    }
+}
