@@ -160,7 +160,7 @@ fn the_end_of_a_rank_comes_after_all_that_it_sent() {
         let (fabric, results) = with_mail(2, |port, mail| {
             if port.me == 0 {
                 mail.send(port, 1);
-                port.fabric.record_end(0, Gone::Returned, None, false);
+                port.fabric.record_end(0, Gone::Returned, None, None);
                 return Ok(());
             }
             mail.recv(port, 0, 1).expect("it was sent before the end");

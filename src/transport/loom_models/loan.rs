@@ -22,13 +22,6 @@ use super::{explore, world};
 use crate::transport::packet::{Head, Loan, Packet, lend};
 use crate::transport::wait::Port;
 
-const HEAD: Head = Head {
-    context: 0,
-    source: 0,
-    tag: 0,
-    print: 0,
-};
-
 /// What lies between the two: the lent buffers, one a loan, and the packets on their way.
 struct Between {
     buffers: [Cell<u32>; 2],
@@ -63,10 +56,16 @@ impl Between {
         self.buffers[which].set(1);
         let word = &*port.fabric.doors[port.me].loan;
         let wait = |word: &_, ticket| port.sleep_until_settled(word, ticket);
-        lend(word, HEAD, &[which; 100], wait, |packet, loan| {
-            self.post(packet);
-            during(loan);
-        });
+        lend(
+            word,
+            Head::new(0, 0, 0, 0),
+            &[which; 100],
+            wait,
+            |packet, loan| {
+                self.post(packet);
+                during(loan);
+            },
+        );
         self.buffers[which].set(2);
     }
 
