@@ -10,7 +10,8 @@
 //!
 //! Checked by hand that the models can fail: with a relaxed `offer`, `claim`, `settle` or `is_settled`
 //! the accesses race; with a guard that does not wait for a claimed loan they do too; with a `settle`
-//! that does not rouse the lender sleeps for ever.
+//! that does not rouse the lender sleeps for ever; if each loan had the same ticket, a stale packet would
+//! open a later one.
 
 use std::sync::Mutex;
 
