@@ -5,7 +5,9 @@
 //! The book, `knot::stuck`, the sleepers and the last stage of the wait are the real ones.
 //!
 //! Checked by hand that the models can fail: if `states` does not ask whether a rank is `asleep`, or
-//! if `wake` only rings and does not mark, the token is taken for a knot.
+//! if `wake` only rings and does not mark, the token is taken for a knot; without the look after lying
+//! down, so is an exchange; if a broken communicator does not count in `is_over`, who is about to be told
+//! of it is named.
 
 use std::sync::Arc;
 
@@ -160,7 +162,7 @@ fn the_end_of_a_rank_comes_after_all_that_it_sent() {
         let (fabric, results) = with_mail(2, |port, mail| {
             if port.me == 0 {
                 mail.send(port, 1);
-                port.fabric.record_end(0, Gone::Returned, None, false);
+                port.fabric.record_end(0, Gone::Returned, None, None);
                 return Ok(());
             }
             mail.recv(port, 0, 1).expect("it was sent before the end");

@@ -2,9 +2,10 @@
 //! that the turning of the gate is not slept through, and that a rank with another fingerprint never
 //! lets it open.
 //!
-//! Checked by hand that the models can fail: with a relaxed compare-and-swap in `arrive`, or relaxed
-//! accesses to the turn, the cells race; if the fingerprint is not compared, the gate opens; without
-//! the fence in `rouse_all`, a rank sleeps for ever.
+//! Checked by hand that the models can fail: with a relaxed compare-and-swap in `arrive`, a relaxed store
+//! of the turn or a relaxed load of it in `has_turned`, the cells race; if the fingerprint is not
+//! compared, the gate opens; without the fence in `rouse_all`, a rank sleeps for ever; if a wait whose
+//! gate has turned counts as stuck, ranks that are not are named.
 
 use loom::cell::Cell;
 use loom::sync::Arc;

@@ -10,7 +10,8 @@
 //!
 //! Checked by hand that the models can fail: with a relaxed `offer`, `claim`, `settle` or `is_settled`
 //! the accesses race; with a guard that does not wait for a claimed loan they do too; with a `settle`
-//! that does not rouse the lender sleeps for ever.
+//! that does not rouse the lender sleeps for ever; if each loan had the same ticket, a stale packet would
+//! open a later one.
 
 use std::sync::Mutex;
 
@@ -23,13 +24,6 @@ use crate::transport::head::Head;
 use crate::transport::lend::{Loan, lend};
 use crate::transport::packet::Packet;
 use crate::transport::wait::Port;
-
-const HEAD: Head = Head {
-    context: 0,
-    source: 0,
-    tag: 0,
-    print: 0,
-};
 
 /// What lies between the two: the lent buffers, one a loan, and the packets on their way.
 struct Between {
@@ -65,10 +59,16 @@ impl Between {
         self.buffers[which].set(1);
         let word = &*port.fabric.doors[port.me].loan;
         let wait = |word: &_, ticket| port.sleep_until_settled(word, ticket);
-        lend(word, HEAD, &[which; 100], wait, |packet, loan| {
-            self.post(packet);
-            during(loan);
-        });
+        lend(
+            word,
+            Head::new(0, 0, 0, 0),
+            &[which; 100],
+            wait,
+            |packet, loan| {
+                self.post(packet);
+                during(loan);
+            },
+        );
         self.buffers[which].set(2);
     }
 
