@@ -105,10 +105,7 @@ fn news_reach_those_whom_they_should() {
 fn enormous_patterns_are_only_arithmetic() {
     let n = usize::MAX / 2 + 2;
     let (circle, shift) = (Circle::new(n), Shift::new(n));
-    assert_eq!(
-        circle.to(n - 1, circle.steps() - 1),
-        Some(n - 2)
-    );
+    assert_eq!(circle.to(n - 1, circle.steps() - 1), Some(n - 2));
     assert_eq!(shift.to(n - 1, 0), None);
     assert_eq!(Hypercube::new(20).next_active(5, Some(18)), Some(19));
 }
