@@ -104,30 +104,26 @@ impl<S: Schedule> Proxied<S> {
 
     fn fold_in(&self, rank: Rank) -> Step {
         let region = self.vector();
-        let transfer = self.neighbour(rank).map(|peer| Transfer { peer, region });
-        if rank.is_multiple_of(2) {
-            Step {
-                recv: transfer,
+        match self.neighbour(rank).map(|peer| Transfer { peer, region }) {
+            Some(recv) if rank.is_multiple_of(2) => Step {
+                recv: Some(recv),
                 combine: Combine::FoldRight,
                 ..Step::IDLE
-            }
-        } else {
-            Step {
-                send: transfer,
-                ..Step::IDLE
-            }
+            },
+            send => Step { send, ..Step::IDLE },
         }
     }
 
     fn serve(&self, rank: Rank) -> Step {
-        let region = match self.hand_out {
-            HandOut::Block => {
-                let all = self.vector().length;
-                Region::output(span::block(all, self.ranks(), rank | 1))
-            }
-            _ => self.vector(),
+        let Some(peer) = self.neighbour(rank) else {
+            return Step::IDLE;
         };
-        let transfer = self.neighbour(rank).map(|peer| Transfer { peer, region });
+        let mut region = self.vector();
+        if self.hand_out == HandOut::Block {
+            let aside = rank | 1;
+            region = Region::output(span::block(region.length, self.ranks(), aside));
+        }
+        let transfer = Some(Transfer { peer, region });
         let (send, recv) = if rank.is_multiple_of(2) {
             (transfer, None)
         } else {
