@@ -35,6 +35,8 @@
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
 //! | [`Comm`] | what a rank talks through: SEND and RECV, barrier, broadcast, reduce, all_reduce |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
+//! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
+//! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
 //! | [`error`] | what can go wrong with one operation |
@@ -68,10 +70,13 @@
 //! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere ranks run where the system likes.
 #![deny(unsafe_code)]
 
+pub mod check;
+pub mod collective;
 mod comm;
 pub mod error;
 pub mod machine;
 pub mod op;
+pub mod schedule;
 pub mod span;
 mod sync;
 pub mod topology;

@@ -17,7 +17,23 @@ use std::ops::Range;
 /// ```
 pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
     assert!(i < p, "block {i} of {p}");
+    cut(n, p, i)..cut(n, p, i + 1)
+}
+
+/// Where block `i` of `p` over `n` elements starts; `n` for `i = p`.
+///
+/// # Panics
+///
+/// If `i > p`, or if there are no blocks.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::span::cut;
+/// assert_eq!([cut(10, 3, 0), cut(10, 3, 1), cut(10, 3, 3)], [0, 3, 10]);
+/// ```
+pub fn cut(n: usize, p: usize, i: usize) -> usize {
+    assert!(i <= p, "cut {i} of {p} blocks");
     // 128 bits: n p may not fit into 64.
-    let cut = |i: usize| (i as u128 * n as u128 / p as u128) as usize;
-    cut(i)..cut(i + 1)
+    (i as u128 * n as u128 / p as u128) as usize
 }

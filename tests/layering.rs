@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[&[&str]] = &[
     &["error", "machine", "op", "span", "sync", "unwind"],
     &["topology", "transport"],
+    &["schedule"],
+    &["check", "collective"],
     &["comm"],
     &["world"],
 ];

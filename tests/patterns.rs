@@ -1,6 +1,6 @@
 //! The laws of patterns, for every small number of ranks.
 
-use rankfold::topology::{Circle, Hypercube, Pattern, Shift, Topology};
+use rankfold::topology::{Circle, Hypercube, OwnSteps, Pattern, Shift, Topology};
 
 fn obeys_the_laws(pattern: &impl Pattern, name: &str) {
     let (n, steps) = (pattern.ranks(), pattern.steps());
@@ -51,6 +51,17 @@ fn trees_with_one_port_are_patterns() {
             let tree = Topology::by_name(name, n).unwrap();
             obeys_the_laws(&tree.single_port(), name);
             obeys_the_laws(&tree.rooted(n / 2).single_port(), name);
+        }
+    }
+}
+
+#[test]
+fn trees_without_double_arrivals_are_patterns_in_their_own_steps() {
+    for n in 1..=64 {
+        for name in ["chain", "k-tree:1", "in-order", "fibonacci"] {
+            let tree = Topology::by_name(name, n).unwrap();
+            obeys_the_laws(&OwnSteps::new(tree.clone()), name);
+            obeys_the_laws(&OwnSteps::new(tree.rooted(n / 2)), name);
         }
     }
 }

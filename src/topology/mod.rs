@@ -14,6 +14,7 @@
 //! - `table`: the custom form, and the validation of triples;
 //! - `formal`: partition, tree and association maps; `strict`: the six properties of 1999;
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
+//! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
 //! - `text`, `names`: reading and writing; `error`: what can be wrong.
 //!
@@ -43,6 +44,7 @@ mod error;
 mod families;
 mod formal;
 mod names;
+mod own_steps;
 mod pattern;
 mod predecessors;
 mod single_port;
@@ -53,6 +55,7 @@ mod text;
 pub use cube::{Circle, Hypercube, Shift};
 pub use error::TopologyError;
 pub use formal::Formal;
+pub use own_steps::OwnSteps;
 pub use pattern::Pattern;
 pub use predecessors::Predecessors;
 pub use single_port::SinglePort;

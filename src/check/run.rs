@@ -1,0 +1,427 @@
+//! All ranks, step by step: what they send is taken first, then everything arrives.
+
+use super::goal::Want;
+use super::legal::Place;
+use super::memory::{Memory, Piece};
+use super::symbols::{Orders, Spoil, Symbol, ascending};
+use super::{Certificate, Fault, Goal, Traffic};
+use crate::Rank;
+use crate::schedule::{Buffer, Combine, Lengths, Region, Schedule, Step, Transfer};
+
+/// One rank.
+struct Player {
+    lengths: Lengths,
+    buffers: [Memory; 3],
+    /// What [`Schedule::next_active`] has promised.
+    upcoming: Option<usize>,
+    /// For a barrier: the ranks that it has heard from, a bit each.
+    heard: Vec<u64>,
+    traffic: Traffic,
+}
+
+/// What a rank sends in a step.
+#[derive(Default)]
+struct Message {
+    pieces: Vec<Piece>,
+    heard: Vec<u64>,
+}
+
+/// The state between two steps.
+pub(super) struct Run<'a> {
+    schedule: &'a dyn Schedule,
+    players: Vec<Player>,
+    orders: Orders,
+    /// What [`Symbol::Spoiled`] means.
+    spoils: Vec<Fault>,
+    message_steps: usize,
+    exchanges_in_place: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(schedule: &'a dyn Schedule, goal: &Goal) -> Result<Run<'a>, Fault> {
+        let ranks = schedule.ranks();
+        if ranks == 0 {
+            return Err(Fault::NoRanks);
+        }
+        if let Some(root) = goal.root().filter(|&root| root >= ranks) {
+            return Err(Fault::NoSuchRoot { root, ranks });
+        }
+        let mut run = Run {
+            schedule,
+            players: Vec::with_capacity(ranks),
+            orders: Orders::default(),
+            spoils: Vec::new(),
+            message_steps: 0,
+            exchanges_in_place: false,
+        };
+        for rank in 0..ranks {
+            let player = run.player(rank, goal)?;
+            run.players.push(player);
+        }
+        Ok(run)
+    }
+
+    fn player(&mut self, rank: Rank, goal: &Goal) -> Result<Player, Fault> {
+        let ranks = self.schedule.ranks();
+        let mut player = Player {
+            lengths: self.schedule.lengths(rank),
+            buffers: Default::default(),
+            upcoming: self.next_active(rank, None)?,
+            heard: Vec::new(),
+            traffic: Traffic::default(),
+        };
+        if goal.is_barrier() {
+            player.heard = vec![0; ranks.div_ceil(64)];
+            player.heard[rank / 64] |= 1 << (rank % 64);
+        }
+        if let Some(source) = goal.source(ranks, rank) {
+            player.holds(rank, source.region)?;
+            let symbol = Symbol::Fold {
+                order: self.orders.single(source.contributor),
+                shift: source.shift,
+            };
+            player.fill(source.region, symbol);
+        }
+        for want in goal.wants(ranks, rank) {
+            player.holds(rank, Region::output(want.run))?;
+        }
+        Ok(player)
+    }
+
+    /// What the schedule says is the rank's next step, which must be later and not beyond the end.
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Result<Option<usize>, Fault> {
+        let next = self.schedule.next_active(rank, after);
+        let lies = |&next: &usize| next >= self.schedule.steps() || Some(next) <= after;
+        match next.filter(lies) {
+            Some(next) => Err(Fault::WrongNext { rank, after, next }),
+            None => Ok(next),
+        }
+    }
+
+    /// Runs one step of all ranks.
+    pub(super) fn step(&mut self, number: usize) -> Result<(), Fault> {
+        let ranks = self.players.len();
+        let steps: Vec<Step> = (0..ranks)
+            .map(|rank| self.schedule.step(rank, number))
+            .collect();
+        for (rank, step) in steps.iter().enumerate() {
+            self.watch(rank, number, step)?;
+            self.place(rank, number).allows(step)?;
+        }
+        for (rank, step) in steps.iter().enumerate() {
+            self.copy(rank, number, step)?;
+        }
+        let mut messages = Vec::with_capacity(ranks);
+        for rank in 0..ranks {
+            self.matched(&steps, rank, number)?;
+            messages.push(self.take(rank, number, &steps[rank])?);
+        }
+        for (rank, step) in steps.iter().enumerate() {
+            if let Some(recv) = step.recv {
+                let message = &messages[recv.peer];
+                self.deliver(rank, number, recv, step.combine, message)?;
+            }
+        }
+        self.message_steps += usize::from(steps.iter().any(|step| step.send.is_some()));
+        Ok(())
+    }
+
+    fn place(&self, rank: Rank, step: usize) -> Place {
+        Place {
+            ranks: self.players.len(),
+            rank,
+            step,
+            lengths: self.players[rank].lengths,
+        }
+    }
+
+    /// Whether the rank was said to be active in this step, if it is.
+    fn watch(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), Fault> {
+        let promised = self.players[rank].upcoming == Some(number);
+        if promised {
+            self.players[rank].upcoming = self.next_active(rank, Some(number))?;
+        } else if !step.is_idle() {
+            return Err(Fault::Overlooked { rank, step: number });
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), Fault> {
+        let Some(copy) = step.local else {
+            return Ok(());
+        };
+        let pieces = self.read(rank, number, copy.from)?;
+        self.players[rank].write(copy.to, &pieces);
+        Ok(())
+    }
+
+    fn read(&self, rank: Rank, step: usize, region: Region) -> Result<Vec<Piece>, Fault> {
+        let buffer = region.buffer;
+        let pieces = self.players[rank].buffers[buffer as usize].read(region);
+        pieces.map_err(|element| Fault::ReadsNothing {
+            rank,
+            step,
+            buffer,
+            element,
+        })
+    }
+
+    /// Whether the other ends of the rank's messages are there, and agree.
+    fn matched(&self, steps: &[Step], rank: Rank, step: usize) -> Result<(), Fault> {
+        if let Some(recv) = steps[rank].recv {
+            let sender = steps[recv.peer].send;
+            sender
+                .filter(|send| send.peer == rank)
+                .ok_or(Fault::NoSend {
+                    rank,
+                    step,
+                    peer: recv.peer,
+                })?;
+        }
+        let Some(send) = steps[rank].send else {
+            return Ok(());
+        };
+        let receiver = steps[send.peer].recv.filter(|recv| recv.peer == rank);
+        let recv = receiver.ok_or(Fault::NoReceive {
+            rank,
+            step,
+            peer: send.peer,
+        })?;
+        let (sent, expected) = (send.region.elements(), recv.region.elements());
+        if sent != expected {
+            return Err(Fault::UnequalExtents {
+                rank,
+                step,
+                peer: send.peer,
+                sent,
+                expected,
+            });
+        }
+        Ok(())
+    }
+
+    /// What the rank sends, as it is now.
+    fn take(&mut self, rank: Rank, number: usize, step: &Step) -> Result<Message, Fault> {
+        let Some(send) = step.send else {
+            return Ok(Message::default());
+        };
+        let overlaps = |recv: Transfer| recv.region.overlaps(&send.region);
+        self.exchanges_in_place |= step.recv.is_some_and(overlaps);
+        let traffic = &mut self.players[rank].traffic;
+        traffic.messages_out += 1;
+        traffic.elements_out += send.region.elements();
+        Ok(Message {
+            pieces: self.read(rank, number, send.region)?,
+            heard: self.players[rank].heard.clone(),
+        })
+    }
+
+    fn deliver(
+        &mut self,
+        rank: Rank,
+        number: usize,
+        recv: Transfer,
+        combine: Combine,
+        message: &Message,
+    ) -> Result<(), Fault> {
+        if combine == Combine::Replace {
+            self.players[rank].write(recv.region, &message.pieces);
+        } else {
+            let held = self.read(rank, number, recv.region)?;
+            let folds = Folds {
+                rank,
+                step: number,
+                peer: recv.peer,
+                combine,
+                orders: &mut self.orders,
+                spoils: &mut self.spoils,
+            };
+            let pieces = folds.all(&held, &message.pieces);
+            self.players[rank].write(recv.region, &pieces);
+        }
+        self.players[rank].received(recv.region.elements(), combine, &message.heard);
+        Ok(())
+    }
+
+    /// Holds what every rank has against the goal.
+    pub(super) fn finish(self, goal: &Goal) -> Result<Certificate, Fault> {
+        let ranks = self.players.len();
+        let mut ordered = true;
+        for rank in 0..ranks {
+            for want in goal.wants(ranks, rank) {
+                ordered &= self.holds(rank, &want, goal.wants_order())?;
+            }
+            if goal.is_barrier() {
+                self.players[rank].heard_all(rank, ranks)?;
+            }
+        }
+        Ok(Certificate {
+            steps: self.schedule.steps(),
+            message_steps: self.message_steps,
+            ordered,
+            exchanges_in_place: self.exchanges_in_place,
+            traffic: self.players.iter().map(|player| player.traffic).collect(),
+        })
+    }
+
+    /// Whether a result is there, and whether it is in rank order.
+    fn holds(&self, rank: Rank, want: &Want, must_be_ordered: bool) -> Result<bool, Fault> {
+        let output = &self.players[rank].buffers[Buffer::Output as usize];
+        let pieces = output.read(Region::output(want.run.clone()));
+        let pieces = pieces.map_err(|element| Fault::Nothing { rank, element })?;
+        let mut ordered = true;
+        for piece in pieces {
+            let element = want.run.start + piece.run.start;
+            let in_order = self.is(rank, element, piece.symbol.moved(0, want.run.start), want)?;
+            if must_be_ordered && !in_order {
+                return Err(Fault::OutOfOrder { rank, element });
+            }
+            ordered &= in_order;
+        }
+        Ok(ordered)
+    }
+
+    /// Whether the element is what is wanted, and whether its operands are in order.
+    fn is(&self, rank: Rank, element: usize, symbol: Symbol, want: &Want) -> Result<bool, Fault> {
+        let (order, shift) = match symbol {
+            Symbol::Spoiled(number) => return Err(self.spoils[number].clone()),
+            Symbol::Fold { order, shift } => (order, shift),
+        };
+        if shift != want.shift {
+            let index = element.wrapping_add_signed(shift);
+            return Err(Fault::Misplaced {
+                rank,
+                element,
+                index,
+            });
+        }
+        let runs = self.orders.runs(order);
+        let wanted = &want.contributors;
+        let mut next = wanted.start;
+        for run in ascending(runs) {
+            if run.start < wanted.start || run.end > wanted.end {
+                let contributor = if run.start < wanted.start {
+                    run.start
+                } else {
+                    run.start.max(wanted.end)
+                };
+                return Err(Fault::Foreign {
+                    rank,
+                    element,
+                    contributor,
+                });
+            }
+            if run.start > next {
+                break;
+            }
+            next = run.end;
+        }
+        if next < wanted.end {
+            return Err(Fault::Lacks {
+                rank,
+                element,
+                contributor: next,
+            });
+        }
+        Ok(runs.len() == 1)
+    }
+}
+
+impl Player {
+    fn holds(&self, rank: Rank, region: Region) -> Result<(), Fault> {
+        let (buffer, length) = (region.buffer, self.lengths.of(region.buffer));
+        match region.end() {
+            Some(needed) if needed > length => Err(Fault::TooShort {
+                rank,
+                buffer,
+                length,
+                needed,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a run its first symbols.
+    fn fill(&mut self, region: Region, symbol: Symbol) {
+        let run = 0..region.elements();
+        let symbol = symbol.moved(region.start, 0);
+        self.write(region, &[Piece { run, symbol }]);
+    }
+
+    fn write(&mut self, region: Region, pieces: &[Piece]) {
+        self.buffers[region.buffer as usize].write(region, pieces);
+    }
+
+    fn received(&mut self, elements: usize, combine: Combine, heard: &[u64]) {
+        self.traffic.messages_in += 1;
+        self.traffic.elements_in += elements;
+        if combine != Combine::Replace {
+            self.traffic.folded += elements;
+        }
+        for (mine, theirs) in self.heard.iter_mut().zip(heard) {
+            *mine |= theirs;
+        }
+    }
+
+    fn heard_all(&self, rank: Rank, ranks: usize) -> Result<(), Fault> {
+        let unheard = |&other: &Rank| self.heard[other / 64] >> (other % 64) & 1 == 0;
+        match (0..ranks).find(unheard) {
+            Some(of) => Err(Fault::Unheard { rank, of }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The folds of one message.
+struct Folds<'a> {
+    rank: Rank,
+    step: usize,
+    peer: Rank,
+    combine: Combine,
+    orders: &'a mut Orders,
+    spoils: &'a mut Vec<Fault>,
+}
+
+impl Folds<'_> {
+    /// Folds pieces that cover the same elements but may be cut in other places.
+    fn all(mut self, held: &[Piece], received: &[Piece]) -> Vec<Piece> {
+        let (mut folded, mut at) = (Vec::with_capacity(held.len()), 0);
+        let (mut held, mut received) = (held.iter().peekable(), received.iter().peekable());
+        while let (Some(one), Some(other)) = (held.peek(), received.peek()) {
+            let end = one.run.end.min(other.run.end);
+            let symbol = self.one(at, one.symbol, other.symbol);
+            folded.push(Piece {
+                run: at..end,
+                symbol,
+            });
+            at = end;
+            held.next_if(|piece| piece.run.end == end);
+            received.next_if(|piece| piece.run.end == end);
+        }
+        folded
+    }
+
+    fn one(&mut self, at: usize, held: Symbol, received: Symbol) -> Symbol {
+        let spoil = match self.orders.combine(held, received, self.combine) {
+            Ok(symbol) => return symbol,
+            Err(spoil) => spoil,
+        };
+        let (rank, step, peer) = (self.rank, self.step, self.peer);
+        self.spoils.push(match spoil {
+            Spoil::Twice { contributor } => Fault::CountedTwice {
+                rank,
+                step,
+                peer,
+                contributor,
+            },
+            Spoil::Mixed { held, received } => Fault::Mixes {
+                rank,
+                step,
+                peer,
+                held: at.wrapping_add_signed(held),
+                received: at.wrapping_add_signed(received),
+            },
+        });
+        Symbol::Spoiled(self.spoils.len() - 1)
+    }
+}

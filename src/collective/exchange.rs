@@ -1,0 +1,319 @@
+//! Reductions across the dimensions of a hypercube: whole vectors, halves of halves, and between.
+//!
+//! Halving cuts the vector into as many *parts* as there are ranks in the cube. A rank starts with all
+//! of them and in every step keeps half of what it has: the *path* of a rank is the number whose bits,
+//! highest first, say which half. It ends with the part that has the number of its path.
+
+use std::ops::Range;
+
+use crate::Rank;
+use crate::schedule::{
+    Combine, FoldAlong, HandOut, Lengths, Proxied, Region, Reversed, Schedule, Step, Then, Transfer,
+};
+use crate::span;
+use crate::topology::Hypercube;
+
+/// All-reduce by simple exchange: in step `s` every rank exchanges its whole vector with the rank
+/// `2^s` away. Any number of ranks; operands stay in rank order.
+///
+/// ```text
+/// step 0   0↔1  2↔3  4↔5  6↔7
+/// step 1   0↔2  1↔3  4↔6  5↔7
+/// step 2   0↔4  1↔5  2↔6  3↔7
+/// ```
+///
+/// # Cost
+///
+/// `d (α + N (β + γ))` with `d = ⌊log₂ P⌋`; `2 (α + N β) + N γ` more where P is no power of two.
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.1.
+pub fn simple_exchange(ranks: usize, length: usize) -> Proxied<FoldAlong<Hypercube>> {
+    let cube = Hypercube::new(ranks.ilog2());
+    FoldAlong::new(cube, length).proxied(ranks, HandOut::Vector)
+}
+
+/// All-reduce by recursive halving and then doubling. Any number of ranks; operands stay in rank
+/// order.
+///
+/// # Cost
+///
+/// `2 α d + N (P-1)/P (2β + γ)` for a power of two; `2 (α + N β) + N γ` more elsewhere.
+///
+/// # Source
+///
+/// Rabenseifner, in Thakur, Rabenseifner and Gropp, *Optimization of collective communication
+/// operations in MPICH*, 2005, section 4.5.
+pub fn halving_all_reduce(
+    ranks: usize,
+    length: usize,
+) -> Proxied<Then<Halving, Reversed<Halving>>> {
+    let halving = Halving::new(ranks.ilog2(), length, Bisection::Near);
+    halving
+        .then(halving.reversed())
+        .proxied(ranks, HandOut::Vector)
+}
+
+/// Reduce-scatter by recursive halving: rank `r` ends with block `r`. Any number of ranks; operands
+/// stay in rank order. Reversed, it is the all-gather by recursive doubling.
+///
+/// # Cost
+///
+/// `d` steps and `N` less the rank's own block; one step more that brings the blocks [home](Homing)
+/// if `d ≥ 2`; two more steps where P is no power of two.
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.2.
+pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Proxied<Then<Halving, Homing>> {
+    let halving = Halving::new(ranks.ilog2(), length, Bisection::Near).for_blocks_of(ranks);
+    halving
+        .then(Homing { halving })
+        .proxied(ranks, HandOut::Block)
+}
+
+/// All-reduce between the two: `stages` steps of halving, simple exchange of what is left, and the
+/// halving unwound. Any number of ranks; operands stay in rank order.
+///
+/// # Cost
+///
+/// `(d+s) α + (N - x)(2β + γ) + (d-s) x (β + γ)` with `s` stages and `x = N/2^s`.
+///
+/// # Panics
+///
+/// If there are more stages than dimensions.
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.2.
+pub fn hybrid_all_reduce(
+    ranks: usize,
+    length: usize,
+    stages: u32,
+) -> Proxied<Then<Then<Halving, Rest>, Reversed<Halving>>> {
+    let halving = Halving::new(ranks.ilog2(), length, Bisection::Near).stop_after(stages);
+    let whole = halving.then(Rest { halving }).then(halving.reversed());
+    whole.proxied(ranks, HandOut::Vector)
+}
+
+/// Which partner comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bisection {
+    /// The neighbour, then the one 2 away, 4, ...: what is folded together is always a run of ranks,
+    /// so their order survives. Rank `v` ends with the part whose number is `v` with its bits reversed.
+    Near,
+    /// The rank half the cube away, then a quarter, ...: rank `v` ends with part `v`, but the operands
+    /// are out of order.
+    Far,
+}
+
+/// Recursive halving among `2^d` ranks: in every step a rank exchanges half of what it still has with
+/// its partner, and folds the other half.
+///
+/// ```text
+/// near, eight parts       rank 0      rank 1      rank 2      rank 3   ...
+/// step 0  partner 1       0 1 2 3     4 5 6 7     0 1 2 3     4 5 6 7
+/// step 1  partner 2       0 1         4 5         2 3         6 7
+/// step 2  partner 4       0           4           2           6        ... then 1 5 3 7
+/// ```
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Halving {
+    dimensions: u32,
+    stages: u32,
+    length: usize,
+    bisection: Bisection,
+    /// The first so many parts are two blocks each, the others one.
+    doubled: usize,
+}
+
+impl Halving {
+    /// Halving of vectors of so many elements among `2^dimensions` ranks, down to one part each.
+    pub fn new(dimensions: u32, length: usize, bisection: Bisection) -> Halving {
+        Halving {
+            dimensions,
+            stages: dimensions,
+            length,
+            bisection,
+            doubled: 0,
+        }
+    }
+
+    /// The same for the blocks of more ranks: the first parts are two blocks, for rank and neighbour,
+    /// as [`Proxied`] ranks need it.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer ranks than the cube has, or twice as many.
+    pub fn for_blocks_of(self, ranks: usize) -> Halving {
+        let parts = self.ranks();
+        assert!(
+            (parts..2 * parts).contains(&ranks),
+            "{ranks} blocks in {parts} parts"
+        );
+        Halving {
+            doubled: ranks - parts,
+            ..self
+        }
+    }
+
+    /// Only the first steps of it.
+    ///
+    /// # Panics
+    ///
+    /// If it has fewer.
+    pub fn stop_after(self, stages: u32) -> Halving {
+        assert!(stages <= self.stages, "{stages} stages of {}", self.stages);
+        Halving { stages, ..self }
+    }
+
+    /// The part with which a rank ends, where no step is left out.
+    fn path(&self, v: Rank) -> usize {
+        match self.bisection {
+            Bisection::Near => reverse_bits(v, self.dimensions),
+            Bisection::Far => v,
+        }
+    }
+
+    /// Where so many parts that start at one end lie in the vector.
+    fn parts(&self, parts: Range<usize>) -> Range<usize> {
+        let start = |part: usize| {
+            let block = part + part.min(self.doubled);
+            span::cut(self.length, self.ranks() + self.doubled, block)
+        };
+        start(parts.start)..start(parts.end)
+    }
+
+    /// The parts that a rank has left after so many stages.
+    fn left(&self, v: Rank, stages: u32) -> Range<usize> {
+        let log = self.dimensions - stages;
+        let first = self.path(v) >> log << log;
+        first..first + (1 << log)
+    }
+
+    fn partner(&self, v: Rank, stage: u32) -> Rank {
+        match self.bisection {
+            Bisection::Near => v ^ 1 << stage,
+            Bisection::Far => v ^ 1 << (self.dimensions - 1 - stage),
+        }
+    }
+}
+
+impl Schedule for Halving {
+    fn ranks(&self) -> usize {
+        1 << self.dimensions
+    }
+
+    fn steps(&self) -> usize {
+        self.stages as usize
+    }
+
+    fn step(&self, v: Rank, step: usize) -> Step {
+        if step >= self.steps() {
+            return Step::IDLE;
+        }
+        let stage = step as u32;
+        let peer = self.partner(v, stage);
+        let half = |rank| {
+            let region = Region::output(self.parts(self.left(rank, stage + 1)));
+            Some(Transfer { peer, region })
+        };
+        Step {
+            send: half(peer),
+            recv: half(v),
+            combine: Combine::by_rank(v, peer),
+            ..Step::IDLE
+        }
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        Lengths::in_place(self.length)
+    }
+}
+
+/// After near halving: every rank swaps its part with the rank that has its own, one step.
+///
+/// ```text
+/// 0   1 ↔ 4   2   3 ↔ 6   5   7        (0  1 2  3, four ranks: 1 ↔ 2)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Homing {
+    halving: Halving,
+}
+
+impl Schedule for Homing {
+    fn ranks(&self) -> usize {
+        self.halving.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        usize::from(self.halving.dimensions >= 2)
+    }
+
+    fn step(&self, v: Rank, step: usize) -> Step {
+        let peer = self.halving.path(v);
+        if step >= self.steps() || peer == v {
+            return Step::IDLE;
+        }
+        let part = |part: usize| {
+            let region = Region::output(self.halving.parts(part..part + 1));
+            Some(Transfer { peer, region })
+        };
+        Step {
+            send: part(peer),
+            recv: part(v),
+            ..Step::IDLE
+        }
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        self.halving.lengths(rank)
+    }
+}
+
+/// The dimensions that halving has left out: simple exchange of what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    halving: Halving,
+}
+
+impl Schedule for Rest {
+    fn ranks(&self) -> usize {
+        self.halving.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        (self.halving.dimensions - self.halving.stages) as usize
+    }
+
+    fn step(&self, v: Rank, step: usize) -> Step {
+        if step >= self.steps() {
+            return Step::IDLE;
+        }
+        let stages = self.halving.stages;
+        let peer = self.halving.partner(v, stages + step as u32);
+        let region = Region::output(self.halving.parts(self.halving.left(v, stages)));
+        let transfer = Some(Transfer { peer, region });
+        Step {
+            send: transfer,
+            recv: transfer,
+            combine: Combine::by_rank(v, peer),
+            ..Step::IDLE
+        }
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        self.halving.lengths(rank)
+    }
+}
+
+/// The lowest so many bits of a number, in reverse.
+fn reverse_bits(v: usize, bits: u32) -> usize {
+    v.reverse_bits()
+        .checked_shr(usize::BITS - bits)
+        .unwrap_or(0)
+}

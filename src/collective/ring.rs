@@ -1,0 +1,78 @@
+//! Blocks that go round a ring.
+
+use crate::Rank;
+use crate::schedule::{Combine, Lengths, Region, Schedule, Step, Transfer};
+use crate::span;
+
+/// Reduce-scatter on a ring: in every step a rank passes one block on to the next rank, which folds
+/// what it has of it. Reversed, it is the all-gather on a ring; with that after it, the all-reduce.
+///
+/// ```text
+/// four ranks     0 ▶ 1    1 ▶ 2    2 ▶ 3    3 ▶ 0
+/// step 0           3        0        1        2       the block that goes
+/// step 1           2        3        0        1
+/// step 2           1        2        3        0       then rank r has block r
+/// ```
+///
+/// Block `r` is folded in the order `r+1, ..., r`, round the ring, so the operator must commute.
+///
+/// # Cost
+///
+/// `P - 1` steps; a rank sends all blocks but its own.
+///
+/// # Source
+///
+/// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
+/// 2005, section 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingReduceScatter {
+    ranks: usize,
+    length: usize,
+}
+
+impl RingReduceScatter {
+    /// Among so many ranks, of vectors of so many elements.
+    ///
+    /// # Panics
+    ///
+    /// If there is no rank.
+    pub fn new(ranks: usize, length: usize) -> RingReduceScatter {
+        assert!(ranks > 0, "a ring of 0 ranks");
+        RingReduceScatter { ranks, length }
+    }
+
+    /// The block that a rank sends in a step.
+    fn sent(&self, rank: Rank, step: usize) -> Region {
+        let block = (rank + self.ranks - 1 - step) % self.ranks;
+        Region::output(span::block(self.length, self.ranks, block))
+    }
+}
+
+impl Schedule for RingReduceScatter {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn steps(&self) -> usize {
+        self.ranks - 1
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        if step >= self.steps() {
+            return Step::IDLE;
+        }
+        let next = (rank + 1) % self.ranks;
+        let previous = (rank + self.ranks - 1) % self.ranks;
+        let transfer = |peer, region| Some(Transfer { peer, region });
+        Step {
+            send: transfer(next, self.sent(rank, step)),
+            recv: transfer(previous, self.sent(previous, step)),
+            combine: Combine::FoldLeft,
+            ..Step::IDLE
+        }
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        Lengths::in_place(self.length)
+    }
+}

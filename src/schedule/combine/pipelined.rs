@@ -1,0 +1,132 @@
+//! Pipelining is modulo scheduling: the same schedule for every segment, each some steps later.
+
+use std::ops::Range;
+
+use crate::Rank;
+use crate::schedule::{Lengths, Schedule, Step, first_from, least_after};
+use crate::span;
+
+/// A schedule run once for every segment of the vector, segment `k` starting in step `k · period`.
+///
+/// ```text
+/// a chain of four, three segments, period 1      0 ─▶ 1 ─▶ 2 ─▶ 3
+///
+/// step        0      1      2      3      4
+/// 0 ▶ 1       A      B      C
+/// 1 ▶ 2              A      B      C
+/// 2 ▶ 3                     A      B      C
+/// ```
+///
+/// It is right exactly when no rank comes to send or to receive twice in one step, which the checker
+/// decides. The schedule must leave every element at its own position, as whole-vector folds and
+/// their reversals do: a segment is the window of all regions on some positions.
+///
+/// # Cost
+///
+/// One look at each active step of the rank in the schedule of one segment, of which a tree has few:
+/// neither the number of segments nor the number of ranks matters.
+///
+/// # Panics
+///
+/// [`step`](Schedule::step), if a region of the schedule has several runs.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::check::{Goal, check};
+/// use rankfold::schedule::{FoldAlong, Schedule};
+/// use rankfold::topology::Topology;
+///
+/// let chain = FoldAlong::new(Topology::chain(8).single_port(), 100);
+/// let proof = check(&chain.reversed().pipelined(4, 1), &Goal::broadcast(0, 100)).unwrap();
+/// assert_eq!(proof.steps, 8 + 4 - 2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipelined<S> {
+    inner: S,
+    segments: usize,
+    period: usize,
+    /// The elements that are cut.
+    length: usize,
+}
+
+impl<S: Schedule> Pipelined<S> {
+    /// As many segments as asked for, but at least one, and none of them empty if there are elements.
+    #[track_caller]
+    pub(in crate::schedule) fn new(inner: S, segments: usize, period: usize) -> Pipelined<S> {
+        assert!(period > 0, "segments that all start at once");
+        let length = inner.lengths(0).output;
+        Pipelined {
+            inner,
+            segments: segments.clamp(1, length.max(1)),
+            period,
+            length,
+        }
+    }
+
+    /// The number of segments.
+    pub fn segments(&self) -> usize {
+        self.segments
+    }
+
+    fn segment(&self, k: usize) -> Range<usize> {
+        span::block(self.length, self.segments, k)
+    }
+
+    /// From the start of the first segment to that of the last.
+    fn spread(&self) -> usize {
+        (self.segments - 1) * self.period
+    }
+
+    /// The active steps of the rank in the schedule of one segment, from `least` on.
+    fn active(&self, rank: Rank, least: usize) -> impl Iterator<Item = usize> {
+        let next = move |&step: &usize| self.inner.next_active(rank, Some(step));
+        std::iter::successors(first_from(&self.inner, rank, least), next)
+    }
+}
+
+impl<S: Schedule> Schedule for Pipelined<S> {
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        match self.inner.steps() {
+            0 => 0,
+            steps => steps + self.spread(),
+        }
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        let inner = self
+            .active(rank, step.saturating_sub(self.spread()))
+            .take_while(|&inner| inner <= step)
+            .filter(|inner| (step - inner).is_multiple_of(self.period));
+        inner.fold(Step::IDLE, |so_far, inner| {
+            let window = self.segment((step - inner) / self.period);
+            let clipped = self
+                .inner
+                .step(rank, inner)
+                .map_regions(|region| region.clip(&window));
+            so_far.beside(clipped)
+        })
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let least = least_after(after)?;
+        let mut best = None;
+        for inner in self.active(rank, least.saturating_sub(self.spread())) {
+            if best.is_some_and(|best| best <= inner) {
+                break;
+            }
+            let segment = least.saturating_sub(inner).div_ceil(self.period);
+            let step = inner + segment * self.period;
+            best = Some(best.map_or(step, |best: usize| best.min(step)));
+        }
+        best
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        self.inner.lengths(rank)
+    }
+}

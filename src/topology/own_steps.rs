@@ -1,0 +1,63 @@
+//! A topology as a pattern in its own steps, where no two triples enter a rank in one step.
+
+use super::{Pattern, Topology, Triple};
+use crate::Rank;
+
+/// A [`Topology`] in its own steps: `<p, t, q>` in step `t`, no sooner.
+///
+/// The [single-port form](Topology::single_port) lets everybody send as soon as it can, so leaves that
+/// have long waits come early. That is right for one message. A pipeline must keep the distances
+/// between the steps of a rank: a pipeline of period 2 serves both children only where their steps are
+/// neighbours.
+///
+/// It is a pattern only if no two triples enter a rank in one step, as in the chain, the binomial, the
+/// in-order and the Fibonacci tree. Of others, [`from`](Pattern::from) gives the first alone, and the
+/// [checker](mod@crate::check) refuses what is built on it.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::topology::{OwnSteps, Pattern, Topology};
+///
+/// let tree = Topology::in_order(6); // 4 has the children 2 and 5, and 5 is a leaf
+/// assert_eq!(tree.single_port().to(5, 0), Some(4));
+/// let own = OwnSteps::new(tree);
+/// assert_eq!((own.from(4, 1), own.from(4, 2)), (Some(5), Some(2)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnSteps {
+    topology: Topology,
+}
+
+impl OwnSteps {
+    /// The topology in its own steps.
+    pub fn new(topology: Topology) -> OwnSteps {
+        OwnSteps { topology }
+    }
+}
+
+impl Pattern for OwnSteps {
+    fn ranks(&self) -> usize {
+        self.topology.ranks()
+    }
+    fn steps(&self) -> usize {
+        self.topology.steps()
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        let (step, to) = self.topology.successor(p)?;
+        (step == s).then_some(to)
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        let later = |triple: &Triple| triple.step >= s;
+        let next = self.topology.predecessors(q).find(later)?;
+        (next.step == s).then_some(next.from)
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        // What a rank sends comes after all that it receives.
+        let sends = || {
+            let (step, _) = self.topology.successor(rank)?;
+            Some(step).filter(|&step| after < Some(step))
+        };
+        self.topology.next_step(rank, after).or_else(sends)
+    }
+}
