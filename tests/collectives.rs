@@ -6,7 +6,7 @@ mod common;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Compose, assert_usage, fold, map, noise, scale, scaled, team};
+use common::{Compose, assert_usage, fold, map, noise, scaled, stride, team};
 use rankfold::op::{self, Element, Operator};
 use rankfold::{Comm, Rank, Result, Source, Tag, Team, World};
 
@@ -166,13 +166,13 @@ fn collectives_are_plain_folds_for_up_to_9_ranks_and_every_root() {
 #[test]
 fn collectives_are_plain_folds_for_10_to_20_ranks() {
     (10..=20)
-        .step_by(100 / scale().clamp(10, 100))
+        .step_by(stride())
         .for_each(|ranks| every_kind(&team(ranks)));
 }
 
 #[test]
 fn collectives_are_plain_folds_for_21_to_33_ranks_and_64() {
-    let many = (21..=33).step_by(100 / scale().clamp(10, 100)).chain([64]);
+    let many = (21..=33).step_by(stride()).chain([64]);
     many.for_each(|ranks| every_kind(&team(ranks)));
 }
 

@@ -6,8 +6,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{
-    Compose, Map, any_tree, assert_usage, cases, compose, families, fold, map, path, scale, scaled,
-    subtrees_are_runs, team,
+    Compose, Map, any_tree, assert_usage, cases, compose, families, fold, map, path, scaled,
+    stride, subtrees_are_runs, team,
 };
 use proptest::prelude::*;
 use rankfold::topology::Topology;
@@ -499,7 +499,7 @@ fn survivors_miss_the_subtrees_of_the_dead_for_every_victim() {
     for n in 1..=9 {
         let team = team(n);
         // Of the larger worlds some trees, others for each size.
-        let step = if n < 6 { 1 } else { 3 } * (100 / scale().clamp(10, 100));
+        let step = if n < 6 { 1 } else { 3 } * stride();
         for tree in trees(n).iter().skip(n % step).step_by(step) {
             victims(tree)
                 .iter()

@@ -3,6 +3,8 @@
 //!
 //! `RANKFOLD_SCALE` scales the rounds (1 if unset): 0.1 under valgrind and ThreadSanitizer.
 
+mod common;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -16,10 +18,7 @@ const LONG: usize = 1000;
 
 /// `full` rounds at scale 1, and always some.
 fn rounds(full: usize) -> usize {
-    let scale = std::env::var("RANKFOLD_SCALE").map_or(1.0, |text| {
-        text.parse().expect("RANKFOLD_SCALE is a number")
-    });
-    ((full as f64 * scale) as usize).max(2)
+    common::scaled(full).max(2)
 }
 
 fn worlds() -> impl Iterator<Item = World> {

@@ -1,7 +1,7 @@
 //! What the tests of the runtime share: how much of them to do, data by seed, and the oracles, which
 //! say in the plainest code what a result is.
 //!
-//! `RANKFOLD_SCALE=20` does a fifth of the repetitions, for runs under a sanitizer; 100 is all of them.
+//! `RANKFOLD_SCALE=0.2` does a fifth of the repetitions, for runs under a sanitizer; 1 is all of them.
 #![allow(dead_code)] // every test file is a crate of its own and uses a part of this
 
 use std::collections::VecDeque;
@@ -11,17 +11,22 @@ use rankfold::op::{Element, Operator};
 use rankfold::topology::{Topology, Triple};
 use rankfold::{Comm, Error, ErrorKind, Rank, Report, Team, World};
 
-/// How much of the tests to do, in percent.
-pub fn scale() -> usize {
-    let percent = std::env::var("RANKFOLD_SCALE").ok();
-    percent.map_or(100, |text| {
+/// How much of the tests to do: 1 is all.
+pub fn scale() -> f64 {
+    let scale = std::env::var("RANKFOLD_SCALE").ok();
+    scale.map_or(1.0, |text| {
         text.parse().expect("RANKFOLD_SCALE is a number")
     })
 }
 
 /// So many of `all` repetitions as the scale asks for; at least one.
 pub fn scaled(all: usize) -> usize {
-    (all * scale() / 100).max(1)
+    ((all as f64 * scale()) as usize).max(1)
+}
+
+/// Of what is tried one by one, every how-many-th to try at this scale: 1, up to 10.
+pub fn stride() -> usize {
+    (1.0 / scale()).clamp(1.0, 10.0) as usize
 }
 
 /// How proptest goes about it: by a fixed seed, so that every run tries the same.
