@@ -24,9 +24,9 @@
 //! - **Any number of ranks works**, with no flag: a wait spins only while all ranks of the process fit on
 //!   the CPUs that it may really use, else it yields, and then sleeps.
 //! - **Collectives that do not match are found**: no element crosses between them, and the report shows
-//!   each rank's call and line.
+//!   the call and line of each rank that has come so far. (Two closures are not told apart.)
 //! - **Operands stay in rank order** unless an operator says that it commutes, and a reduction gives the
-//!   same bits in every run.
+//!   same bits in every run, but for [`Order::Arrival`].
 //!
 //! # The map
 //!

@@ -50,6 +50,7 @@ pub trait Operator<T: Element> {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum Kind {
+    /// No operator: the call has none.
     None,
     Sum,
     Product,

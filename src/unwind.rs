@@ -42,13 +42,15 @@ pub(crate) fn enter(printed: &Arc<AtomicBool>) {
         }));
     });
     RANK.with_borrow_mut(|ranks| {
+        if ranks.is_empty() {
+            // What an earlier rank on this thread left behind.
+            FOLLOWS.set(false);
+        }
         ranks.push(OnRank {
             printed: printed.clone(),
             last: None,
         })
     });
-    FOLLOWS.set(false);
-    IN_OPERATOR.set(false);
 }
 
 /// The thread leaves the world it entered last.

@@ -85,7 +85,7 @@ fn unsafe_code_stays_in_its_files() {
     for (file, code) in files() {
         let allowed = UNSAFE.contains(&file.as_str());
         assert!(
-            allowed || !code.contains("allow(unsafe_code)"),
+            allowed || file == "lib.rs" || !code.contains("unsafe"),
             "{file} may not allow unsafe code"
         );
     }

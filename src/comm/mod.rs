@@ -35,6 +35,15 @@ use crate::unwind;
 /// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take
 /// `&self`. Every operation returns a [`Result`]: no rank can make another wait for ever.
 ///
+/// # Errors
+///
+/// Any operation can fail with [`Usage`](ErrorKind::Usage) if it is called from inside an operator, with
+/// [`Deadlock`](ErrorKind::Deadlock) if what it waits for can never come, with
+/// [`TimedOut`](ErrorKind::TimedOut) if the [world's patience](crate::World::timeout) ends, and with
+/// [`RankGone`](ErrorKind::RankGone) if a rank that it needs has ended. A collective can also fail with
+/// [`Mismatch`](ErrorKind::Mismatch), and with [`Broken`](ErrorKind::Broken) because another rank's call of it
+/// failed. What else a method can say stands with it.
+///
 /// ```compile_fail,E0277
 /// rankfold::World::new(2).run(|comm| {
 ///     std::thread::scope(|s| s.spawn(|| comm.rank())); // another thread is not this rank

@@ -202,6 +202,19 @@ impl Comm {
     /// # Errors
     ///
     /// As [`recv`](Self::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(1).run(|comm| {
+    ///     comm.send_value(0, 4, vec!["any", "type"])?;
+    ///     assert_eq!(comm.recv_value::<Vec<&str>>(0, 4)?.0, ["any", "type"]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
     #[track_caller]
     pub fn recv_value<V: Send + 'static>(
         &self,

@@ -143,7 +143,6 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
     /// not suit the operator or the topology; else as [`Comm::reduce`].
-    #[track_caller]
     pub fn run(self) -> Result<()> {
         let Self {
             comm,
@@ -189,7 +188,6 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     /// let (sum, who) = report.outcomes[0].value().unwrap();
     /// assert_eq!((*sum, &who.as_ref().unwrap().contributors), (3, &vec![0, 1, 3]));
     /// ```
-    #[track_caller]
     pub fn survivors(self) -> Result<Option<Survivors>> {
         let Self {
             comm,
@@ -242,7 +240,6 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
     /// # Errors
     ///
     /// As [`ReduceOver::run`].
-    #[track_caller]
     pub fn run(self) -> Result<Option<V>> {
         let Self {
             comm,
@@ -264,7 +261,6 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
     /// # Errors
     ///
     /// As [`ReduceOver::survivors`].
-    #[track_caller]
     pub fn survivors(self) -> Result<Option<(V, Survivors)>> {
         let Self {
             comm,

@@ -1,8 +1,8 @@
 //! What every rank does: schedules, pure functions from (rank, step) to a [`Step`].
 //!
-//! A schedule is data. Nobody is called, nothing blocks and nothing is allocated: an executor runs
-//! it on threads, [`check`](crate::check) runs it on symbols and proves it, a simulator can time it
-//! and a pen can draw it. An algorithm is written once, here or in [`collective`](crate::collective).
+//! A schedule is data. Nobody is called, nothing blocks and nothing is allocated:
+//! [`check`](crate::check) runs it on symbols and proves it, and threads, a simulator or a pen can run, time
+//! and draw the same. An algorithm is written once, here or in [`collective`](crate::collective).
 //!
 //! The files, one idea each:
 //! - `step`: regions, transfers, and what a rank does in one step;

@@ -6,11 +6,12 @@
 //! to leave. Exactly one of the two succeeds:
 //!
 //! - *revoked*: the packet is dead; whoever finds it drops it without a look;
-//! - *claimed*: the sender waits until *settled*, which comes in bounded time, because a receiver
-//!   that has claimed waits for nobody: it copies, or runs the operator, and settles, also while
-//!   unwinding.
+//! - *claimed*: the sender waits until *settled*, because its buffer is being read. That needs nobody
+//!   else: a receiver that has claimed copies, or runs the operator, and settles, also while unwinding.
+//!   (An operator of the user's that never ends keeps the sender for ever; nothing could be done.)
 //!
-//! Each rank has one word and lends one buffer at a time. The word counts its loans, and the packet
+//! Each rank has one word and lends one buffer at a time: while a buffer is lent, the lender only waits
+//! or receives, and neither lends; [`offer`](LoanWord::offer) makes sure. The word counts its loans, and the packet
 //! carries the count as its ticket: a stale packet never matches a later loan.
 
 use crate::sync::{AtomicU64, Ordering};
@@ -36,7 +37,9 @@ impl LoanWord {
     /// The lender opens its next loan.
     pub(crate) fn offer(&self) -> Ticket {
         // Relaxed: only the lender writes the word while nothing is offered or claimed.
-        let ticket = self.0.load(Ordering::Relaxed) / STATES + 1;
+        let last = self.0.load(Ordering::Relaxed);
+        assert!(last % STATES >= SETTLED, "a second loan while one is open");
+        let ticket = last / STATES + 1;
         // Release: pairs with the acquire in `claim`; the buffer was written before.
         self.0.store(ticket * STATES + OFFERED, Ordering::Release);
         ticket

@@ -66,6 +66,8 @@ impl Kind {
     }
 }
 
+/// `repr(C)`: every field begins where the body does, so bytes may be written there before the kind is.
+#[repr(C)]
 union Body {
     eager: MaybeUninit<[u8; EAGER_BYTES]>,
     lent: Lent,
@@ -97,8 +99,9 @@ struct Copied {
 
 const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Option<Packet>>() > 64);
 
-// SAFETY: `data` is the only part that is not `Send`. It points to elements that are `Sync`, is
-// dereferenced only under a claim, and the lender keeps them borrowed until then (see the head).
+// SAFETY: what an eager packet holds is of a type that is `Send` (`Element`). `data` points to elements
+// that are `Sync`, is dereferenced only under a claim, and the lender keeps them borrowed until then
+// (see the head).
 unsafe impl Send for Packet {}
 
 impl Drop for Packet {
@@ -216,7 +219,7 @@ impl Packet {
     fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
         let emptied = self.kind.emptied();
         match mem::replace(&mut self.kind, emptied) {
-            // SAFETY: the kind said that this field was written, and says `Empty` from here on, so
+            // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so
             // that nothing is taken twice.
             Kind::COPIED => Some(unsafe { ManuallyDrop::take(&mut self.body.copied) }.elements),
             // SAFETY: as above.
@@ -248,7 +251,7 @@ impl Packet {
         self.kind == Kind::VALUE && self.info().is(Info::of::<V>())
     }
 
-    /// What it holds, for reports: `4 x f64` or `value of alloc::string::String`.
+    /// What it holds, for reports: `4 x f64` or `a value of alloc::string::String`.
     pub(crate) fn contents(&self) -> String {
         match self.count() {
             Some(count) => format!("{count} x {}", self.info().name()),
@@ -262,7 +265,7 @@ impl Packet {
         self.info.unwrap_or(Info::of::<()>())
     }
 
-    /// The loan behind it that its sender took back: nobody may look into it any more.
+    /// Whether its sender has taken back the loan behind it: nobody may look into it any more.
     #[inline]
     pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
         self.as_lent()

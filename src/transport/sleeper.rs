@@ -51,31 +51,28 @@ impl Sleeper {
         self.flag.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// The poster's half, after the post. Answers whether somebody is there to find it.
+    /// The poster's half, after the post.
     #[inline]
-    pub(crate) fn rouse(&self) -> bool {
+    pub(crate) fn rouse(&self) {
         // Pairs with the fence in `lie_down`.
         fence(Ordering::SeqCst);
-        self.rouse_fenced()
+        self.rouse_fenced();
     }
 
     /// The same after a fence that the poster has made for several sleepers at once.
     #[inline]
-    pub(crate) fn rouse_fenced(&self) -> bool {
-        match self.flag.load(Ordering::Relaxed) {
-            AWAKE => true,
-            GONE => false,
-            _ => {
-                self.wake();
-                true
-            }
+    pub(crate) fn rouse_fenced(&self) {
+        // Relaxed: the fence before it orders it after the post.
+        if self.flag.load(Ordering::Relaxed) == ASLEEP {
+            self.wake();
         }
     }
 
     /// Marks the rank awake first, then rings: the detector must not take it for asleep while the bell rings.
     #[cold]
     fn wake(&self) {
-        // AcqRel: the mark is made before anything this rank does later, such as lying down itself.
+        // AcqRel: the mark is made before anything this rank does later, such as lying down itself; who then
+        // holds the book's lock sees it.
         let mark = self
             .flag
             .compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
@@ -86,7 +83,7 @@ impl Sleeper {
 
     /// Whether the rank has lain down and nobody has roused it since.
     pub(crate) fn asleep(&self) -> bool {
-        // Acquire: pairs with the mark in `wake`.
+        // Acquire: pairs with the mark in `wake`; it is asked under the book's lock.
         self.flag.load(Ordering::Acquire) == ASLEEP
     }
 
@@ -99,6 +96,8 @@ impl Sleeper {
 
     /// The rank has ended: nothing posted from now on will be read.
     pub(crate) fn depart(&self) {
-        self.flag.store(GONE, Ordering::Release);
+        // Relaxed: whoever needs the end of this rank reads it in the book, under the lock; the flag only
+        // saves a look there.
+        self.flag.store(GONE, Ordering::Relaxed);
     }
 }

@@ -28,7 +28,7 @@ use crate::machine::{Bind, Cpus, Placement, place};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
-use rank::{Lived, Start};
+use rank::{Lived, Pin, Start};
 
 /// A message-passing program about to run: its ranks are threads of this process.
 ///
@@ -70,6 +70,15 @@ impl World {
     }
 
     /// Sets where the ranks run; without it [`Bind::Auto`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Bind, World};
+    ///
+    /// let report = World::new(2).bind(Bind::None).run_each(|comm| comm.barrier());
+    /// assert_eq!(report.placement.cpu, [None, None]);
+    /// ```
     pub fn bind(mut self, bind: Bind) -> World {
         self.bind = bind;
         self
@@ -79,7 +88,8 @@ impl World {
     /// [`TimedOut`](crate::ErrorKind::TimedOut) and a picture of where every rank is.
     ///
     /// Deadlocks need no watchdog, they are found at once. This is for ranks that are stuck elsewhere: in
-    /// a mutex, in input or output, in a loop.
+    /// a mutex, in input or output, in a loop. (A rank whose long message is being folded by another's
+    /// operator waits for that operator, whatever it does: its buffer is being read.)
     pub fn timeout(mut self, patience: Duration) -> World {
         self.timeout = Some(patience);
         self
@@ -94,6 +104,15 @@ impl World {
 
     /// Makes messages that were sent and never received an error; without it they are one line on the
     /// standard error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, WorldError};
+    ///
+    /// let lost = World::new(1).strict().run(|comm| comm.send(0, 0, &[1])).unwrap_err();
+    /// assert!(matches!(lost, WorldError::Lost(messages) if messages.len() == 1));
+    /// ```
     pub fn strict(mut self) -> World {
         self.strict = true;
         self
@@ -323,7 +342,10 @@ impl Venue {
             rank,
             parker,
             printed: printed.clone(),
-            pin: self.placement.cpu[rank].map(|cpu| (cpu, cpus.clone())),
+            pin: self.placement.cpu[rank].map(|cpu| Pin {
+                cpu,
+                cpus: cpus.clone(),
+            }),
         };
         parkers.into_iter().enumerate().map(start).collect()
     }

@@ -22,8 +22,21 @@ pub(super) struct Start {
     pub parker: Parker,
     /// Whether a panic of this world has been printed.
     pub printed: Arc<AtomicBool>,
-    /// The CPU to run on, and those that there are.
-    pub pin: Option<(usize, Arc<Cpus>)>,
+    /// Where to run, if anywhere in particular.
+    pub pin: Option<Pin>,
+}
+
+/// Where a rank is to run.
+pub(super) struct Pin {
+    pub cpu: usize,
+    pub cpus: Arc<Cpus>,
+}
+
+impl Pin {
+    /// Pins this thread; whether the system did it.
+    pub(super) fn done(&self) -> bool {
+        pin(self.cpu, &self.cpus).is_ok()
+    }
 }
 
 /// What is left of a rank.
@@ -54,10 +67,7 @@ impl<R, E> Lived<R, E> {
 impl Start {
     /// Runs `f` as this rank, on this thread.
     pub(super) fn live<R, E: fmt::Display>(self, f: impl Fn(&Comm) -> Result<R, E>) -> Lived<R, E> {
-        let unpinned = self
-            .pin
-            .as_ref()
-            .is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
+        let unpinned = self.pin.as_ref().is_some_and(|pin| !pin.done());
         self.run(unpinned, f)
     }
 

@@ -269,7 +269,6 @@ fn followed(end: &crate::transport::monitor::End) -> bool {
 }
 
 /// Why a run of a world failed: what the first culprit did.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum WorldError<E = Error> {
     /// A rank returned an error.
@@ -385,4 +384,11 @@ fn show_lost(f: &mut fmt::Formatter<'_>, lost: &[Lost]) -> fmt::Result {
     }
 }
 
-impl<E: fmt::Debug + fmt::Display> std::error::Error for WorldError<E> {}
+impl<E: fmt::Display> fmt::Debug for WorldError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Printed by `unwrap` and by a `main` that returns it: the report serves better than the fields.
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<E: fmt::Display> std::error::Error for WorldError<E> {}

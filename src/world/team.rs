@@ -17,11 +17,10 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use crossbeam_utils::sync::WaitGroup;
 use parking_lot::Mutex;
 
-use super::rank::{Lived, Start};
+use super::rank::{Lived, Pin, Start};
 use super::{Report, Venue, World, WorldError};
 use crate::comm::Comm;
 use crate::error::Result;
-use crate::machine::pin;
 use crate::unwind;
 
 /// What a rank of a team is told to do: the closure takes the rank's start and puts its result away.
@@ -30,8 +29,8 @@ type Work<'a> = dyn Fn(Start, bool) + Sync + 'a;
 struct Job {
     work: &'static Work<'static>,
     start: Start,
-    /// Dropped when the rank has let go of `work`: fields drop in this order.
-    _token: WaitGroup,
+    /// Dropped when the rank has let go of `work`.
+    token: WaitGroup,
 }
 
 /// Ranks that stay for many runs, see [`World::start`].
@@ -56,7 +55,8 @@ impl Team {
         for start in team.venue.starts() {
             let rank = start.rank;
             let (job, jobs) = bounded(1);
-            let serve = move || serve(&start, &jobs);
+            let pin = start.pin;
+            let serve = move || serve(pin.as_ref(), &jobs);
             let thread = thread::Builder::new()
                 .name(format!("rank-{rank}"))
                 .spawn(serve);
@@ -73,6 +73,9 @@ impl Team {
     }
 
     /// Runs `f` once on every rank, as [`World::run`].
+    ///
+    /// Runs of several callers take turns. A rank of a team must not run the same team again: it is
+    /// refused, but on another thread that the rank started and waits for it would wait for ever.
     ///
     /// # Errors
     ///
@@ -134,8 +137,8 @@ impl Team {
     /// Gives every rank the same work and waits until all have let go of it.
     fn hand_out(&self, jobs: &[Sender<Job>], work: &Work<'_>) {
         let all_done = WaitAtTheEnd(Some(WaitGroup::new()));
-        // SAFETY: only the lifetime changes. Every copy of the reference is in a `Job`, whose token is
-        // dropped after the last use of it, and `all_done` waits for all tokens before this frame,
+        // SAFETY: only the lifetime changes. Every copy of the reference travels with a token, which `serve`
+        // drops after its last use (a job that is dropped unserved was never used), and `all_done` waits for all tokens before this frame,
         // and with it the borrow of `work`, ends; its drop runs on every way out.
         let work = unsafe { mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
         for (job, start) in jobs.iter().zip(self.venue.starts()) {
@@ -143,7 +146,7 @@ impl Team {
             let _ = job.send(Job {
                 work,
                 start,
-                _token: all_done.token(),
+                token: all_done.token(),
             });
         }
     }
@@ -154,7 +157,7 @@ struct WaitAtTheEnd(Option<WaitGroup>);
 
 impl WaitAtTheEnd {
     fn token(&self) -> WaitGroup {
-        self.0.clone().unwrap_or_default()
+        self.0.clone().expect("it is there until the drop")
     }
 }
 
@@ -167,22 +170,16 @@ impl Drop for WaitAtTheEnd {
 }
 
 /// A rank's thread: one job after another until the team is dropped.
-fn serve(start: &Start, jobs: &Receiver<Job>) {
-    let unpinned = start
-        .pin
-        .as_ref()
-        .is_some_and(|(cpu, cpus)| pin(*cpu, cpus).is_err());
-    while let Ok(Job {
-        work,
-        start,
-        _token,
-    }) = jobs.recv()
-    {
+fn serve(pin: Option<&Pin>, jobs: &Receiver<Job>) {
+    let unpinned = pin.is_some_and(|pin| !pin.done());
+    while let Ok(Job { work, start, token }) = jobs.recv() {
         // Whatever panics here, a destructor of the user's say, the next job finds the thread alive.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(start, unpinned)));
         if let Err(payload) = done {
             unwind::discard(payload);
         }
+        // Last: from here on `work` may be gone.
+        drop(token);
     }
 }
 
