@@ -272,6 +272,16 @@ impl fmt::Display for ErrorKind {
                 sent,
                 wanted,
                 message,
+            } if sent == wanted => {
+                write!(
+                    f,
+                    "{message} is asked for the other way: elements go with recv, moved values with recv_value"
+                )
+            }
+            ErrorKind::WrongType {
+                sent,
+                wanted,
+                message,
             } => {
                 write!(f, "{message} holds {sent}, not {wanted}")
             }

@@ -12,6 +12,8 @@ thread_local! {
     static RANK: RefCell<Vec<OnRank>> = const { RefCell::new(Vec::new()) };
     /// The last operation failed because of another rank: a panic now only follows from that.
     static FOLLOWS: Cell<bool> = const { Cell::new(false) };
+    /// What that operation said.
+    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
     /// An operator is running on this thread.
     static IN_OPERATOR: Cell<bool> = const { Cell::new(false) };
 }
@@ -71,11 +73,10 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
             return false;
         };
         let site = info.location().map(|location| location.to_string().into());
-        rank.last = Some(Panic {
-            message: message_of(info.payload()),
-            site,
-        });
-        FOLLOWS.get() || rank.printed.swap(true, Ordering::Relaxed)
+        let message = message_of(info.payload());
+        let quiet = repeats(&message);
+        rank.last = Some(Panic { message, site });
+        quiet || rank.printed.swap(true, Ordering::Relaxed)
     })
 }
 
@@ -95,7 +96,30 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// The panic that is unwinding this thread, or was just caught on it.
+/// Drops a value of the user's whose destructor may panic, where a panic would hit somebody else. The hook
+/// has printed it.
+pub(crate) fn drop_quietly<T>(value: T) {
+    if let Err(payload) = panic::catch_unwind(panic::AssertUnwindSafe(|| drop(value))) {
+        discard(payload);
+    }
+}
+
+/// The panic whose payload was just caught on this thread. One that was resumed has passed no hook, so
+/// what the hook saw last may be another one.
+pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Panic {
+    let (message, seen) = (message_of(&*payload), last());
+    discard(payload);
+    if seen.message == message {
+        seen
+    } else {
+        Panic {
+            message,
+            site: None,
+        }
+    }
+}
+
+/// The panic that is unwinding this thread.
 pub(crate) fn last() -> Panic {
     let noted = RANK.with_borrow(|rank| rank.last().and_then(|rank| rank.last.clone()));
     noted.unwrap_or_else(|| Panic {
@@ -110,9 +134,17 @@ pub(crate) fn follows() -> bool {
     FOLLOWS.get()
 }
 
-/// Notes whether an operation failed because of others.
-pub(crate) fn set_follows(follows: bool) {
-    FOLLOWS.set(follows);
+/// Notes what an operation said that failed because of others; `None`: it failed by itself, or not at all.
+pub(crate) fn set_follows(said: Option<String>) {
+    FOLLOWS.set(said.is_some());
+    if let Some(said) = said {
+        SAID.set(said);
+    }
+}
+
+/// Whether a panic with this message only repeats what the last operation said, as `unwrap` does.
+pub(crate) fn repeats(message: &str) -> bool {
+    FOLLOWS.get() && SAID.with_borrow(|said| message.contains(said.as_str()))
 }
 
 /// Whether an operator is running on this thread.

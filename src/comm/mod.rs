@@ -146,8 +146,9 @@ impl Comm {
         }
         let result = self.core.begin().and_then(|()| body());
         result.map_err(|error| {
+            let error = error.in_call(show, site);
             self.core.note_follows(&error);
-            error.in_call(show, site)
+            error
         })
     }
 
@@ -173,7 +174,7 @@ impl Core {
             return Err(self.port.fabric.gone(self.port.me));
         }
         if unwind::follows() {
-            unwind::set_follows(false);
+            unwind::set_follows(None);
         }
         self.tick()
     }
@@ -219,14 +220,15 @@ impl Core {
     fn end_by_panic(&self) {
         if !self.ended.get() {
             let panic = unwind::last();
-            self.end(Gone::Panicked(panic.message), panic.site, unwind::follows());
+            let follows = unwind::repeats(&panic.message);
+            self.end(Gone::Panicked(panic.message), panic.site, follows);
         }
     }
 
     /// Keeps what an operation failed with, in case the rank fails for it.
     fn note_follows(&self, error: &Error) {
         let follows = error.is_consequence();
-        unwind::set_follows(follows);
+        unwind::set_follows(follows.then(|| error.to_string()));
         *self.follows.borrow_mut() = follows.then(|| Cause::of(error, self.port.me));
     }
 }

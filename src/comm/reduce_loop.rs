@@ -17,7 +17,7 @@
 use super::call::{From, InCall};
 use super::reduce_over::{Order, Survivors};
 use crate::Rank;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::op::{Element, Operator, fold_left, fold_right};
 use crate::topology::Topology;
 use crate::unwind;
@@ -141,7 +141,7 @@ pub(super) fn fold_survivors<V: Send + 'static>(
                 missing.extend(theirs);
                 source
             }
-            Err(error) if error.is_consequence() => {
+            Err(error) if matches!(error.kind(), ErrorKind::RankGone { .. }) => {
                 let dead = inside.dead_among(&whom(order, &from, next)).ok_or(error)?;
                 missing.extend(subtree(topology, dead));
                 dead

@@ -31,6 +31,7 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::error::Cause;
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
+use crate::unwind;
 use board::{CallLog, Gate};
 use lend::Lenders;
 use loan::LoanWord;
@@ -190,6 +191,18 @@ impl Fabric {
         doors
             .flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)))
             .collect()
+    }
+}
+
+impl Drop for Fabric {
+    /// Drops what nobody received, message by message: a destructor of the user's that panics takes nothing
+    /// else down with it.
+    fn drop(&mut self) {
+        for door in &self.doors {
+            while let Ok(packet) = door.left.try_recv() {
+                unwind::drop_quietly(packet);
+            }
+        }
     }
 }
 

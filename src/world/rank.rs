@@ -80,7 +80,11 @@ impl Start {
         let comm = Comm::enter(&self.fabric, self.rank, self.parker, &self.printed);
         let result = catch_unwind(AssertUnwindSafe(|| f(&comm)));
         let (outcome, why, site) = outcome(result);
-        comm.end(why, site, unwind::follows());
+        let follows = match &why {
+            Gone::Panicked(message) => unwind::repeats(message),
+            _ => unwind::follows(),
+        };
+        comm.end(why, site, follows);
         Lived {
             outcome,
             unpinned,
@@ -103,8 +107,7 @@ fn outcome<R, E: fmt::Display>(
             (Outcome::Left, Gone::Returned, None)
         }
         Err(payload) => {
-            unwind::discard(payload);
-            let unwind::Panic { message, site } = unwind::last();
+            let unwind::Panic { message, site } = unwind::caught(payload);
             (
                 Outcome::Panicked {
                     message: message.clone(),

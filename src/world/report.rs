@@ -12,6 +12,7 @@ use crate::error::{Cause, Deadlock, Error, Mismatch};
 use crate::machine::Placement;
 use crate::transport::Fabric;
 use crate::transport::packet::Packet;
+use crate::unwind;
 
 /// What came of one rank.
 #[derive(Debug)]
@@ -120,12 +121,14 @@ impl Lost {
     fn of((to, packet): (Rank, Packet)) -> Option<Lost> {
         let from = packet.source();
         let collective = packet.head.context() % 2 == 1;
-        (!collective).then(|| Lost {
+        let lost = (!collective).then(|| Lost {
             from,
             to,
             tag: packet.head.tag(),
             contents: packet.contents(),
-        })
+        });
+        unwind::drop_quietly(packet);
+        lost
     }
 }
 
