@@ -20,11 +20,15 @@
 //!
 //! - **Nobody waits for ever.** A rank may panic, return early or pass wrong arguments at any point: the
 //!   others get a typed error that names the first culprit. A deadlock is found the moment the last
-//!   rank falls into it, with who waits for whom and at which line, also while other ranks run on.
+//!   rank falls into it, with who waits for whom and at which line, also while other ranks run on. What
+//!   is beyond one world is beyond it: a thread that is a rank of two worlds, teams that run each other, a
+//!   [`Seat`] that is forgotten and never entered. For those there is [`World::timeout`].
 //! - **Any number of ranks works**, with no flag: a wait spins only while all ranks of the process fit on
 //!   the CPUs that it may really use, else it yields, and then sleeps.
 //! - **Collectives that do not match are found**: no element crosses between them, and the report shows
-//!   the call and line of each rank that has come so far. (Two closures are not told apart.)
+//!   the call and line of each rank that has come so far. At once with [`World::check`], which is on in
+//!   debug builds; else when ranks meet, or at the end of the run. (Calls are compared by 32-bit
+//!   fingerprints, and two closures are not told apart.)
 //! - **Operands stay in rank order** unless an operator says that it commutes, and a reduction gives the
 //!   same bits in every run, but for [`Order::Arrival`].
 //!

@@ -313,6 +313,29 @@ impl Fabric {
         })
     }
 
+    /// What there is to say of a call of `rank` whose packet nobody took: every rank's call of this number,
+    /// though they may agree as far as they are known.
+    pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
+        let call = self.doors[rank].log.find(context, number)?;
+        if call.tolerant {
+            return None;
+        }
+        let called = |rank: Rank| {
+            let call = self.doors[rank].log.find(context, number)?;
+            Some(Called {
+                rank,
+                call: call.to_string(),
+                site: Some(call.site),
+            })
+        };
+        let known = || (0..self.doors.len()).filter_map(called).collect();
+        let compared = self.compare_calls(context, number);
+        Some(compared.unwrap_or_else(|| Mismatch {
+            calls: known(),
+            odd: Vec::new(),
+        }))
+    }
+
     /// A rank has ended; only the first record of it counts. Whoever needs it is woken.
     pub(crate) fn record_end(
         &self,

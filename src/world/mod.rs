@@ -293,6 +293,9 @@ impl World {
     }
 }
 
+/// More threads than this no system gives to one process.
+const MAX_RANKS: usize = 1 << 16;
+
 /// Where a world runs: its settings, and the CPUs it found.
 pub(crate) struct Venue {
     settings: Settings,
@@ -304,6 +307,12 @@ pub(crate) struct Venue {
 
 impl Venue {
     fn new<E>(world: &World) -> Result<Venue, WorldError<E>> {
+        if world.ranks > MAX_RANKS {
+            return Err(WorldError::Usage(format!(
+                "{} ranks are more threads than a process can have; at most {MAX_RANKS}",
+                world.ranks
+            )));
+        }
         if world.ranks == 0 {
             return Err(WorldError::Usage("a world has at least one rank".into()));
         }

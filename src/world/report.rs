@@ -79,6 +79,8 @@ pub struct Report<R, E = Error> {
     pub counts: Vec<Counts>,
     /// From the first thread's start to the last one's end.
     pub wall: Duration,
+    /// What a packet of a collective proves that nobody took, though all ranks returned.
+    stray: Option<Mismatch>,
     strict: bool,
 }
 
@@ -152,6 +154,7 @@ impl<R, E> Report<R, E> {
             placement,
             counts: Vec::new(),
             wall,
+            stray: None,
             strict: venue.strict,
         };
         if let Some(fabric) = fabric {
@@ -162,11 +165,12 @@ impl<R, E> Report<R, E> {
 
     /// What the ranks left behind in the fabric.
     fn read(&mut self, fabric: &Fabric) {
-        self.lost = fabric
-            .leftovers()
-            .into_iter()
-            .filter_map(Lost::of)
-            .collect();
+        let left = fabric.leftovers();
+        if fabric.all.cause.get().is_none() {
+            let strays = left.iter().map(|(_, packet)| packet);
+            self.stray = strays.filter_map(|packet| stray(fabric, packet)).next();
+        }
+        self.lost = left.into_iter().filter_map(Lost::of).collect();
         self.counts = fabric
             .begun()
             .map(|operations| Counts { operations })
@@ -207,6 +211,9 @@ impl<R, E> Report<R, E> {
             .all(|outcome| matches!(outcome, Outcome::Returned(_)));
         if !whole {
             return Err(self.into_error());
+        }
+        if let Some(mismatch) = self.stray {
+            return Err(WorldError::Mismatch(Arc::new(mismatch)));
         }
         if !self.lost.is_empty() {
             if self.strict {
@@ -264,6 +271,19 @@ impl<R, E> Report<R, E> {
             .position(|outcome| !matches!(outcome, Outcome::Returned(_)));
         self.blame(failed.unwrap_or(0))
     }
+}
+
+/// The mismatch that a packet of a collective proves which was left behind: its receiver was in another
+/// call, or in none. In calls that go on without the dead such packets are in order.
+fn stray(fabric: &Fabric, packet: &Packet) -> Option<Mismatch> {
+    if packet.head.context().is_multiple_of(2) {
+        return None;
+    }
+    fabric.stray_call(
+        packet.source(),
+        packet.head.context() - 1,
+        packet.head.tag(),
+    )
 }
 
 /// Whether a rank's end only follows from others.

@@ -1,0 +1,150 @@
+//! Programs that, by mistake or by design, could hurt other ranks or hide what happened.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use rankfold::topology::Topology;
+use rankfold::{ErrorKind, World, WorldError, op};
+
+/// A value whose destructor panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a bomb went off");
+    }
+}
+
+#[test]
+fn destructors_of_messages_that_nobody_received_hurt_nobody() {
+    let report = World::new(2).run_each(|comm| match comm.rank() {
+        0 => (0..3).try_for_each(|tag| comm.send_value(1, tag, Bomb)),
+        _ => Ok(()),
+    });
+    assert_eq!(report.lost.len(), 3);
+    assert!(report.into_result().is_ok());
+}
+
+#[test]
+fn a_bomb_left_behind_does_not_hide_the_culprit() {
+    let error = World::new(2).run(|comm| {
+        if comm.rank() == 0 {
+            comm.send_value(1, 0, Bomb)?;
+            return comm.barrier();
+        }
+        panic!("the real one")
+    });
+    let error = error.unwrap_err();
+    assert!(
+        matches!(&error, WorldError::Panicked { rank: 1, message, .. } if &**message == "the real one"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_panic_resumed_from_another_thread_keeps_its_message() {
+    let error = World::new(2).run(|comm| {
+        if comm.rank() == 1 {
+            let inner = std::thread::spawn(|| panic!("in a thread of the rank's own"));
+            resume_unwind(inner.join().unwrap_err());
+        }
+        comm.barrier()
+    });
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("in a thread of the rank's own"), "{text}");
+}
+
+#[test]
+fn an_old_panic_that_was_handled_is_not_taken_for_a_new_one() {
+    let error = World::new(1).run(|_| {
+        let old = catch_unwind(AssertUnwindSafe(|| panic!("old and handled")));
+        assert!(old.is_err());
+        let inner = std::thread::spawn(|| panic!("new"));
+        resume_unwind(inner.join().unwrap_err());
+        #[allow(unreachable_code)]
+        Ok(())
+    });
+    assert!(error.unwrap_err().to_string().ends_with("new"));
+}
+
+#[test]
+fn a_panic_of_its_own_after_the_end_of_another_is_not_hidden() {
+    let error = World::new(2).run(|comm| {
+        if comm.rank() == 1 {
+            return comm.send(0, 1, &[1]);
+        }
+        while comm.recv::<i32>(1, 1).is_ok() {}
+        let empty: Vec<i32> = Vec::new();
+        assert_eq!(empty[comm.size()], 0);
+        Ok(())
+    });
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, WorldError::Panicked { rank: 0, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_mismatch_that_no_rank_notices_is_named_at_the_end() {
+    let error = World::new(2).check(false).run(|comm| {
+        let mut v = [comm.rank()];
+        comm.broadcast(comm.rank(), &mut v)?; // each is the root of its own
+        comm.barrier()
+    });
+    assert!(matches!(error, Err(WorldError::Mismatch(_))), "{error:?}");
+}
+
+#[test]
+fn survivors_do_not_take_a_mismatch_for_a_death() {
+    for _ in 0..50 {
+        let report = World::new(2).run_each(|comm| {
+            if comm.rank() == 1 {
+                let mut v = [1u8; 3];
+                comm.reduce_over(&Topology::flat(2), &mut v, op::Sum)
+                    .survivors()?;
+                return Ok(());
+            }
+            // By now rank 1 has sent, and perhaps ended.
+            let _ = comm.recv_timeout::<u8>(1, 9, std::time::Duration::from_millis(1));
+            let mut v = [1u64];
+            let who = comm
+                .reduce_over(&Topology::flat(2), &mut v, op::Sum)
+                .survivors();
+            assert!(
+                matches!(
+                    who.as_ref().map_err(|error| error.kind()),
+                    Err(ErrorKind::Mismatch(_))
+                ),
+                "{who:?}"
+            );
+            Ok(())
+        });
+        assert!(report.mismatch.is_some());
+    }
+}
+
+#[test]
+fn more_ranks_than_threads_can_be_are_refused() {
+    let error = World::new(usize::MAX).run(|_| Ok(())).unwrap_err();
+    assert!(matches!(error, WorldError::Usage(_)), "{error}");
+}
+
+#[test]
+fn an_operator_cannot_get_round_the_guard_by_entering_another_world() {
+    let refused = World::new(2).run(|comm| {
+        let mut v = [1u32];
+        comm.all_reduce(
+            &mut v,
+            op::commutative(|a: u32, b| {
+                drop(World::connect(1).take(0).unwrap().enter());
+                assert!(matches!(
+                    comm.barrier().unwrap_err().kind(),
+                    ErrorKind::Usage(_)
+                ));
+                a + b
+            }),
+        )?;
+        Ok(v[0])
+    });
+    assert_eq!(refused.unwrap(), [2, 2]);
+}
