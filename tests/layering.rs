@@ -8,7 +8,8 @@ const LAYERS: &[&[&str]] = &[
     &["error", "machine", "op", "span", "sync", "unwind"],
     &["topology", "transport"],
     &["schedule"],
-    &["check", "collective"],
+    &["check", "collective", "cost", "draw", "simulate"],
+    &["execute"],
     &["comm"],
     &["world"],
 ];
