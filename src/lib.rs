@@ -78,6 +78,7 @@ pub mod check;
 pub mod collective;
 mod comm;
 pub mod error;
+mod execute;
 pub mod machine;
 pub mod op;
 pub mod schedule;
