@@ -7,6 +7,7 @@
 //! - `run_schedule`: any schedule; `link`: how its messages travel
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
+mod by_hand;
 mod call;
 mod collectives;
 mod envelope;
