@@ -128,6 +128,8 @@ struct Tally {
     messages: AtomicU64,
     /// The bytes in them.
     bytes: AtomicU64,
+    /// Waits so long that it went to sleep.
+    sleeps: AtomicU64,
 }
 
 impl Tally {
@@ -136,16 +138,20 @@ impl Tally {
             begun: AtomicU64::new(0),
             messages: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
         }
+    }
+
+    /// Adds to a count without a locked instruction: nobody else does.
+    #[inline]
+    fn add(count: &AtomicU64, more: u64) {
+        count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
     #[inline]
     fn sent(&self, bytes: usize) {
-        let add = |count: &AtomicU64, more: u64| {
-            count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed)
-        };
-        add(&self.messages, 1);
-        add(&self.bytes, bytes as u64);
+        Tally::add(&self.messages, 1);
+        Tally::add(&self.bytes, bytes as u64);
     }
 }
 
@@ -173,16 +179,17 @@ impl Fabric {
         self.doors.len()
     }
 
-    /// What each rank has done: operations begun, messages of elements sent, and the bytes in them.
-    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 3]> {
+    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 4]> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.doors.iter().map(move |door| {
             let Tally {
                 begun,
                 messages,
                 bytes,
+                sleeps,
             } = &*door.tally;
-            [read(begun), read(messages), read(bytes)]
+            [begun, messages, bytes, sleeps].map(read)
         })
     }
 

@@ -216,6 +216,7 @@ impl Port {
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let since = Instant::now();
+        super::Tally::add(&self.door().tally.sleeps, 1);
         loop {
             if let Some(found) =
                 self.fabric

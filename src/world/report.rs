@@ -95,6 +95,8 @@ pub struct Counts {
     pub messages: u64,
     /// The bytes in these messages.
     pub bytes: u64,
+    /// Waits so long that it gave up looking and slept.
+    pub sleeps: u64,
 }
 
 /// A message that was sent and never received.
@@ -178,10 +180,11 @@ impl<R, E> Report<R, E> {
         self.lost = left.into_iter().filter_map(Lost::of).collect();
         self.counts = fabric
             .tallies()
-            .map(|[operations, messages, bytes]| Counts {
+            .map(|[operations, messages, bytes, sleeps]| Counts {
                 operations,
                 messages,
                 bytes,
+                sleeps,
             })
             .collect();
         let book = fabric.book.lock();
