@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 use common::On::{Any, Each, First};
 use common::meet::{self, Witness};
 use common::ping::{self, by_recv, by_spinning};
-use common::rounds::{Effort, Spread, compare};
-use common::table::{machine, print, row, spread, time, verdict};
+use common::rounds::{Effort, compare};
+use common::table::{machine, print, row, time, verdict};
 use rankfold::{World, op};
 
 /// Ranks of a crowd.

@@ -82,6 +82,7 @@ pub mod draw;
 pub mod error;
 mod execute;
 pub mod machine;
+mod names;
 pub mod op;
 pub mod schedule;
 pub mod span;

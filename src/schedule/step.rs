@@ -83,6 +83,11 @@ impl Region {
         Region::new(Buffer::Scratch, run)
     }
 
+    /// The same elements of another buffer.
+    pub const fn moved_to(self, buffer: Buffer) -> Region {
+        Region { buffer, ..self }
+    }
+
     /// How many elements; the largest number there is if there are more than can be counted.
     pub const fn elements(&self) -> usize {
         self.length.saturating_mul(self.count)
@@ -294,7 +299,7 @@ impl Step {
     }
 
     /// The same step with other peers.
-    pub(super) fn map_peers(self, map: impl Fn(Rank) -> Rank) -> Step {
+    pub(crate) fn map_peers(self, map: impl Fn(Rank) -> Rank) -> Step {
         let transfer = |t: Transfer| Transfer {
             peer: map(t.peer),
             ..t
