@@ -1,6 +1,6 @@
 //! Reductions across the dimensions of a hypercube: simple exchange, halving, and the hybrids.
 
-use super::{Cost, Form, Load, Model};
+use super::{Cost, Form, Load, Model, assert_some};
 use crate::Rank;
 use crate::schedule::HandOut;
 use crate::span;
@@ -37,7 +37,7 @@ pub fn simple_exchange(ranks: usize, length: usize) -> Form {
 /// Rabenseifner, in Thakur, Rabenseifner and Gropp, *Optimization of collective communication
 /// operations in MPICH*, 2005.
 pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
-    hybrid_all_reduce(ranks, length, ranks.ilog2())
+    hybrid_all_reduce(ranks, length, dimensions(ranks))
 }
 
 /// All-reduce by so many stages of halving, simple exchange of what is left, and the halving unwound.
@@ -62,7 +62,7 @@ pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
 pub fn hybrid_all_reduce(ranks: usize, length: usize, stages: u32) -> Form {
-    let halving = Halving::among(ranks.ilog2(), length);
+    let halving = Halving::among(ranks, length);
     let d = halving.dimensions;
     assert!(stages <= d, "{stages} stages of {d}");
     let down = halving.form(stages);
@@ -88,7 +88,7 @@ pub fn hybrid_all_reduce(ranks: usize, length: usize, stages: u32) -> Form {
 /// ```
 pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
     let time = |&stages: &u32| hybrid_all_reduce(ranks, length, stages).time(model);
-    let all = 0..=ranks.ilog2();
+    let all = 0..=dimensions(ranks);
     all.min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0)
 }
 
@@ -108,7 +108,7 @@ pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
 pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Form {
-    let halving = Halving::among(ranks.ilog2(), length).for_blocks_of(ranks);
+    let halving = Halving::among(ranks, length).for_blocks_of(ranks);
     let whole = halving.form(halving.dimensions).then(halving.homing());
     whole.proxied(ranks, length, HandOut::Block)
 }
@@ -129,13 +129,13 @@ pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Form {
 pub fn far_halving_reduce_scatter(ranks: usize, length: usize) -> Form {
     let halving = Halving {
         path: |v, _| v,
-        ..Halving::among(ranks.ilog2(), length).for_blocks_of(ranks)
+        ..Halving::among(ranks, length).for_blocks_of(ranks)
     };
     let whole = halving.form(halving.dimensions);
     whole.proxied(ranks, length, HandOut::Block)
 }
 
-/// Halving among `2^dimensions` ranks, of vectors cut into a part for each.
+/// Halving among `2^dimensions` of the ranks, of vectors cut into a part for each.
 #[derive(Clone, Copy)]
 struct Halving {
     dimensions: u32,
@@ -147,9 +147,10 @@ struct Halving {
 }
 
 impl Halving {
-    fn among(dimensions: u32, length: usize) -> Halving {
+    #[track_caller]
+    fn among(ranks: usize, length: usize) -> Halving {
         Halving {
-            dimensions,
+            dimensions: dimensions(ranks),
             length,
             doubled: 0,
             path: reversed_bits,
@@ -242,6 +243,13 @@ impl Halving {
         };
         Form::new(self.parts(), cost, load)
     }
+}
+
+/// Of the largest hypercube in so many ranks.
+#[track_caller]
+fn dimensions(ranks: usize) -> u32 {
+    assert_some(ranks);
+    ranks.ilog2()
 }
 
 /// The lowest so many bits of a number, in reverse.

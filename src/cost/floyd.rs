@@ -48,7 +48,7 @@ impl Floyd {
 
     /// `T = n³ γ`, `T₀ = p n ⌈log₂ p⌉ (α + n β)` and `M = n²`, for the numeric solver.
     pub fn scaling(
-        &self,
+        self,
     ) -> Scaling<impl Fn(f64) -> f64, impl Fn(f64, usize) -> f64, impl Fn(f64) -> f64> {
         let Model { alpha, beta, gamma } = self.model;
         Scaling {
