@@ -41,7 +41,7 @@
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
-//! | [`cost`] | the same in closed form: steps, loads and time, best segments, isoefficiency |
+//! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
 //! | [`error`] | what can go wrong with one operation |

@@ -1,5 +1,7 @@
 //! Algorithms in which every rank owns a block: ring, gather, all-gather, all-to-all.
 
+use std::ops::Add;
+
 use super::{Cost, Form, Load, assert_some, ceil_log2, far_halving_reduce_scatter};
 use crate::Rank;
 use crate::span;
@@ -225,18 +227,25 @@ pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
 /// As [`bruck_all_gather`].
 pub fn bruck_all_to_all(ranks: usize, length: usize) -> Form {
     let (blocks, steps) = (Blocks::new(ranks, length), ceil_log2(ranks));
-    let travels = move |step: usize| (0..ranks).filter(move |j| j >> step & 1 == 1);
-    let moved = (0..steps).map(|step| travels(step).count()).sum();
+    let moved = (0..steps).map(|step| with_bit(step, ranks)).sum();
     // What is to go j further has gone the way of the bits of j below this step's.
-    let sent = move |rank: Rank, step: usize| -> usize {
-        let ahead = travels(step).map(|j| j >> step << step);
-        ahead.map(|ahead| blocks.of((rank + ahead) % ranks)).sum()
+    let sent = move |rank: Rank, step: usize| {
+        let travels = (0..ranks).filter(|j| j >> step & 1 == 1);
+        let sizes = travels.map(|j| blocks.of((rank + (j >> step << step)) % ranks));
+        (1, sizes.fold(0, usize::saturating_add))
     };
     let load = move |rank: Rank| {
-        let out = (0..steps).map(|step| sent(rank, step)).sum();
         let from = |step: usize| (rank + ranks - (1 << step)) % ranks;
-        let into = (0..steps).map(|step| sent(from(step), step)).sum();
-        Load::moving((steps, out), (steps, into))
+        let each = |step| Load::moving(sent(rank, step), sent(from(step), step));
+        (0..steps).map(each).fold(Load::default(), Add::add)
     };
     Form::new(ranks, blocks.cost(steps, moved), load)
+}
+
+/// How many of the numbers below `n` have a bit set.
+fn with_bit(bit: usize, n: usize) -> usize {
+    let half = 1 << bit;
+    // Of every 2^(bit+1) numbers the upper half has it; the last such run may be cut.
+    let last = if n & half == 0 { 0 } else { n & (half - 1) };
+    (n >> bit >> 1 << bit) + last
 }

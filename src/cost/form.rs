@@ -63,13 +63,13 @@ impl Form {
     pub(super) fn put_to(self, way: Way) -> Form {
         match way {
             Way::Broadcast => self,
-            Way::Reduce => self.as_reduction(),
-            Way::AllReduce => self.clone().as_reduction().then(self),
+            Way::Reduce => self.into_reduction(),
+            Way::AllReduce => self.clone().into_reduction().then(self),
         }
     }
 
     /// Backwards, and all that comes in is folded.
-    fn as_reduction(self) -> Form {
+    fn into_reduction(self) -> Form {
         let Form { ranks, cost, load } = self;
         Form::new(ranks, cost.and_folding(), move |rank| {
             load(rank).reversed().and_folding()

@@ -131,7 +131,8 @@ impl Pipeline {
 ///
 /// # Cost
 ///
-/// [`Pipeline::steps`] of `α + (N/k) β` each.
+/// [`Pipeline::steps`] of `α + (N/k) β` each. All steps of the tree are taken to have messages, as those
+/// of the families have.
 ///
 /// # Panics
 ///

@@ -84,6 +84,9 @@ pub(super) fn whole(
 ) -> (usize, usize) {
     let each = turns.iter().zip(copies);
     each.fold((0, 0), |(messages, elements), (turn, times)| {
-        (messages + turn.0 * times, elements + turn.1 * times)
+        (
+            messages + turn.0 * times,
+            elements.saturating_add(turn.1.saturating_mul(times)),
+        )
     })
 }
