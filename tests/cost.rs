@@ -545,6 +545,8 @@ fn bruck_loads_are_those_of_blocks_that_travel() {
                 "{rank} of {p}"
             );
         }
+        let equal = cost::bruck_all_to_all(p, 3 * p);
+        assert_eq!(equal.cost().moved, equal.load(0).elements_out as f64);
         if p.is_power_of_two() {
             let half = n as f64 / 2.0 * steps as f64;
             assert_eq!((form.cost().moved, form.cost().steps), (half, steps));
