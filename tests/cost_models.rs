@@ -225,4 +225,7 @@ fn the_time_of_floyd_alone_is_its_work_and_among_ranks_that_share_evenly_its_wor
         assert_eq!(floyd.time(n, 1), work);
         assert_eq!(scaling.efficiency(n as f64, p), work / all);
     }
+    // Seven rows among three ranks: one has three, and each row takes two steps to all.
+    let want = 49.0 * 3.0 * 0.25 + 7.0 * 2.0 * (3.0 + 7.0 * 0.5);
+    assert_eq!(floyd.time(7, 3), want);
 }
