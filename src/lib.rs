@@ -80,6 +80,7 @@ pub mod collective;
 mod comm;
 pub mod cost;
 pub mod error;
+mod execute;
 pub mod machine;
 pub mod op;
 pub mod schedule;

@@ -23,7 +23,7 @@ use crate::span;
 /// check(&gather, &Goal::gather(0, 60)).unwrap();
 /// check(&gather.reversed(), &Goal::scatter(0, 60)).unwrap();
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Goal {
     what: What,
     length: usize,
@@ -31,7 +31,7 @@ pub struct Goal {
     ordered: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Broadcast { root: Rank },
     Reduce { root: Rank },
@@ -143,6 +143,11 @@ impl Goal {
         }
     }
 
+    /// The number of elements of the vector.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
     pub(super) fn wants_order(&self) -> bool {
         self.ordered
     }
@@ -151,7 +156,8 @@ impl Goal {
         self.what == What::Barrier
     }
 
-    pub(super) fn root(&self) -> Option<Rank> {
+    /// The root, where there is one.
+    pub fn root(&self) -> Option<Rank> {
         match self.what {
             What::Broadcast { root } | What::Reduce { root } => Some(root),
             What::Gather { root } | What::Scatter { root } => Some(root),

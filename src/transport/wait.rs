@@ -112,7 +112,13 @@ impl Port {
     #[inline]
     pub(crate) fn begin(&self, count: u64) {
         // Relaxed: one writer, read for reports only.
-        self.door().begun.store(count, Ordering::Relaxed);
+        self.door().tally.begun.store(count, Ordering::Relaxed);
+    }
+
+    /// Counts a message that this rank has sent.
+    #[inline]
+    pub(crate) fn count(&self, bytes: usize) {
+        self.door().tally.sent(bytes);
     }
 
     pub(crate) fn log(&self, call: super::board::Call) {
@@ -278,6 +284,7 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
+        self.count(size_of_val(data));
         if Packet::fits(data) {
             let there = self.fabric.post(to, Packet::eager(head, data));
             return Ok((meanwhile()?, there));
@@ -309,6 +316,29 @@ impl Port {
                 let result = meanwhile()?;
                 // A receiver that has ended leaves a copy behind as well, to be counted as lost.
                 Ok((result, there & self.settle_or_copy(to, head, data, loan)))
+            },
+        )
+    }
+
+    /// Lends `data` to a receiver that is bound to come: `post` puts the packet on its way, `meanwhile`
+    /// runs after that, and `settled` waits until the receiver is done, or cannot be any more.
+    pub(crate) fn lend<T: Element>(
+        &self,
+        head: Head,
+        data: &[T],
+        post: impl FnOnce(Packet) -> Result<()>,
+        meanwhile: impl FnOnce() -> Result<()>,
+        settled: impl FnOnce(&Loan<'_>) -> Result<()>,
+    ) -> Result<()> {
+        lend(
+            &self.door().loan,
+            head,
+            data,
+            |word, ticket| self.wait_settled(word, ticket),
+            |packet, loan| {
+                post(packet)?;
+                meanwhile()?;
+                settled(loan)
             },
         )
     }
