@@ -42,6 +42,7 @@
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
+//! | [`draw`] | trees and space-time diagrams, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
 //! | [`error`] | what can go wrong with one operation |
@@ -79,6 +80,7 @@ pub mod check;
 pub mod collective;
 mod comm;
 pub mod cost;
+pub mod draw;
 pub mod error;
 mod execute;
 pub mod machine;
