@@ -41,6 +41,8 @@
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
+//! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
+//! | [`draw`] | trees and space-time diagrams, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
 //! | [`error`] | what can go wrong with one operation |
@@ -77,7 +79,10 @@
 pub mod check;
 pub mod collective;
 mod comm;
+pub mod cost;
+pub mod draw;
 pub mod error;
+mod execute;
 pub mod machine;
 mod names;
 pub mod op;

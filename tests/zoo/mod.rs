@@ -208,14 +208,14 @@ fn number(who: usize, element: usize) -> Affine {
 }
 
 /// A rank's three buffers.
-type Buffers = [Vec<Affine>; 3];
+pub type Buffers = [Vec<Affine>; 3];
 
 fn places(region: Region) -> Vec<usize> {
     region.runs().flatten().collect()
 }
 
 /// Runs a schedule on numbers, step by step; nothing if somebody would wait for ever.
-fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -> Option<()> {
+pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -> Option<()> {
     for s in 0..schedule.steps() {
         let steps: Vec<Step> = (0..buffers.len())
             .map(|rank| schedule.step(rank, s))
@@ -304,7 +304,7 @@ pub fn works(schedule: &dyn Schedule, meaning: Meaning, n: usize, op: Operator) 
 }
 
 /// What is given is in the input if there is one, and a block then is all there is in it.
-fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -> Buffers {
+pub fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -> Buffers {
     let (p, lengths) = (schedule.ranks(), schedule.lengths(rank));
     let rubbish = |length: usize| {
         (0..length)
