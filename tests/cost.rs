@@ -145,16 +145,21 @@ fn blocks(p: usize, n: usize) -> Vec<Case> {
     let scatter = gather.clone().reversed();
     let root = p / 3;
     vec![
-        case("ring", ring, Goal::reduce_scatter(n), ring_form.clone()),
+        case(
+            "ring",
+            ring.clone(),
+            Goal::reduce_scatter(n),
+            ring_form.clone(),
+        ),
         case(
             "ring back",
-            ring.reversed(),
+            ring.clone().reversed(),
             Goal::all_gather(n),
             ring_form.clone().reversed(),
         ),
         case(
             "ring twice",
-            ring.then(ring.reversed()),
+            ring.clone().then(ring.clone().reversed()),
             Goal::all_reduce(n),
             cost::ring_all_reduce(p, n),
         ),
@@ -167,7 +172,7 @@ fn blocks(p: usize, n: usize) -> Vec<Case> {
         ),
         case(
             "scatter, ring",
-            scatter.clone().then(ring.reversed()),
+            scatter.clone().then(ring.clone().reversed()),
             Goal::broadcast(0, n),
             gather_form.reversed().then(ring_form.reversed()),
         ),
