@@ -17,7 +17,8 @@
 //! - `ring`: blocks that go round;
 //! - `gather`: gather, and backwards scatter, along trees;
 //! - `bruck`: all-gather in the least number of steps, for any number of ranks;
-//! - `shift`: the exclusive scan;
+//! - `bruck_all_to_all`: all-to-all in the least number of messages;
+//! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
 //! - `pairwise`: everybody with everybody.
 //!
 //! # Examples
@@ -40,6 +41,7 @@
 
 mod algorithm;
 mod bruck;
+mod bruck_all_to_all;
 mod build;
 mod call;
 mod exchange;
@@ -48,11 +50,13 @@ mod needs;
 mod pairwise;
 mod ring;
 mod rooted;
+mod scan;
 mod shift;
 
 pub use crate::names::{Collective, UnknownCollective};
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bruck::BruckAllGather;
+pub use bruck_all_to_all::BruckAllToAll;
 pub use build::WithSchedule;
 pub use call::Call;
 pub use exchange::{
@@ -64,6 +68,7 @@ pub use needs::{Needs, Refusal, Root};
 pub use pairwise::{Pairwise, PairwiseAllToAll};
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
+pub use scan::ExchangeScan;
 pub use shift::ExclusiveScan;
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.
