@@ -2,20 +2,23 @@
 //!
 //! - `point_to_point`: send, recv and their kin; `receive`: what the receiving ones share; `envelope`:
 //!   what a message is known by
-//! - `collectives`: barrier, broadcast, reduce, all_reduce
+//! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
+//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
 //! - `run_schedule`: any schedule; `link`: how its messages travel
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod by_hand;
 mod call;
-mod collectives;
 mod envelope;
 mod link;
+mod movements;
 mod point_to_point;
 mod receive;
 mod reduce_loop;
 mod reduce_over;
+mod reductions;
+mod run_call;
 mod run_schedule;
 
 use std::cell::{Cell, RefCell};
