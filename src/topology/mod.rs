@@ -16,7 +16,8 @@
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
-//! - `text`, `names`: reading and writing; `error`: what can be wrong.
+//! - `text`, `json`, `names`: reading and writing; `written`: which entry is to blame; `error`: what
+//!   can be wrong.
 //!
 //! # Examples
 //!
@@ -43,6 +44,8 @@ pub mod cube;
 mod error;
 mod families;
 mod formal;
+#[cfg(feature = "json")]
+mod json;
 mod names;
 mod own_steps;
 mod pattern;
@@ -51,6 +54,7 @@ mod single_port;
 mod strict;
 mod table;
 mod text;
+mod written;
 
 pub use cube::{Circle, Hypercube, Shift};
 pub use error::TopologyError;
