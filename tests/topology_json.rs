@@ -93,6 +93,10 @@ fn a_value_of_the_wrong_kind_is_refused_with_its_path() {
         "name: this is 3, not a text"
     );
     assert_eq!(
+        said(r#"{"schema": "rankfold.topology/2", "ranks": 3, "triples": []}"#),
+        r#"schema: this is "rankfold.topology/2", not "rankfold.topology/1""#
+    );
+    assert_eq!(
         said(r#"{"ranks": 3, "family": null}"#),
         "family: this is null, not a text"
     );
@@ -102,7 +106,7 @@ fn a_value_of_the_wrong_kind_is_refused_with_its_path() {
 fn fields_that_are_unknown_missing_or_there_twice_are_refused_by_name() {
     assert_eq!(
         said(r#"{"rank": 3}"#),
-        "no field is called `rank` (known: name, ranks, root, family, triples)"
+        "no field is called `rank` (known: schema, name, ranks, root, family, triples)"
     );
     assert_eq!(said("{}"), "`ranks` is missing");
     assert_eq!(said(r#"{"ranks": 3}"#), "`triples` is missing");
@@ -222,6 +226,96 @@ fn what_is_no_topology_is_refused_with_the_path_to_blame() {
     );
 }
 
+/// A formal definition on 4 ranks.
+fn formal(nodes: &str, edges: &[(usize, usize, usize, usize)]) -> String {
+    let one = |&(from, into, step, process): &(usize, usize, usize, usize)| {
+        format!(r#"{{"from": {from}, "into": {into}, "step": {step}, "process": {process}}}"#)
+    };
+    let edges = edges.iter().map(one).collect::<Vec<_>>().join(", ");
+    format!(r#"{{"ranks": 4, "nodes": {nodes}, "edges": [{edges}]}}"#)
+}
+
+#[test]
+fn a_formal_definition_is_its_topology_or_refused_with_its_path() {
+    let tree = formal("[[0], [1, 2], [3]]", &[(1, 0, 1, 0), (2, 1, 0, 2)]);
+    let triples = Topology::from_text("3 0 2\n1 1 0\n2 1 0");
+    assert_eq!(Topology::from_json(&tree), triples);
+    let nodes = "[[0], [1, 2], [3]]";
+    for (nodes, edges, wanted) in [
+        ("[[0], [1, 2], []]", vec![], "nodes[2]: node 2 has no ranks"),
+        (
+            "[[0], [1, 2], [3, 1]]",
+            vec![],
+            "nodes[2]: rank 1 is in nodes 1 and 2",
+        ),
+        ("[[0], [1, 2]]", vec![], "rank 3 is in no node"),
+        (
+            "[[0], [1, 2], [3, 4]]",
+            vec![],
+            "nodes[2]: rank 4 is not one of the 4 ranks",
+        ),
+        (
+            "[[0, 3], [1, 2]]",
+            vec![],
+            "nodes[0]: node 0 is the root's alone, but is {0,3}",
+        ),
+        (
+            "[[0], [1, -2], [3]]",
+            vec![],
+            "nodes[1][1]: this is -2, not a whole number from 0 to 2^64 - 1",
+        ),
+        (
+            nodes,
+            vec![(1, 0, 1, 0), (2, 3, 0, 2)],
+            "edges[1]: node 3 is not one of the 3 nodes",
+        ),
+        (
+            nodes,
+            vec![(1, 0, 1, 0), (2, 1, 0, 3)],
+            "edges[1]: the edge from node 2 goes to rank 3, which is not in node 1",
+        ),
+        (
+            nodes,
+            vec![(1, 0, 1, 0), (1, 0, 1, 0)],
+            "edges[1]: the edge from node 1 has two processes",
+        ),
+        (
+            nodes,
+            vec![(1, 0, 0, 0), (2, 1, 0, 2)],
+            "edges[0]: rank 2 sends <2,0,0> no later than <3,0,2> arrives: steps must rise along every path",
+        ),
+        (
+            nodes,
+            vec![(1, 2, 0, 3), (2, 1, 0, 2)],
+            "edges[1]: rank 1 never reaches the root: its path ends in the cycle 3 → 2 → 3",
+        ),
+        (
+            nodes,
+            vec![(1, 0, 2, 0), (2, 1, 1, 2)],
+            "edges[1]: nobody sends in step 0: the first to send is <3,1,2>",
+        ),
+        (
+            nodes,
+            vec![(1, 0, 1, 0), (2, 1, 0, 2), (0, 1, 9, 1)],
+            "edges[2]: the root has a successor, <0,9,1>",
+        ),
+    ] {
+        assert_eq!(said(&formal(nodes, &edges)), wanted);
+    }
+    assert_eq!(
+        said(r#"{"ranks": 1, "nodes": [[0]]}"#),
+        "`edges` is missing"
+    );
+    assert_eq!(
+        said(r#"{"ranks": 1, "nodes": [[0]], "edges": [], "root": 0}"#),
+        "no field is called `root` (known: schema, name, ranks, nodes, edges)"
+    );
+    assert_eq!(
+        said(r#"{"ranks": 1, "nodes": 0, "edges": []}"#),
+        "nodes: this is 0, not a list of nodes"
+    );
+}
+
 #[test]
 fn a_path_has_the_error_as_its_source() {
     let error = Topology::from_json(r#"{"ranks": 0, "triples": []}"#).unwrap_err();
@@ -239,8 +333,12 @@ fn the_schema_names_the_fields_that_the_reader_knows() {
         names.sort();
         names.join(" ")
     };
-    assert_eq!(names(&schema), "family name ranks root triples");
+    assert_eq!(
+        names(&schema),
+        "edges family name nodes ranks root schema triples"
+    );
     assert_eq!(names(&schema["$defs"]["triple"]), "from step to");
+    assert_eq!(names(&schema["$defs"]["edge"]), "from into process step");
 }
 
 proptest! {

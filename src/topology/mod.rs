@@ -16,7 +16,7 @@
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
-//! - `text`, `json`, `names`: reading and writing; `written`: which entry is to blame; `error`: what
+//! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
 //!   can be wrong.
 //!
 //! # Examples
@@ -41,6 +41,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use crate::Rank;
 
 pub mod cube;
+mod dot;
 mod error;
 mod families;
 mod formal;

@@ -2,6 +2,7 @@
 //!
 //! ```json
 //! {
+//!   "schema": "rankfold.topology/1",
 //!   "ranks": 4,
 //!   "root": 0,
 //!   "triples": [
@@ -12,7 +13,8 @@
 //! }
 //! ```
 //!
-//! - `value`: any JSON value, with nothing lost; the rest is here: what a topology's may hold.
+//! - `value`: any JSON value, with nothing lost; `fields`: what an object holds, and the path to it;
+//! - `formal`: a partition, a tree and association maps; triples are read here.
 
 use std::fmt::Write;
 
@@ -21,11 +23,16 @@ use super::{
     written::{Entry, Part, Written},
 };
 
+mod fields;
+mod formal;
 mod value;
 
+use fields::{at, fields, list, optional, required, text, whole, wrong};
 use value::Value;
 
-const FIELDS: &[&str; 5] = &["name", "ranks", "root", "family", "triples"];
+/// What the field `schema` says, where it is given.
+const SCHEMA: &str = "rankfold.topology/1";
+const FIELDS: &[&str; 6] = &["schema", "name", "ranks", "root", "family", "triples"];
 const TRIPLE: &[&str; 3] = &["from", "step", "to"];
 
 impl Topology {
@@ -37,9 +44,14 @@ impl Topology {
     /// Its fields: `ranks`, a number; `triples`, a list of objects with `from`, `step` and `to`;
     /// `root`, which may be left out: it is then the only rank that sends nothing; `family`, a name
     /// for [`by_name`](Self::by_name), which may stand in the place of the triples (the root is then
-    /// 0 if it is not given), and if it stands beside them must agree with them; and `name`, a text
-    /// for the reader, from which nothing follows. There are no other fields, and none is given
-    /// twice.
+    /// 0 if it is not given), and if it stands beside them must agree with them; `name`, a text for
+    /// the reader, from which nothing follows; and `schema`, which if it is given is
+    /// `rankfold.topology/1`. There are no other fields, and none is given twice.
+    ///
+    /// In the place of root, family and triples there may stand a formal definition, as for
+    /// [`Formal`](super::Formal): `nodes`, a list of lists of ranks, and `edges`, a list of objects with
+    /// `from` and `into`, numbers of nodes, `step`, the weight, and `process`, the rank with which the
+    /// edge is associated.
     ///
     /// # Errors
     ///
@@ -62,15 +74,19 @@ impl Topology {
     /// ```
     pub fn from_json(json: &str) -> Result<Topology, TopologyError> {
         let value = Value::read(json)?;
-        let [name, ranks, root, family, triples] = fields("", &value, FIELDS)?;
+        if value.has("nodes") || value.has("edges") {
+            return formal::read(&value);
+        }
+        let [schema, name, ranks, root, family, given] = fields("", &value, FIELDS)?;
+        optional("schema", schema, this_schema)?;
         optional("name", name, text)?;
         let family = optional("family", family, text)?;
         let written = Written {
             ranks: Some(required("", "ranks", ranks, whole)?),
             root: optional("root", root, whole)?,
-            triples: optional("triples", triples, list)?.unwrap_or_default(),
+            triples: optional("triples", given, triples)?.unwrap_or_default(),
         };
-        match (family, triples) {
+        match (family, given) {
             (None, None) => Err(TopologyError::MissingField { field: "triples" }),
             (None, Some(_)) => proved(&written),
             (Some(family), None) => named(family, &written),
@@ -78,20 +94,22 @@ impl Topology {
         }
     }
 
-    /// Writes the topology as [`from_json`](Self::from_json) reads it: ranks, root, the family if it
-    /// has one, and all triples by sender, one a line.
+    /// Writes the topology as [`from_json`](Self::from_json) reads it: schema, ranks, root, the family
+    /// if it has one, and all triples by sender, one a line.
     ///
     /// # Examples
     ///
     /// ```
     /// # use rankfold::topology::Topology;
-    /// let json = "{\n  \"ranks\": 2,\n  \"root\": 0,\n  \"family\": \"chain\",\n  \"triples\": [\n    \
+    /// let json = "{\n  \"schema\": \"rankfold.topology/1\",\n  \"ranks\": 2,\n  \"root\": 0,\n  \"family\": \"chain\",\n  \"triples\": [\n    \
     ///     {\"from\": 1, \"step\": 0, \"to\": 0}\n  ]\n}\n";
     /// assert_eq!(Topology::chain(2).to_json(), json);
     /// ```
     pub fn to_json(&self) -> String {
         let (ranks, root, name) = (self.ranks(), self.root(), self.name());
-        let mut json = format!("{{\n  \"ranks\": {ranks},\n  \"root\": {root},\n");
+        let mut json = format!(
+            "{{\n  \"schema\": \"{SCHEMA}\",\n  \"ranks\": {ranks},\n  \"root\": {root},\n"
+        );
         if name != "custom" {
             json += &format!("  \"family\": \"{name}\",\n");
         }
@@ -168,78 +186,15 @@ fn agreeing(proved: Topology, family: &str, written: &Written) -> Result<Topolog
     }
 }
 
-// ── fields ──
-
-/// The values of an object's fields in the order of `known`; others it may not have.
-fn fields<'a, const N: usize>(
-    path: &str,
-    value: &'a Value,
-    known: &'static [&'static str; N],
-) -> Result<[Option<&'a Value>; N], TopologyError> {
-    let Value::Object(entries) = value else {
-        return Err(at(path, wrong(value, "an object")));
-    };
-    let mut found = [None; N];
-    for (name, value) in entries {
-        let place = known.iter().position(|field| field == name);
-        let place = place.ok_or_else(|| at(path, unknown(name, known)))?;
-        if found[place].replace(value).is_some() {
-            let field = known[place];
-            return Err(at(path, TopologyError::FieldTwice { field }));
-        }
-    }
-    Ok(found)
-}
-
-fn unknown(name: &str, known: &'static [&'static str]) -> TopologyError {
-    let field = name.to_owned();
-    TopologyError::UnknownField { field, known }
-}
-
-/// How a value of one kind is read; the path is for what is wrong deeper in it.
-type Reader<'a, T> = fn(&str, &'a Value) -> Result<T, TopologyError>;
-
-fn optional<'a, T>(
-    path: &str,
-    value: Option<&'a Value>,
-    read: Reader<'a, T>,
-) -> Result<Option<T>, TopologyError> {
-    value.map(|value| read(path, value)).transpose()
-}
-
-fn required<'a, T>(
-    path: &str,
-    field: &'static str,
-    value: Option<&'a Value>,
-    read: Reader<'a, T>,
-) -> Result<T, TopologyError> {
-    let value = value.ok_or_else(|| at(path, TopologyError::MissingField { field }))?;
-    read(&inside(path, field), value)
-}
-
-fn whole(path: &str, value: &Value) -> Result<usize, TopologyError> {
-    let number = match value {
-        Value::Whole(number) => usize::try_from(*number).ok(),
-        _ => None,
-    };
-    number.ok_or_else(|| at(path, wrong(value, "a whole number from 0 to 2^64 - 1")))
-}
-
-fn text<'a>(path: &str, value: &'a Value) -> Result<&'a str, TopologyError> {
+fn this_schema(path: &str, value: &Value) -> Result<(), TopologyError> {
     match value {
-        Value::Text(text) => Ok(text),
-        _ => Err(at(path, wrong(value, "a text"))),
+        Value::Text(text) if text == SCHEMA => Ok(()),
+        _ => Err(at(path, wrong(value, "\"rankfold.topology/1\""))),
     }
 }
 
-fn list(path: &str, value: &Value) -> Result<Vec<Triple>, TopologyError> {
-    let Value::List(values) = value else {
-        return Err(at(path, wrong(value, "a list of triples")));
-    };
-    let numbered = values.iter().enumerate();
-    numbered
-        .map(|(i, value)| triple(&format!("{path}[{i}]"), value))
-        .collect()
+fn triples(path: &str, value: &Value) -> Result<Vec<Triple>, TopologyError> {
+    list(path, value, "a list of triples", triple)
 }
 
 fn triple(path: &str, value: &Value) -> Result<Triple, TopologyError> {
@@ -249,27 +204,4 @@ fn triple(path: &str, value: &Value) -> Result<Triple, TopologyError> {
         step: required(path, "step", step, whole)?,
         to: required(path, "to", to, whole)?,
     })
-}
-
-fn wrong(value: &Value, expected: &'static str) -> TopologyError {
-    let found = value.to_string();
-    TopologyError::WrongValue { found, expected }
-}
-
-fn inside(path: &str, field: &str) -> String {
-    match path {
-        "" => field.to_owned(),
-        _ => format!("{path}.{field}"),
-    }
-}
-
-/// The error with its place, where that is not the whole.
-fn at(path: &str, error: TopologyError) -> TopologyError {
-    match path {
-        "" => error,
-        _ => TopologyError::At {
-            path: path.to_owned(),
-            error: Box::new(error),
-        },
-    }
 }

@@ -26,6 +26,11 @@ impl Value {
             reason: reason(&error),
         })
     }
+
+    /// Whether it is an object with such a field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        matches!(self, Value::Object(fields) if fields.iter().any(|(field, _)| field == name))
+    }
 }
 
 /// What serde_json says is wrong, without the place.
