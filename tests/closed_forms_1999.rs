@@ -98,10 +98,13 @@ fn bits(v: &[f64]) -> Vec<u64> {
 /// A reduction that is written out for one topology.
 type Form<T> = fn(&Comm, &mut [T], fn(T, T) -> T) -> Result<()>;
 
+/// The topology it is written out for.
+type Tree = fn(usize) -> Topology;
+
 /// On every rank count: what the form leaves at the root, and what the general loop does.
 fn both<T: Element + PartialEq + std::fmt::Debug>(
     form: Form<T>,
-    tree: fn(usize) -> Topology,
+    tree: Tree,
     value: fn(Rank, usize) -> T,
     add: fn(T, T) -> T,
     commutes: bool,
@@ -137,7 +140,7 @@ fn tree(n: usize) -> Topology {
 
 #[test]
 fn both_forms_leave_the_bits_of_the_general_loop() {
-    let forms: [(Form<f64>, fn(usize) -> Topology); 2] = [
+    let forms: [(Form<f64>, Tree); 2] = [
         (|c, v, op| one_ring(c, v, op), chain),
         (|c, v, op| two_tree(c, v, op, Source::Rank), tree),
     ];
@@ -150,7 +153,7 @@ fn both_forms_leave_the_bits_of_the_general_loop() {
 
 #[test]
 fn the_sums_compared_depend_on_the_topology() {
-    let sums = |tree: fn(usize) -> Topology| {
+    let sums = |tree: Tree| {
         let all = both(|_, _, _| Ok(()), tree, uneven, |a, b| a + b, true);
         bits(&all.last().unwrap().1)
     };
@@ -159,7 +162,7 @@ fn the_sums_compared_depend_on_the_topology() {
 
 #[test]
 fn both_forms_keep_rank_order() {
-    let forms: [(Form<Map>, fn(usize) -> Topology); 2] = [
+    let forms: [(Form<Map>, Tree); 2] = [
         (|c, v, op| one_ring(c, v, op), chain),
         (|c, v, op| two_tree(c, v, op, Source::Rank), tree),
     ];
