@@ -41,6 +41,7 @@
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
+//! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
 //! | [`error`] | what can go wrong with one operation |
@@ -81,6 +82,7 @@ pub mod error;
 pub mod machine;
 pub mod op;
 pub mod schedule;
+pub mod simulate;
 pub mod span;
 mod sync;
 pub mod topology;

@@ -57,6 +57,7 @@ pub struct Region {
 
 impl Region {
     /// One run of elements of a buffer.
+    #[inline]
     pub const fn new(buffer: Buffer, run: Range<usize>) -> Region {
         let length = run.end.saturating_sub(run.start);
         Region {
@@ -74,6 +75,7 @@ impl Region {
     }
 
     /// One run of the output.
+    #[inline]
     pub const fn output(run: Range<usize>) -> Region {
         Region::new(Buffer::Output, run)
     }
@@ -136,6 +138,7 @@ impl Region {
     /// # Panics
     ///
     /// If the region has several runs: their share need not be a region.
+    #[inline]
     pub(super) fn clip(self, window: &Range<usize>) -> Region {
         assert!(self.count <= 1, "{self} does not lie in one piece");
         let start = self.start.clamp(window.start, window.end);
@@ -189,6 +192,7 @@ pub enum Combine {
 
 impl Combine {
     /// The fold that keeps the operands in the order of ranks when `rank` receives from `peer`.
+    #[inline]
     pub const fn by_rank(rank: Rank, peer: Rank) -> Combine {
         if peer > rank {
             Combine::FoldRight
@@ -249,11 +253,13 @@ impl Step {
     };
 
     /// Whether the rank does nothing.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.local.is_none() && self.send.is_none() && self.recv.is_none() && self.clash.is_none()
     }
 
     /// Both at once; a port that both want is a [`Clash`].
+    #[inline]
     pub fn beside(self, other: Step) -> Step {
         let clash = [
             (self.send.is_some() && other.send.is_some(), Clash::Sends),
@@ -277,6 +283,7 @@ impl Step {
     }
 
     /// The same step with other regions.
+    #[inline]
     pub(super) fn map_regions(self, map: impl Fn(Region) -> Region) -> Step {
         let transfer = |t: Transfer| Transfer {
             region: map(t.region),
@@ -294,15 +301,11 @@ impl Step {
     }
 
     /// The same step with other peers.
-    pub(super) fn map_peers(self, map: impl Fn(Rank) -> Rank) -> Step {
-        let transfer = |t: Transfer| Transfer {
-            peer: map(t.peer),
-            ..t
-        };
-        Step {
-            send: self.send.map(transfer),
-            recv: self.recv.map(transfer),
-            ..self
+    #[inline(always)] // a call would copy the step, which costs more than making it
+    pub(super) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
+        for transfer in [&mut self.send, &mut self.recv].into_iter().flatten() {
+            transfer.peer = map(transfer.peer);
         }
+        self
     }
 }

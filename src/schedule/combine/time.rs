@@ -41,6 +41,11 @@ impl<S: Schedule> Reversed<S> {
     }
 }
 
+#[cold]
+fn copies(rank: Rank, step: usize) -> ! {
+    panic!("rank {rank} copies in step {step}: not to be reversed")
+}
+
 impl<S: Schedule> Schedule for Reversed<S> {
     fn ranks(&self) -> usize {
         self.inner.ranks()
@@ -50,17 +55,15 @@ impl<S: Schedule> Schedule for Reversed<S> {
         self.inner.steps()
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         let Some(last) = self.steps().checked_sub(1).filter(|&last| step <= last) else {
             return Step::IDLE;
         };
         let forward = self.inner.step(rank, last - step);
-        let copies = forward.local.is_some();
-        assert!(
-            !copies,
-            "rank {rank} copies in step {}: not to be reversed",
-            last - step
-        );
+        if forward.local.is_some() {
+            copies(rank, last - step);
+        }
         Step {
             send: forward.recv,
             recv: forward.send,
@@ -103,6 +106,7 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
         self.first.steps() + self.second.steps()
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         match step.checked_sub(self.first.steps()) {
             Some(step) => self.second.step(rank, step),
@@ -171,6 +175,7 @@ impl<A: Schedule, B: Schedule> Schedule for Overlay<A, B> {
         self.one.steps().max(self.other.steps())
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         self.one
             .step(rank, step)
