@@ -80,6 +80,7 @@ pub mod collective;
 mod comm;
 pub mod error;
 pub mod machine;
+mod names;
 pub mod op;
 pub mod schedule;
 pub mod simulate;

@@ -229,7 +229,7 @@ fn halving_with_far_partners_first_is_only_for_operators_that_commute() {
             ordered
         );
         let there_and_back = Halving::new(d, 64, Bisection::Near);
-        let near = there_and_back.then(there_and_back.reversed());
+        let near = there_and_back.clone().then(there_and_back.reversed());
         check(&near, &Goal::all_reduce(64).in_rank_order()).unwrap();
     }
 }

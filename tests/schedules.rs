@@ -188,7 +188,7 @@ fn the_published_table_of_steps_is_right() {
         [
             simple_exchange(p, 9).steps(),
             halving_all_reduce(p, 9).steps(),
-            ring.then(ring.reversed()).steps(),
+            ring.clone().then(ring.reversed()).steps(),
         ]
     };
     assert_eq!([all_reduce(8), all_reduce(13)], [[3, 6, 14], [5, 8, 24]]);
@@ -332,7 +332,7 @@ fn the_ring_counts_as_it_should() {
             counts(&proof, |rank| [share(rank), before(rank), before(rank)]),
             "{p} {n}"
         );
-        let both = prove(&ring.then(ring.reversed()), Goal::all_reduce(n));
+        let both = prove(&ring.clone().then(ring.reversed()), Goal::all_reduce(n));
         let total = |rank| share(rank) + before(rank);
         assert_eq!(both.steps, 2 * (p - 1));
         assert!(

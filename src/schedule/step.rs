@@ -85,6 +85,11 @@ impl Region {
         Region::new(Buffer::Scratch, run)
     }
 
+    /// The same elements of another buffer.
+    pub const fn moved_to(self, buffer: Buffer) -> Region {
+        Region { buffer, ..self }
+    }
+
     /// How many elements; the largest number there is if there are more than can be counted.
     pub const fn elements(&self) -> usize {
         self.length.saturating_mul(self.count)
@@ -302,7 +307,7 @@ impl Step {
 
     /// The same step with other peers.
     #[inline(always)] // a call would copy the step, which costs more than making it
-    pub(super) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
+    pub(crate) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
         for transfer in [&mut self.send, &mut self.recv].into_iter().flatten() {
             transfer.peer = map(transfer.peer);
         }

@@ -207,11 +207,11 @@ fn blocks(p: usize, n: usize) -> Vec<Exhibit> {
     let ring = RingReduceScatter::new(p, n);
     let gather = BinomialGather::new(p, n);
     vec![
-        exhibit("ring", ring, ReduceScatter, p < 2 || n == 0),
-        exhibit("ring backwards", ring.reversed(), AllGather, true),
+        exhibit("ring", ring.clone(), ReduceScatter, p < 2 || n == 0),
+        exhibit("ring backwards", ring.clone().reversed(), AllGather, true),
         exhibit(
             "ring round twice",
-            ring.then(ring.reversed()),
+            ring.clone().then(ring.reversed()),
             AllReduce,
             p < 2 || n == 0,
         ),
