@@ -86,6 +86,81 @@ fn topologies_are_printed_as_they_were() {
 }
 
 #[test]
+fn checks_are_printed_as_they_were() {
+    repeats("check.txt");
+}
+
+#[test]
+fn all_algorithms_of_all_collectives_are_proved() {
+    let output = rankfold("check --ranks 1..9 --format json")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let lines = text(output.stdout);
+    let proved = |line: &str| line.contains(r#""result": "proved""#);
+    assert!(
+        lines.lines().all(proved) && lines.lines().count() > 50,
+        "{lines}"
+    );
+}
+
+#[test]
+fn drawings_are_printed_as_they_were() {
+    repeats("draw.txt");
+}
+
+#[test]
+fn timings_are_printed_as_they_were() {
+    repeats("simulate.txt");
+}
+
+#[test]
+fn what_is_json_is_json_with_a_schema_on_every_line() {
+    for (line, schema) in [
+        (
+            "topology chain --ranks 3 --format json",
+            "rankfold.topology/1",
+        ),
+        (
+            "check all --ranks 3 --elements 3 --format json",
+            "rankfold.check/1",
+        ),
+        (
+            "simulate all --ranks 3 --bytes 24 --format json",
+            "rankfold.simulate/1",
+        ),
+    ] {
+        let output = text(rankfold(line).output().unwrap().stdout);
+        let values = serde_json::Deserializer::from_str(&output).into_iter::<serde_json::Value>();
+        let schemas: Vec<_> = values
+            .map(|value| value.unwrap()["schema"].clone())
+            .collect();
+        assert!(!schemas.is_empty() && schemas.iter().all(|found| found == schema));
+    }
+}
+
+#[test]
+fn a_million_ranks_are_timed_to_the_end() {
+    let line =
+        "simulate --collective reduce --algorithm binomial --ranks 1048576 --bytes 8 --format json";
+    let output = text(rankfold(line).output().unwrap().stdout);
+    let value: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(
+        (&value["steps"], &value["messages"]),
+        (&20.into(), &1_048_575.into())
+    );
+}
+
+#[test]
+fn a_picture_is_written_to_its_file() {
+    let file = fresh("halving.svg");
+    let mut draw = rankfold("draw halving --format svg --output");
+    assert!(draw.arg(&file).status().unwrap().success());
+    let picture = fs::read_to_string(&file).unwrap();
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+}
+
+#[test]
 fn input_that_makes_no_sense_is_one_line_and_exit_code_2() {
     repeats("refused.txt");
     let refused = fs::read_to_string(golden().join("refused.txt")).unwrap();
@@ -162,7 +237,14 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn help_is_no_error() {
-    for line in ["--help", "topology --help", "help topology", "--version"] {
+    for line in [
+        "--help",
+        "topology --help",
+        "help check",
+        "draw -h",
+        "simulate -h",
+        "--version",
+    ] {
         let output = rankfold(line).output().unwrap();
         assert!(output.status.success(), "{line}");
         assert!(!output.stdout.is_empty() && output.stderr.is_empty());

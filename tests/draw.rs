@@ -300,7 +300,7 @@ fn what_nobody_could_read_is_refused_and_says_what_to_do() {
 #[test]
 fn the_largest_drawing_is_some_megabytes() {
     let ring = RingReduceScatter::new(128, 128);
-    let size = space_time(&ring.then(ring.reversed())).svg().len();
+    let size = space_time(&ring.clone().then(ring.reversed())).svg().len();
     assert!(size < 20 << 20, "{size}");
 }
 

@@ -1,6 +1,7 @@
 //! The command-line tool: looks at topologies and schedules without running anything on threads.
 //!
-//! - `stop`: why it ends, in one line and an exit code; `output`: where results go;
+//! - `stop`: why it ends, in one line and an exit code; `output`: where results go, `table`: how they
+//!   are laid out; `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant;
 //! - the other files are a command each.
 
 use std::io::Write;
@@ -8,15 +9,21 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod check;
+mod choice;
+mod draw;
+mod numbers;
 mod output;
+mod simulate;
 mod stop;
+mod table;
 mod topology;
 
 use stop::Stop;
 
-/// Reduction algorithms as data: topologies, proved and written in many forms.
+/// Reduction algorithms as data: topologies and schedules, proved, drawn and timed.
 ///
-/// Exit codes: 0, or 2 for input that makes no sense.
+/// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense.
 #[derive(Parser)]
 #[command(name = "rankfold", version, max_term_width = 100)]
 struct Arguments {
@@ -27,6 +34,9 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Topology(topology::Arguments),
+    Check(check::Arguments),
+    Draw(draw::Arguments),
+    Simulate(simulate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +55,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Stop> {
     match command {
         Command::Topology(arguments) => topology::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Draw(arguments) => draw::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
     }
 }
 

@@ -10,6 +10,8 @@ use clap::error::ErrorKind;
 pub enum Stop {
     /// What was asked for makes no sense, or cannot be read or written.
     Input(String),
+    /// A fault was found where there should be none.
+    Fault(String),
     /// Whoever read the output has gone away, and wants no more of it.
     Gone,
 }
@@ -39,7 +41,7 @@ impl Stop {
     /// What there is to be said.
     pub fn line(&self) -> Option<&str> {
         match self {
-            Stop::Input(line) => Some(line),
+            Stop::Input(line) | Stop::Fault(line) => Some(line),
             Stop::Gone => None,
         }
     }
@@ -47,6 +49,7 @@ impl Stop {
     pub fn code(&self) -> ExitCode {
         match self {
             Stop::Input(_) => ExitCode::from(2),
+            Stop::Fault(_) => ExitCode::FAILURE,
             Stop::Gone => ExitCode::SUCCESS,
         }
     }

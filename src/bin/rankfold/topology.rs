@@ -1,10 +1,11 @@
-//! `rankfold topology`: reads a topology or takes a family, proves it, and writes it in another form.
+//! `rankfold topology`: reads a topology or takes a family, proves it, and writes or draws it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use rankfold::Rank;
+use rankfold::draw;
 use rankfold::topology::{Topology, TopologyError};
 
 use super::output::Output;
@@ -13,7 +14,7 @@ use super::stop::Stop;
 /// As many ranks as are listed; more would be no list that anybody reads.
 const MOST: usize = 1 << 22;
 
-/// Validate a topology and print its triples, as text, JSON or DOT.
+/// Validate a topology, and print its triples or draw it.
 #[derive(Args)]
 pub struct Arguments {
     /// A file of triples, as text or JSON; `-` for standard input; or a family such as `k-tree:2`.
@@ -40,10 +41,14 @@ pub struct Arguments {
 enum Format {
     /// One triple `p t q` a line.
     Text,
-    /// By the schema in docs/topology.schema.json.
+    /// By the schema `rankfold.topology/1`.
     Json,
     /// For Graphviz.
     Dot,
+    /// A drawing of the tree in box characters.
+    Tree,
+    /// A drawing of the tree.
+    Svg,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -53,10 +58,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let strict = topology.check_strict();
         strict.map_err(|error| Stop::input(format!("{}: {error}", arguments.source)))?;
     }
-    output.write(&match arguments.format {
+    output.write(&written(&topology, arguments.format)?)
+}
+
+fn written(topology: &Topology, format: Format) -> Result<String, Stop> {
+    let drawn = || draw::tree(topology).map_err(Stop::input);
+    Ok(match format {
         Format::Text => topology.to_text(),
         Format::Json => topology.to_json(),
         Format::Dot => topology.to_dot(),
+        Format::Tree => drawn()?.text().to_owned(),
+        Format::Svg => drawn()?.svg(),
     })
 }
 
