@@ -246,16 +246,17 @@ impl Halving {
     }
 
     /// What a rank keeps in a stage of what it had, and what it gives to its partner.
-    #[inline]
-    fn halves(&self, v: Rank, stage: u32) -> [Range<usize>; 2] {
+    #[inline(always)]
+    fn halves(&self, v: Rank, stage: u32) -> (Range<usize>, Range<usize>) {
         let had = self.left(v, stage);
         let middle = had.start + had.len() / 2;
-        let [start, cut, end] = [had.start, middle, had.end].map(|part| self.start(part));
+        let (start, end) = (self.start(had.start), self.start(had.end));
+        let cut = self.start(middle);
         let upper = self.path(v) >> (self.dimensions - stage - 1) & 1 == 1;
         if upper {
-            [cut..end, start..cut]
+            (cut..end, start..cut)
         } else {
-            [start..cut, cut..end]
+            (start..cut, cut..end)
         }
     }
 
@@ -292,15 +293,14 @@ impl Schedule for Halving {
         }
         let stage = step as u32;
         let peer = self.partner(v, stage);
-        let [kept, given] = self.halves(v, stage).map(|half| {
-            Some(Transfer {
-                peer,
-                region: Region::output(half),
-            })
-        });
+        let (kept, given) = self.halves(v, stage);
+        let (kept, given) = (Region::output(kept), Region::output(given));
         Step {
-            send: given,
-            recv: kept,
+            send: Some(Transfer {
+                peer,
+                region: given,
+            }),
+            recv: Some(Transfer { peer, region: kept }),
             combine: Combine::by_rank(v, peer),
             ..Step::IDLE
         }

@@ -6,7 +6,9 @@ use std::ops::Range;
 use crate::Rank;
 
 /// Which of a rank's three buffers.
+// As wide as the numbers beside it: copies of a region then move whole words, padding and all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
 pub enum Buffer {
     /// What the caller passed; it is only read. Collectives that work in place have none.
     Input,
@@ -308,8 +310,11 @@ impl Step {
     /// The same step with other peers.
     #[inline(always)] // a call would copy the step, which costs more than making it
     pub(crate) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
-        for transfer in [&mut self.send, &mut self.recv].into_iter().flatten() {
-            transfer.peer = map(transfer.peer);
+        if let Some(send) = &mut self.send {
+            send.peer = map(send.peer);
+        }
+        if let Some(recv) = &mut self.recv {
+            recv.peer = map(recv.peer);
         }
         self
     }

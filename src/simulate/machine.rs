@@ -161,6 +161,12 @@ impl Default for Machine {
     }
 }
 
+/// A number of elements. Signed numbers are quicker to turn into floats.
+#[inline]
+fn real(elements: usize) -> f64 {
+    elements.min(isize::MAX as usize) as isize as f64
+}
+
 /// A link in the numbers that a step needs.
 #[derive(Clone, Copy)]
 pub(super) struct Toll {
@@ -181,13 +187,15 @@ impl Toll {
     }
 
     /// How long a message takes a port.
+    #[inline]
     pub(super) fn port(&self, elements: usize) -> f64 {
-        self.port + elements as f64 * self.element
+        self.port + real(elements) * self.element
     }
 
     /// How long it is on its way.
+    #[inline]
     pub(super) fn travel(&self, elements: usize) -> f64 {
-        self.travel + elements as f64 * self.element
+        self.travel + real(elements) * self.element
     }
 }
 
@@ -223,6 +231,6 @@ impl Tolls {
     }
 
     pub(super) fn fold(&self, elements: usize) -> f64 {
-        elements as f64 * self.fold
+        real(elements) * self.fold
     }
 }

@@ -47,9 +47,9 @@ impl Visit {
             }
             let own = start + receiving;
             let arrival = sender_start + link.travel(elements);
-            let folded = own.max(arrival) + folding;
+            let folded = later(own, arrival) + folding;
             waited = folded > end && arrival > own;
-            end = end.max(folded);
+            end = later(end, folded);
         }
         Visit {
             end,
@@ -59,6 +59,12 @@ impl Visit {
             folding,
         }
     }
+}
+
+/// The later of two times, neither of which is NaN: `f64::max` would ask.
+#[inline]
+fn later(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
 }
 
 /// Looks on at every step in which a rank does something.
@@ -214,8 +220,10 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         }
         let (mut tally, ranks) = (Tally::default(), self.clock.len());
         let mut ended = std::mem::take(&mut self.ended);
-        ended.clear();
-        ended.extend((0..ranks).map(|rank| self.visit(rank, step, &mut tally, watch)));
+        ended.resize(ranks, 0.0);
+        for (rank, end) in ended.iter_mut().enumerate() {
+            *end = self.visit(rank, step, &mut tally, watch);
+        }
         self.ended = std::mem::replace(&mut self.clock, ended);
         let active = tally.sums.visits;
         self.settle(step, tally, None)?;

@@ -194,7 +194,12 @@ impl Topology {
     /// assert_eq!(senders, [5, 6]);
     /// ```
     pub fn predecessors(&self, q: Rank) -> Predecessors<'_> {
-        Predecessors::new(self, self.inner(q))
+        self.predecessors_from(q, 0)
+    }
+
+    /// The triples that enter rank `q` in step `least` or later.
+    fn predecessors_from(&self, q: Rank, least: usize) -> Predecessors<'_> {
+        Predecessors::new(self, self.inner(q), least)
     }
 
     /// How many triples enter rank `q`, without visiting each.
