@@ -42,6 +42,7 @@
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
+//! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
 //! | [`draw`] | trees and space-time diagrams, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
@@ -79,8 +80,10 @@
 pub mod check;
 pub mod collective;
 mod comm;
+pub mod cost;
 pub mod draw;
 pub mod error;
+mod execute;
 pub mod machine;
 mod names;
 pub mod op;

@@ -131,10 +131,15 @@ pub(crate) fn no_such(
     known: &[&str],
 ) -> fmt::Result {
     write!(f, "no {kind} is called `{}`", name.escape_debug())?;
-    if let Some(nearest) = nearest(name, known, |known| known) {
+    if let Some(nearest) = nearest(stem(name), known, stem) {
         write!(f, "; did you mean `{nearest}`?")?;
     }
     write!(f, " (known: {})", known.join(", "))
+}
+
+/// A name without what follows a colon.
+fn stem(name: &str) -> &str {
+    name.split(':').next().unwrap_or(name)
 }
 
 /// The known name whose stem is most like `name`, if one is like it at all.

@@ -80,6 +80,13 @@ pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: 
     }
 }
 
+/// `out[i] ← left[i] ⊕ right[i]`.
+pub(crate) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &[T], right: &[T]) {
+    for ((out, &a), &b) in out.iter_mut().zip(left).zip(right) {
+        *out = op.combine(a, b);
+    }
+}
+
 /// A closure as an operator that may change the order of its operands.
 ///
 /// # Examples

@@ -26,7 +26,7 @@ use crate::span::Blocks;
 /// check(&gather, &Goal::gather(0, 60)).unwrap();
 /// check(&gather.reversed(), &Goal::scatter(0, 60)).unwrap();
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Goal {
     what: What,
     length: usize,
@@ -35,7 +35,7 @@ pub struct Goal {
 }
 
 /// Where ranks have what they start from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Starts {
     InPlace,
     InInput,
@@ -43,7 +43,7 @@ enum Starts {
     RootInPlace,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Broadcast { root: Rank },
     Reduce { root: Rank },
@@ -195,6 +195,11 @@ impl Goal {
         }
     }
 
+    /// The number of elements of the vector.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
     pub(super) fn wants_order(&self) -> bool {
         self.ordered
     }
@@ -203,16 +208,13 @@ impl Goal {
         self.what == What::Barrier
     }
 
-    pub(super) fn root(&self) -> Option<Rank> {
+    /// The root, where there is one.
+    pub fn root(&self) -> Option<Rank> {
         match self.what {
             What::Broadcast { root } | What::Reduce { root } => Some(root),
             What::Gather { root } | What::Scatter { root } => Some(root),
             _ => None,
         }
-    }
-
-    pub(super) fn length(&self) -> usize {
-        self.length
     }
 
     /// Where the rank has what it starts from.

@@ -146,10 +146,9 @@ impl Algorithm {
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);
         let hybrids = [0, 1, 2, 3].map(|stages| Hybrid { stages });
-        let trees = TREES.iter().flat_map(|&tree| {
-            let pipelines = [1, 4, 16].map(|segments| Algorithm::pipelined(tree, segments));
-            std::iter::once(Algorithm::tree(tree)).chain(pipelines)
-        });
+        let trees = TREES
+            .iter()
+            .flat_map(|&tree| [Algorithm::tree(tree), Algorithm::pipelined(tree, 4)]);
         let all = plain.chain(hybrids).chain(trees);
         all.filter(move |algorithm| algorithm.needs(collective).is_some())
     }

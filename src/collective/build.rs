@@ -2,11 +2,13 @@
 
 use super::needs::pipeline_period;
 use super::{
-    Algorithm, BruckAllGather, Call, Collective, ExclusiveScan, Gather, Pairwise, PassOn, Refusal,
-    RingReduceScatter, far_halving_to_blocks, halving_all_reduce, halving_reduce,
-    halving_to_blocks, hybrid_all_reduce, simple_exchange,
+    Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
+    Gather, Pairwise, PassOn, Refusal, RingReduceScatter, far_halving_to_blocks,
+    halving_all_reduce, halving_reduce, halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
+use crate::Rank;
 use crate::schedule::{FoldAlong, FromBlocks, Keep, Schedule};
+use crate::span::Blocks;
 use crate::topology::{
     BinomialTo, Circle, CubeTo, Line, OwnSteps, Pattern, Shift, SinglePort, StarTo, Subtrees,
     Topology, TreeName,
@@ -130,7 +132,7 @@ impl Algorithm {
                 visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).reversed())
             }
             Algorithm::ScatterDoubling => {
-                visitor.with(scatter().then(halving_to_blocks(even(call)).reversed()))
+                visitor.with(scatter().then(far_halving_to_blocks(even(call)).reversed()))
             }
             Algorithm::ScatterRing => {
                 let ring = RingReduceScatter::to_blocks(even(call));
@@ -267,7 +269,7 @@ impl Algorithm {
         let blocks = || call.blocks.clone();
         Ok(match self {
             Algorithm::Doubling => {
-                let halving = halving_to_blocks(blocks());
+                let halving = far_halving_to_blocks(blocks());
                 visitor.with(FromBlocks::new(halving.reversed(), blocks()))
             }
             Algorithm::Ring => {
@@ -320,6 +322,7 @@ impl Algorithm {
     fn all_to_all<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         Ok(match self {
             Algorithm::Pairwise => visitor.with(Pairwise::all_to_all(call.blocks.clone())),
+            Algorithm::Bruck => visitor.with(BruckAllToAll::new(call.ranks(), call.length())),
             _ => return self.no_such::<V>(call),
         })
     }
@@ -328,6 +331,7 @@ impl Algorithm {
         let (ranks, n) = (call.ranks(), call.length());
         Ok(match self {
             Algorithm::Doubling => visitor.with(FoldAlong::new(Shift::new(ranks), n)),
+            Algorithm::Exchange => visitor.with(ExchangeScan::new(ranks.ilog2(), n)),
             Algorithm::Tree { segments, .. } => {
                 let segments = segments.map_or(1, usize::from);
                 visitor.with(FoldAlong::new(Line::new(ranks), n).pipelined(segments, 1))
@@ -352,8 +356,8 @@ impl Algorithm {
 }
 
 /// The even cut of a vector that ranks own no blocks of.
-fn even(call: &Call) -> crate::span::Blocks {
-    crate::span::Blocks::even(call.length(), call.ranks())
+fn even(call: &Call) -> Blocks {
+    Blocks::even(call.length(), call.ranks())
 }
 
 fn gather<P: Subtrees>(call: &Call, tree: P) -> Gather<P> {
@@ -392,19 +396,19 @@ impl Pattern for Ports {
             Ports::Own(ports) => ports.steps(),
         }
     }
-    fn to(&self, p: crate::Rank, s: usize) -> Option<crate::Rank> {
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         match self {
             Ports::Single(ports) => ports.to(p, s),
             Ports::Own(ports) => ports.to(p, s),
         }
     }
-    fn from(&self, q: crate::Rank, s: usize) -> Option<crate::Rank> {
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         match self {
             Ports::Single(ports) => ports.from(q, s),
             Ports::Own(ports) => ports.from(q, s),
         }
     }
-    fn next_active(&self, rank: crate::Rank, after: Option<usize>) -> Option<usize> {
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         match self {
             Ports::Single(ports) => Pattern::next_active(ports, rank, after),
             Ports::Own(ports) => ports.next_active(rank, after),

@@ -11,13 +11,14 @@
 //!
 //! The files, one idea each:
 //! - `algorithm`: the names; `needs`: what each serves and refuses; `call`: the shape of a call;
-//!   `build`: from names to schedules;
+//!   `build`: from names to schedules; `choose`: the automatic choice, and why;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
 //! - `rooted`: halving to one rank, and the way to another root;
 //! - `ring`: blocks that go round;
 //! - `gather`: gather, and backwards scatter, along trees;
 //! - `bruck`: all-gather in the least number of steps, for any number of ranks;
-//! - `shift`: the exclusive scan;
+//! - `bruck_all_to_all`: all-to-all in the least number of messages;
+//! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
 //! - `pairwise`: everybody with everybody.
 //!
 //! # Examples
@@ -40,21 +41,26 @@
 
 mod algorithm;
 mod bruck;
+mod bruck_all_to_all;
 mod build;
 mod call;
+mod choose;
 mod exchange;
 mod gather;
 mod needs;
 mod pairwise;
 mod ring;
 mod rooted;
+mod scan;
 mod shift;
 
 pub use crate::names::{Collective, UnknownCollective};
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bruck::BruckAllGather;
+pub use bruck_all_to_all::BruckAllToAll;
 pub use build::WithSchedule;
 pub use call::Call;
+pub use choose::Choice;
 pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
@@ -64,6 +70,7 @@ pub use needs::{Needs, Refusal, Root};
 pub use pairwise::{Pairwise, PairwiseAllToAll};
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
+pub use scan::ExchangeScan;
 pub use shift::ExclusiveScan;
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.

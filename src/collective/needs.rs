@@ -88,11 +88,12 @@ impl Algorithm {
                 root: Root::Any,
                 ..POWER_OF_TWO
             },
-            (Collective::AllToAll, Pairwise) => Needs {
+            (Collective::AllToAll, Pairwise | Bruck) => Needs {
                 even_blocks: true,
                 ..ANY
             },
             (Collective::Scan | Collective::ExclusiveScan, Doubling) => ANY,
+            (Collective::Scan, Exchange) => POWER_OF_TWO,
             _ => return None,
         };
         Some(needs)

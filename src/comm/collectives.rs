@@ -13,6 +13,7 @@ use super::call::{From, InCall, elements};
 use super::reduce_loop::fold_elements;
 use super::reduce_over::Order;
 use crate::Rank;
+use crate::collective::{halving_all_reduce, simple_exchange};
 use crate::error::{Result, Site};
 use crate::op::{Associative, Element, Operator};
 use crate::topology::{Topology, Triple};
@@ -294,10 +295,7 @@ impl Comm {
                 ..call
             },
             || arguments,
-            |inside| {
-                inside.reduce_to(0, buf, &op)?;
-                inside.send_down(&Topology::binomial(self.size()), buf)
-            },
+            |inside| inside.all_reduce(buf, &op),
         )
     }
 }
@@ -313,6 +311,15 @@ fn same_length(input: usize, output: usize) -> Result<()> {
 }
 
 impl InCall<'_> {
+    fn all_reduce<T: Element>(&self, buf: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        let (ranks, length) = (self.size(), buf.len());
+        if size_of_val(buf) <= 1024 || length < ranks {
+            self.execute(&simple_exchange(ranks, length), &[], buf, op)
+        } else {
+            self.execute(&halving_all_reduce(ranks, length), &[], buf, op)
+        }
+    }
+
     /// Folds all buffers into the root's, in rank order where the operator needs it.
     fn reduce_to<T: Element>(
         &self,

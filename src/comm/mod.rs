@@ -4,15 +4,19 @@
 //!   what a message is known by
 //! - `collectives`: barrier, broadcast, reduce, all_reduce
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
+//! - `run_schedule`: any schedule; `link`: how its messages travel
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
+mod by_hand;
 mod call;
 mod collectives;
 mod envelope;
+mod link;
 mod point_to_point;
 mod receive;
 mod reduce_loop;
 mod reduce_over;
+mod run_schedule;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,7 +29,9 @@ pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
+use crate::execute::Workspace;
 use crate::sync::Parker;
+use crate::transport::lane::ChannelLanes;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -53,6 +59,7 @@ use crate::unwind;
 pub struct Comm {
     core: Rc<Core>,
     shared: Arc<CommShared>,
+    lanes: ChannelLanes,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
 }
@@ -60,6 +67,7 @@ pub struct Comm {
 /// One rank, as all its communicators share it.
 struct Core {
     port: Port,
+    workspace: Workspace,
     ops: Cell<u64>,
     /// The operation at which an injected failure strikes, and which.
     fault: Cell<(u64, Fault)>,
@@ -106,6 +114,7 @@ impl Comm {
             .min_by_key(|(at, _)| *at);
         let core = Core {
             port: fabric.port(me, parker),
+            workspace: Workspace::default(),
             ops: Cell::new(0),
             fault: Cell::new(fault.unwrap_or((u64::MAX, Fault::Error))),
             ended: Cell::new(false),
@@ -114,6 +123,7 @@ impl Comm {
         Comm {
             core: Rc::new(core),
             shared: fabric.all.clone(),
+            lanes: ChannelLanes::new(me, fabric.all.lanes.clone()),
             calls: Cell::new(0),
         }
     }

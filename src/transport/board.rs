@@ -15,6 +15,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
@@ -90,6 +91,9 @@ impl Gate {
     }
 }
 
+/// What the examination of a call has found, for all its ranks: nothing, or a fault.
+pub(crate) type Verdict = Option<Arc<dyn std::error::Error + Send + Sync>>;
+
 /// The collectives, as they print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
@@ -98,6 +102,7 @@ pub(crate) enum Verb {
     Reduce,
     AllReduce,
     ReduceOver,
+    RunSchedule,
 }
 
 impl Verb {
@@ -108,6 +113,7 @@ impl Verb {
             Verb::Reduce => "reduce",
             Verb::AllReduce => "all_reduce",
             Verb::ReduceOver => "reduce_over",
+            Verb::RunSchedule => "run_schedule",
         }
     }
 }
@@ -134,16 +140,9 @@ pub(crate) struct Call {
 impl Call {
     /// The 32 bits by which calls are compared in packets and at the gate.
     pub(crate) fn print(&self) -> u32 {
-        let mut hash = Mix(0x9e37_79b9_7f4a_7c15);
-        (self.verb, self.context, self.number, self.root, self.length).hash(&mut hash);
-        (
-            self.info.map(Info::id),
-            self.op,
-            self.algorithm,
-            self.tolerant,
-        )
-            .hash(&mut hash);
-        (hash.0 >> 32) as u32
+        let place = (self.verb, self.context, self.number);
+        let data = (self.root, self.length, self.info.map(Info::id), self.op);
+        digest(&(place, data, self.algorithm, self.tolerant))
     }
 }
 
@@ -164,6 +163,13 @@ impl fmt::Display for Call {
             write!(f, "({})", parts.join(", "))
         }
     }
+}
+
+/// A few bits of anything, the same in every rank.
+pub(crate) fn digest(what: &impl Hash) -> u32 {
+    let mut hash = Mix(0x9e37_79b9_7f4a_7c15);
+    what.hash(&mut hash);
+    (hash.0 >> 32) as u32
 }
 
 /// A multiplicative hash: a few nanoseconds, and the same in every rank, which is all it must be.
