@@ -358,7 +358,7 @@ fn rings_and_the_rest_take_what_their_formulas_say() {
         let hops = (p - 1) as f64;
         let ring = RingReduceScatter::new(p, n);
         let both = hops * (folded(block) + message(block));
-        assert_eq!(total(&ring.then(ring.reversed())), both, "{p}");
+        assert_eq!(total(&ring.clone().then(ring.reversed())), both, "{p}");
         assert_eq!(
             total(&PairwiseAllToAll::new(p, n)),
             hops * message(block),
