@@ -67,6 +67,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//!
+//! None is on by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
+//! builds the tool `rankfold`, which proves, draws and times algorithms without running them.
+//!
 //! # Trade-offs
 //!
 //! Ranks share one address space and one fate: `std::process::abort` or a stack overflow in one ends

@@ -98,7 +98,26 @@ struct Line {
     pair: Pair,
     ranks: usize,
     bytes: usize,
-    timing: Timing,
+    timing: Totals,
+}
+
+/// What is kept of a timing: not every rank's end.
+struct Totals {
+    seconds: f64,
+    steps: usize,
+    messages: u64,
+    bytes: u128,
+}
+
+impl From<Timing> for Totals {
+    fn from(timing: Timing) -> Totals {
+        Totals {
+            seconds: timing.total,
+            steps: timing.steps,
+            messages: timing.messages,
+            bytes: timing.bytes,
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -145,15 +164,17 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
 }
 
 /// Nothing if one of many algorithms refuses the call.
-fn timed(pair: Pair, call: &Call, machine: &Machine) -> Result<Option<Timing>, Stop> {
+fn timed(pair: Pair, call: &Call, machine: &Machine) -> Result<Option<Totals>, Stop> {
     match pair.algorithm.visit(call, Timed(machine)) {
-        Ok(timing) => timing.map(Some).map_err(|fault| match fault {
-            Fault::TooManyRanks { .. } | Fault::NoTime { .. } => Stop::input(fault),
-            _ => Stop::Fault(format!(
-                "{} by {}: {fault}",
-                pair.collective, pair.algorithm
-            )),
-        }),
+        Ok(timing) => timing
+            .map(|timing| Some(timing.into()))
+            .map_err(|fault| match fault {
+                Fault::TooManyRanks { .. } | Fault::NoTime { .. } => Stop::input(fault),
+                _ => Stop::Fault(format!(
+                    "{} by {}: {fault}",
+                    pair.collective, pair.algorithm
+                )),
+            }),
         Err(refusal) if pair.by_name => Err(Stop::input(refusal)),
         Err(_) => Ok(None),
     }
@@ -161,7 +182,7 @@ fn timed(pair: Pair, call: &Call, machine: &Machine) -> Result<Option<Timing>, S
 
 /// In microseconds, to the nanosecond.
 fn time(line: &Line) -> String {
-    format!("{:.3}", line.timing.total * 1e6)
+    format!("{:.3}", line.timing.seconds * 1e6)
 }
 
 fn text(lines: &[Line]) -> String {
