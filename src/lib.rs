@@ -104,7 +104,7 @@ mod world;
 /// The number of a process of the program: `0..size`.
 pub type Rank = usize;
 
-pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Source, Status, Survivors, Tag};
+pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::Fault;
