@@ -11,7 +11,7 @@
 //!
 //! The files, one idea each:
 //! - `algorithm`: the names; `needs`: what each serves and refuses; `call`: the shape of a call;
-//!   `build`: from names to schedules;
+//!   `build`: from names to schedules; `choose`: the automatic choice, and why;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
 //! - `rooted`: halving to one rank, and the way to another root;
 //! - `ring`: blocks that go round;
@@ -44,6 +44,7 @@ mod bruck;
 mod bruck_all_to_all;
 mod build;
 mod call;
+mod choose;
 mod exchange;
 mod gather;
 mod needs;
@@ -59,6 +60,7 @@ pub use bruck::BruckAllGather;
 pub use bruck_all_to_all::BruckAllToAll;
 pub use build::WithSchedule;
 pub use call::Call;
+pub use choose::Choice;
 pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
