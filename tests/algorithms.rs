@@ -287,6 +287,7 @@ fn names_that_none_has_are_refused_with_what_is_wrong() {
             said(name)
         );
     }
+    assert!(said("ring:segments=4").contains("only a family is pipelined"));
     let error = "Ring".parse::<Algorithm>().unwrap_err();
     assert_eq!(
         error,

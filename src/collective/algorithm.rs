@@ -105,6 +105,34 @@ impl Algorithm {
         }
     }
 
+    /// The same by so many segments, if that can be asked of it at all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::Algorithm;
+    ///
+    /// let ring: Algorithm = "ring".parse().unwrap();
+    /// assert_eq!(ring.in_segments(4.try_into().unwrap()), None);
+    /// ```
+    pub fn in_segments(self, segments: NonZeroUsize) -> Option<Algorithm> {
+        match self {
+            Tree { tree, .. } => Some(Tree {
+                tree,
+                segments: Some(segments),
+            }),
+            _ => None,
+        }
+    }
+
+    /// How many segments it is to have at most, if it is pipelined.
+    pub fn segments(self) -> Option<NonZeroUsize> {
+        match self {
+            Tree { segments, .. } => segments,
+            _ => None,
+        }
+    }
+
     /// All names as they are written, a `K` standing for a number of at least 1 (`hybrid:K`: of 0 or
     /// more). Those of families may be followed by `:segments=K` where they can be pipelined.
     pub fn known() -> impl Iterator<Item = &'static str> {
@@ -180,19 +208,16 @@ fn sample(known: &str) -> Algorithm {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hybrid { stages } => write!(f, "hybrid:{stages}"),
-            Tree {
-                tree,
-                segments: None,
-            } => write!(f, "{tree}"),
-            Tree {
-                tree,
-                segments: Some(segments),
-            } => write!(f, "{tree}{SEGMENTS}{segments}"),
+            Hybrid { stages } => write!(f, "hybrid:{stages}")?,
+            Tree { tree, .. } => write!(f, "{tree}")?,
             plain => {
                 let named = PLAIN.iter().find(|(algorithm, _)| algorithm == plain);
-                f.write_str(named.expect("what has no parameter is in the list").1)
+                f.write_str(named.expect("what has no parameter is in the list").1)?;
             }
+        }
+        match self.segments() {
+            Some(segments) => write!(f, "{SEGMENTS}{segments}"),
+            None => Ok(()),
         }
     }
 }
@@ -200,33 +225,44 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    fn from_str(name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    fn from_str(text: &str) -> Result<Algorithm, UnknownAlgorithm> {
         let bad = |expected| UnknownAlgorithm::BadNumber {
-            name: name.into(),
+            name: text.into(),
             expected,
         };
-        if let Some((plain, _)) = PLAIN.iter().find(|(_, known)| *known == name) {
-            return Ok(*plain);
-        }
-        if let Some(stages) = name.strip_prefix("hybrid:") {
-            let stages = stages.parse().map_err(|_| bad(HYBRID))?;
-            return Ok(Hybrid { stages });
-        }
-        let (tree, segments) = match name.split_once(SEGMENTS) {
-            Some((tree, segments)) => (tree, Some(segments.parse().map_err(|_| bad(PIPELINE))?)),
-            None => (name, None),
+        let Some((name, segments)) = text.split_once(SEGMENTS) else {
+            return whole(text, text);
         };
-        match tree.parse() {
-            Ok(tree) => Ok(Tree { tree, segments }),
-            Err(_) if is_family(tree) => Err(bad(FAMILY)),
-            Err(_) if name == "hybrid" => Err(bad(HYBRID)),
-            Err(_) => Err(UnknownAlgorithm::NoSuchName { name: name.into() }),
-        }
+        let segments = segments.parse().map_err(|_| bad(PIPELINE))?;
+        let pipeline = whole(name, text)?.in_segments(segments);
+        pipeline.ok_or_else(|| bad(NO_PIPELINE))
+    }
+}
+
+/// The algorithm of a name without segments; `text` is what an error shows.
+fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    let bad = |expected| UnknownAlgorithm::BadNumber {
+        name: text.into(),
+        expected,
+    };
+    if let Some((plain, _)) = PLAIN.iter().find(|(_, known)| *known == name) {
+        return Ok(*plain);
+    }
+    if let Some(stages) = name.strip_prefix("hybrid:") {
+        let stages = stages.parse().map_err(|_| bad(HYBRID))?;
+        return Ok(Hybrid { stages });
+    }
+    match name.parse() {
+        Ok(tree) => Ok(Algorithm::tree(tree)),
+        Err(_) if is_family(name) => Err(bad(FAMILY)),
+        Err(_) if name == "hybrid" => Err(bad(HYBRID)),
+        Err(_) => Err(UnknownAlgorithm::NoSuchName { name: text.into() }),
     }
 }
 
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
+const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
 

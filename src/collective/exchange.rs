@@ -88,8 +88,7 @@ pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
     };
     halving
         .then(homing)
-        .proxied(ranks, HandOut::Block)
-        .cut(blocks)
+        .proxied(ranks, HandOut::BlockOf(blocks))
 }
 
 /// Reduce-scatter by recursive halving with the farthest partner first: no step brings blocks home, but
@@ -109,9 +108,7 @@ pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
 /// 2005, section 4.3.
 pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
     let ranks = blocks.parts();
-    Halving::to_blocks(blocks.clone(), Bisection::Far)
-        .proxied(ranks, HandOut::Block)
-        .cut(blocks)
+    Halving::to_blocks(blocks.clone(), Bisection::Far).proxied(ranks, HandOut::BlockOf(blocks))
 }
 
 /// All-reduce between the two: `stages` steps of halving, simple exchange of what is left, and the

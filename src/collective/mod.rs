@@ -67,7 +67,7 @@ pub use exchange::{
 };
 pub use gather::{BinomialGather, Gather};
 pub use needs::{Needs, Refusal, Root};
-pub use pairwise::{Pairwise, PairwiseAllToAll};
+pub use pairwise::Pairwise;
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
 pub use scan::ExchangeScan;

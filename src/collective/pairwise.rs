@@ -38,21 +38,6 @@ enum What {
     ReduceScatter,
 }
 
-/// The all-to-all by [`Pairwise`] exchange.
-pub struct PairwiseAllToAll;
-
-impl PairwiseAllToAll {
-    /// Among so many ranks, of inputs of so many elements.
-    ///
-    /// # Panics
-    ///
-    /// If there is no rank.
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(ranks: usize, length: usize) -> Pairwise {
-        Pairwise::all_to_all(Blocks::even(length, ranks))
-    }
-}
-
 impl Pairwise {
     fn new(blocks: Blocks, what: What) -> Pairwise {
         assert!(blocks.parts() > 0, "an exchange of 0 ranks");
