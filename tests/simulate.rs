@@ -385,8 +385,8 @@ fn rings_and_the_rest_take_what_their_formulas_say() {
 
 #[test]
 fn pipelines_take_what_their_formulas_say() {
-    for p in 2..=70usize {
-        for k in 1..=9 {
+    for p in (2..=20usize).chain([31, 32, 33, 54, 70]) {
+        for k in [1, 2, 5] {
             let n = 4 * k;
             let chain = (p + k - 2) as f64;
             let pipe = |name: &str, period| {

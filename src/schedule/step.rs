@@ -304,13 +304,17 @@ impl Step {
 
     /// The same step with other peers.
     #[inline(always)] // a call would copy the step, which costs more than making it
-    pub(super) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
-        if let Some(send) = &mut self.send {
-            send.peer = map(send.peer);
+    pub(super) fn map_peers(self, map: impl Fn(Rank) -> Rank) -> Step {
+        let transfer = |t: Transfer| Transfer {
+            peer: map(t.peer),
+            region: t.region,
+        };
+        Step {
+            local: self.local,
+            send: self.send.map(transfer),
+            recv: self.recv.map(transfer),
+            combine: self.combine,
+            clash: self.clash,
         }
-        if let Some(recv) = &mut self.recv {
-            recv.peer = map(recv.peer);
-        }
-        self
     }
 }

@@ -2,7 +2,7 @@
 
 use super::assert_same_ranks;
 use crate::Rank;
-use crate::schedule::{Combine, Lengths, Schedule, Step, last_before, least_after};
+use crate::schedule::{Combine, Lengths, Schedule, Step, first_from, least_after};
 
 /// A schedule run backwards: the last step first, receives become sends, and nothing is folded.
 ///
@@ -65,16 +65,25 @@ impl<S: Schedule> Schedule for Reversed<S> {
             copies(rank, last - step);
         }
         Step {
+            local: None,
             send: forward.recv,
             recv: forward.send,
             combine: Combine::Replace,
-            ..forward
+            clash: forward.clash,
         }
     }
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        let bound = self.steps().checked_sub(least_after(after)?)?;
-        last_before(&self.inner, rank, bound).map(|step| self.steps() - 1 - step)
+        let steps = self.steps();
+        let bound = steps.checked_sub(least_after(after)?)?;
+        let last = self.inner.last_active(rank, bound)?;
+        Some(steps - 1 - last)
+    }
+
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        let steps = self.steps();
+        let first = first_from(&self.inner, rank, steps.saturating_sub(before))?;
+        Some(steps - 1 - first)
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
