@@ -37,14 +37,11 @@ pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
 #[inline]
 pub fn cut(n: usize, p: usize, i: usize) -> usize {
     assert!(i <= p, "cut {i} of {p} blocks");
-    // 128 bits: n p may not fit into 64. Dividing them is slow, and schedules cut in every step.
-    let product = i as u128 * n as u128;
-    if p.is_power_of_two() {
-        return (product >> p.trailing_zeros()) as usize;
-    }
-    match usize::try_from(product) {
-        Ok(product) => product / p,
-        Err(_) => (product / p as u128) as usize,
+    // Schedules cut in every step, and dividing 128 bits is slow: only where the product needs them.
+    match i.checked_mul(n) {
+        Some(product) if p.is_power_of_two() => product >> p.trailing_zeros(),
+        Some(product) => product / p,
+        None => (i as u128 * n as u128 / p as u128) as usize,
     }
 }
 

@@ -424,6 +424,22 @@ fn scans_barriers_and_all_to_all_count_as_they_should() {
 }
 
 #[test]
+fn the_last_active_step_is_the_one_that_looking_at_all_finds() {
+    for (p, n) in [(1, 5), (2, 3), (5, 7), (8, 8)] {
+        for Exhibit { name, schedule, .. } in zoo(p, n) {
+            for rank in 0..p {
+                let active = |&s: &usize| !schedule.step(rank, s).is_idle();
+                for before in 0..schedule.steps() + 2 {
+                    let want = (0..before.min(schedule.steps())).rev().find(active);
+                    let got = schedule.last_active(rank, before);
+                    assert_eq!(got, want, "{name} {p}: rank {rank} before {before}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_million_ranks_are_only_arithmetic() {
     let p = 1 << 20;
     let chain = tree("chain", p, 1000).reversed().pipelined(100, 1);

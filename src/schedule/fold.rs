@@ -76,6 +76,10 @@ impl<P: Pattern> Schedule for FoldAlong<P> {
         self.pattern.next_active(rank, after)
     }
 
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        self.pattern.last_active(rank, before)
+    }
+
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.length)
     }
