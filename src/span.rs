@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// use rankfold::span::block;
 /// assert_eq!([block(10, 3, 0), block(10, 3, 1), block(10, 3, 2)], [0..3, 3..6, 6..10]);
 /// ```
+#[inline]
 pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
     assert!(i < p, "block {i} of {p}");
     cut(n, p, i)..cut(n, p, i + 1)
@@ -33,10 +34,18 @@ pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
 /// use rankfold::span::cut;
 /// assert_eq!([cut(10, 3, 0), cut(10, 3, 1), cut(10, 3, 3)], [0, 3, 10]);
 /// ```
+#[inline]
 pub fn cut(n: usize, p: usize, i: usize) -> usize {
     assert!(i <= p, "cut {i} of {p} blocks");
-    // 128 bits: n p may not fit into 64.
-    (i as u128 * n as u128 / p as u128) as usize
+    // 128 bits: n p may not fit into 64. Dividing them is slow, and schedules cut in every step.
+    let product = i as u128 * n as u128;
+    if p.is_power_of_two() {
+        return (product >> p.trailing_zeros()) as usize;
+    }
+    match usize::try_from(product) {
+        Ok(product) => product / p,
+        Err(_) => (product / p as u128) as usize,
+    }
 }
 
 /// How a vector is cut into a block for each rank: evenly, or by a count for each.

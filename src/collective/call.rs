@@ -114,6 +114,35 @@ impl Call {
         self.blocks.parts()
     }
 
+    /// How many elements a rank's input and output have.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::{Call, Collective};
+    ///
+    /// let gather = Call::new(Collective::Gather, 4, 12);
+    /// assert_eq!((gather.buffers(0), gather.buffers(1)), ((3, 12), (3, 0)));
+    /// ```
+    pub fn buffers(&self, rank: Rank) -> (usize, usize) {
+        let (all, own) = (self.length(), || self.blocks.count(rank));
+        let at_root = |length: usize| if rank == self.root { length } else { 0 };
+        match self.collective {
+            Collective::Barrier => (0, 0),
+            Collective::AllReduce if self.from_input => (all, all),
+            Collective::Reduce => (all - at_root(all), at_root(all)),
+            Collective::ReduceScatter => (all, own()),
+            Collective::AllGather => (own(), all),
+            Collective::Gather => (own(), at_root(all)),
+            Collective::Scatter => (at_root(all), own()),
+            Collective::AllToAll => match &self.pieces {
+                Some(pieces) => (pieces.input(rank), pieces.output(rank)),
+                None => (all, own() * self.ranks()),
+            },
+            _ => (0, all),
+        }
+    }
+
     /// The elements of the whole vector; 0 in a barrier, and where there is no whole but only pieces.
     pub fn length(&self) -> usize {
         match self.collective {

@@ -60,6 +60,7 @@ impl<P: Pattern> Schedule for FoldAlong<P> {
         self.pattern.steps()
     }
 
+    #[inline]
     fn step(&self, rank: Rank, step: usize) -> Step {
         let region = Region::output(0..self.length);
         let from = self.pattern.from(rank, step);

@@ -233,15 +233,18 @@ fn first_from(schedule: &impl Schedule, rank: Rank, least: usize) -> Option<usiz
     schedule.next_active(rank, least.checked_sub(1))
 }
 
-/// The last step before `bound` in which the rank is not idle, by bisection.
+/// The last step before `bound` in which the rank is not idle: by looking back twice as far each time,
+/// and half as far once something is found. As a rule it is near, or there is none.
 fn last_before(schedule: &impl Schedule, rank: Rank, bound: usize) -> Option<usize> {
-    let (mut found, mut low, mut high) = (None, 0, bound);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match first_from(schedule, rank, middle).filter(|&step| step < high) {
-            Some(step) => (found, low) = (Some(step), step + 1),
-            None => high = middle,
+    let found = |least, end| first_from(schedule, rank, least).filter(|&step| step < end);
+    let (mut last, mut high, mut back) = (found(0, bound)?, bound, 1);
+    while last + 1 < high {
+        let low = high.saturating_sub(back).max(last + 1);
+        match found(low, high) {
+            // What is left is as short as the stretch in which it was found.
+            Some(step) => (last, back) = (step, (high - step).div_ceil(2)),
+            None => (high, back) = (low, back.saturating_mul(2)),
         }
     }
-    found
+    Some(last)
 }

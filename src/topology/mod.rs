@@ -17,7 +17,8 @@
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
-//! - `text`, `names`: reading and writing; `error`: what can be wrong.
+//! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
+//!   can be wrong.
 //!
 //! # Examples
 //!
@@ -42,9 +43,12 @@ use crate::Rank;
 
 mod any_root;
 pub mod cube;
+mod dot;
 mod error;
 mod families;
 mod formal;
+#[cfg(feature = "json")]
+mod json;
 mod names;
 mod own_steps;
 mod pattern;
@@ -53,6 +57,7 @@ mod single_port;
 mod strict;
 mod table;
 mod text;
+mod written;
 
 pub use any_root::{BinomialTo, CubeTo, StarTo, Subtrees};
 pub use cube::{Circle, Hypercube, Line, Shift};
@@ -189,7 +194,12 @@ impl Topology {
     /// assert_eq!(senders, [5, 6]);
     /// ```
     pub fn predecessors(&self, q: Rank) -> Predecessors<'_> {
-        Predecessors::new(self, self.inner(q))
+        self.predecessors_from(q, 0)
+    }
+
+    /// The triples that enter rank `q` in step `least` or later.
+    fn predecessors_from(&self, q: Rank, least: usize) -> Predecessors<'_> {
+        Predecessors::new(self, self.inner(q), least)
     }
 
     /// How many triples enter rank `q`, without visiting each.

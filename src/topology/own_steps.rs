@@ -1,6 +1,6 @@
 //! A topology as a pattern in its own steps, where no two triples enter a rank in one step.
 
-use super::{Pattern, Topology, Triple};
+use super::{Pattern, Topology};
 use crate::Rank;
 
 /// A [`Topology`] in its own steps: `<p, t, q>` in step `t`, no sooner.
@@ -48,8 +48,7 @@ impl Pattern for OwnSteps {
         (step == s).then_some(to)
     }
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
-        let later = |triple: &Triple| triple.step >= s;
-        let next = self.topology.predecessors(q).find(later)?;
+        let next = self.topology.predecessors_from(q, s).next()?;
         (next.step == s).then_some(next.from)
     }
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {

@@ -18,7 +18,8 @@ pub struct Predecessors<'a> {
 }
 
 impl<'a> Predecessors<'a> {
-    pub(super) fn new(topology: &'a Topology, to: Rank) -> Self {
+    /// Those that enter in step `least` or later.
+    pub(super) fn new(topology: &'a Topology, to: Rank, least: usize) -> Self {
         let mut all = Predecessors {
             topology,
             to,
@@ -26,7 +27,7 @@ impl<'a> Predecessors<'a> {
             given: 0,
             lowest: 0,
         };
-        all.enter(0);
+        all.enter(least);
         all
     }
 

@@ -65,6 +65,7 @@ impl<S: Schedule> Schedule for Reversed<S> {
         self.inner.steps() + usize::from(self.copies_last())
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         let steps = self.inner.steps();
         let forward = match steps.checked_sub(step + 1) {
@@ -123,6 +124,7 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
         self.first.steps() + self.second.steps()
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         match step.checked_sub(self.first.steps()) {
             Some(step) => self.second.step(rank, step),
@@ -199,6 +201,7 @@ impl<A: Schedule, B: Schedule> Schedule for Overlay<A, B> {
         self.one.steps().max(self.other.steps())
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         self.one
             .step(rank, step)
