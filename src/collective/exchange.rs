@@ -88,7 +88,8 @@ pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
     };
     halving
         .then(homing)
-        .proxied(ranks, HandOut::BlockOf(blocks))
+        .proxied(ranks, HandOut::Block)
+        .cut(blocks)
 }
 
 /// Reduce-scatter by recursive halving with the farthest partner first: no step brings blocks home, but
@@ -108,7 +109,9 @@ pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
 /// 2005, section 4.3.
 pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
     let ranks = blocks.parts();
-    Halving::to_blocks(blocks.clone(), Bisection::Far).proxied(ranks, HandOut::BlockOf(blocks))
+    Halving::to_blocks(blocks.clone(), Bisection::Far)
+        .proxied(ranks, HandOut::Block)
+        .cut(blocks)
 }
 
 /// All-reduce between the two: `stages` steps of halving, simple exchange of what is left, and the

@@ -7,14 +7,12 @@ use crate::schedule::{
 use crate::span::{self, Blocks};
 
 /// What the ranks that stood aside get at the end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandOut {
     /// Nothing: the result is with one rank only.
     Nothing,
-    /// Their block of the vector, cut evenly into one for each rank.
+    /// Their block of the vector, cut into one for each rank.
     Block,
-    /// Their block of the vector, cut like this.
-    BlockOf(Blocks),
     /// The whole vector.
     Vector,
 }
@@ -54,6 +52,8 @@ pub struct Proxied<S> {
     /// Ranks beyond those that take part.
     extra: usize,
     hand_out: HandOut,
+    /// How the vector is cut, if not evenly.
+    blocks: Option<Blocks>,
 }
 
 impl<S: Schedule> Proxied<S> {
@@ -66,6 +66,22 @@ impl<S: Schedule> Proxied<S> {
             inner,
             extra,
             hand_out,
+            blocks: None,
+        }
+    }
+
+    /// The same with blocks cut in another way.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one for each rank.
+    #[track_caller]
+    pub fn cut(self, blocks: Blocks) -> Proxied<S> {
+        let (parts, ranks) = (blocks.parts(), self.ranks());
+        assert!(parts == ranks, "{parts} blocks of {ranks} ranks");
+        Proxied {
+            blocks: Some(blocks),
+            ..self
         }
     }
 
@@ -123,13 +139,12 @@ impl<S: Schedule> Proxied<S> {
             return Step::IDLE;
         };
         let mut region = self.vector();
-        let aside = rank | 1;
-        match &self.hand_out {
-            HandOut::Block => {
-                region = Region::output(span::block(region.length, self.ranks(), aside));
-            }
-            HandOut::BlockOf(blocks) => region = Region::output(blocks.block(aside)),
-            HandOut::Nothing | HandOut::Vector => {}
+        if self.hand_out == HandOut::Block {
+            let aside = rank | 1;
+            region = Region::output(match &self.blocks {
+                Some(blocks) => blocks.block(aside),
+                None => span::block(region.length, self.ranks(), aside),
+            });
         }
         let transfer = Some(Transfer { peer, region });
         let (send, recv) = if rank.is_multiple_of(2) {
