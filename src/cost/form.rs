@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Cost, Load, Model};
 use crate::Rank;
 use crate::schedule::HandOut;
-use crate::span::{self, Blocks};
+use crate::span;
 
 /// What becomes of a tree: it is run backwards, forwards, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,12 +152,12 @@ impl Form {
         if extra == 0 {
             return self;
         }
-        let cost = fold_in(length) + self.cost + served(ranks, length, &hand_out);
+        let cost = fold_in(length) + self.cost + served(ranks, length, hand_out);
         Form::new(ranks, cost, move |rank| {
             if rank >= 2 * extra {
                 return (self.load)(rank - extra);
             }
-            let aside = load_aside(rank | 1, ranks, length, &hand_out);
+            let aside = load_aside(rank | 1, ranks, length, hand_out);
             if rank.is_multiple_of(2) {
                 // What its neighbour sends comes in here, and is folded; what it gets leaves here.
                 let with_neighbour = Load {
@@ -175,27 +175,19 @@ fn fold_in(length: usize) -> Cost {
     Cost::moving(1, length as f64).and_folding()
 }
 
-fn served(ranks: usize, length: usize, hand_out: &HandOut) -> Cost {
+fn served(ranks: usize, length: usize, hand_out: HandOut) -> Cost {
     match hand_out {
         HandOut::Nothing => Cost::default(),
         HandOut::Block => Cost::moving(1, length as f64 / ranks as f64),
-        HandOut::BlockOf(blocks) => Cost::moving(1, longest_odd(blocks) as f64),
         HandOut::Vector => Cost::moving(1, length as f64),
     }
 }
 
-/// The longest block of a rank that may stand aside.
-fn longest_odd(blocks: &Blocks) -> usize {
-    let odd = (1..blocks.parts()).step_by(2);
-    odd.map(|rank| blocks.count(rank)).max().unwrap_or(0)
-}
-
 /// The load of a rank that stands aside: its vector leaves, its share of the result comes.
-fn load_aside(rank: Rank, ranks: usize, length: usize, hand_out: &HandOut) -> Load {
+fn load_aside(rank: Rank, ranks: usize, length: usize, hand_out: HandOut) -> Load {
     let received = match hand_out {
         HandOut::Nothing => (0, 0),
         HandOut::Block => (1, span::block(length, ranks, rank).len()),
-        HandOut::BlockOf(blocks) => (1, blocks.count(rank)),
         HandOut::Vector => (1, length),
     };
     Load::moving((1, length), received)
