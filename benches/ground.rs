@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 use common::On::{Any, Each, First};
 use common::meet::{self, Witness};
 use common::ping::{self, by_recv, by_spinning};
-use common::rounds::{Compared, Effort, Spread, compare};
+use common::rounds::{Effort, compare};
+use common::table::{machine, print, row, time, verdict};
 use rankfold::{World, op};
 
 /// Ranks of a crowd.
@@ -65,18 +66,6 @@ fn main() -> ExitCode {
     blocked(effort);
     whole_process(effort);
     ExitCode::SUCCESS
-}
-
-/// What this ran on.
-fn machine() -> String {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name"));
-    let model = model.map_or("unknown CPU", |rest| {
-        rest.trim_start_matches([' ', '\t', ':'])
-    });
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel = kernel.trim();
-    format!("{model}; {}; kernel {kernel}", common::cpus())
 }
 
 /// 1: half a round trip.
@@ -260,41 +249,4 @@ fn one_shot(which: &str) -> ExitCode {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     println!("{}", peak.map_or("not known here", str::trim));
     ExitCode::SUCCESS
-}
-
-fn print(subject: &str, beside: &str, bound: f64, compared: &Compared) {
-    let Compared {
-        ours,
-        theirs,
-        ratio,
-    } = compared;
-    row(
-        subject,
-        &time(ours.median),
-        &format!("{} {beside}", time(theirs.median)),
-        &spread(ratio),
-        &format!("{bound:.2}"),
-        verdict(ratio.median <= bound),
-    );
-}
-
-fn spread(ratio: &Spread) -> String {
-    format!("{:.2} [{:.2}-{:.2}]", ratio.median, ratio.min, ratio.max)
-}
-
-fn verdict(within: bool) -> &'static str {
-    if within { "within" } else { "OVER" }
-}
-
-/// Nanoseconds, as one reads them.
-fn time(ns: f64) -> String {
-    match ns {
-        ..1e3 => format!("{ns:.0} ns"),
-        ..1e6 => format!("{:.2} us", ns / 1e3),
-        _ => format!("{:.2} ms", ns / 1e6),
-    }
-}
-
-fn row(subject: &str, ours: &str, theirs: &str, ratio: &str, bound: &str, verdict: &str) {
-    println!("{subject:<30} {ours:>12}   {theirs:<36} {ratio:<20} {bound:<12} {verdict}");
 }

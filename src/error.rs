@@ -88,6 +88,10 @@ pub enum ErrorKind {
         /// Its error, as it prints.
         error: Arc<str>,
     },
+    /// A world that [checks](crate::World::check) refuses a schedule: the [fault](crate::check::Fault),
+    /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call
+    /// had not been made.
+    Refused(Arc<dyn StdError + Send + Sync>),
     /// The time given to the call, or to the world, ran out.
     TimedOut {
         /// How long the rank waited.
@@ -252,6 +256,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0.kind {
             ErrorKind::User(error) => error.source(),
+            ErrorKind::Refused(fault) => Some(&**fault),
             _ => None,
         }
     }
@@ -300,6 +305,9 @@ impl fmt::Display for ErrorKind {
                     f,
                     "the communicator is broken: a collective failed in rank {rank} with \"{error}\""
                 )
+            }
+            ErrorKind::Refused(fault) => {
+                write!(f, "the schedule does not do what it should: {fault}")
             }
             ErrorKind::TimedOut { waited, picture } => {
                 write!(f, "nothing came within {waited:.1?}\n{picture}")

@@ -6,6 +6,7 @@
 //! | [`Min`], [`Max`] | integers, floats | a NaN wins over any number; -0 is less than +0 |
 //! | [`And`], [`Or`], [`Xor`] | integers (bit by bit), `bool` | |
 //! | [`MinLoc`], [`MaxLoc`] | pairs (value, place) | of equal values the lower place; a NaN wins |
+//! | [`First`] | any element | the left one |
 //! | a closure through the `_by` twin of a reduction | any element | associative: operands stay in rank order |
 //! | [`commutative`]`(closure)` | any element | may be applied in any order |
 
@@ -61,6 +62,7 @@ pub enum Kind {
     Xor,
     MinLoc,
     MaxLoc,
+    First,
     Closure,
     Commutative,
     Own,
@@ -77,6 +79,13 @@ pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right
 pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
     for (a, &b) in acc.iter_mut().zip(left) {
         *a = op.combine(b, *a);
+    }
+}
+
+/// `out[i] ← left[i] ⊕ right[i]`.
+pub(crate) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &[T], right: &[T]) {
+    for ((out, &a), &b) in out.iter_mut().zip(left).zip(right) {
+        *out = op.combine(a, b);
     }
 }
 
@@ -112,6 +121,27 @@ impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Commutative<F> {
     }
     fn kind(&self) -> Kind {
         Kind::Commutative
+    }
+}
+
+/// The left one of two: for schedules that move elements and fold none.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::op::{First, Operator};
+///
+/// assert_eq!(First.combine('a', 'b'), 'a');
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct First;
+
+impl<T: Element> Operator<T> for First {
+    fn combine(&self, left: T, _: T) -> T {
+        left
+    }
+    fn kind(&self) -> Kind {
+        Kind::First
     }
 }
 

@@ -483,17 +483,15 @@ fn big_in_the_last(comm: &Comm) -> u64 {
     }
 }
 
-/// Whoever applied the operator panicked, is the culprit, and is named by all others.
+/// Whoever applied the operator panicked, the first of them is the culprit, and all others name one of them.
 fn judge_fragile<R>(ranks: usize, report: Report<R>) {
     let culprit = report.culprit.expect("the operator panicked in a rank");
-    assert!(
-        matches!(&report.outcomes[culprit], Outcome::Panicked { message, .. } if &**message == "too much")
-    );
-    for rank in (0..ranks).filter(|&rank| rank != culprit) {
+    let panicked = |rank: usize| matches!(&report.outcomes[rank], Outcome::Panicked { message, .. } if &**message == "too much");
+    assert!(panicked(culprit));
+    for rank in (0..ranks).filter(|&rank| !panicked(rank)) {
         let outcome = &report.outcomes[rank];
-        assert!(
-            outcome.value().is_some() || outcome.error().and_then(Error::culprit) == Some(culprit)
-        );
+        let named = outcome.error().and_then(Error::culprit);
+        assert!(outcome.value().is_some() || named.is_some_and(panicked));
     }
     assert!(
         matches!(report.into_result(), Err(WorldError::Panicked { rank, .. }) if rank == culprit)
@@ -736,10 +734,8 @@ fn an_operator_may_not_call_a_communicator() {
     for_all_sizes("operator", program, |ranks, report| {
         let values = report.into_result().expect("an operator may try");
         assert!(values.iter().all(|(sum, _)| *sum as usize == ranks));
-        assert_eq!(
-            values.iter().map(|(_, refused)| refused).sum::<usize>(),
-            ranks - 1
-        );
+        let refused = values.iter().map(|(_, refused)| refused).sum::<usize>();
+        assert!(refused >= ranks - 1, "{refused} of {ranks}");
     });
 }
 

@@ -1,6 +1,9 @@
 //! The laws of patterns, for every small number of ranks.
 
-use rankfold::topology::{Circle, Hypercube, OwnSteps, Pattern, Shift, Topology};
+use rankfold::topology::{
+    BinomialTo, Circle, CubeTo, Hypercube, Line, OwnSteps, Pattern, Shift, StarTo, Subtrees,
+    Topology,
+};
 
 fn obeys_the_laws(pattern: &impl Pattern, name: &str) {
     let (n, steps) = (pattern.ranks(), pattern.steps());
@@ -80,8 +83,55 @@ fn exchanges_circles_and_shifts_are_patterns() {
     for n in 1..=64 {
         obeys_the_laws(&Circle::new(n), "circle");
         obeys_the_laws(&Shift::new(n), "shift");
+        obeys_the_laws(&Line::new(n), "line");
     }
     (0..=6).for_each(|d| obeys_the_laws(&Hypercube::new(d), "hypercube"));
+}
+
+/// A tree to the root whose messages stand for runs of ranks, each being those who have sent to the
+/// sender.
+fn stands_for_runs(tree: &impl Subtrees, name: &str) {
+    obeys_the_laws(tree, name);
+    let mut behind: Vec<_> = (0..tree.ranks()).map(|rank| rank..rank + 1).collect();
+    for triple in Pattern::triples(tree) {
+        let (from, into) = (behind[triple.from].clone(), behind[triple.to].clone());
+        assert_eq!(
+            tree.behind(triple.from, triple.step),
+            from,
+            "{name}: {triple}"
+        );
+        assert_eq!(tree.subtree(triple.from), from, "{name}: {triple}");
+        assert!(
+            from.end == into.start || into.end == from.start,
+            "{name}: {triple}"
+        );
+        behind[triple.to] = from.start.min(into.start)..from.end.max(into.end);
+    }
+    assert_eq!(behind[tree.root()], 0..tree.ranks(), "{name}");
+    assert_eq!(tree.subtree(tree.root()), 0..tree.ranks(), "{name}");
+}
+
+#[test]
+fn trees_to_any_root_stand_for_runs_of_ranks() {
+    for n in 1..=40 {
+        for root in 0..n {
+            stands_for_runs(&BinomialTo::new(n, root), "binomial");
+            stands_for_runs(&StarTo::new(n, root), "star");
+            obeys_the_laws(&CubeTo::new(n, root), "cube");
+            if n.is_power_of_two() || root == 0 {
+                stands_for_runs(&CubeTo::new(n, root), "cube");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_binomial_tree_to_rank_0_is_the_family() {
+    for n in 1..=130 {
+        let family = Topology::binomial(n).single_port();
+        let triples: Vec<_> = Pattern::triples(&BinomialTo::new(n, 0)).collect();
+        assert_eq!(triples, Pattern::triples(&family).collect::<Vec<_>>());
+    }
 }
 
 /// Who has heard from whom when everybody passes on all they know.

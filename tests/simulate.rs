@@ -9,11 +9,12 @@ use common::{cases, families};
 use proptest::prelude::*;
 use rankfold::Rank;
 use rankfold::collective::{
-    BinomialGather, PairwiseAllToAll, RingReduceScatter, halving_all_reduce, hybrid_all_reduce,
+    BinomialGather, Pairwise, RingReduceScatter, halving_all_reduce, hybrid_all_reduce,
     simple_exchange,
 };
 use rankfold::schedule::{Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
 use rankfold::simulate::{Cause, Fault, Link, MOST_RANKS, Machine, critical_path, loads, simulate};
+use rankfold::span::Blocks;
 use rankfold::topology::{Circle, Shift, Topology};
 use zoo::{ceil_log2, noise, own_steps, tree, zoo};
 
@@ -358,9 +359,9 @@ fn rings_and_the_rest_take_what_their_formulas_say() {
         let hops = (p - 1) as f64;
         let ring = RingReduceScatter::new(p, n);
         let both = hops * (folded(block) + message(block));
-        assert_eq!(total(&ring.then(ring.reversed())), both, "{p}");
+        assert_eq!(total(&ring.clone().then(ring.reversed())), both, "{p}");
         assert_eq!(
-            total(&PairwiseAllToAll::new(p, n)),
+            total(&Pairwise::all_to_all(Blocks::even(n, p))),
             hops * message(block),
             "{p}"
         );

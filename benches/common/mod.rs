@@ -3,7 +3,7 @@
 //! - `mod` where they run, and how they are timed
 //! - `ping` two that hand a number to and fro, through the library and through everything beside it
 //! - `meet` many that wait for each other, likewise
-//! - `rounds` two subjects in turns, and what their ratio was
+//! - `rounds` two subjects in turns, and what their ratio was; `table` how that is printed
 //!
 //! ```text
 //! thread 0   start ──▶ meet ──▶ │ clock │ work … work │ clock │ ──▶ end
@@ -14,6 +14,7 @@
 pub mod meet;
 pub mod ping;
 pub mod rounds;
+pub mod table;
 
 use std::sync::{Barrier, LazyLock};
 use std::thread;

@@ -25,6 +25,13 @@ pub enum Fault {
     NoRanks,
     /// The goal's root is not in the schedule.
     NoSuchRoot { root: Rank, ranks: usize },
+    /// The blocks that ranks are to own are not one for each rank, or not of the goal's vector.
+    OtherBlocks {
+        parts: usize,
+        ranks: usize,
+        length: usize,
+        goal: usize,
+    },
     /// A buffer cannot hold what the goal puts there.
     TooShort {
         rank: Rank,
@@ -147,6 +154,15 @@ impl fmt::Display for Fault {
         match self {
             Fault::NoRanks => write!(f, "no ranks"),
             Fault::NoSuchRoot { root, ranks } => write!(f, "root {root} of {ranks} ranks"),
+            Fault::OtherBlocks {
+                parts,
+                ranks,
+                length,
+                goal,
+            } => write!(
+                f,
+                "{parts} blocks of {length} elements for {ranks} ranks and vectors of {goal}"
+            ),
             Fault::Nothing { rank, element } => {
                 write!(f, "rank {rank} has no output {element}")
             }

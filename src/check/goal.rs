@@ -3,14 +3,17 @@
 use std::ops::Range;
 
 use crate::Rank;
+use crate::names::Collective;
 use crate::schedule::{Buffer, Region};
-use crate::span;
+use crate::span::Blocks;
 
 /// What a collective must do with vectors of so many elements.
 ///
 /// Goals are *in place*: everything starts in the outputs, and where a rank owns a block of the
-/// vector, it lies at its own place in it. [`from_input`](Self::from_input) says otherwise. Block
-/// `b` of `N` elements is [`span::block(N, ranks, b)`](crate::span::block).
+/// vector, it lies at its own place in it. [`from_input`](Self::from_input) says otherwise, and
+/// [`Goal::of`](Self::of) is the goal of a call. Block `b` of `N` elements is
+/// [`span::block(N, ranks, b)`](crate::span::block), or one of those of
+/// [`check_with`](super::check_with).
 ///
 /// # Examples
 ///
@@ -23,15 +26,24 @@ use crate::span;
 /// check(&gather, &Goal::gather(0, 60)).unwrap();
 /// check(&gather.reversed(), &Goal::scatter(0, 60)).unwrap();
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Goal {
     what: What,
     length: usize,
-    source: Buffer,
+    starts: Starts,
     ordered: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where ranks have what they start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Starts {
+    InPlace,
+    InInput,
+    /// The root in place, the others in their inputs.
+    RootInPlace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Broadcast { root: Rank },
     Reduce { root: Rank },
@@ -65,8 +77,39 @@ impl Goal {
         Goal {
             what,
             length,
-            source: Buffer::Output,
+            starts: Starts::InPlace,
             ordered: false,
+        }
+    }
+
+    /// What a call of the collective must do, as calls pass their vectors: in place, but for those whose
+    /// result is of another length than what they start from (reduce_scatter, all_gather, gather,
+    /// scatter, all_to_all), which go [from inputs](Self::from_input) to outputs; and in a reduce the
+    /// root's vector is [in place](Self::at_root_in_place) and the others are left as they are.
+    ///
+    /// The root counts only where there is one. `length` is that of the whole vector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::Goal;
+    /// use rankfold::collective::Collective;
+    ///
+    /// assert_eq!(Goal::of(Collective::AllGather, 0, 9), Goal::all_gather(9).from_input());
+    /// ```
+    pub fn of(collective: Collective, root: Rank, length: usize) -> Goal {
+        match collective {
+            Collective::Barrier => Goal::barrier(),
+            Collective::Broadcast => Goal::broadcast(root, length),
+            Collective::Reduce => Goal::reduce(root, length).at_root_in_place(),
+            Collective::AllReduce => Goal::all_reduce(length),
+            Collective::ReduceScatter => Goal::reduce_scatter(length).from_input(),
+            Collective::AllGather => Goal::all_gather(length).from_input(),
+            Collective::Gather => Goal::gather(root, length).from_input(),
+            Collective::Scatter => Goal::scatter(root, length).from_input(),
+            Collective::AllToAll => Goal::all_to_all(length),
+            Collective::Scan => Goal::scan(length),
+            Collective::ExclusiveScan => Goal::exclusive_scan(length),
         }
     }
 
@@ -130,7 +173,16 @@ impl Goal {
     /// with is then a buffer of its own.
     pub fn from_input(self) -> Goal {
         Goal {
-            source: Buffer::Input,
+            starts: Starts::InInput,
+            ..self
+        }
+    }
+
+    /// The same from the inputs, which are left as they are, but at the root in place. Without a root
+    /// this is [`from_input`](Self::from_input).
+    pub fn at_root_in_place(self) -> Goal {
+        Goal {
+            starts: Starts::RootInPlace,
             ..self
         }
     }
@@ -143,6 +195,11 @@ impl Goal {
         }
     }
 
+    /// The number of elements of the vector.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
     pub(super) fn wants_order(&self) -> bool {
         self.ordered
     }
@@ -151,7 +208,8 @@ impl Goal {
         self.what == What::Barrier
     }
 
-    pub(super) fn root(&self) -> Option<Rank> {
+    /// The root, where there is one.
+    pub fn root(&self) -> Option<Rank> {
         match self.what {
             What::Broadcast { root } | What::Reduce { root } => Some(root),
             What::Gather { root } | What::Scatter { root } => Some(root),
@@ -159,32 +217,42 @@ impl Goal {
         }
     }
 
-    /// What a rank has at first.
-    pub(super) fn source(&self, ranks: usize, rank: Rank) -> Option<Source> {
+    /// Where the rank has what it starts from.
+    fn buffer(&self, rank: Rank) -> Buffer {
+        match self.starts {
+            Starts::InPlace => Buffer::Output,
+            Starts::RootInPlace if self.root() == Some(rank) => Buffer::Output,
+            Starts::InInput | Starts::RootInPlace => Buffer::Input,
+        }
+    }
+
+    /// What a rank has at first, the vector being cut into blocks like this.
+    pub(super) fn source(&self, blocks: &Blocks, rank: Rank) -> Option<Source> {
         let (index, place) = match self.what {
             What::Barrier => return None,
             What::Broadcast { root } | What::Scatter { root } if root != rank => return None,
-            What::AllGather | What::Gather { .. } => self.block(ranks, rank),
+            What::AllGather | What::Gather { .. } => self.block(blocks, rank),
             _ => (0, 0..self.length),
         };
         Some(Source {
             shift: index as isize - place.start as isize,
-            region: Region::new(self.source, place),
+            region: Region::new(self.buffer(rank), place),
             contributor: rank,
         })
     }
 
     /// Where a rank's own block starts in the vector, and where it lies in the buffer.
-    fn block(&self, ranks: usize, rank: Rank) -> (usize, Range<usize>) {
-        let block = span::block(self.length, ranks, rank);
-        match self.source {
+    fn block(&self, blocks: &Blocks, rank: Rank) -> (usize, Range<usize>) {
+        let block = blocks.block(rank);
+        match self.buffer(rank) {
             Buffer::Output => (block.start, block),
             _ => (block.start, 0..block.len()),
         }
     }
 
     /// What a rank must have in the end.
-    pub(super) fn wants(&self, ranks: usize, rank: Rank) -> Vec<Want> {
+    pub(super) fn wants(&self, blocks: &Blocks, rank: Rank) -> Vec<Want> {
+        let ranks = blocks.parts();
         match self.what {
             What::Barrier => Vec::new(),
             What::Reduce { root } | What::Gather { root } if root != rank => Vec::new(),
@@ -193,10 +261,10 @@ impl Goal {
             What::Scan => vec![self.whole(0..rank + 1)],
             What::ExclusiveScan if rank == 0 => Vec::new(),
             What::ExclusiveScan => vec![self.whole(0..rank)],
-            What::ReduceScatter => vec![self.own_block(ranks, rank, 0..ranks)],
-            What::Scatter { root } => vec![self.own_block(ranks, rank, root..root + 1)],
-            What::AllGather | What::Gather { .. } => self.all_blocks(ranks),
-            What::AllToAll => self.pieces(ranks, rank),
+            What::ReduceScatter => vec![self.own_block(blocks, rank, 0..ranks)],
+            What::Scatter { root } => vec![self.own_block(blocks, rank, root..root + 1)],
+            What::AllGather | What::Gather { .. } => all_blocks(blocks),
+            What::AllToAll => pieces(blocks, rank),
         }
     }
 
@@ -208,34 +276,34 @@ impl Goal {
         }
     }
 
-    fn own_block(&self, ranks: usize, rank: Rank, contributors: Range<Rank>) -> Want {
-        let (index, run) = self.block(ranks, rank);
+    fn own_block(&self, blocks: &Blocks, rank: Rank, contributors: Range<Rank>) -> Want {
+        let (index, run) = self.block(blocks, rank);
         Want {
             shift: index as isize - run.start as isize,
             run,
             contributors,
         }
     }
+}
 
-    fn all_blocks(&self, ranks: usize) -> Vec<Want> {
-        let block = |rank| Want {
-            run: span::block(self.length, ranks, rank),
-            contributors: rank..rank + 1,
-            shift: 0,
-        };
-        (0..ranks).map(block).collect()
-    }
+fn all_blocks(blocks: &Blocks) -> Vec<Want> {
+    let block = |rank| Want {
+        run: blocks.block(rank),
+        contributors: rank..rank + 1,
+        shift: 0,
+    };
+    (0..blocks.parts()).map(block).collect()
+}
 
-    fn pieces(&self, ranks: usize, rank: Rank) -> Vec<Want> {
-        let block = span::block(self.length, ranks, rank);
-        let piece = |from: Rank| {
-            let start = from * block.len();
-            Want {
-                run: start..start + block.len(),
-                contributors: from..from + 1,
-                shift: block.start as isize - start as isize,
-            }
-        };
-        (0..ranks).map(piece).collect()
-    }
+fn pieces(blocks: &Blocks, rank: Rank) -> Vec<Want> {
+    let block = blocks.block(rank);
+    let piece = |from: Rank| {
+        let start = from * block.len();
+        Want {
+            run: start..start + block.len(),
+            contributors: from..from + 1,
+            shift: block.start as isize - start as isize,
+        }
+    };
+    (0..blocks.parts()).map(piece).collect()
 }

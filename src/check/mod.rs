@@ -15,6 +15,7 @@
 //! - `memory`: a buffer of symbols; `symbols`: the symbols, and how they fold.
 
 use crate::schedule::Schedule;
+use crate::span::Blocks;
 
 mod fault;
 mod goal;
@@ -55,7 +56,37 @@ use run::Run;
 /// # assert!(matches!(fault, Fault::OutOfOrder { .. }));
 /// ```
 pub fn check(schedule: &dyn Schedule, goal: &Goal) -> Result<Certificate, Fault> {
-    let mut run = Run::new(schedule, goal)?;
+    check_with(
+        schedule,
+        goal,
+        Blocks::even(goal.length(), schedule.ranks()),
+    )
+}
+
+/// The same where ranks own blocks cut in another way.
+///
+/// # Errors
+///
+/// As those of [`check`], and if there is not a block for each rank, or if they do not make up the
+/// goal's vector.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::check::{Goal, check_with};
+/// use rankfold::collective::RingReduceScatter;
+/// use rankfold::span::Blocks;
+///
+/// let blocks = Blocks::of(&[4, 0, 6]).unwrap();
+/// let ring = RingReduceScatter::to_blocks(blocks.clone());
+/// assert_eq!(check_with(&ring, &Goal::reduce_scatter(10), blocks).unwrap().steps, 2);
+/// ```
+pub fn check_with(
+    schedule: &dyn Schedule,
+    goal: &Goal,
+    blocks: Blocks,
+) -> Result<Certificate, Fault> {
+    let mut run = Run::new(schedule, goal, blocks)?;
     for step in 0..schedule.steps() {
         run.step(step)?;
     }

@@ -7,6 +7,7 @@ use super::symbols::{Orders, Spoil, Symbol, ascending};
 use super::{Certificate, Fault, Goal, Traffic};
 use crate::Rank;
 use crate::schedule::{Buffer, Combine, Lengths, Region, Schedule, Step, Transfer};
+use crate::span::Blocks;
 
 /// One rank.
 struct Player {
@@ -29,6 +30,8 @@ struct Message {
 /// The state between two steps.
 pub(super) struct Run<'a> {
     schedule: &'a dyn Schedule,
+    /// How vectors are cut where ranks own blocks.
+    blocks: Blocks,
     players: Vec<Player>,
     orders: Orders,
     /// What [`Symbol::Spoiled`] means.
@@ -38,7 +41,11 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(schedule: &'a dyn Schedule, goal: &Goal) -> Result<Run<'a>, Fault> {
+    pub(super) fn new(
+        schedule: &'a dyn Schedule,
+        goal: &Goal,
+        blocks: Blocks,
+    ) -> Result<Run<'a>, Fault> {
         let ranks = schedule.ranks();
         if ranks == 0 {
             return Err(Fault::NoRanks);
@@ -46,8 +53,19 @@ impl<'a> Run<'a> {
         if let Some(root) = goal.root().filter(|&root| root >= ranks) {
             return Err(Fault::NoSuchRoot { root, ranks });
         }
+        let (parts, length) = (blocks.parts(), blocks.length());
+        if parts != ranks || length != goal.length() {
+            let goal = goal.length();
+            return Err(Fault::OtherBlocks {
+                parts,
+                ranks,
+                length,
+                goal,
+            });
+        }
         let mut run = Run {
             schedule,
+            blocks,
             players: Vec::with_capacity(ranks),
             orders: Orders::default(),
             spoils: Vec::new(),
@@ -74,7 +92,7 @@ impl<'a> Run<'a> {
             player.heard = vec![0; ranks.div_ceil(64)];
             player.heard[rank / 64] |= 1 << (rank % 64);
         }
-        if let Some(source) = goal.source(ranks, rank) {
+        if let Some(source) = goal.source(&self.blocks, rank) {
             player.holds(rank, source.region)?;
             let symbol = Symbol::Fold {
                 order: self.orders.single(source.contributor),
@@ -82,7 +100,7 @@ impl<'a> Run<'a> {
             };
             player.fill(source.region, symbol);
         }
-        for want in goal.wants(ranks, rank) {
+        for want in goal.wants(&self.blocks, rank) {
             player.holds(rank, Region::output(want.run))?;
         }
         Ok(player)
@@ -248,7 +266,7 @@ impl<'a> Run<'a> {
         let ranks = self.players.len();
         let mut ordered = true;
         for rank in 0..ranks {
-            for want in goal.wants(ranks, rank) {
+            for want in goal.wants(&self.blocks, rank) {
                 ordered &= self.holds(rank, &want, goal.wants_order())?;
             }
             if goal.is_barrier() {

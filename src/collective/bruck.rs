@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::ceil_log2;
 use crate::Rank;
-use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
-use crate::span;
+use crate::schedule::{Buffer, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::span::Blocks;
 
 /// Bruck's all-gather: every rank collects the blocks in the order that starts with its own, twice as
 /// many in every step, and turns them round at the end.
@@ -28,10 +28,10 @@ use crate::span;
 ///
 /// Bruck, Ho, Kipnis, Upfal and Weathersby, *Efficient algorithms for all-to-all communications in
 /// multiport message-passing systems*, 1997.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BruckAllGather {
-    ranks: usize,
-    length: usize,
+    blocks: Blocks,
+    source: Buffer,
 }
 
 impl BruckAllGather {
@@ -41,16 +41,36 @@ impl BruckAllGather {
     ///
     /// If there is no rank.
     pub fn new(ranks: usize, length: usize) -> BruckAllGather {
-        assert!(ranks > 0, "an all-gather of 0 ranks");
-        BruckAllGather { ranks, length }
+        BruckAllGather::of_blocks(Blocks::even(length, ranks))
+    }
+
+    /// Among as many ranks as there are blocks, in place.
+    ///
+    /// # Panics
+    ///
+    /// If there are none.
+    pub fn of_blocks(blocks: Blocks) -> BruckAllGather {
+        assert!(blocks.parts() > 0, "an all-gather of 0 ranks");
+        BruckAllGather {
+            blocks,
+            source: Buffer::Output,
+        }
+    }
+
+    /// The same from inputs that are the ranks' blocks.
+    pub fn from_input(self) -> BruckAllGather {
+        BruckAllGather {
+            source: Buffer::Input,
+            ..self
+        }
     }
 
     /// Where block `block` starts in the scratch room of `rank`, the blocks counted on past the last.
     fn offset(&self, rank: Rank, block: usize) -> usize {
-        let cut = |block| span::cut(self.length, self.ranks, block);
-        match block.checked_sub(self.ranks) {
+        let cut = |block| self.blocks.cut(block);
+        match block.checked_sub(self.ranks()) {
             None => cut(block) - cut(rank),
-            Some(wrapped) => self.length - cut(rank) + cut(wrapped),
+            Some(wrapped) => self.blocks.length() - cut(rank) + cut(wrapped),
         }
     }
 
@@ -59,21 +79,35 @@ impl BruckAllGather {
         Region::scratch(self.offset(rank, blocks.start)..self.offset(rank, blocks.end))
     }
 
-    /// The rank's own block, to where it starts.
+    /// Where the rank has its own block at first.
+    fn own(&self, rank: Rank) -> Region {
+        let block = self.blocks.block(rank);
+        match self.source {
+            Buffer::Input => Region::input(0..block.len()),
+            _ => Region::output(block),
+        }
+    }
+
+    /// The rank's own block, to where it starts; where nobody else is, to where it ends.
     fn load(&self, rank: Rank) -> LocalCopy {
+        let start = self.blocks(rank, rank..rank + 1);
         LocalCopy {
-            from: Region::output(span::block(self.length, self.ranks, rank)),
-            to: self.blocks(rank, rank..rank + 1),
+            from: self.own(rank),
+            to: if self.ranks() == 1 {
+                start.moved_to(Buffer::Output)
+            } else {
+                start
+            },
         }
     }
 
     /// The first or the second half of the turn: the blocks up to the last, or those that wrapped.
     fn turn(&self, rank: Rank, wrapped: bool) -> Option<LocalCopy> {
-        let cut = span::cut(self.length, self.ranks, rank);
+        let cut = self.blocks.cut(rank);
         let (blocks, place) = if wrapped {
-            (self.ranks..self.ranks + rank, 0..cut)
+            (self.ranks()..self.ranks() + rank, 0..cut)
         } else {
-            (rank..self.ranks, cut..self.length)
+            (rank..self.ranks(), cut..self.blocks.length())
         };
         let copy = LocalCopy {
             from: self.blocks(rank, blocks),
@@ -83,7 +117,7 @@ impl BruckAllGather {
     }
 
     fn exchange(&self, rank: Rank, step: usize) -> Step {
-        let n = self.ranks;
+        let n = self.ranks();
         let have = 1 << step;
         let moved = have.min(n - have);
         Step {
@@ -103,35 +137,47 @@ impl BruckAllGather {
 
 impl Schedule for BruckAllGather {
     fn ranks(&self) -> usize {
-        self.ranks
+        self.blocks.parts()
     }
 
     fn steps(&self) -> usize {
-        match self.ranks {
-            1 => 0,
+        match self.ranks() {
+            1 => usize::from(self.source == Buffer::Input),
             n => ceil_log2(n) + 2,
         }
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
-        let after_messages = match step.checked_sub(ceil_log2(self.ranks)) {
-            None => return self.exchange(rank, step),
-            Some(after) => after,
-        };
         if step >= self.steps() {
             return Step::IDLE;
         }
-        Step {
-            local: self.turn(rank, after_messages == 1),
-            ..Step::IDLE
+        if self.ranks() == 1 {
+            return Step {
+                local: Some(self.load(rank)),
+                ..Step::IDLE
+            };
+        }
+        match step.checked_sub(ceil_log2(self.ranks())) {
+            None => self.exchange(rank, step),
+            Some(after) => Step {
+                local: self.turn(rank, after == 1),
+                ..Step::IDLE
+            },
         }
     }
 
-    fn lengths(&self, _: Rank) -> Lengths {
+    fn lengths(&self, rank: Rank) -> Lengths {
         Lengths {
-            input: 0,
-            output: self.length,
-            scratch: self.length,
+            input: match self.source {
+                Buffer::Input => self.blocks.count(rank),
+                _ => 0,
+            },
+            output: self.blocks.length(),
+            scratch: self.blocks.length(),
         }
+    }
+
+    fn copies_first(&self) -> bool {
+        true
     }
 }

@@ -10,7 +10,7 @@ use crate::Rank;
 use crate::schedule::{
     Combine, FoldAlong, HandOut, Lengths, Proxied, Region, Reversed, Schedule, Step, Then, Transfer,
 };
-use crate::span;
+use crate::span::Blocks;
 use crate::topology::Hypercube;
 
 /// All-reduce by simple exchange: in step `s` every rank exchanges its whole vector with the rank
@@ -51,6 +51,7 @@ pub fn halving_all_reduce(
 ) -> Proxied<Then<Halving, Reversed<Halving>>> {
     let halving = Halving::new(ranks.ilog2(), length, Bisection::Near);
     halving
+        .clone()
         .then(halving.reversed())
         .proxied(ranks, HandOut::Vector)
 }
@@ -67,10 +68,47 @@ pub fn halving_all_reduce(
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
 pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Proxied<Then<Halving, Homing>> {
-    let halving = Halving::new(ranks.ilog2(), length, Bisection::Near).for_blocks_of(ranks);
+    halving_to_blocks(Blocks::even(length, ranks))
+}
+
+/// The same to blocks cut in another way.
+///
+/// # Cost
+///
+/// That of [`halving_reduce_scatter`], with a rank's own block for `N/P`.
+///
+/// # Panics
+///
+/// If there are no blocks.
+pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
+    let ranks = blocks.parts();
+    let halving = Halving::to_blocks(blocks.clone(), Bisection::Near);
+    let homing = Homing {
+        halving: halving.clone(),
+    };
     halving
-        .then(Homing { halving })
-        .proxied(ranks, HandOut::Block)
+        .then(homing)
+        .proxied(ranks, HandOut::BlockOf(blocks))
+}
+
+/// Reduce-scatter by recursive halving with the farthest partner first: no step brings blocks home, but
+/// the operator must commute. Any number of ranks.
+///
+/// # Cost
+///
+/// `d` steps and `N` less the rank's own block; two more steps where P is no power of two.
+///
+/// # Panics
+///
+/// If there are no blocks.
+///
+/// # Source
+///
+/// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
+/// 2005, section 4.3.
+pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
+    let ranks = blocks.parts();
+    Halving::to_blocks(blocks.clone(), Bisection::Far).proxied(ranks, HandOut::BlockOf(blocks))
 }
 
 /// All-reduce between the two: `stages` steps of halving, simple exchange of what is left, and the
@@ -93,7 +131,10 @@ pub fn hybrid_all_reduce(
     stages: u32,
 ) -> Proxied<Then<Then<Halving, Rest>, Reversed<Halving>>> {
     let halving = Halving::new(ranks.ilog2(), length, Bisection::Near).stop_after(stages);
-    let whole = halving.then(Rest { halving }).then(halving.reversed());
+    let rest = Rest {
+        halving: halving.clone(),
+    };
+    let whole = halving.clone().then(rest).then(halving.reversed());
     whole.proxied(ranks, HandOut::Vector)
 }
 
@@ -121,11 +162,11 @@ pub enum Bisection {
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halving {
     dimensions: u32,
     stages: u32,
-    length: usize,
+    blocks: Blocks,
     bisection: Bisection,
     /// The first so many parts are two blocks each, the others one.
     doubled: usize,
@@ -134,17 +175,27 @@ pub struct Halving {
 impl Halving {
     /// Halving of vectors of so many elements among `2^dimensions` ranks, down to one part each.
     pub fn new(dimensions: u32, length: usize, bisection: Bisection) -> Halving {
+        Halving::to_blocks(Blocks::even(length, 1 << dimensions), bisection)
+    }
+
+    /// Halving down to the blocks of any number of ranks, among as many of them as a cube can have:
+    /// the first parts are two blocks, for rank and neighbour, as [`Proxied`] ranks need it.
+    ///
+    /// # Panics
+    ///
+    /// If there are no blocks.
+    pub fn to_blocks(blocks: Blocks, bisection: Bisection) -> Halving {
+        let dimensions = blocks.parts().ilog2();
         Halving {
             dimensions,
             stages: dimensions,
-            length,
+            doubled: blocks.parts() - (1 << dimensions),
+            blocks,
             bisection,
-            doubled: 0,
         }
     }
 
-    /// The same for the blocks of more ranks: the first parts are two blocks, for rank and neighbour,
-    /// as [`Proxied`] ranks need it.
+    /// The same for the blocks of more ranks than the cube has, cut evenly.
     ///
     /// # Panics
     ///
@@ -155,9 +206,10 @@ impl Halving {
             (parts..2 * parts).contains(&ranks),
             "{ranks} blocks in {parts} parts"
         );
+        let blocks = Blocks::even(self.blocks.length(), ranks);
         Halving {
-            doubled: ranks - parts,
-            ..self
+            stages: self.stages,
+            ..Halving::to_blocks(blocks, self.bisection)
         }
     }
 
@@ -190,7 +242,7 @@ impl Halving {
     #[inline]
     fn start(&self, part: usize) -> usize {
         let block = part + part.min(self.doubled);
-        span::cut(self.length, self.ranks() + self.doubled, block)
+        self.blocks.cut(block)
     }
 
     /// What a rank keeps in a stage of what it had, and what it gives to its partner.
@@ -255,7 +307,7 @@ impl Schedule for Halving {
     }
 
     fn lengths(&self, _: Rank) -> Lengths {
-        Lengths::in_place(self.length)
+        Lengths::in_place(self.blocks.length())
     }
 }
 
@@ -264,7 +316,7 @@ impl Schedule for Halving {
 /// ```text
 /// 0   1 ↔ 4   2   3 ↔ 6   5   7        (0  1 2  3, four ranks: 1 ↔ 2)
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Homing {
     halving: Halving,
 }
@@ -301,7 +353,7 @@ impl Schedule for Homing {
 }
 
 /// The dimensions that halving has left out: simple exchange of what is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
     halving: Halving,
 }

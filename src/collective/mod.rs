@@ -1,34 +1,76 @@
-//! The algorithms, as schedules: each a few lines of arithmetic with its source and its picture.
+//! The algorithms, as schedules: each a few lines of arithmetic with its source and its picture; and
+//! the register of them all by name.
 //!
 //! Trees need no file here: [`FoldAlong`](crate::schedule::FoldAlong) is the reduce over any of them, reversed the broadcast, and
 //! [pipelined](crate::schedule::Schedule::pipelined) both by segments.
 //!
-//! All but [`PairwiseAllToAll`] work in place on vectors of `length` elements, equally long on every
-//! rank; where a rank owns a block, it is the one of its own number, and lies at its place in the
-//! vector.
+//! The schedules by themselves work in place on vectors of `length` elements, equally long on every
+//! rank, if they do not say otherwise; where a rank owns a block, it is the one of its own number, and
+//! lies at its place in the vector. An [`Algorithm`] makes of them the schedule of a [`Call`], which
+//! has its vectors where the caller has them.
 //!
+//! The files, one idea each:
+//! - `algorithm`: the names; `needs`: what each serves and refuses; `call`: the shape of a call;
+//!   `build`: from names to schedules; `choose`: the automatic choice, and why;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
+//! - `rooted`: halving to one rank, and the way to another root;
 //! - `ring`: blocks that go round;
-//! - `binomial`: gather, and backwards scatter;
+//! - `gather`: gather, and backwards scatter, along trees;
 //! - `bruck`: all-gather in the least number of steps, for any number of ranks;
-//! - `shift`: the exclusive scan;
-//! - `pairwise`: all-to-all.
+//! - `bruck_all_to_all`: all-to-all in the least number of messages;
+//! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
+//! - `pairwise`: everybody with everybody.
+//!
+//! # Examples
+//!
+//! ```
+//! use rankfold::check::{Goal, check};
+//! use rankfold::collective::{Algorithm, Call, Collective};
+//!
+//! let call = Call::new(Collective::AllReduce, 13, 100);
+//! for algorithm in Algorithm::all(call.collective) {
+//!     match algorithm.schedule(&call) {
+//!         Ok(schedule) => {
+//!             let goal = Goal::of(call.collective, 0, 100).in_rank_order();
+//!             check(&schedule, &goal).unwrap();
+//!         }
+//!         Err(refusal) => println!("{refusal}"),
+//!     }
+//! }
+//! ```
 
-mod binomial;
+mod algorithm;
 mod bruck;
+mod bruck_all_to_all;
+mod build;
+mod call;
+mod choose;
 mod exchange;
+mod gather;
+mod needs;
 mod pairwise;
 mod ring;
+mod rooted;
+mod scan;
 mod shift;
 
-pub use binomial::BinomialGather;
+pub use crate::names::{Collective, UnknownCollective};
+pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bruck::BruckAllGather;
+pub use bruck_all_to_all::BruckAllToAll;
+pub use build::WithSchedule;
+pub use call::Call;
+pub use choose::Choice;
 pub use exchange::{
-    Bisection, Halving, Homing, Rest, halving_all_reduce, halving_reduce_scatter,
-    hybrid_all_reduce, simple_exchange,
+    Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
+    halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
-pub use pairwise::PairwiseAllToAll;
+pub use gather::{BinomialGather, Gather};
+pub use needs::{Needs, Refusal, Root};
+pub use pairwise::Pairwise;
 pub use ring::RingReduceScatter;
+pub use rooted::{Collect, PassOn, halving_reduce};
+pub use scan::ExchangeScan;
 pub use shift::ExclusiveScan;
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.

@@ -1,13 +1,11 @@
-//! All-to-all, one partner a step.
+//! Everybody with everybody, one partner a step: all-to-all, all-gather and reduce-scatter.
 
 use crate::Rank;
-use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
-use crate::span;
+use crate::schedule::{Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::span::Blocks;
 
-/// Pairwise all-to-all: block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output.
-///
-/// The input is a vector of `length` elements, cut into a block for each rank; the output holds a
-/// piece from every rank, each as long as the rank's block.
+/// Pairwise exchange: in step `s` a rank sends to the one `s + 1` further on, round the circle, what is
+/// for it.
 ///
 /// ```text
 /// four ranks     step 0   0▶1  1▶2  2▶3  3▶0
@@ -15,79 +13,138 @@ use crate::span;
 ///                step 2   0▶3  1▶0  2▶1  3▶2
 /// ```
 ///
+/// Everything goes straight from an input to an output, with no room between and no copy but that of
+/// what a rank has for itself.
+///
 /// # Cost
 ///
-/// `P - 1` steps, in which a rank sends all blocks but its own. One rank copies in one step.
+/// `P - 1` steps, in which a rank sends all blocks but its own (in the all-gather its own block to all
+/// others). One rank copies in one step.
 ///
 /// # Source
 ///
 /// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
-/// 2005, section 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PairwiseAllToAll {
-    ranks: usize,
-    length: usize,
+/// 2005, section 3 and 4.3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairwise {
+    blocks: Blocks,
+    what: What,
 }
 
-impl PairwiseAllToAll {
-    /// Among so many ranks, of inputs of so many elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    AllToAll,
+    AllGather,
+    ReduceScatter,
+}
+
+impl Pairwise {
+    fn new(blocks: Blocks, what: What) -> Pairwise {
+        assert!(blocks.parts() > 0, "an exchange of 0 ranks");
+        Pairwise { blocks, what }
+    }
+
+    /// Block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output; all pieces of a rank are as
+    /// long as its block.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
-    pub fn new(ranks: usize, length: usize) -> PairwiseAllToAll {
-        assert!(ranks > 0, "an all-to-all of 0 ranks");
-        PairwiseAllToAll { ranks, length }
+    /// If there are no blocks.
+    pub fn all_to_all(blocks: Blocks) -> Pairwise {
+        Pairwise::new(blocks, What::AllToAll)
+    }
+
+    /// Rank `r`'s input becomes block `r` of all outputs.
+    ///
+    /// # Panics
+    ///
+    /// If there are no blocks.
+    pub fn all_gather(blocks: Blocks) -> Pairwise {
+        Pairwise::new(blocks, What::AllGather)
+    }
+
+    /// Rank `r`'s output becomes the fold of block `r` of all inputs, its own first and then downwards
+    /// round the circle: for operators that commute.
+    ///
+    /// # Panics
+    ///
+    /// If there are no blocks.
+    pub fn reduce_scatter(blocks: Blocks) -> Pairwise {
+        Pairwise::new(blocks, What::ReduceScatter)
     }
 
     /// What a rank has for another.
-    fn block(&self, to: Rank) -> Region {
-        Region::input(span::block(self.length, self.ranks, to))
+    fn sent(&self, rank: Rank, to: Rank) -> Region {
+        match self.what {
+            What::AllGather => Region::input(0..self.blocks.count(rank)),
+            What::AllToAll | What::ReduceScatter => Region::input(self.blocks.block(to)),
+        }
     }
 
     /// Where a rank puts what it has from another.
-    fn piece(&self, rank: Rank, from: Rank) -> Region {
-        let piece = self.block(rank).length;
-        Region::output(from * piece..(from + 1) * piece)
+    fn put(&self, rank: Rank, from: Rank) -> Region {
+        let count = self.blocks.count(rank);
+        match self.what {
+            What::AllToAll => Region::output(from * count..(from + 1) * count),
+            What::AllGather => Region::output(self.blocks.block(from)),
+            What::ReduceScatter => Region::output(0..count),
+        }
+    }
+
+    fn own(&self, rank: Rank) -> LocalCopy {
+        LocalCopy {
+            from: self.sent(rank, rank),
+            to: self.put(rank, rank),
+        }
     }
 }
 
-impl Schedule for PairwiseAllToAll {
+impl Schedule for Pairwise {
     fn ranks(&self) -> usize {
-        self.ranks
+        self.blocks.parts()
     }
 
     fn steps(&self) -> usize {
-        (self.ranks - 1).max(1)
+        (self.ranks() - 1).max(1)
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
-        let (n, ahead) = (self.ranks, step + 1);
-        let own = LocalCopy {
-            from: self.block(rank),
-            to: self.piece(rank, rank),
-        };
+        let (n, ahead) = (self.ranks(), step + 1);
         let (to, from) = ((rank + ahead) % n, (rank + n - ahead % n) % n);
         let talks = ahead < n;
         Step {
-            local: (step == 0).then_some(own),
+            local: (step == 0).then(|| self.own(rank)),
             send: talks.then(|| Transfer {
                 peer: to,
-                region: self.block(to),
+                region: self.sent(rank, to),
             }),
             recv: talks.then(|| Transfer {
                 peer: from,
-                region: self.piece(rank, from),
+                region: self.put(rank, from),
             }),
+            combine: match self.what {
+                What::ReduceScatter if talks => Combine::by_rank(rank, from),
+                _ => Combine::Replace,
+            },
             ..Step::IDLE
         }
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
+        let (whole, count) = (self.blocks.length(), self.blocks.count(rank));
+        let (input, output) = match self.what {
+            What::AllToAll => (whole, count * self.ranks()),
+            What::AllGather => (count, whole),
+            What::ReduceScatter => (whole, count),
+        };
         Lengths {
-            input: self.length,
-            output: self.block(rank).length * self.ranks,
+            input,
+            output,
             scratch: 0,
         }
+    }
+
+    fn copies_first(&self) -> bool {
+        true
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, Region, Schedule, Step, Transfer};
-use crate::span;
+use crate::span::Blocks;
 
 /// Reduce-scatter on a ring: in every step a rank passes one block on to the next rank, which folds
 /// what it has of it. Reversed, it is the all-gather on a ring; with that after it, the all-reduce.
@@ -24,10 +24,9 @@ use crate::span;
 ///
 /// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
 /// 2005, section 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingReduceScatter {
-    ranks: usize,
-    length: usize,
+    blocks: Blocks,
 }
 
 impl RingReduceScatter {
@@ -37,32 +36,42 @@ impl RingReduceScatter {
     ///
     /// If there is no rank.
     pub fn new(ranks: usize, length: usize) -> RingReduceScatter {
-        assert!(ranks > 0, "a ring of 0 ranks");
-        RingReduceScatter { ranks, length }
+        RingReduceScatter::to_blocks(Blocks::even(length, ranks))
+    }
+
+    /// Among as many ranks as there are blocks.
+    ///
+    /// # Panics
+    ///
+    /// If there are none.
+    pub fn to_blocks(blocks: Blocks) -> RingReduceScatter {
+        assert!(blocks.parts() > 0, "a ring of 0 ranks");
+        RingReduceScatter { blocks }
     }
 
     /// The block that a rank sends in a step.
     fn sent(&self, rank: Rank, step: usize) -> Region {
-        let block = (rank + self.ranks - 1 - step) % self.ranks;
-        Region::output(span::block(self.length, self.ranks, block))
+        let ranks = self.ranks();
+        Region::output(self.blocks.block((rank + ranks - 1 - step) % ranks))
     }
 }
 
 impl Schedule for RingReduceScatter {
     fn ranks(&self) -> usize {
-        self.ranks
+        self.blocks.parts()
     }
 
     fn steps(&self) -> usize {
-        self.ranks - 1
+        self.ranks() - 1
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
         if step >= self.steps() {
             return Step::IDLE;
         }
-        let next = (rank + 1) % self.ranks;
-        let previous = (rank + self.ranks - 1) % self.ranks;
+        let ranks = self.ranks();
+        let next = (rank + 1) % ranks;
+        let previous = (rank + ranks - 1) % ranks;
         let transfer = |peer, region| Some(Transfer { peer, region });
         Step {
             send: transfer(next, self.sent(rank, step)),
@@ -73,6 +82,6 @@ impl Schedule for RingReduceScatter {
     }
 
     fn lengths(&self, _: Rank) -> Lengths {
-        Lengths::in_place(self.length)
+        Lengths::in_place(self.blocks.length())
     }
 }

@@ -1,8 +1,8 @@
 //! The exclusive scan: everybody's value moves up one rank, then the inclusive scan.
 
 use crate::Rank;
-use crate::schedule::{Combine, Lengths, Region, Schedule, Step, Transfer};
-use crate::topology::{Pattern, Shift};
+use crate::schedule::{FoldAlong, Lengths, Region, Schedule, Step, Transfer, least_after};
+use crate::topology::Shift;
 
 /// Exclusive scan: rank `r` ends with `x₀ ⊕ ... ⊕ x_{r-1}`, in rank order; what rank 0 has at the end
 /// is its own value still, which the caller replaces by the identity.
@@ -16,71 +16,94 @@ use crate::topology::{Pattern, Shift};
 ///
 /// # Cost
 ///
-/// `1 + ⌈log₂ (P-1)⌉` steps of whole vectors, for P ≥ 2.
+/// One step of whole vectors, and those of the inclusive scan of one rank less: by doubling
+/// `1 + ⌈log₂ (P-1)⌉` in all, for P ≥ 2.
 ///
 /// # Source
 ///
 /// Hillis and Steele, *Data parallel algorithms*, CACM 29(12), 1986.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExclusiveScan {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExclusiveScan<S = FoldAlong<Shift>> {
     ranks: usize,
-    length: usize,
+    /// For the ranks but 0; not run if that is the only one.
+    scan: S,
 }
 
 impl ExclusiveScan {
-    /// Among so many ranks, of vectors of so many elements.
+    /// By doubling, among so many ranks, of vectors of so many elements.
     ///
     /// # Panics
     ///
     /// If there is no rank.
     pub fn new(ranks: usize, length: usize) -> ExclusiveScan {
         assert!(ranks > 0, "a scan of 0 ranks");
-        ExclusiveScan { ranks, length }
-    }
-
-    /// The inclusive scan among the ranks but 0, if there are any.
-    fn above_zero(&self) -> Option<Shift> {
-        (self.ranks > 1).then(|| Shift::new(self.ranks - 1))
-    }
-
-    /// Whom the rank sends to, and whom it receives from.
-    fn peers(&self, rank: Rank, step: usize) -> (Option<Rank>, Option<Rank>) {
-        let Some(step) = step.checked_sub(1) else {
-            let above = Some(rank + 1).filter(|&above| above < self.ranks);
-            return (above, rank.checked_sub(1));
-        };
-        let scan = self.above_zero().zip(rank.checked_sub(1));
-        let peers = scan.map(|(scan, v)| (scan.to(v, step), scan.from(v, step)));
-        let (to, from) = peers.unwrap_or_default();
-        (to.map(|v| v + 1), from.map(|v| v + 1))
+        let scan = FoldAlong::new(Shift::new((ranks - 1).max(1)), length);
+        ExclusiveScan::above(ranks, scan)
     }
 }
 
-impl Schedule for ExclusiveScan {
+impl<S: Schedule> ExclusiveScan<S> {
+    /// Among so many ranks, by an inclusive scan of one rank less, but at least one.
+    ///
+    /// # Panics
+    ///
+    /// If it is not of so many.
+    #[track_caller]
+    pub fn above(ranks: usize, scan: S) -> ExclusiveScan<S> {
+        let inner = scan.ranks();
+        assert!(
+            ranks > 0 && inner == (ranks - 1).max(1),
+            "an inclusive scan of {inner} ranks in an exclusive one of {ranks}"
+        );
+        ExclusiveScan { ranks, scan }
+    }
+
+    fn move_up(&self, rank: Rank) -> Step {
+        let region = Region::output(0..self.scan.lengths(0).output);
+        let above = Some(rank + 1).filter(|&above| above < self.ranks);
+        Step {
+            send: above.map(|peer| Transfer { peer, region }),
+            recv: rank.checked_sub(1).map(|peer| Transfer { peer, region }),
+            ..Step::IDLE
+        }
+    }
+}
+
+impl<S: Schedule> Schedule for ExclusiveScan<S> {
     fn ranks(&self) -> usize {
         self.ranks
     }
 
     fn steps(&self) -> usize {
-        self.above_zero().map_or(0, |scan| 1 + scan.steps())
-    }
-
-    fn step(&self, rank: Rank, step: usize) -> Step {
-        let region = Region::output(0..self.length);
-        let (to, from) = self.peers(rank, step);
-        Step {
-            send: to.map(|peer| Transfer { peer, region }),
-            recv: from.map(|peer| Transfer { peer, region }),
-            combine: if step == 0 {
-                Combine::Replace
-            } else {
-                Combine::FoldLeft
-            },
-            ..Step::IDLE
+        match self.ranks {
+            1 => 0,
+            _ => 1 + self.scan.steps(),
         }
     }
 
-    fn lengths(&self, _: Rank) -> Lengths {
-        Lengths::in_place(self.length)
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        if step >= self.steps() {
+            return Step::IDLE;
+        }
+        match (step.checked_sub(1), rank.checked_sub(1)) {
+            (None, _) => self.move_up(rank),
+            (Some(_), None) => Step::IDLE,
+            (Some(inner), Some(v)) => self.scan.step(v, inner).map_peers(|v| v + 1),
+        }
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let least = least_after(after)?;
+        if self.ranks == 1 || least == 0 {
+            return (self.ranks > 1).then_some(0);
+        }
+        let inner = self
+            .scan
+            .next_active(rank.checked_sub(1)?, (least - 1).checked_sub(1))?;
+        Some(1 + inner)
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        self.scan.lengths(rank.saturating_sub(1))
     }
 }

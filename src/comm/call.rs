@@ -11,8 +11,9 @@ use std::sync::Arc;
 use super::Comm;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::names::Collective;
 use crate::op::{Element, Kind};
-use crate::transport::board::{Arrival, Call, Verb};
+use crate::transport::board::{Arrival, Call, Verb, Verdict};
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
@@ -22,7 +23,7 @@ use crate::unwind;
 
 /// A collective call in progress on one rank.
 pub(super) struct InCall<'a> {
-    comm: &'a Comm,
+    pub(super) comm: &'a Comm,
     call: Call,
     print: u32,
 }
@@ -66,7 +67,12 @@ impl Comm {
                 print: call.print(),
             };
             let result = inside.agree().and_then(|()| body(&inside));
-            result.inspect_err(|error| self.fabric().break_comm(&self.shared, error, self.rank()))
+            result.inspect_err(|error| {
+                // A refusal reaches every rank, and before anything was sent.
+                if !matches!(error.kind(), ErrorKind::Refused(_)) {
+                    self.fabric().break_comm(&self.shared, error, self.rank())
+                }
+            })
         })
     }
 }
@@ -83,9 +89,26 @@ impl InCall<'_> {
     /// Before anything is sent: do all ranks mean the same call? Only where the world asks for it.
     fn agree(&self) -> Result<()> {
         // A call that tolerates the dead cannot wait for them to agree.
-        let needless = self.call.verb == Verb::Barrier || self.call.tolerant;
+        let needless =
+            self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
         let asked = self.comm.fabric().settings.check && !needless;
         if asked { self.pass_gate() } else { Ok(()) }
+    }
+
+    /// Where the world checks: rank 0 examines what the call is about to do, and all get its verdict.
+    pub(super) fn agree_that(&self, examine: impl FnOnce() -> Verdict) -> Result<()> {
+        if !self.comm.fabric().settings.check {
+            return Ok(());
+        }
+        let verdict = &self.comm.shared.verdict;
+        if self.rank() == 0 {
+            let found = examine();
+            *verdict.lock() = found;
+        }
+        // The next call's gate keeps rank 0 from another verdict before all have read this one.
+        self.pass_gate()?;
+        let found = verdict.lock().clone();
+        found.map_or(Ok(()), |fault| Err(Error::new(ErrorKind::Refused(fault))))
     }
 
     /// Waits until every rank is in this same call.
@@ -106,7 +129,7 @@ impl InCall<'_> {
         }
     }
 
-    fn wait<R>(
+    pub(super) fn wait<R>(
         &self,
         needs: &dyn Fn() -> Needs,
         turn: Option<u32>,
@@ -131,7 +154,7 @@ impl InCall<'_> {
         })
     }
 
-    fn head(&self) -> Head {
+    pub(super) fn head(&self) -> Head {
         let Call {
             context, number, ..
         } = self.call;
@@ -223,16 +246,21 @@ impl InCall<'_> {
                 port.receive(&want, reason, place)
             })?;
         }
-        let ours = place.head.tag() == self.call.number && place.head.print() == self.print;
-        if ours && from.includes(place.source()) {
+        if self.is_ours(place) && from.includes(place.source()) {
             Ok(())
         } else {
             Err(self.strange(place))
         }
     }
 
+    /// Whether a packet is of this call.
+    #[inline]
+    pub(super) fn is_ours(&self, packet: &Packet) -> bool {
+        packet.head.tag() == self.call.number && packet.head.print() == self.print
+    }
+
     /// The mismatch that a packet of another call proves.
-    fn strange(&self, packet: &Packet) -> Error {
+    pub(super) fn strange(&self, packet: &Packet) -> Error {
         let compared = self
             .comm
             .fabric()
@@ -243,14 +271,24 @@ impl InCall<'_> {
 
     /// What can be said where the other's record is gone: it is many calls ahead.
     fn two_views(&self, packet: &Packet) -> Mismatch {
-        let theirs = format!(
-            "its collective {}, not {}",
-            packet.head.tag(),
-            self.call.number
-        );
+        let (theirs, mine) = (packet.head.tag(), self.call.number);
+        self.against(packet, "", format!("its collective {theirs}, not {mine}"))
+    }
+
+    /// The mismatch of a message of this call that is not as long as this rank's schedule says.
+    pub(super) fn unequal(&self, packet: &Packet, count: usize) -> Error {
+        let awaits = format!(" awaits {count} elements from rank {}", packet.source());
+        let theirs = format!("{} sends {}", self.call, packet.contents());
+        Error::new(ErrorKind::Mismatch(Arc::new(
+            self.against(packet, &awaits, theirs),
+        )))
+    }
+
+    /// This rank's call, with what it does, against what another's packet says.
+    fn against(&self, packet: &Packet, mine: &str, theirs: String) -> Mismatch {
         let mine = Called {
             rank: self.rank(),
-            call: self.call.to_string(),
+            call: format!("{}{mine}", self.call),
             site: Some(self.call.site),
         };
         let other = Called {
@@ -274,7 +312,7 @@ pub(super) enum From<'a> {
 }
 
 impl From<'_> {
-    fn needs(&self) -> Needs {
+    pub(super) fn needs(&self) -> Needs {
         match self {
             From::Rank(rank) => Needs::One(*rank),
             From::Any(ranks) => Needs::All(ranks.to_vec()),

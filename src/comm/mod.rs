@@ -2,17 +2,29 @@
 //!
 //! - `point_to_point`: send, recv and their kin; `receive`: what the receiving ones share; `envelope`:
 //!   what a message is known by
-//! - `collectives`: barrier, broadcast, reduce, all_reduce
+//! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
+//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
+//! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
+//!   Foster's hypercube template
+//! - `run_schedule`: any schedule; `link`: how its messages travel
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
+mod all_to_all_v;
+mod by_hand;
 mod call;
-mod collectives;
 mod envelope;
+mod link;
+mod movements;
 mod point_to_point;
 mod receive;
 mod reduce_loop;
 mod reduce_over;
+mod reductions;
+mod run_call;
+mod run_schedule;
+mod template;
+mod values;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,10 +34,13 @@ use std::thread;
 
 pub use envelope::{Source, Status, Tag};
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
+pub use template::Side;
 
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
+use crate::execute::Workspace;
 use crate::sync::Parker;
+use crate::transport::lane::ChannelLanes;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -53,6 +68,7 @@ use crate::unwind;
 pub struct Comm {
     core: Rc<Core>,
     shared: Arc<CommShared>,
+    lanes: ChannelLanes,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
 }
@@ -60,6 +76,7 @@ pub struct Comm {
 /// One rank, as all its communicators share it.
 struct Core {
     port: Port,
+    workspace: Workspace,
     ops: Cell<u64>,
     /// The operation at which an injected failure strikes, and which.
     fault: Cell<(u64, Fault)>,
@@ -106,6 +123,7 @@ impl Comm {
             .min_by_key(|(at, _)| *at);
         let core = Core {
             port: fabric.port(me, parker),
+            workspace: Workspace::default(),
             ops: Cell::new(0),
             fault: Cell::new(fault.unwrap_or((u64::MAX, Fault::Error))),
             ended: Cell::new(false),
@@ -114,6 +132,7 @@ impl Comm {
         Comm {
             core: Rc::new(core),
             shared: fabric.all.clone(),
+            lanes: ChannelLanes::new(me, fabric.all.lanes.clone()),
             calls: Cell::new(0),
         }
     }

@@ -8,7 +8,7 @@
 //! - `step`: regions, transfers, and what a rank does in one step;
 //! - `fold`: the schedule that a [`Pattern`](crate::topology::Pattern) is;
 //! - `combine`: schedules made from schedules: backwards, one after the other, side by side, in
-//!   segments, on other ranks.
+//!   segments, on other ranks, from an input.
 //!
 //! # Examples
 //!
@@ -32,7 +32,9 @@ mod combine;
 mod fold;
 mod step;
 
-pub use combine::{HandOut, Overlay, Pipelined, Proxied, Reversed, Rooted, Then};
+pub use combine::{
+    FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted, Swapped, Then,
+};
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};
 
@@ -128,13 +130,35 @@ pub trait Schedule {
     /// How long the rank's buffers are.
     fn lengths(&self, rank: Rank) -> Lengths;
 
+    /// Whether a rank may copy in step 0. The reversed schedule then has one step more, in which it
+    /// copies last.
+    fn copies_first(&self) -> bool {
+        false
+    }
+
     /// The same run backwards: receives become sends, and nothing is folded. What gathers now
-    /// scatters. It is for schedules without local copies.
+    /// scatters.
     fn reversed(self) -> Reversed<Self>
     where
         Self: Sized,
     {
         Reversed::new(self)
+    }
+
+    /// The same for a call whose vectors lie elsewhere: a reduction that leaves inputs as they are.
+    fn placed(self, keep: Keep) -> Placed<Self>
+    where
+        Self: Sized,
+    {
+        Placed::new(self, keep)
+    }
+
+    /// The same with input and output changing places.
+    fn swapped(self) -> Swapped<Self>
+    where
+        Self: Sized,
+    {
+        Swapped::new(self)
     }
 
     /// First this, then that.
@@ -200,6 +224,9 @@ macro_rules! forward {
             fn lengths(&self, rank: Rank) -> Lengths {
                 (**self).lengths(rank)
             }
+            fn copies_first(&self) -> bool {
+                (**self).copies_first()
+            }
         }
     };
 }
@@ -208,7 +235,7 @@ forward!(impl<S: Schedule + ?Sized> Schedule for &S);
 forward!(impl<S: Schedule + ?Sized> Schedule for Box<S>);
 
 /// The first step that comes after `after`, if there is one at all.
-fn least_after(after: Option<usize>) -> Option<usize> {
+pub(crate) fn least_after(after: Option<usize>) -> Option<usize> {
     after.map_or(Some(0), |step| step.checked_add(1))
 }
 

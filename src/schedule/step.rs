@@ -87,6 +87,11 @@ impl Region {
         Region::new(Buffer::Scratch, run)
     }
 
+    /// The same elements of another buffer.
+    pub const fn moved_to(self, buffer: Buffer) -> Region {
+        Region { buffer, ..self }
+    }
+
     /// How many elements; the largest number there is if there are more than can be counted.
     pub const fn elements(&self) -> usize {
         self.length.saturating_mul(self.count)
@@ -304,17 +309,13 @@ impl Step {
 
     /// The same step with other peers.
     #[inline(always)] // a call would copy the step, which costs more than making it
-    pub(super) fn map_peers(self, map: impl Fn(Rank) -> Rank) -> Step {
-        let transfer = |t: Transfer| Transfer {
-            peer: map(t.peer),
-            region: t.region,
-        };
-        Step {
-            local: self.local,
-            send: self.send.map(transfer),
-            recv: self.recv.map(transfer),
-            combine: self.combine,
-            clash: self.clash,
+    pub(crate) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
+        if let Some(send) = &mut self.send {
+            send.peer = map(send.peer);
         }
+        if let Some(recv) = &mut self.recv {
+            recv.peer = map(recv.peer);
+        }
+        self
     }
 }

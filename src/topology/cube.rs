@@ -1,5 +1,5 @@
 //! Patterns that are no trees, because a rank has several successors: the hypercube's exchanges, the
-//! dissemination on a circle, and the doubling shift of a scan.
+//! dissemination on a circle, and the two ways of a scan, the doubling shift and the line.
 
 use super::Pattern;
 use crate::Rank;
@@ -173,5 +173,54 @@ impl Pattern for Shift {
     }
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         q.checked_sub(distance(s)?).filter(|_| q < self.ranks)
+    }
+}
+
+/// The ranks in a row, upwards: in step `s` rank `s` sends to the one above it.
+///
+/// Folding along it is an inclusive scan that takes many steps, but can be pipelined.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::topology::{Line, Pattern};
+///
+/// let line = Line::new(4);
+/// assert_eq!((line.to(1, 1), line.from(3, 2), line.to(3, 3)), (Some(2), Some(2), None));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    ranks: usize,
+}
+
+impl Line {
+    /// A row of so many ranks.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn new(ranks: usize) -> Line {
+        assert!(ranks > 0, "a line of 0 ranks");
+        Line { ranks }
+    }
+}
+
+impl Pattern for Line {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+    fn steps(&self) -> usize {
+        self.ranks - 1
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        (p == s && s < self.steps()).then(|| p + 1)
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        (q.checked_sub(1) == Some(s) && s < self.steps()).then_some(s)
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let steps = [rank.checked_sub(1), Some(rank)].into_iter().flatten();
+        let lies = |&step: &usize| step < self.steps() && after < Some(step);
+        steps.into_iter().find(lies)
     }
 }

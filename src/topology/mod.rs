@@ -15,8 +15,10 @@
 //! - `formal`: partition, tree and association maps; `strict`: the six properties of 1999;
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
+//! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
-//! - `text`, `names`: reading and writing; `error`: what can be wrong.
+//! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
+//!   can be wrong.
 //!
 //! # Examples
 //!
@@ -39,10 +41,14 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::Rank;
 
+mod any_root;
 pub mod cube;
+mod dot;
 mod error;
 mod families;
 mod formal;
+#[cfg(feature = "json")]
+mod json;
 mod names;
 mod own_steps;
 mod pattern;
@@ -51,10 +57,13 @@ mod single_port;
 mod strict;
 mod table;
 mod text;
+mod written;
 
-pub use cube::{Circle, Hypercube, Shift};
+pub use any_root::{BinomialTo, CubeTo, StarTo, Subtrees};
+pub use cube::{Circle, Hypercube, Line, Shift};
 pub use error::TopologyError;
 pub use formal::Formal;
+pub use names::TreeName;
 pub use own_steps::OwnSteps;
 pub use pattern::Pattern;
 pub(crate) use pattern::last_before;

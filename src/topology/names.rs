@@ -1,12 +1,54 @@
 //! The names of the families, written and read.
 
-use super::{Topology, TopologyError};
+use std::fmt;
+use std::str::FromStr;
 
-/// How a family is made.
+use super::{Topology, TopologyError};
+use crate::names;
+
+/// The name of a family: what there is to know of a topology before its ranks are counted.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::topology::{Topology, TreeName};
+///
+/// let name: TreeName = "k-tree:3".parse()?;
+/// assert_eq!((name, name.to_string()), (TreeName::KTree(3), "k-tree:3".to_string()));
+/// assert_eq!(name.on(8), Topology::k_tree(8, 3));
+/// # Ok::<(), rankfold::topology::TopologyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TreeName {
+    /// [`Topology::chain`].
+    Chain,
+    /// [`Topology::decreasing_ring`].
+    DecreasingRing,
+    /// [`Topology::split_ring`].
+    SplitRing,
+    /// [`Topology::k_ring`] of this width, which is at least 1.
+    KRing(usize),
+    /// [`Topology::k_tree`] of this width, which is at least 1; 1 is the binomial tree.
+    KTree(usize),
+    /// [`Topology::flat`].
+    Flat,
+    /// [`Topology::flat_serial`].
+    FlatSerial,
+    /// [`Topology::k_ary`] of this width, which is at least 1.
+    KAry(usize),
+    /// [`Topology::in_order`].
+    InOrder,
+    /// [`Topology::fibonacci`].
+    Fibonacci,
+}
+
+use TreeName::*;
+
+/// How a family's name goes on.
 enum Maker {
-    Plain(fn(usize) -> Topology),
-    /// From ranks and width: the name is followed by a colon and the width.
-    Wide(fn(usize, usize) -> Topology),
+    Plain(TreeName),
+    /// With a colon and the width.
+    Wide(fn(usize) -> TreeName),
 }
 
 use Maker::{Plain, Wide};
@@ -27,18 +69,84 @@ const KNOWN: &[&str] = &[
 ];
 
 const MAKERS: [Maker; KNOWN.len()] = [
-    Plain(Topology::chain),
-    Plain(Topology::decreasing_ring),
-    Plain(Topology::split_ring),
-    Wide(Topology::k_ring),
-    Wide(Topology::k_tree),
-    Plain(Topology::binomial),
-    Plain(Topology::flat),
-    Plain(Topology::flat_serial),
-    Wide(Topology::k_ary),
-    Plain(Topology::in_order),
-    Plain(Topology::fibonacci),
+    Plain(Chain),
+    Plain(DecreasingRing),
+    Plain(SplitRing),
+    Wide(KRing),
+    Wide(KTree),
+    Plain(TreeName::BINOMIAL),
+    Plain(Flat),
+    Plain(FlatSerial),
+    Wide(KAry),
+    Plain(InOrder),
+    Plain(Fibonacci),
 ];
+
+impl TreeName {
+    /// The binomial tree.
+    pub const BINOMIAL: TreeName = KTree(1);
+
+    /// All names as they are written, a `K` standing for the width.
+    pub const KNOWN: &[&str] = KNOWN;
+
+    /// The family on `n` ranks, with root 0.
+    ///
+    /// # Panics
+    ///
+    /// If `n` or the width is 0.
+    #[track_caller]
+    pub fn on(self, n: usize) -> Topology {
+        match self {
+            Chain => Topology::chain(n),
+            DecreasingRing => Topology::decreasing_ring(n),
+            SplitRing => Topology::split_ring(n),
+            KRing(k) => Topology::k_ring(n, k),
+            KTree(k) => Topology::k_tree(n, k),
+            Flat => Topology::flat(n),
+            FlatSerial => Topology::flat_serial(n),
+            KAry(k) => Topology::k_ary(n, k),
+            InOrder => Topology::in_order(n),
+            Fibonacci => Topology::fibonacci(n),
+        }
+    }
+}
+
+impl fmt::Display for TreeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            TreeName::BINOMIAL => f.write_str("binomial"),
+            KRing(k) => write!(f, "k-ring:{k}"),
+            KTree(k) => write!(f, "k-tree:{k}"),
+            KAry(k) => write!(f, "k-ary:{k}"),
+            Chain => f.write_str("chain"),
+            DecreasingRing => f.write_str("decreasing-ring"),
+            SplitRing => f.write_str("split-ring"),
+            Flat => f.write_str("flat"),
+            FlatSerial => f.write_str("flat-serial"),
+            InOrder => f.write_str("in-order"),
+            Fibonacci => f.write_str("fibonacci"),
+        }
+    }
+}
+
+impl FromStr for TreeName {
+    type Err = TopologyError;
+
+    fn from_str(name: &str) -> Result<TreeName, TopologyError> {
+        let (stem, number) = match name.split_once(':') {
+            Some((stem, number)) => (stem, Some(number)),
+            None => (name, None),
+        };
+        let place = KNOWN
+            .iter()
+            .position(|known| stem_of(known) == stem)
+            .ok_or_else(|| unknown(name, stem))?;
+        make(&MAKERS[place], number).map_err(|expected| TopologyError::BadWidth {
+            name: name.into(),
+            expected,
+        })
+    }
+}
 
 impl Topology {
     /// What this topology is called: the name of its family, or `custom`.
@@ -53,7 +161,9 @@ impl Topology {
     /// assert_eq!(Topology::k_tree(8, 1).name(), "binomial");
     /// ```
     pub fn name(&self) -> String {
-        self.shape.name()
+        self.shape
+            .name()
+            .map_or_else(|| "custom".into(), |name| name.to_string())
     }
 
     /// The family of this name on `n` ranks, with root 0.
@@ -80,28 +190,17 @@ impl Topology {
         if n == 0 {
             return Err(TopologyError::NoRanks);
         }
-        let (stem, number) = match name.split_once(':') {
-            Some((stem, number)) => (stem, Some(number)),
-            None => (name, None),
-        };
-        let place = KNOWN
-            .iter()
-            .position(|known| stem_of(known) == stem)
-            .ok_or_else(|| unknown(name, stem))?;
-        make(&MAKERS[place], n, number).map_err(|expected| TopologyError::BadWidth {
-            name: name.into(),
-            expected,
-        })
+        Ok(name.parse::<TreeName>()?.on(n))
     }
 }
 
 /// The family, or what should have followed its name.
-fn make(maker: &Maker, n: usize, number: Option<&str>) -> Result<Topology, &'static str> {
+fn make(maker: &Maker, number: Option<&str>) -> Result<TreeName, &'static str> {
     match (maker, number) {
-        (Plain(family), None) => Ok(family(n)),
+        (Plain(family), None) => Ok(*family),
         (Plain(_), Some(_)) => Err("this family has no width"),
         (Wide(family), number) => match number.and_then(|number| number.parse().ok()) {
-            Some(k) if k > 0 => Ok(family(n, k)),
+            Some(k) if k > 0 => Ok(family(k)),
             _ => Err("wants a colon and a width of at least 1, as in `k-tree:3`"),
         },
     }
@@ -112,33 +211,9 @@ fn stem_of(known: &str) -> &str {
 }
 
 fn unknown(name: &str, stem: &str) -> TopologyError {
-    let distance = |known: &&&str| edits(stem, stem_of(known));
-    let nearest = KNOWN
-        .iter()
-        .min_by_key(distance)
-        .filter(|known| distance(known) <= stem.len() / 2);
     TopologyError::UnknownName {
         name: name.to_owned(),
-        nearest: nearest.copied(),
+        nearest: names::nearest(stem, KNOWN, stem_of),
         known: KNOWN,
     }
-}
-
-/// How many letters must be put in, left out or changed to make `a` into `b`.
-///
-/// # Source
-///
-/// The dynamic programme of Wagner and Fischer, *The String-to-String Correction Problem*, J. ACM
-/// 21(1), 1974, of which only one row is kept.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let kept = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = kept.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[row.len() - 1]
 }

@@ -15,12 +15,14 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
 use super::head::Info;
 use crate::Rank;
 use crate::error::Site;
+use crate::names::Collective;
 use crate::op::Kind;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -90,24 +92,27 @@ impl Gate {
     }
 }
 
+/// What the examination of a call has found, for all its ranks: nothing, or a fault.
+pub(crate) type Verdict = Option<Arc<dyn std::error::Error + Send + Sync>>;
+
 /// The collectives, as they print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
-    Barrier,
-    Broadcast,
-    Reduce,
-    AllReduce,
+    Collective(Collective),
+    /// One of them with owned values.
+    Values(Collective),
     ReduceOver,
+    RunSchedule,
+    Hypercube,
 }
 
 impl Verb {
     fn name(self) -> &'static str {
         match self {
-            Verb::Barrier => "barrier",
-            Verb::Broadcast => "broadcast",
-            Verb::Reduce => "reduce",
-            Verb::AllReduce => "all_reduce",
+            Verb::Collective(collective) | Verb::Values(collective) => collective.name(),
             Verb::ReduceOver => "reduce_over",
+            Verb::RunSchedule => "run_schedule",
+            Verb::Hypercube => "hypercube",
         }
     }
 }
@@ -134,16 +139,9 @@ pub(crate) struct Call {
 impl Call {
     /// The 32 bits by which calls are compared in packets and at the gate.
     pub(crate) fn print(&self) -> u32 {
-        let mut hash = Mix(0x9e37_79b9_7f4a_7c15);
-        (self.verb, self.context, self.number, self.root, self.length).hash(&mut hash);
-        (
-            self.info.map(Info::id),
-            self.op,
-            self.algorithm,
-            self.tolerant,
-        )
-            .hash(&mut hash);
-        (hash.0 >> 32) as u32
+        let place = (self.verb, self.context, self.number);
+        let data = (self.root, self.length, self.info.map(Info::id), self.op);
+        digest(&(place, data, self.algorithm, self.tolerant))
     }
 }
 
@@ -164,6 +162,13 @@ impl fmt::Display for Call {
             write!(f, "({})", parts.join(", "))
         }
     }
+}
+
+/// A few bits of anything, the same in every rank.
+pub(crate) fn digest(what: &impl Hash) -> u32 {
+    let mut hash = Mix(0x9e37_79b9_7f4a_7c15);
+    what.hash(&mut hash);
+    (hash.0 >> 32) as u32
 }
 
 /// A multiplicative hash: a few nanoseconds, and the same in every rank, which is all it must be.

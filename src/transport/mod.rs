@@ -4,6 +4,7 @@
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early
+//! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
 //! - [`wait`] the one wait loop: spin, yield, park
@@ -12,6 +13,7 @@
 pub(crate) mod board;
 pub(crate) mod head;
 pub(crate) mod knot;
+pub(crate) mod lane;
 pub(crate) mod lend;
 pub(crate) mod loan;
 #[cfg(all(test, loom))]
@@ -32,7 +34,8 @@ use crate::Rank;
 use crate::error::Cause;
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use crate::unwind;
-use board::{CallLog, Gate};
+use board::{CallLog, Gate, Verdict};
+use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
@@ -80,6 +83,9 @@ pub(crate) struct CommShared {
     /// Even: point-to-point; plus one: collectives.
     pub context: u32,
     pub gate: Gate,
+    pub lanes: Arc<LaneBook>,
+    /// What the examination of the present call has found.
+    pub verdict: parking_lot::Mutex<Verdict>,
     /// Why the communicator is broken, once it is.
     pub cause: OnceLock<Cause>,
 }
@@ -91,8 +97,7 @@ struct Door {
     left: Receiver<Packet>,
     sleeper: CachePadded<Sleeper>,
     loan: CachePadded<LoanWord>,
-    /// How many operations the rank has begun; only the rank writes it.
-    begun: CachePadded<AtomicU64>,
+    tally: CachePadded<Tally>,
     log: CachePadded<CallLog>,
 }
 
@@ -104,14 +109,49 @@ impl Door {
             left,
             sleeper: CachePadded::new(Sleeper::new(parker)),
             loan: CachePadded::new(LoanWord::new()),
-            begun: CachePadded::new(AtomicU64::new(0)),
+            tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
         }
     }
 
     fn begun(&self) -> u64 {
         // Relaxed: a reading for reports.
-        self.begun.load(Ordering::Relaxed)
+        self.tally.begun.load(Ordering::Relaxed)
+    }
+}
+
+/// What a rank has done so far. Only the rank writes it; all accesses are relaxed, readings for reports.
+struct Tally {
+    /// Operations begun.
+    begun: AtomicU64,
+    /// Messages of elements sent.
+    messages: AtomicU64,
+    /// The bytes in them.
+    bytes: AtomicU64,
+    /// Waits so long that it went to sleep.
+    sleeps: AtomicU64,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Tally {
+            begun: AtomicU64::new(0),
+            messages: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds to a count without a locked instruction: nobody else does.
+    #[inline]
+    fn add(count: &AtomicU64, more: u64) {
+        count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn sent(&self, bytes: usize) {
+        Tally::add(&self.messages, 1);
+        Tally::add(&self.bytes, bytes as u64);
     }
 }
 
@@ -122,6 +162,8 @@ impl Fabric {
         let all = CommShared {
             context: 0,
             gate: Gate::new(),
+            lanes: Arc::default(),
+            verdict: Default::default(),
             cause: OnceLock::new(),
         };
         let fabric = Fabric {
@@ -137,9 +179,18 @@ impl Fabric {
         self.doors.len()
     }
 
-    /// How many operations each rank has begun.
-    pub(crate) fn begun(&self) -> impl Iterator<Item = u64> {
-        self.doors.iter().map(Door::begun)
+    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 4]> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        self.doors.iter().map(move |door| {
+            let Tally {
+                begun,
+                messages,
+                bytes,
+                sleeps,
+            } = &*door.tally;
+            [begun, messages, bytes, sleeps].map(read)
+        })
     }
 
     /// The place of `rank` in it; once for each.
@@ -162,6 +213,18 @@ impl Fabric {
         let _ = door.mail.send(packet);
         door.sleeper.rouse();
         there
+    }
+
+    /// Whether a rank has not ended.
+    #[inline]
+    pub(crate) fn is_there(&self, rank: Rank) -> bool {
+        !self.doors[rank].sleeper.is_gone()
+    }
+
+    /// Wakes a rank that sleeps, after something was put where it looks.
+    #[inline]
+    pub(crate) fn rouse(&self, rank: Rank) {
+        self.doors[rank].sleeper.rouse();
     }
 
     /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).
@@ -188,9 +251,15 @@ impl Fabric {
     pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
         let of = |door: &Door| Inbox::new(door.left.clone()).drain(self);
         let doors = self.doors.iter().enumerate();
-        doors
-            .flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)))
-            .collect()
+        let mail =
+            doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)));
+        let lanes = self.all.lanes.drain();
+        mail.chain(
+            lanes
+                .into_iter()
+                .filter(|(_, packet)| !packet.is_dead(self)),
+        )
+        .collect()
     }
 }
 

@@ -32,6 +32,8 @@ const FEW_SPINS: u32 = 16;
 /// How long a rank yields before it parks, and how often at least.
 const YIELDING: Duration = Duration::from_micros(500);
 const YIELDS: u32 = 8;
+/// Models of threads go to sleep at once: looking again and again would hide a lost post.
+const PATIENT: bool = !cfg!(all(test, loom));
 
 /// Ranks of this process that are running a job, over all worlds.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -112,7 +114,13 @@ impl Port {
     #[inline]
     pub(crate) fn begin(&self, count: u64) {
         // Relaxed: one writer, read for reports only.
-        self.door().begun.store(count, Ordering::Relaxed);
+        self.door().tally.begun.store(count, Ordering::Relaxed);
+    }
+
+    /// Counts a message that this rank has sent.
+    #[inline]
+    pub(crate) fn count(&self, bytes: usize) {
+        self.door().tally.sent(bytes);
     }
 
     pub(crate) fn log(&self, call: super::board::Call) {
@@ -170,7 +178,11 @@ impl Port {
     /// Looks again and again for a while that grows with success and shrinks with failure.
     #[inline]
     fn spin<R>(&self, budget: &Cell<u32>, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
-        let spins = if self.crowded() { 1 } else { budget.get() };
+        let spins = match PATIENT {
+            true if self.crowded() => 1,
+            true => budget.get(),
+            false => 0,
+        };
         for _ in 0..spins {
             if let Some(found) = look() {
                 budget.set((budget.get() * 2).min(SPINS));
@@ -186,7 +198,7 @@ impl Port {
     fn give_way<R>(&self, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
         let start = Instant::now();
         let mut turns = 0;
-        while turns < YIELDS || start.elapsed() < YIELDING {
+        while PATIENT && (turns < YIELDS || start.elapsed() < YIELDING) {
             yield_now();
             if let Some(found) = look() {
                 return Some(found);
@@ -204,6 +216,7 @@ impl Port {
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let since = Instant::now();
+        super::Tally::add(&self.door().tally.sleeps, 1);
         loop {
             if let Some(found) =
                 self.fabric
@@ -278,6 +291,7 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
+        self.count(size_of_val(data));
         if Packet::fits(data) {
             let there = self.fabric.post(to, Packet::eager(head, data));
             return Ok((meanwhile()?, there));
@@ -309,6 +323,29 @@ impl Port {
                 let result = meanwhile()?;
                 // A receiver that has ended leaves a copy behind as well, to be counted as lost.
                 Ok((result, there & self.settle_or_copy(to, head, data, loan)))
+            },
+        )
+    }
+
+    /// Lends `data` to a receiver that is bound to come: `post` puts the packet on its way, `meanwhile`
+    /// runs after that, and `settled` waits until the receiver is done, or cannot be any more.
+    pub(crate) fn lend<T: Element>(
+        &self,
+        head: Head,
+        data: &[T],
+        post: impl FnOnce(Packet) -> Result<()>,
+        meanwhile: impl FnOnce() -> Result<()>,
+        settled: impl FnOnce(&Loan<'_>) -> Result<()>,
+    ) -> Result<()> {
+        lend(
+            &self.door().loan,
+            head,
+            data,
+            |word, ticket| self.wait_settled(word, ticket),
+            |packet, loan| {
+                post(packet)?;
+                meanwhile()?;
+                settled(loan)
             },
         )
     }

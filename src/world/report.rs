@@ -90,6 +90,13 @@ pub struct Report<R, E = Error> {
 pub struct Counts {
     /// Operations that it began: calls, and the messages inside collectives.
     pub operations: u64,
+    /// Messages of elements that it sent, those inside collectives included; moved values are not
+    /// counted.
+    pub messages: u64,
+    /// The bytes in these messages.
+    pub bytes: u64,
+    /// Waits so long that it gave up looking and slept.
+    pub sleeps: u64,
 }
 
 /// A message that was sent and never received.
@@ -172,8 +179,13 @@ impl<R, E> Report<R, E> {
         }
         self.lost = left.into_iter().filter_map(Lost::of).collect();
         self.counts = fabric
-            .begun()
-            .map(|operations| Counts { operations })
+            .tallies()
+            .map(|[operations, messages, bytes, sleeps]| Counts {
+                operations,
+                messages,
+                bytes,
+                sleeps,
+            })
             .collect();
         let book = fabric.book.lock();
         self.deadlocks = book.deadlocks.clone();

@@ -6,13 +6,12 @@ use std::collections::HashMap;
 
 use rankfold::check::Goal;
 use rankfold::collective::{
-    BinomialGather, Bisection, BruckAllGather, ExclusiveScan, Halving, PairwiseAllToAll,
-    RingReduceScatter, halving_all_reduce, halving_reduce_scatter, hybrid_all_reduce,
-    simple_exchange,
+    Algorithm, BinomialGather, Bisection, BruckAllGather, Call, Collective, Halving,
+    RingReduceScatter, Root, halving_reduce_scatter,
 };
 use rankfold::schedule::{Buffer, Combine, FoldAlong, HandOut, LocalCopy, Region, Schedule, Step};
 use rankfold::span;
-use rankfold::topology::{Circle, OwnSteps, Shift, SinglePort, Topology};
+use rankfold::topology::{OwnSteps, SinglePort, Topology};
 
 pub struct Exhibit {
     pub name: String,
@@ -54,42 +53,16 @@ pub fn own_steps(name: &str, ranks: usize, length: usize) -> FoldAlong<OwnSteps>
     )
 }
 
-/// Trees whose subtrees are runs of ranks.
-pub const IN_ORDER: [&str; 6] = [
-    "chain",
-    "k-tree:1",
-    "k-tree:2",
-    "flat",
-    "in-order",
-    "fibonacci",
-];
-
+/// A schedule in place, by itself.
 fn exhibit(
-    name: impl Into<String>,
+    name: &str,
     schedule: impl Schedule + 'static,
-    meaning: Meaning,
+    (meaning, goal): (Meaning, Goal),
     ordered: bool,
 ) -> Exhibit {
-    let name = name.into();
-    let length = schedule.lengths(0);
-    let n = length.output.max(length.input);
-    let goal = match meaning {
-        Meaning::Broadcast(root) => Goal::broadcast(root, n),
-        Meaning::Reduce(root) => Goal::reduce(root, n),
-        Meaning::AllReduce => Goal::all_reduce(n),
-        Meaning::ReduceScatter => Goal::reduce_scatter(n),
-        Meaning::AllGather => Goal::all_gather(n),
-        Meaning::Gather(root) => Goal::gather(root, n),
-        Meaning::Scatter(root) => Goal::scatter(root, n),
-        Meaning::AllToAll => Goal::all_to_all(length.input),
-        Meaning::Scan => Goal::scan(n),
-        Meaning::ExclusiveScan => Goal::exclusive_scan(n),
-        Meaning::Barrier => Goal::barrier(),
-    };
-    let schedule = Box::new(schedule);
     Exhibit {
-        name,
-        schedule,
+        name: name.into(),
+        schedule: Box::new(schedule),
         goal,
         ordered,
         meaning,
@@ -98,128 +71,111 @@ fn exhibit(
 
 /// All of them for so many ranks and elements.
 pub fn zoo(p: usize, n: usize) -> Vec<Exhibit> {
-    let mut all = trees(p, n);
-    all.extend(cubes(p, n));
-    all.extend(blocks(p, n));
-    all
+    let registered = Collective::all().flat_map(|collective| registered(collective, p, n));
+    registered.chain(in_place(p, n)).collect()
 }
 
-fn trees(p: usize, n: usize) -> Vec<Exhibit> {
-    use Meaning::{AllReduce, Broadcast, Reduce};
-    let mut all = Vec::new();
-    for name in IN_ORDER {
-        let reduce = tree(name, p, n);
-        let broadcast = reduce.clone().reversed();
-        let both = reduce.clone().then(broadcast.clone());
-        let turned = reduce.clone().rooted(p / 2);
-        all.push(exhibit(
-            format!("{name} there and back"),
-            both,
-            AllReduce,
-            true,
-        ));
-        all.push(exhibit(
-            format!("{name} turned, broadcast"),
-            turned.clone().reversed(),
-            Broadcast(p / 2),
-            true,
-        ));
-        all.push(exhibit(
-            format!("{name} turned"),
-            turned,
-            Reduce(p / 2),
-            p < 2,
-        ));
-        all.push(exhibit(name, reduce, Reduce(0), true));
-        all.push(exhibit(
-            format!("{name} broadcast"),
-            broadcast,
-            Broadcast(0),
-            true,
-        ));
+fn meaning(call: &Call) -> Meaning {
+    let root = call.root;
+    match call.collective {
+        Collective::Barrier => Meaning::Barrier,
+        Collective::Broadcast => Meaning::Broadcast(root),
+        Collective::Reduce => Meaning::Reduce(root),
+        Collective::AllReduce => Meaning::AllReduce,
+        Collective::ReduceScatter => Meaning::ReduceScatter,
+        Collective::AllGather => Meaning::AllGather,
+        Collective::Gather => Meaning::Gather(root),
+        Collective::Scatter => Meaning::Scatter(root),
+        Collective::AllToAll => Meaning::AllToAll,
+        Collective::Scan => Meaning::Scan,
+        Collective::ExclusiveScan => Meaning::ExclusiveScan,
     }
-    for (name, period) in [("chain", 1), ("in-order", 2), ("fibonacci", 2)] {
-        for k in [1, 2, 5] {
-            let reduce = own_steps(name, p, n).pipelined(k, period);
-            let broadcast = own_steps(name, p, n).reversed().pipelined(k, period);
-            all.push(exhibit(
-                format!("{name} in {k} segments"),
-                reduce,
-                Reduce(0),
-                true,
-            ));
-            all.push(exhibit(
-                format!("{name} broadcast in {k} segments"),
-                broadcast,
-                Broadcast(0),
-                true,
-            ));
-        }
-    }
-    all
 }
 
-fn cubes(p: usize, n: usize) -> Vec<Exhibit> {
-    use Meaning::{AllGather, AllReduce, Barrier, ReduceScatter, Scan};
+/// The algorithms of the register, to two roots, in both forms, with both kinds of operators.
+fn registered(collective: Collective, p: usize, n: usize) -> Vec<Exhibit> {
+    let call = Call::new(
+        collective,
+        p,
+        if collective == Collective::Barrier {
+            0
+        } else {
+            n
+        },
+    );
+    let mut calls = vec![call.clone()];
+    if collective.has_root() && p > 1 {
+        calls.push(call.clone().to_root(p / 2));
+    }
+    if collective == Collective::AllReduce {
+        calls.push(call.clone().from_input());
+    }
+    let shapes = calls
+        .iter()
+        .flat_map(|call| [call.clone(), call.clone().commuting()]);
+    let shapes: Vec<_> = shapes
+        .filter(|call| collective.folds() || !call.commutes)
+        .collect();
+    let each = Algorithm::all(collective).flat_map(|algorithm| {
+        let of = move |call| registered_for(algorithm, call);
+        shapes.iter().filter_map(of).collect::<Vec<_>>()
+    });
+    each.collect()
+}
+
+/// With an operator that commutes, only what then is another schedule.
+fn registered_for(algorithm: Algorithm, call: &Call) -> Option<Exhibit> {
+    let needs = algorithm.needs(call.collective)?;
+    let turns = needs.root == Root::Turned && call.root > 0;
+    if call.commutes && !needs.commutative && !turns {
+        return None;
+    }
+    let goal = Goal::of(call.collective, call.root, call.length());
+    Some(Exhibit {
+        name: format!("{algorithm} {call:?}"),
+        schedule: algorithm.schedule(call).ok()?,
+        goal: if call.from_input {
+            goal.from_input()
+        } else {
+            goal
+        },
+        ordered: !call.commutes,
+        meaning: meaning(call),
+    })
+}
+
+/// Schedules as they are by themselves, in place.
+fn in_place(p: usize, n: usize) -> Vec<Exhibit> {
+    let reduce_scatter = (Meaning::ReduceScatter, Goal::reduce_scatter(n));
+    let all_gather = (Meaning::AllGather, Goal::all_gather(n));
+    let reduce = (Meaning::Reduce(p / 2), Goal::reduce(p / 2, n));
+    let broadcast = (Meaning::Broadcast(p / 2), Goal::broadcast(p / 2, n));
     let far = Halving::new(p.ilog2(), n, Bisection::Far)
         .for_blocks_of(p)
         .proxied(p, HandOut::Block);
-    let mut all = vec![
-        exhibit("simple exchange", simple_exchange(p, n), AllReduce, true),
-        exhibit(
-            "halving and doubling",
-            halving_all_reduce(p, n),
-            AllReduce,
-            true,
-        ),
-        exhibit("halving", halving_reduce_scatter(p, n), ReduceScatter, true),
-        exhibit(
-            "doubling",
-            halving_reduce_scatter(p, n).reversed(),
-            AllGather,
-            true,
-        ),
-        exhibit("far halving", far, ReduceScatter, p < 4),
-        exhibit("shift", FoldAlong::new(Shift::new(p), n), Scan, true),
-        exhibit(
-            "dissemination",
-            FoldAlong::new(Circle::new(p), 0),
-            Barrier,
-            true,
-        ),
-    ];
-    for s in 0..=p.ilog2() {
-        let hybrid = hybrid_all_reduce(p, n, s);
-        all.push(exhibit(
-            format!("hybrid, {s} stages"),
-            hybrid,
-            AllReduce,
-            true,
-        ));
-    }
-    all
-}
-
-fn blocks(p: usize, n: usize) -> Vec<Exhibit> {
-    use Meaning::{
-        AllGather, AllReduce, AllToAll, ExclusiveScan as Exclusive, Gather, ReduceScatter, Scatter,
-    };
     let ring = RingReduceScatter::new(p, n);
     let gather = BinomialGather::new(p, n);
+    let halving = halving_reduce_scatter(p, n);
+    let turned = tree("fibonacci", p, n).rooted(p / 2);
+    let back = turned.clone().reversed();
+    let scatter = (Meaning::Scatter(0), Goal::scatter(0, n));
     vec![
-        exhibit("ring", ring, ReduceScatter, p < 2 || n == 0),
-        exhibit("ring backwards", ring.reversed(), AllGather, true),
+        exhibit("halving", halving.clone(), reduce_scatter, true),
+        exhibit("doubling", halving.reversed(), all_gather, true),
+        exhibit("far halving", far.clone(), reduce_scatter, p < 4),
+        exhibit("far doubling", far.reversed(), all_gather, true),
+        exhibit("ring", ring.clone(), reduce_scatter, p < 2 || n == 0),
+        exhibit("ring backwards", ring.reversed(), all_gather, true),
         exhibit(
-            "ring round twice",
-            ring.then(ring.reversed()),
-            AllReduce,
-            p < 2 || n == 0,
+            "gather",
+            gather.clone(),
+            (Meaning::Gather(0), Goal::gather(0, n)),
+            true,
         ),
-        exhibit("binomial gather", gather.clone(), Gather(0), true),
-        exhibit("binomial scatter", gather.reversed(), Scatter(0), true),
-        exhibit("bruck", BruckAllGather::new(p, n), AllGather, true),
-        exhibit("pairwise", PairwiseAllToAll::new(p, n), AllToAll, true),
-        exhibit("exclusive scan", ExclusiveScan::new(p, n), Exclusive, true),
+        exhibit("scatter", gather.reversed(), scatter, true),
+        exhibit("bruck", BruckAllGather::new(p, n), all_gather, true),
+        exhibit("fibonacci turned", turned, reduce, p < 2),
+        exhibit("fibonacci turned, broadcast", back, broadcast, true),
     ]
 }
 
@@ -252,14 +208,14 @@ fn number(who: usize, element: usize) -> Affine {
 }
 
 /// A rank's three buffers.
-type Buffers = [Vec<Affine>; 3];
+pub type Buffers = [Vec<Affine>; 3];
 
 fn places(region: Region) -> Vec<usize> {
     region.runs().flatten().collect()
 }
 
 /// Runs a schedule on numbers, step by step; nothing if somebody would wait for ever.
-fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -> Option<()> {
+pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -> Option<()> {
     for s in 0..schedule.steps() {
         let steps: Vec<Step> = (0..buffers.len())
             .map(|rank| schedule.step(rank, s))
@@ -323,6 +279,8 @@ pub fn works(schedule: &dyn Schedule, meaning: Meaning, n: usize, op: Operator) 
     (0..p).all(|rank| {
         let out = &buffers[rank][Buffer::Output as usize];
         let own = span::block(n, p, rank);
+        // A block is at its place in the vector, or a buffer of its own.
+        let first = if out.len() < n { 0 } else { own.start };
         let all = |want: &dyn Fn(usize) -> Affine| (0..n).all(|i| out[i] == want(i));
         match meaning {
             Meaning::Barrier => true,
@@ -333,15 +291,20 @@ pub fn works(schedule: &dyn Schedule, meaning: Meaning, n: usize, op: Operator) 
             Meaning::Scan => all(&|i| fold(0..rank + 1, i)),
             Meaning::ExclusiveScan => all(&|i| fold(0..rank, i)),
             Meaning::AllGather | Meaning::Gather(_) => all(&|i| input(owner(i), i)),
-            Meaning::ReduceScatter => own.clone().all(|i| out[i] == fold(0..p, i)),
-            Meaning::Scatter(root) => own.clone().all(|i| out[i] == input(root, i)),
+            Meaning::ReduceScatter => own
+                .clone()
+                .all(|i| out[i - own.start + first] == fold(0..p, i)),
+            Meaning::Scatter(root) => own
+                .clone()
+                .all(|i| out[i - own.start + first] == input(root, i)),
             Meaning::AllToAll => (0..p * own.len())
                 .all(|x| out[x] == input(x / own.len(), own.start + x % own.len())),
         }
     })
 }
 
-fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -> Buffers {
+/// What is given is in the input if there is one, and a block then is all there is in it.
+pub fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -> Buffers {
     let (p, lengths) = (schedule.ranks(), schedule.lengths(rank));
     let rubbish = |length: usize| {
         (0..length)
@@ -349,14 +312,19 @@ fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -> Bu
             .collect::<Vec<_>>()
     };
     let mut buffers = [lengths.input, lengths.output, lengths.scratch].map(rubbish);
-    let (buffer, run) = match meaning {
-        Meaning::Barrier => (1, 0..0),
-        Meaning::AllToAll => (0, 0..n),
-        Meaning::AllGather | Meaning::Gather(_) => (1, span::block(n, p, rank)),
-        Meaning::Broadcast(root) | Meaning::Scatter(root) if root != rank => (1, 0..0),
-        _ => (1, 0..n),
+    let run = match meaning {
+        Meaning::Barrier => 0..0,
+        Meaning::AllGather | Meaning::Gather(_) => span::block(n, p, rank),
+        Meaning::Broadcast(root) | Meaning::Scatter(root) if root != rank => 0..0,
+        _ => 0..n,
     };
-    run.for_each(|i| buffers[buffer][i] = number(rank, i));
+    let (buffer, first) = match lengths.input {
+        0 => (Buffer::Output, run.start),
+        _ => (Buffer::Input, 0),
+    };
+    for (i, place) in run.zip(first..) {
+        buffers[buffer as usize][place] = number(rank, i);
+    }
     buffers
 }
 

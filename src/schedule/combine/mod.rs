@@ -3,13 +3,16 @@
 //!
 //! - `time`: backwards, one after the other, side by side;
 //! - `pipelined`: a vector in segments;
-//! - `ranks`: ranks beyond a power of two, another root.
+//! - `ranks`: ranks beyond a power of two, another root;
+//! - `placed`: in place, or from an input.
 
 mod pipelined;
+mod placed;
 mod ranks;
 mod time;
 
 pub use pipelined::Pipelined;
+pub use placed::{FromBlocks, Keep, Placed, Swapped};
 pub use ranks::{HandOut, Proxied, Rooted};
 pub use time::{Overlay, Reversed, Then};
 

@@ -55,7 +55,12 @@ impl<S: Schedule> Pipelined<S> {
     #[track_caller]
     pub(in crate::schedule) fn new(inner: S, segments: usize, period: usize) -> Pipelined<S> {
         assert!(period > 0, "segments that all start at once");
-        let length = inner.lengths(0).output;
+        let Lengths {
+            input,
+            output,
+            scratch,
+        } = inner.lengths(0);
+        let length = input.max(output).max(scratch);
         Pipelined {
             inner,
             segments: segments.clamp(1, length.max(1)),
@@ -128,5 +133,9 @@ impl<S: Schedule> Schedule for Pipelined<S> {
 
     fn lengths(&self, rank: Rank) -> Lengths {
         self.inner.lengths(rank)
+    }
+
+    fn copies_first(&self) -> bool {
+        self.inner.copies_first()
     }
 }

@@ -4,15 +4,17 @@ use crate::Rank;
 use crate::schedule::{
     Combine, Lengths, Region, Schedule, Step, Transfer, first_from, least_after,
 };
-use crate::span;
+use crate::span::{self, Blocks};
 
 /// What the ranks that stood aside get at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HandOut {
     /// Nothing: the result is with one rank only.
     Nothing,
-    /// Their block of the vector, cut into one for each rank.
+    /// Their block of the vector, cut evenly into one for each rank.
     Block,
+    /// Their block of the vector, cut like this.
+    BlockOf(Blocks),
     /// The whole vector.
     Vector,
 }
@@ -121,9 +123,13 @@ impl<S: Schedule> Proxied<S> {
             return Step::IDLE;
         };
         let mut region = self.vector();
-        if self.hand_out == HandOut::Block {
-            let aside = rank | 1;
-            region = Region::output(span::block(region.length, self.ranks(), aside));
+        let aside = rank | 1;
+        match &self.hand_out {
+            HandOut::Block => {
+                region = Region::output(span::block(region.length, self.ranks(), aside));
+            }
+            HandOut::BlockOf(blocks) => region = Region::output(blocks.block(aside)),
+            HandOut::Nothing | HandOut::Vector => {}
         }
         let transfer = Some(Transfer { peer, region });
         let (send, recv) = if rank.is_multiple_of(2) {
@@ -176,6 +182,10 @@ impl<S: Schedule> Schedule for Proxied<S> {
             (paired && self.after() > 0 && least <= last).then_some(last)
         };
         inner.map(|step| self.before() + step).or_else(served)
+    }
+
+    fn copies_first(&self) -> bool {
+        self.before() == 0 && self.inner.copies_first()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
@@ -250,6 +260,10 @@ impl<S: Schedule> Schedule for Rooted<S> {
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         self.inner.next_active(self.inner_rank(rank), after)
+    }
+
+    fn copies_first(&self) -> bool {
+        self.inner.copies_first()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

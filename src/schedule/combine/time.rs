@@ -2,7 +2,7 @@
 
 use super::assert_same_ranks;
 use crate::Rank;
-use crate::schedule::{Combine, Lengths, Schedule, Step, first_from, least_after};
+use crate::schedule::{Combine, Lengths, LocalCopy, Schedule, Step, least_after};
 
 /// A schedule run backwards: the last step first, receives become sends, and nothing is folded.
 ///
@@ -14,10 +14,10 @@ use crate::schedule::{Combine, Lengths, Schedule, Step, first_from, least_after}
 ///
 /// So `s.then(s.reversed())` is an all-reduce whatever reduction `s` is.
 ///
-/// # Panics
-///
-/// [`step`](Schedule::step), if the schedule copies inside a rank: that copy would have to come after
-/// the receive.
+/// A copy that came before the messages of a step now comes after them, so it opens the step that
+/// follows; there is one step more where the [first one copies](Schedule::copies_first). What was
+/// read from the input would be written there: such a schedule is to be
+/// [swapped](Schedule::swapped) too.
 ///
 /// # Examples
 ///
@@ -39,11 +39,21 @@ impl<S: Schedule> Reversed<S> {
     pub(in crate::schedule) fn new(inner: S) -> Reversed<S> {
         Reversed { inner }
     }
-}
 
-#[cold]
-fn copies(rank: Rank, step: usize) -> ! {
-    panic!("rank {rank} copies in step {step}: not to be reversed")
+    /// Whether the first copies have become the last, in a step of their own.
+    fn copies_last(&self) -> bool {
+        self.inner.steps() > 0 && self.inner.copies_first()
+    }
+
+    /// The copy that undoes the one before the messages that were undone in the step before.
+    fn undone(&self, rank: Rank, step: usize) -> Option<LocalCopy> {
+        let mirrored = self.inner.steps().checked_sub(step)?;
+        if step == 0 || mirrored == 0 && !self.copies_last() {
+            return None;
+        }
+        let LocalCopy { from, to } = self.inner.step(rank, mirrored).local?;
+        Some(LocalCopy { from: to, to: from })
+    }
 }
 
 impl<S: Schedule> Schedule for Reversed<S> {
@@ -52,20 +62,18 @@ impl<S: Schedule> Schedule for Reversed<S> {
     }
 
     fn steps(&self) -> usize {
-        self.inner.steps()
+        self.inner.steps() + usize::from(self.copies_last())
     }
 
     #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
-        let Some(last) = self.steps().checked_sub(1).filter(|&last| step <= last) else {
-            return Step::IDLE;
+        let steps = self.inner.steps();
+        let forward = match steps.checked_sub(step + 1) {
+            Some(mirrored) => self.inner.step(rank, mirrored),
+            None => Step::IDLE,
         };
-        let forward = self.inner.step(rank, last - step);
-        if forward.local.is_some() {
-            copies(rank, last - step);
-        }
         Step {
-            local: None,
+            local: self.undone(rank, step),
             send: forward.recv,
             recv: forward.send,
             combine: Combine::Replace,
@@ -74,16 +82,17 @@ impl<S: Schedule> Schedule for Reversed<S> {
     }
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        let steps = self.steps();
-        let bound = steps.checked_sub(least_after(after)?)?;
-        let last = self.inner.last_active(rank, bound)?;
-        Some(steps - 1 - last)
-    }
-
-    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
-        let steps = self.steps();
-        let first = first_from(&self.inner, rank, steps.saturating_sub(before))?;
-        Some(steps - 1 - first)
+        let least = least_after(after)?;
+        if self.undone(rank, least).is_some() {
+            return Some(least);
+        }
+        let bound = self.inner.steps().checked_sub(least)?;
+        // The last that it did forwards: now a message, or only the copy that comes a step later.
+        let mirrored = self.inner.last_active(rank, bound)?;
+        let step = self.inner.steps() - 1 - mirrored;
+        let forward = self.inner.step(rank, mirrored);
+        let talks = forward.send.is_some() || forward.recv.is_some() || forward.clash.is_some();
+        Some(if talks { step } else { step + 1 })
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
@@ -136,6 +145,14 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
                 .map(|step| middle + step)
         };
         early.or_else(late)
+    }
+
+    fn copies_first(&self) -> bool {
+        if self.first.steps() > 0 {
+            self.first.copies_first()
+        } else {
+            self.second.copies_first()
+        }
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
@@ -195,6 +212,10 @@ impl<A: Schedule, B: Schedule> Schedule for Overlay<A, B> {
         let one = self.one.next_active(rank, after);
         let other = self.other.next_active(rank, after);
         one.into_iter().chain(other).min()
+    }
+
+    fn copies_first(&self) -> bool {
+        self.one.copies_first() || self.other.copies_first()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

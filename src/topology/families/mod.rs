@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use super::TreeName;
 use super::table::Table;
 use crate::Rank;
 
@@ -147,21 +148,21 @@ impl Shape {
         }
     }
 
-    pub(super) fn name(&self) -> String {
-        match self {
-            Shape::Chain(_) => "chain".into(),
-            Shape::DecreasingRing(_) => "decreasing-ring".into(),
-            Shape::SplitRing(_) => "split-ring".into(),
-            Shape::KRing(f) => format!("k-ring:{}", f.k()),
-            Shape::KTree(f) if f.k() == 1 => "binomial".into(),
-            Shape::KTree(f) => format!("k-tree:{}", f.k()),
-            Shape::Flat(_) => "flat".into(),
-            Shape::FlatSerial(_) => "flat-serial".into(),
-            Shape::KAry(f) => format!("k-ary:{}", f.k()),
-            Shape::InOrder(_) => "in-order".into(),
-            Shape::Fibonacci(_) => "fibonacci".into(),
-            Shape::Custom(_) => "custom".into(),
-        }
+    /// The family's name; a table has none.
+    pub(super) fn name(&self) -> Option<TreeName> {
+        Some(match self {
+            Shape::Chain(_) => TreeName::Chain,
+            Shape::DecreasingRing(_) => TreeName::DecreasingRing,
+            Shape::SplitRing(_) => TreeName::SplitRing,
+            Shape::KRing(f) => TreeName::KRing(f.k()),
+            Shape::KTree(f) => TreeName::KTree(f.k()),
+            Shape::Flat(_) => TreeName::Flat,
+            Shape::FlatSerial(_) => TreeName::FlatSerial,
+            Shape::KAry(f) => TreeName::KAry(f.k()),
+            Shape::InOrder(_) => TreeName::InOrder,
+            Shape::Fibonacci(_) => TreeName::Fibonacci,
+            Shape::Custom(_) => return None,
+        })
     }
 }
 

@@ -26,15 +26,15 @@ use crate::transport::packet::Packet;
 use crate::transport::wait::Port;
 
 /// What lies between the two: the lent buffers, one a loan, and the packets on their way.
-struct Between {
-    buffers: [Cell<u32>; 2],
+pub(super) struct Between {
+    pub(super) buffers: [Cell<u32>; 2],
     /// Not loom's: it orders nothing.
     packets: Mutex<Vec<Packet>>,
     posted: AtomicU32,
 }
 
 impl Between {
-    fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Between {
             buffers: [Cell::new(0), Cell::new(0)],
             packets: Mutex::new(Vec::new()),
@@ -42,7 +42,7 @@ impl Between {
         })
     }
 
-    fn post(&self, packet: Packet) {
+    pub(super) fn post(&self, packet: Packet) {
         self.packets.lock().unwrap().push(packet);
         self.posted.fetch_add(1, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ impl Between {
     }
 
     /// Reads what the next packet lends; whether it could. `None`: no packet yet.
-    fn read(&self, port: &Port) -> Option<bool> {
+    pub(super) fn read(&self, port: &Port) -> Option<bool> {
         let packet = self.take()?;
         let read = packet.open(&*port.fabric, |which: &[usize]| {
             assert_eq!(self.buffers[which[0]].get(), 1, "read outside of the loan");

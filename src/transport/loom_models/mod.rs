@@ -4,6 +4,7 @@
 //! - `sleeper` no post is slept through
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
+//! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `gate` nobody leaves a barrier early
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
@@ -16,6 +17,7 @@
 mod detector;
 mod gate;
 mod loan;
+mod rendezvous;
 mod sleeper;
 
 use std::panic::Location;

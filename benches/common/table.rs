@@ -1,0 +1,57 @@
+//! What came of two subjects in turns, a line each: ours, theirs, the ratio and whether it is within
+//! its bound.
+
+use std::fs;
+
+use super::rounds::{Compared, Spread};
+
+/// A line for a comparison.
+pub fn print(subject: &str, beside: &str, bound: f64, compared: &Compared) {
+    let Compared {
+        ours,
+        theirs,
+        ratio,
+    } = compared;
+    row(
+        subject,
+        &time(ours.median),
+        &format!("{} {beside}", time(theirs.median)),
+        &spread(ratio),
+        &format!("{bound:.2}"),
+        verdict(ratio.median <= bound),
+    );
+}
+
+/// Median, least and greatest.
+pub fn spread(ratio: &Spread) -> String {
+    format!("{:.2} [{:.2}-{:.2}]", ratio.median, ratio.min, ratio.max)
+}
+
+pub fn verdict(within: bool) -> &'static str {
+    if within { "within" } else { "OVER" }
+}
+
+/// Nanoseconds, as one reads them.
+pub fn time(ns: f64) -> String {
+    match ns {
+        ..1e3 => format!("{ns:.0} ns"),
+        ..1e6 => format!("{:.2} us", ns / 1e3),
+        _ => format!("{:.2} ms", ns / 1e6),
+    }
+}
+
+pub fn row(subject: &str, ours: &str, theirs: &str, ratio: &str, bound: &str, verdict: &str) {
+    println!("{subject:<30} {ours:>12}   {theirs:<36} {ratio:<20} {bound:<12} {verdict}");
+}
+
+/// What this ran on.
+pub fn machine() -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model.map_or("unknown CPU", |rest| {
+        rest.trim_start_matches([' ', '\t', ':'])
+    });
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = kernel.trim();
+    format!("{model}; {}; kernel {kernel}", super::cpus())
+}

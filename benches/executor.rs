@@ -1,0 +1,78 @@
+//! What running a schedule costs over a loop written by hand, over the same lanes, in one run and in
+//! turns: an all-reduce of 8 bytes by simple exchange. `cargo bench --bench executor`.
+//!
+//! ```text
+//! by hand     for each dimension: post, receive, fold
+//! executor    for each step: ask the schedule; post, receive, fold where it says
+//! ```
+
+mod common;
+
+use std::time::Duration;
+
+use common::On::Each;
+use common::ranks;
+use common::rounds::{Effort, compare};
+use common::table::{machine, print, row};
+use rankfold::check::Goal;
+use rankfold::schedule::{FoldAlong, Schedule};
+use rankfold::topology::Hypercube;
+use rankfold::{Comm, Result, op};
+
+fn main() {
+    let test = std::env::args().any(|arg| arg == "--test");
+    let effort = Effort {
+        rounds: if test { 1 } else { 25 },
+        pieces: test.then_some(2),
+    };
+    println!("{}", machine());
+    row(
+        "all_reduce of 8 bytes, P = 2",
+        "executor",
+        "by hand",
+        "ratio",
+        "bound",
+        "verdict",
+    );
+    let exchange = FoldAlong::new(Hypercube::new(1), 1);
+    let by_hand = |times| timed(times, |comm, v| comm.all_reduce_by_hand(v, op::Sum));
+    let known = |times| timed(times, |comm, v| run(comm, &exchange, v));
+    let behind_dyn = |times| timed(times, |comm, v| run(comm, &exchange as &dyn Schedule, v));
+    let public = |times| timed(times, |comm, v| comm.all_reduce(v, op::Sum));
+    let public = compare(effort, &public, &by_hand);
+    print("all_reduce", "by hand", 1.05, &public);
+    print(
+        "a schedule of known type",
+        "by hand",
+        1.05,
+        &compare(effort, &known, &by_hand),
+    );
+    print(
+        "a schedule behind dyn",
+        "by hand",
+        1.05,
+        &compare(effort, &behind_dyn, &by_hand),
+    );
+    print(
+        "by hand, against itself",
+        "by hand",
+        1.05,
+        &compare(effort, &by_hand, &by_hand),
+    );
+}
+
+fn run(comm: &Comm, schedule: &(impl Schedule + ?Sized), v: &mut [u64]) -> Result<()> {
+    comm.run_schedule(schedule, &Goal::all_reduce(1), &[], v, op::Sum)
+}
+
+/// So many all-reduces one after another, every result looked at.
+fn timed(times: u64, all_reduce: impl Fn(&Comm, &mut [u64]) -> Result<()> + Sync) -> Duration {
+    ranks(Each, 2, |comm| {
+        for time in 0..times {
+            let mut v = [time + comm.rank() as u64];
+            all_reduce(comm, &mut v)?;
+            assert_eq!(v[0], 2 * time + 1);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,417 @@
+//! The schedule of an algorithm for a call: the one place that goes from names to types.
+
+use super::needs::pipeline_period;
+use super::{
+    Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
+    Gather, Pairwise, PassOn, Refusal, RingReduceScatter, far_halving_to_blocks,
+    halving_all_reduce, halving_reduce, halving_to_blocks, hybrid_all_reduce, simple_exchange,
+};
+use crate::Rank;
+use crate::schedule::{FoldAlong, FromBlocks, Keep, Schedule};
+use crate::span::Blocks;
+use crate::topology::{
+    BinomialTo, Circle, CubeTo, Line, OwnSteps, Pattern, Shift, SinglePort, StarTo, Subtrees,
+    Topology, TreeName,
+};
+
+/// Takes a schedule of whatever type: what [`Algorithm::visit`] hands it to.
+///
+/// Schedules come by value and with their type, so what runs one can be compiled for it.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::{Algorithm, Call, Collective, WithSchedule};
+/// use rankfold::schedule::Schedule;
+///
+/// struct Steps;
+/// impl WithSchedule for Steps {
+///     type Out = usize;
+///     fn with<S: Schedule + 'static>(self, schedule: S) -> usize {
+///         schedule.steps()
+///     }
+/// }
+/// let call = Call::new(Collective::AllReduce, 8, 100);
+/// assert_eq!(Algorithm::Halving.visit(&call, Steps), Ok(6));
+/// ```
+pub trait WithSchedule {
+    /// What comes of it.
+    type Out;
+
+    /// Takes the schedule.
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out;
+}
+
+struct Boxed;
+
+impl WithSchedule for Boxed {
+    type Out = Box<dyn Schedule>;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Box<dyn Schedule> {
+        Box::new(schedule)
+    }
+}
+
+type Built<V> = Result<<V as WithSchedule>::Out, Refusal>;
+
+impl Algorithm {
+    /// Hands the schedule for a call to a visitor. Nothing is allocated.
+    ///
+    /// # Errors
+    ///
+    /// What [`refused`](Self::refused) says.
+    pub fn visit<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        if let Some(refusal) = self.refused(call) {
+            return Err(refusal);
+        }
+        match call.collective {
+            Collective::Barrier => self.barrier(call, visitor),
+            Collective::Broadcast => self.broadcast(call, visitor),
+            Collective::Reduce => self.reduce(call, visitor),
+            Collective::AllReduce if call.from_input => self.all_reduce_from_input(call, visitor),
+            Collective::AllReduce => self.all_reduce(call, visitor),
+            Collective::ReduceScatter => self.reduce_scatter(call, visitor),
+            Collective::AllGather => self.all_gather(call, visitor),
+            Collective::Gather => self.gather(call, visitor),
+            Collective::Scatter => self.scatter(call, visitor),
+            Collective::AllToAll => self.all_to_all(call, visitor),
+            Collective::Scan => self.scan(call, visitor),
+            Collective::ExclusiveScan => self.exclusive_scan(call, visitor),
+        }
+    }
+
+    /// The schedule for a call, on the heap.
+    ///
+    /// # Errors
+    ///
+    /// What [`refused`](Self::refused) says.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::{Goal, check};
+    /// use rankfold::collective::{Algorithm, Call, Collective};
+    ///
+    /// let call = Call::new(Collective::Reduce, 13, 100).to_root(5);
+    /// let goal = Goal::of(call.collective, call.root, 100).in_rank_order();
+    /// for algorithm in Algorithm::all(call.collective) {
+    ///     if let Ok(schedule) = algorithm.schedule(&call) {
+    ///         check(&schedule, &goal).unwrap();
+    ///     }
+    /// }
+    /// ```
+    pub fn schedule(self, call: &Call) -> Result<Box<dyn Schedule>, Refusal> {
+        self.visit(call, Boxed)
+    }
+
+    fn no_such<V: WithSchedule>(self, call: &Call) -> Built<V> {
+        Err(Refusal::NotFor {
+            algorithm: self,
+            collective: call.collective,
+        })
+    }
+
+    fn barrier<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let ranks = call.ranks();
+        Ok(match self {
+            Algorithm::Dissemination => visitor.with(FoldAlong::new(Circle::new(ranks), 0)),
+            Algorithm::Exchange => visitor.with(simple_exchange(ranks, 0)),
+            Algorithm::Tree { tree, .. } => {
+                let reduce = FoldAlong::new(tree.on(ranks).single_port(), 0);
+                visitor.with(reduce.clone().then(reduce.reversed()))
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn broadcast<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, n, root) = (call.ranks(), call.length(), call.root);
+        let scatter = || Gather::along(BinomialTo::new(ranks, root), even(call)).reversed();
+        Ok(match self {
+            Algorithm::Hypercube => {
+                visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).reversed())
+            }
+            Algorithm::ScatterDoubling => {
+                visitor.with(scatter().then(far_halving_to_blocks(even(call)).reversed()))
+            }
+            Algorithm::ScatterRing => {
+                let ring = RingReduceScatter::to_blocks(even(call));
+                visitor.with(scatter().then(ring.reversed()))
+            }
+            Algorithm::Tree { tree, segments } => {
+                let topology = tree.on(ranks).rooted(root);
+                match segments {
+                    None => visitor.with(FoldAlong::new(topology.single_port(), n).reversed()),
+                    Some(segments) => {
+                        let fold = FoldAlong::new(ports(tree, topology), n);
+                        let period = period(tree, ranks);
+                        visitor.with(fold.reversed().pipelined(segments.get(), period))
+                    }
+                }
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn reduce<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, n, root) = (call.ranks(), call.length(), call.root);
+        let keep = Keep::AtRoot(root);
+        Ok(match self {
+            Algorithm::Hypercube => {
+                visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).placed(keep))
+            }
+            Algorithm::Halving => visitor.with(halving_reduce(ranks, n, root)),
+            Algorithm::Tree {
+                tree: TreeName::BINOMIAL,
+                segments: None,
+            } => visitor.with(FoldAlong::new(BinomialTo::new(ranks, root), n).placed(keep)),
+            Algorithm::Tree { tree, segments } => {
+                // What does not commute is folded on the way to rank 0, in rank order.
+                let end = if call.commutes { root } else { 0 };
+                let topology = tree.on(ranks).rooted(end);
+                let pass_on = PassOn::new(ranks, end, root, n);
+                match segments {
+                    None => {
+                        let fold = FoldAlong::new(topology.single_port(), n);
+                        visitor.with(fold.placed(keep).then(pass_on))
+                    }
+                    Some(segments) => {
+                        let fold = FoldAlong::new(ports(tree, topology), n).placed(keep);
+                        let period = period(tree, ranks);
+                        let pipeline = fold.pipelined(segments.get(), period);
+                        visitor.with(pipeline.then(pass_on))
+                    }
+                }
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn all_reduce<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, n) = (call.ranks(), call.length());
+        Ok(match self {
+            Algorithm::Exchange => visitor.with(simple_exchange(ranks, n)),
+            Algorithm::Halving => visitor.with(halving_all_reduce(ranks, n)),
+            Algorithm::Hybrid { stages } => visitor.with(hybrid_all_reduce(ranks, n, stages)),
+            Algorithm::Ring => {
+                let ring = RingReduceScatter::new(ranks, n);
+                visitor.with(ring.clone().then(ring.reversed()))
+            }
+            Algorithm::Tree { tree, segments } => {
+                let topology = tree.on(ranks);
+                match segments {
+                    None => {
+                        let fold = FoldAlong::new(topology.single_port(), n);
+                        visitor.with(fold.clone().then(fold.reversed()))
+                    }
+                    Some(segments) => {
+                        let fold = FoldAlong::new(ports(tree, topology), n);
+                        let (segments, period) = (segments.get(), period(tree, ranks));
+                        let down = fold.clone().reversed().pipelined(segments, period);
+                        visitor.with(fold.pipelined(segments, period).then(down))
+                    }
+                }
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn all_reduce_from_input<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, n) = (call.ranks(), call.length());
+        let keep = Keep::Everywhere;
+        Ok(match self {
+            Algorithm::Exchange => visitor.with(simple_exchange(ranks, n).placed(keep)),
+            Algorithm::Halving => visitor.with(halving_all_reduce(ranks, n).placed(keep)),
+            Algorithm::Hybrid { stages } => {
+                visitor.with(hybrid_all_reduce(ranks, n, stages).placed(keep))
+            }
+            Algorithm::Ring => {
+                let ring = RingReduceScatter::new(ranks, n);
+                let both = ring.clone().then(ring.reversed());
+                visitor.with(both.placed(keep).always_fresh())
+            }
+            Algorithm::Tree { tree, segments } => {
+                let topology = tree.on(ranks);
+                match segments {
+                    None => {
+                        let fold = FoldAlong::new(topology.single_port(), n);
+                        visitor.with(fold.clone().placed(keep).then(fold.reversed()))
+                    }
+                    Some(segments) => {
+                        let fold = FoldAlong::new(ports(tree, topology), n);
+                        let (segments, period) = (segments.get(), period(tree, ranks));
+                        let down = fold.clone().reversed().pipelined(segments, period);
+                        let up = fold.placed(keep).pipelined(segments, period);
+                        visitor.with(up.then(down))
+                    }
+                }
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn reduce_scatter<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let blocks = || call.blocks.clone();
+        let keep = Keep::OwnBlock(blocks());
+        Ok(match self {
+            Algorithm::Halving => visitor.with(halving_to_blocks(blocks()).placed(keep)),
+            Algorithm::FarHalving => visitor.with(far_halving_to_blocks(blocks()).placed(keep)),
+            Algorithm::Ring => {
+                let ring = RingReduceScatter::to_blocks(blocks());
+                visitor.with(ring.placed(keep).always_fresh())
+            }
+            Algorithm::Pairwise => visitor.with(Pairwise::reduce_scatter(blocks())),
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn all_gather<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let blocks = || call.blocks.clone();
+        Ok(match self {
+            Algorithm::Doubling => {
+                let halving = far_halving_to_blocks(blocks());
+                visitor.with(FromBlocks::new(halving.reversed(), blocks()))
+            }
+            Algorithm::Ring => {
+                let ring = RingReduceScatter::to_blocks(blocks());
+                visitor.with(FromBlocks::new(ring.reversed(), blocks()))
+            }
+            Algorithm::Bruck => visitor.with(BruckAllGather::of_blocks(blocks()).from_input()),
+            Algorithm::Pairwise => visitor.with(Pairwise::all_gather(blocks())),
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn gather<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, root) = (call.ranks(), call.root);
+        Ok(match self {
+            Algorithm::Hypercube => visitor.with(gather(call, CubeTo::new(ranks, root))),
+            Algorithm::Tree {
+                tree: TreeName::BINOMIAL,
+                ..
+            } => visitor.with(gather(call, BinomialTo::new(ranks, root))),
+            Algorithm::Tree {
+                tree: TreeName::Flat,
+                ..
+            } => visitor.with(gather(call, StarTo::new(ranks, root))),
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn scatter<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, root) = (call.ranks(), call.root);
+        Ok(match self {
+            Algorithm::Hypercube => {
+                visitor.with(gather(call, CubeTo::new(ranks, root)).reversed().swapped())
+            }
+            Algorithm::Tree {
+                tree: TreeName::BINOMIAL,
+                ..
+            } => {
+                let gather = gather(call, BinomialTo::new(ranks, root));
+                visitor.with(gather.reversed().swapped())
+            }
+            Algorithm::Tree {
+                tree: TreeName::Flat,
+                ..
+            } => visitor.with(gather(call, StarTo::new(ranks, root)).reversed().swapped()),
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn all_to_all<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        Ok(match self {
+            Algorithm::Pairwise => visitor.with(Pairwise::all_to_all(call.blocks.clone())),
+            Algorithm::Bruck => visitor.with(BruckAllToAll::new(call.ranks(), call.length())),
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn scan<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, n) = (call.ranks(), call.length());
+        Ok(match self {
+            Algorithm::Doubling => visitor.with(FoldAlong::new(Shift::new(ranks), n)),
+            Algorithm::Exchange => visitor.with(ExchangeScan::new(ranks.ilog2(), n)),
+            Algorithm::Tree { segments, .. } => {
+                let segments = segments.map_or(1, usize::from);
+                visitor.with(FoldAlong::new(Line::new(ranks), n).pipelined(segments, 1))
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn exclusive_scan<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let (ranks, n) = (call.ranks(), call.length());
+        let above = (ranks - 1).max(1);
+        Ok(match self {
+            Algorithm::Doubling => visitor.with(ExclusiveScan::new(ranks, n)),
+            Algorithm::Tree { segments, .. } => {
+                let segments = segments.map_or(1, usize::from);
+                let scan = FoldAlong::new(Line::new(above), n).pipelined(segments, 1);
+                visitor.with(ExclusiveScan::above(ranks, scan))
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+}
+
+/// The even cut of a vector that ranks own no blocks of.
+fn even(call: &Call) -> Blocks {
+    Blocks::even(call.length(), call.ranks())
+}
+
+fn gather<P: Subtrees>(call: &Call, tree: P) -> Gather<P> {
+    Gather::along(tree, call.blocks.clone()).from_input()
+}
+
+/// The family as pipelines need it: rows of a ring, whose root takes them one after another, in the
+/// single-port form, and trees in their own steps.
+#[derive(Clone, Debug)]
+enum Ports {
+    Single(SinglePort),
+    Own(OwnSteps),
+}
+
+fn ports(tree: TreeName, topology: Topology) -> Ports {
+    match tree {
+        TreeName::SplitRing | TreeName::KRing(_) => Ports::Single(topology.single_port()),
+        _ => Ports::Own(OwnSteps::new(topology)),
+    }
+}
+
+fn period(tree: TreeName, ranks: usize) -> usize {
+    pipeline_period(tree, ranks).unwrap_or(1)
+}
+
+impl Pattern for Ports {
+    fn ranks(&self) -> usize {
+        match self {
+            Ports::Single(ports) => ports.ranks(),
+            Ports::Own(ports) => ports.ranks(),
+        }
+    }
+    fn steps(&self) -> usize {
+        match self {
+            Ports::Single(ports) => ports.steps(),
+            Ports::Own(ports) => ports.steps(),
+        }
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        match self {
+            Ports::Single(ports) => ports.to(p, s),
+            Ports::Own(ports) => ports.to(p, s),
+        }
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        match self {
+            Ports::Single(ports) => ports.from(q, s),
+            Ports::Own(ports) => ports.from(q, s),
+        }
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        match self {
+            Ports::Single(ports) => Pattern::next_active(ports, rank, after),
+            Ports::Own(ports) => ports.next_active(rank, after),
+        }
+    }
+}

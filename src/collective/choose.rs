@@ -1,0 +1,160 @@
+//! The automatic choice: which algorithm runs a call, and why. A pure function of the call and the size
+//! of its elements, so all ranks choose the same in every run, and results repeat bit for bit.
+
+use std::fmt;
+
+use super::{Algorithm, Call, Collective, Refusal};
+use crate::topology::TreeName;
+
+/// From so many bytes on the time that they take counts for more than the number of steps.
+const LONG: usize = 8 << 10;
+
+/// Which algorithm runs a call, and why.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::{Algorithm, Call, Choice, Collective};
+///
+/// let call = Call::new(Collective::AllReduce, 8, 100_000);
+/// let choice = Choice::of(&call, size_of::<f32>());
+/// assert_eq!(choice.algorithm, Algorithm::Halving);
+/// println!("{choice}"); // halving: 400000 bytes are long: ...
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Why this one.
+    pub reason: String,
+    /// What comes next.
+    pub runner_up: Option<Algorithm>,
+    /// Those that cannot be used here, and why.
+    pub refused: Vec<(Algorithm, Refusal)>,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.algorithm, self.reason)?;
+        match self.runner_up {
+            Some(next) => write!(f, "; next comes {next}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Choice {
+    /// The choice alone, which costs nothing to speak of.
+    #[inline]
+    pub fn quickly(call: &Call, element_bytes: usize) -> Algorithm {
+        pick(call, element_bytes).algorithm
+    }
+
+    /// The choice for a call with elements of so many bytes, with everything there is to say about it.
+    pub fn of(call: &Call, element_bytes: usize) -> Choice {
+        let picked = pick(call, element_bytes);
+        let reason = picked.why.sentence(call, element_bytes);
+        let all = || Algorithm::all(call.collective);
+        let usable = |algorithm: &Algorithm| algorithm.refused(call).is_none();
+        let other = picked.next.into_iter().chain(all());
+        let mut other = other.filter(|algorithm| *algorithm != picked.algorithm);
+        Choice {
+            algorithm: picked.algorithm,
+            reason,
+            runner_up: other.find(usable),
+            refused: all()
+                .filter_map(|algorithm| Some((algorithm, algorithm.refused(call)?)))
+                .collect(),
+        }
+    }
+}
+
+/// What was picked, before it is put into words.
+pub(super) struct Picked {
+    pub(super) algorithm: Algorithm,
+    next: Option<Algorithm>,
+    why: Why,
+}
+
+#[derive(Clone, Copy)]
+enum Why {
+    Short,
+    Long,
+    FewElements,
+    FewRanks,
+    Always(&'static str),
+}
+
+impl Why {
+    fn sentence(self, call: &Call, element_bytes: usize) -> String {
+        let bytes = call.length().saturating_mul(element_bytes);
+        let ranks = call.ranks();
+        match self {
+            Why::Short => format!("{bytes} bytes are short: the fewest steps win"),
+            Why::Long => format!("{bytes} bytes are long: the fewest bytes on the longest way win"),
+            Why::FewElements => format!(
+                "{} elements do not give each of {ranks} ranks one",
+                call.length()
+            ),
+            Why::FewRanks => format!("among {ranks} ranks nothing moves less"),
+            Why::Always(why) => why.into(),
+        }
+    }
+}
+
+const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
+const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
+
+/// Picks the algorithm for a call. Nothing is allocated.
+#[inline]
+pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
+    use Algorithm::*;
+    let long = call.length().saturating_mul(element_bytes) > LONG;
+    let (few_ranks, few_elements) = (call.ranks() < 4, call.length() < call.ranks());
+    let by_length = |short, in_blocks| match (long, few_ranks, few_elements) {
+        (false, ..) => picked(short, Some(in_blocks), Why::Short),
+        (true, true, _) => picked(short, Some(in_blocks), Why::FewRanks),
+        (true, _, true) => picked(short, None, Why::FewElements),
+        _ => picked(in_blocks, Some(short), Why::Long),
+    };
+    match call.collective {
+        Collective::Barrier => {
+            let why = "the fewest steps, each rank in all of them";
+            picked(Dissemination, Some(BINOMIAL), Why::Always(why))
+        }
+        Collective::Broadcast => by_length(BINOMIAL, ScatterDoubling),
+        Collective::Reduce => by_length(BINOMIAL, Halving),
+        Collective::AllReduce if !long => picked(Exchange, Some(Halving), Why::Short),
+        Collective::AllReduce if few_elements => picked(Exchange, None, Why::FewElements),
+        Collective::AllReduce => picked(Halving, Some(Exchange), Why::Long),
+        Collective::ReduceScatter if call.commutes => {
+            let why = "as many bytes as any, and every rank ends with its own block";
+            picked(FarHalving, Some(Halving), Why::Always(why))
+        }
+        Collective::ReduceScatter => {
+            let why = "it keeps rank order";
+            picked(Halving, None, Why::Always(why))
+        }
+        Collective::AllGather if long => picked(Ring, Some(Bruck), Why::Long),
+        Collective::AllGather => picked(Bruck, Some(Ring), Why::Short),
+        Collective::Gather | Collective::Scatter if long => picked(FLAT, Some(BINOMIAL), Why::Long),
+        Collective::Gather | Collective::Scatter => picked(BINOMIAL, Some(FLAT), Why::Short),
+        Collective::AllToAll => {
+            let why = "every block goes straight to its rank";
+            picked(Pairwise, None, Why::Always(why))
+        }
+        Collective::Scan | Collective::ExclusiveScan => {
+            let why = "the fewest steps";
+            picked(Doubling, None, Why::Always(why))
+        }
+    }
+}
+
+fn picked(algorithm: Algorithm, next: Option<Algorithm>, why: Why) -> Picked {
+    Picked {
+        algorithm,
+        next,
+        why,
+    }
+}

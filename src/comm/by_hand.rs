@@ -1,0 +1,58 @@
+//! One all-reduce written out by hand over the same lanes: what the executor is held against.
+
+use std::panic::Location;
+
+use super::Comm;
+use super::call::{InCall, elements};
+use crate::error::{Error, Result};
+use crate::execute::Link;
+use crate::names::Collective;
+use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::transport::board::{Call, Verb};
+use crate::transport::lane::Form;
+use crate::unwind;
+
+impl Comm {
+    /// All-reduce by simple exchange, without a schedule: short vectors, a power of two of ranks. It
+    /// is here for the benchmark that shows what running a schedule costs, and for nothing else.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn all_reduce_by_hand<T: Element>(
+        &self,
+        buf: &mut [T],
+        op: impl Operator<T>,
+    ) -> Result<()> {
+        let call = Call {
+            op: op.kind(),
+            ..elements::<T>(
+                self.call(Verb::Collective(Collective::AllReduce), Location::caller()),
+                buf.len(),
+            )
+        };
+        let known = self.size().is_power_of_two();
+        let known = known
+            .then_some(())
+            .ok_or_else(|| Error::usage("not a power of two of ranks"));
+        self.collective(call, || known, |inside| inside.exchange_by_hand(buf, &op))
+    }
+}
+
+impl InCall<'_> {
+    #[inline]
+    fn exchange_by_hand<T: Element>(&self, buf: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        for dimension in 0..self.size().ilog2() {
+            let peer = self.rank() ^ 1 << dimension;
+            if !self.post(peer, Form::Exchange, buf)? {
+                return Err(Error::usage("not a short vector"));
+            }
+            self.receive(peer, Form::Exchange, buf.len(), |data: &[T]| {
+                unwind::operator(|| match peer > self.rank() {
+                    true => fold_right(op, buf, data),
+                    false => fold_left(op, buf, data),
+                });
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! How the messages of a schedule travel inside a collective call: over the lanes, each with the call's
+//! number and fingerprint, each counted, and each wait with a way out.
+
+use super::call::{From, InCall};
+use crate::Rank;
+use crate::error::Result;
+use crate::execute::Link;
+use crate::op::Element;
+use crate::transport::lane::{Form, Lanes};
+use crate::transport::packet::Packet;
+
+impl Link for InCall<'_> {
+    #[inline]
+    fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool> {
+        self.check_peer(to)?;
+        if !Packet::fits(data) || !self.comm.lanes.has_room(to, form) {
+            return Ok(false);
+        }
+        self.comm.core.tick()?;
+        self.put(to, form, Packet::eager(self.head(), data))?;
+        self.comm.core.port.count(size_of_val(data));
+        Ok(true)
+    }
+
+    fn lend<T: Element>(
+        &self,
+        to: Rank,
+        form: Form,
+        data: &[T],
+        meanwhile: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.comm.core.tick()?;
+        self.comm.core.port.lend(
+            self.head(),
+            data,
+            |packet| self.put(to, form, packet),
+            meanwhile,
+            |loan| {
+                if !loan.is_settled() {
+                    let needs = || From::Rank(to).needs();
+                    self.wait(&needs, None, || loan.is_settled().then_some(()))?;
+                }
+                self.comm.core.port.count(size_of_val(data));
+                Ok(())
+            },
+        )
+    }
+
+    #[inline]
+    fn receive<T: Element>(
+        &self,
+        from: Rank,
+        form: Form,
+        count: usize,
+        mut arrived: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        self.check_peer(from)?;
+        self.comm.core.tick()?;
+        let mut packet = Packet::empty();
+        loop {
+            self.take(from, form, &mut packet)?;
+            if !self.is_ours(&packet) || !packet.holds_elements::<T>() {
+                return Err(self.strange(&packet));
+            }
+            if packet.count() != Some(count) {
+                return Err(self.unequal(&packet, count));
+            }
+            // If the sender took the loan back it has failed, and the next look will say why.
+            if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
+                return done;
+            }
+        }
+    }
+}
+
+impl InCall<'_> {
+    /// Puts a packet into the lane to `to`, which must be there.
+    #[inline]
+    fn put(&self, to: Rank, form: Form, packet: Packet) -> Result<()> {
+        // Asked before the post: after it the receiver may take the packet and end well.
+        let there = self.comm.fabric().is_there(to);
+        self.comm.lanes.post(to, form, packet);
+        self.comm.fabric().rouse(to);
+        if there { Ok(()) } else { Err(self.gone(to)) }
+    }
+
+    #[inline]
+    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> Result<()> {
+        let lanes = &self.comm.lanes;
+        if lanes.take(from, form, place) {
+            return Ok(());
+        }
+        let needs = || From::Rank(from).needs();
+        self.wait(&needs, None, || lanes.take(from, form, place).then_some(()))
+    }
+
+    #[inline]
+    fn check_peer(&self, peer: Rank) -> Result<()> {
+        if peer != self.rank() {
+            return self.comm.check_rank("the schedule's peer", peer);
+        }
+        Err(crate::Error::usage(format!(
+            "in the schedule rank {peer} talks to itself"
+        )))
+    }
+}

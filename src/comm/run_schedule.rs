@@ -1,0 +1,141 @@
+//! Running any schedule: the caller's own, or one of [`collective`](crate::collective).
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::Comm;
+use super::call::{InCall, elements};
+use crate::check::{Goal, check};
+use crate::error::{Error, Result};
+use crate::execute::{Buffers, execute};
+use crate::op::{Element, Operator};
+use crate::schedule::{Lengths, Schedule};
+use crate::transport::board::{Call, Verb, Verdict, digest};
+
+impl Comm {
+    /// Runs a schedule on all ranks.
+    ///
+    /// The goal says what it is for. Where the world [checks](crate::World::check), the schedule is
+    /// [certified](check) first, and one that does not reach its goal is refused on every rank, with its
+    /// fault, before anything is sent. Elsewhere the schedule is trusted to be the same on every rank
+    /// and right: a wrong one gives wrong results or an error, but no rank waits for ever.
+    ///
+    /// # Shape
+    ///
+    /// `input` and `output` are as long as [`Schedule::lengths`] says for this rank; goals that work in
+    /// place have no input.
+    ///
+    /// # Cost
+    ///
+    /// A message up to [`EAGER_BYTES`](crate::EAGER_BYTES) is copied; a longer one is read by its
+    /// receiver straight out of the sender's buffer, and the sender's step lasts as long. Nothing is
+    /// allocated from the second call of its kind on.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the schedule is for another number of ranks or other
+    /// lengths; [`Refused`](crate::ErrorKind::Refused) with its fault if it is wrong and the world
+    /// checks, [`Usage`](crate::ErrorKind::Usage) or [`Mismatch`](crate::ErrorKind::Mismatch) where it
+    /// does not; else as [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::Goal;
+    /// use rankfold::schedule::{FoldAlong, Schedule};
+    /// use rankfold::topology::Topology;
+    /// use rankfold::{World, op};
+    ///
+    /// let reduce = FoldAlong::new(Topology::fibonacci(7).single_port(), 2);
+    /// let all_reduce = reduce.clone().then(reduce.reversed());
+    /// let sums = World::new(7).run(|comm| {
+    ///     let mut v = [comm.rank() as u32, 1];
+    ///     comm.run_schedule(&all_reduce, &Goal::all_reduce(2), &[], &mut v, op::Sum)?;
+    ///     Ok(v)
+    /// })?;
+    /// assert_eq!(sums, [[21, 7]; 7]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn run_schedule<T: Element>(
+        &self,
+        schedule: &(impl Schedule + ?Sized),
+        goal: &Goal,
+        input: &[T],
+        output: &mut [T],
+        op: impl Operator<T>,
+    ) -> Result<()> {
+        let call = Call {
+            root: goal.root(),
+            op: op.kind(),
+            algorithm: digest(&(goal, schedule.ranks(), schedule.steps())),
+            ..elements::<T>(
+                self.call(Verb::RunSchedule, Location::caller()),
+                goal.length(),
+            )
+        };
+        let shape = self.check_shape(schedule, input.len(), output.len());
+        self.collective(
+            call,
+            || shape,
+            |inside| {
+                inside.agree_that(|| examine(schedule, goal, op.commutes()))?;
+                inside.execute(schedule, input, output, &op)
+            },
+        )
+    }
+
+    /// Whether a schedule is made for this communicator and these buffers.
+    fn check_shape(
+        &self,
+        schedule: &(impl Schedule + ?Sized),
+        input: usize,
+        output: usize,
+    ) -> Result<()> {
+        if schedule.ranks() != self.size() {
+            return Err(Error::usage(format!(
+                "the schedule is for {} ranks, not for {}",
+                schedule.ranks(),
+                self.size()
+            )));
+        }
+        let lengths = schedule.lengths(self.rank());
+        if (lengths.input, lengths.output) == (input, output) {
+            return Ok(());
+        }
+        Err(Error::usage(format!(
+            "the schedule wants {} elements of input and {} of output, not {input} and {output}",
+            lengths.input, lengths.output
+        )))
+    }
+}
+
+/// Certifies a schedule: in rank order, if the operator needs that.
+fn examine(schedule: &(impl Schedule + ?Sized), goal: &Goal, commutes: bool) -> Verdict {
+    let goal = if commutes {
+        *goal
+    } else {
+        goal.in_rank_order()
+    };
+    check(&schedule, &goal)
+        .err()
+        .map(|fault| Arc::new(fault) as _)
+}
+
+impl InCall<'_> {
+    /// Runs this rank's steps of a schedule.
+    #[inline]
+    pub(super) fn execute<T: Element>(
+        &self,
+        schedule: &(impl Schedule + ?Sized),
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let Lengths { scratch, .. } = schedule.lengths(self.rank());
+        self.comm.core.workspace.with(|rooms| {
+            let buffers = Buffers::new(input, output, rooms, scratch);
+            execute(schedule, self.rank(), self, buffers, op)
+        })
+    }
+}

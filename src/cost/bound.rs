@@ -1,0 +1,39 @@
+//! What no algorithm goes below.
+
+use super::{Cost, assert_some, ceil_log2};
+
+/// The least of everything that an all-reduce takes: no algorithm has less of any, and none need have
+/// the least of all at once.
+///
+/// # Cost
+///
+/// `⌈log₂ P⌉ α`, since in one step the ranks that know of a contribution can only double; `2 N (P-1)/P β`
+/// and `N (P-1)/P γ` at the rank that does the most.
+///
+/// # Panics
+///
+/// If there is no rank.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::cost::{all_reduce_bound, halving_all_reduce};
+///
+/// let (least, halving) = (all_reduce_bound(8, 800), halving_all_reduce(8, 800).cost());
+/// assert_eq!((least.moved, least.folded), (halving.moved, halving.folded));
+/// assert_eq!((least.steps, halving.steps), (3, 6));
+/// ```
+///
+/// # Source
+///
+/// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
+/// 2005, section 4.
+pub fn all_reduce_bound(ranks: usize, length: usize) -> Cost {
+    assert_some(ranks);
+    let share = length as f64 / ranks as f64 * (ranks - 1) as f64;
+    Cost {
+        moved: 2.0 * share,
+        folded: share,
+        ..Cost::moving(ceil_log2(ranks), 0.0)
+    }
+}

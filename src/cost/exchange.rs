@@ -1,0 +1,260 @@
+//! Reductions across the dimensions of a hypercube: simple exchange, halving, and the hybrids.
+
+use super::{Cost, Form, Load, Model, assert_some};
+use crate::Rank;
+use crate::schedule::HandOut;
+use crate::span;
+
+/// All-reduce by simple exchange of whole vectors.
+///
+/// # Cost
+///
+/// `d (α + N (β + γ))` with `d = ⌊log₂ P⌋`; `2 (α + N β) + N γ` more where P is no power of two.
+///
+/// # Panics
+///
+/// If there is no rank.
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.1.
+pub fn simple_exchange(ranks: usize, length: usize) -> Form {
+    hybrid_all_reduce(ranks, length, 0)
+}
+
+/// All-reduce by recursive halving and then doubling.
+///
+/// # Cost
+///
+/// `2 d α + N (Q-1)/Q (2β + γ)` with `Q = 2^d`; `2 (α + N β) + N γ` more where P is no power of two.
+///
+/// # Panics
+///
+/// If there is no rank.
+///
+/// # Source
+///
+/// Rabenseifner, in Thakur, Rabenseifner and Gropp, *Optimization of collective communication
+/// operations in MPICH*, 2005.
+pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
+    hybrid_all_reduce(ranks, length, dimensions(ranks))
+}
+
+/// All-reduce by so many stages of halving, simple exchange of what is left, and the halving unwound.
+///
+/// # Cost
+///
+/// `(d+s) α + (N - x)(2β + γ) + (d-s) x (β + γ)` with `s` stages and `x = N/2^s`; `2 (α + N β) + N γ`
+/// more where P is no power of two.
+///
+/// # Panics
+///
+/// If there is no rank, or there are more stages than dimensions.
+///
+/// # Examples
+///
+/// ```
+/// let form = rankfold::cost::hybrid_all_reduce(16, 160, 1);
+/// assert_eq!((form.cost().steps, form.load(5).elements_out), (5, 2 * 80 + 3 * 80));
+/// ```
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.2.
+pub fn hybrid_all_reduce(ranks: usize, length: usize, stages: u32) -> Form {
+    let halving = Halving::among(ranks, length);
+    let d = halving.dimensions;
+    assert!(stages <= d, "{stages} stages of {d}");
+    let down = halving.form(stages);
+    let whole = (down.clone())
+        .then(halving.rest(stages))
+        .then(down.reversed());
+    whole.proxied(ranks, length, HandOut::Vector)
+}
+
+/// The number of halving stages with which the hybrid is fastest: all `d + 1` are tried.
+///
+/// # Panics
+///
+/// If there is no rank.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::cost::{Model, best_stages};
+///
+/// let model = Model { alpha: 1e-6, beta: 1e-9, gamma: 1e-9 };
+/// assert_eq!((best_stages(64, 10, &model), best_stages(64, 1 << 20, &model)), (0, 6));
+/// ```
+pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
+    let time = |&stages: &u32| hybrid_all_reduce(ranks, length, stages).time(model);
+    let all = 0..=dimensions(ranks);
+    all.min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0)
+}
+
+/// Reduce-scatter by recursive halving, neighbours first, and one step that brings the blocks home.
+///
+/// [Reversed](Form::reversed), it is the all-gather by recursive doubling.
+///
+/// # Cost
+///
+/// `d α + N (P-1)/P (β + γ)` and `α + N/P β` for a power of two of 4 or more.
+///
+/// # Panics
+///
+/// If there is no rank.
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.2.
+pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Form {
+    let halving = Halving::among(ranks, length).for_blocks_of(ranks);
+    let whole = halving.form(halving.dimensions).then(halving.homing());
+    whole.proxied(ranks, length, HandOut::Block)
+}
+
+/// Reduce-scatter by recursive halving, the most distant partners first, for operators that commute.
+///
+/// # Cost
+///
+/// `d α + N (P-1)/P (β + γ)` for a power of two.
+///
+/// # Panics
+///
+/// If there is no rank.
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.2.
+pub fn far_halving_reduce_scatter(ranks: usize, length: usize) -> Form {
+    let halving = Halving {
+        path: |v, _| v,
+        ..Halving::among(ranks, length).for_blocks_of(ranks)
+    };
+    let whole = halving.form(halving.dimensions);
+    whole.proxied(ranks, length, HandOut::Block)
+}
+
+/// Halving among `2^dimensions` of the ranks, of vectors cut into a part for each.
+#[derive(Clone, Copy)]
+struct Halving {
+    dimensions: u32,
+    length: usize,
+    /// The first so many parts are two blocks each, the others one.
+    doubled: usize,
+    /// The part with which a rank ends.
+    path: fn(Rank, u32) -> usize,
+}
+
+impl Halving {
+    #[track_caller]
+    fn among(ranks: usize, length: usize) -> Halving {
+        Halving {
+            dimensions: dimensions(ranks),
+            length,
+            doubled: 0,
+            path: reversed_bits,
+        }
+    }
+
+    fn for_blocks_of(self, ranks: usize) -> Halving {
+        Halving {
+            doubled: ranks - self.parts(),
+            ..self
+        }
+    }
+
+    fn parts(&self) -> usize {
+        1 << self.dimensions
+    }
+
+    fn blocks(&self) -> usize {
+        self.parts() + self.doubled
+    }
+
+    fn block(&self) -> f64 {
+        self.length as f64 / self.blocks() as f64
+    }
+
+    /// The elements of so many parts from one on.
+    fn elements(&self, first: usize, parts: usize) -> usize {
+        let cut = |part: usize| {
+            let block = part + part.min(self.doubled);
+            span::cut(self.length, self.blocks(), block)
+        };
+        cut(first + parts) - cut(first)
+    }
+
+    /// What a rank still has after so many stages.
+    fn left(&self, v: Rank, stages: u32) -> usize {
+        let log = self.dimensions - stages;
+        let path = (self.path)(v, self.dimensions);
+        self.elements(path >> log << log, 1 << log)
+    }
+
+    /// The blocks of the longest range that somebody has after so many stages: the first.
+    fn most_left(&self, stages: u32) -> usize {
+        let parts = 1 << (self.dimensions - stages);
+        parts + self.doubled.min(parts)
+    }
+
+    /// The first so many stages: a rank sends all that it does not keep, and folds what it keeps.
+    fn form(&self, stages: u32) -> Form {
+        let halving = *self;
+        let moved = (1..=stages).map(|s| halving.most_left(s)).sum();
+        let cost = Cost {
+            steps: stages as usize,
+            messages: stages as usize,
+            moved: super::times(self.block(), moved),
+            folded: 0.0,
+        };
+        let load = move |v| {
+            let sent = halving.length - halving.left(v, stages);
+            let kept = (1..=stages).map(|s| halving.left(v, s)).sum();
+            Load::moving((stages as usize, sent), (stages as usize, kept)).and_folding()
+        };
+        Form::new(self.parts(), cost.and_folding(), load)
+    }
+
+    /// Simple exchange of what so many stages have left, across the other dimensions.
+    fn rest(&self, stages: u32) -> Form {
+        let halving = *self;
+        let steps = (self.dimensions - stages) as usize;
+        let most = super::times(self.block(), self.most_left(stages));
+        let load = move |v| {
+            let all = (steps, halving.left(v, stages).saturating_mul(steps));
+            Load::moving(all, all).and_folding()
+        };
+        Form::new(self.parts(), Cost::moving(steps, most).and_folding(), load)
+    }
+
+    /// The swap after which every rank has its own part.
+    fn homing(&self) -> Form {
+        let halving = *self;
+        // Part 1 is the first that moves.
+        let most = if self.doubled >= 2 { 2 } else { 1 };
+        let steps = usize::from(self.dimensions >= 2);
+        let cost = Cost::moving(steps, super::times(self.block(), most));
+        let load = move |v| {
+            let peer = (halving.path)(v, halving.dimensions);
+            let swaps = usize::from(peer != v);
+            let part = |part| (swaps, swaps * halving.elements(part, 1));
+            Load::moving(part(peer), part(v))
+        };
+        Form::new(self.parts(), cost, load)
+    }
+}
+
+/// Of the largest hypercube in so many ranks.
+#[track_caller]
+fn dimensions(ranks: usize) -> u32 {
+    assert_some(ranks);
+    ranks.ilog2()
+}
+
+/// The lowest so many bits of a number, in reverse.
+fn reversed_bits(v: usize, bits: u32) -> usize {
+    v.reverse_bits()
+        .checked_shr(usize::BITS - bits)
+        .unwrap_or(0)
+}

@@ -1,0 +1,70 @@
+//! Whole messages along a tree, in its single-port form.
+
+use super::{Cost, Form, Load, Way};
+use crate::Rank;
+use crate::topology::Topology;
+
+/// Whole vectors of so many elements along any topology, one port each way.
+///
+/// # Cost
+///
+/// With the [port steps](Topology::port_steps) of the tree: a broadcast of `s (α + N β)`, a reduce of
+/// `s (α + N (β + γ))`. For binomial trees `s` is `⌈log₂ P⌉`.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::cost::{Way, whole};
+/// use rankfold::topology::Topology;
+///
+/// let tree = Topology::k_tree(13, 2);
+/// assert_eq!(whole(&tree, 100, Way::AllReduce).cost().steps, 2 * 5);
+/// let root = whole(&tree, 100, Way::Reduce).load(0);
+/// assert_eq!((root.messages_in, root.folded), (5, 500)); // from 1, 2, 3, 6 and 9
+/// ```
+///
+/// # Source
+///
+/// Xiong, *Towards Unified Description for Reduction Algorithms*, 2015.
+pub fn whole(tree: &Topology, length: usize, way: Way) -> Form {
+    let cost = Cost::moving(tree.port_steps(), length as f64);
+    broadcast(tree, cost, 1, length).put_to(way)
+}
+
+/// A broadcast of so many elements in so many messages, each of which a rank gets once and passes on to
+/// all of its children.
+pub(super) fn broadcast(tree: &Topology, cost: Cost, messages: usize, length: usize) -> Form {
+    let tree = tree.clone();
+    Form::new(tree.ranks(), cost, move |rank| {
+        let children = tree.predecessor_count(rank);
+        let of = |times: usize| (times.saturating_mul(messages), times.saturating_mul(length));
+        Load::moving(of(children), of(usize::from(rank != tree.root())))
+    })
+}
+
+/// One-to-all across the dimensions of a hypercube, the highest first, for any number of ranks.
+///
+/// The source takes the number 0 and the others theirs by `xor`, or, where P is no power of two, by
+/// counting on from it. That is the binomial tree with other names on it.
+///
+/// # Cost
+///
+/// `⌈log₂ P⌉ (α + N β)`.
+///
+/// # Panics
+///
+/// If `source` is not a rank.
+///
+/// # Source
+///
+/// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, 4.1.
+pub fn hypercube_broadcast(ranks: usize, length: usize, source: Rank) -> Form {
+    assert!(source < ranks, "source {source} of {ranks} ranks");
+    let binomial = whole(&Topology::binomial(ranks), length, Way::Broadcast);
+    if !ranks.is_power_of_two() {
+        return binomial.rooted(source);
+    }
+    Form::new(ranks, binomial.cost(), move |rank| {
+        binomial.load(rank ^ source)
+    })
+}

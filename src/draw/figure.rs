@@ -1,0 +1,277 @@
+//! A picture as data: shapes, each at its place, and how wide a text may turn out.
+//!
+//! Lengths are in pixels at 100 %; x grows to the right, y downwards.
+
+/// A place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub x: f64,
+    pub y: f64,
+}
+
+/// The point at `(x, y)`.
+pub(super) const fn at(x: f64, y: f64) -> Point {
+    Point { x, y }
+}
+
+/// Colours, told apart by those who see few of them.
+///
+/// # Source
+///
+/// Okabe and Ito, *Color Universal Design*, 2008: the palette.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ink {
+    Black,
+    Grey,
+    /// For lines that only guide the eye.
+    Pale,
+    /// For grounds.
+    Ground,
+    White,
+    Blue,
+    Vermilion,
+    Green,
+}
+
+/// How a line is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dash {
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stroke {
+    pub ink: Ink,
+    pub width: f64,
+    pub dash: Dash,
+}
+
+impl Stroke {
+    /// An unbroken line.
+    pub const fn solid(ink: Ink, width: f64) -> Stroke {
+        Stroke {
+            ink,
+            width,
+            dash: Dash::Solid,
+        }
+    }
+}
+
+/// What a line or a circle stands for; a name in the SVG, by which a page or a test can find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Guide,
+    Message,
+    Edge,
+    Rank,
+    Mark,
+}
+
+/// Which letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Face {
+    /// All letters equally wide: for the notation.
+    Mono,
+    Sans,
+    Bold,
+}
+
+/// Where the place of a label is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A line of text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Label {
+    pub text: String,
+    /// On the base line.
+    pub at: Point,
+    pub anchor: Anchor,
+    pub face: Face,
+    /// The height of the letters' em.
+    pub size: f64,
+    pub ink: Ink,
+}
+
+impl Label {
+    /// How far it may reach to the right.
+    fn right(&self) -> f64 {
+        let share = match self.anchor {
+            Anchor::Start => 1.0,
+            Anchor::Middle => 0.5,
+            Anchor::End => 0.0,
+        };
+        self.at.x + share * text_width(&self.text, self.face, self.size)
+    }
+
+    /// How far it may reach down.
+    fn bottom(&self) -> f64 {
+        self.at.y + 0.3 * self.size
+    }
+}
+
+/// How wide a text is at most, in whatever font is there.
+pub(super) fn text_width(text: &str, face: Face, size: f64) -> f64 {
+    let em = |letter: char| match face {
+        _ if !letter.is_ascii() => 1.1,
+        Face::Mono => 0.62,
+        Face::Sans | Face::Bold => match letter {
+            'A'..='Z' | 'm' | 'w' | '%' | '@' => 1.12,
+            'i' | 'j' | 'l' | ' ' | '.' | ',' | ':' | ';' => 0.45,
+            'a'..='z' | '0'..='9' => 0.72,
+            _ => 0.85,
+        },
+    };
+    size * text.chars().map(em).sum::<f64>()
+}
+
+/// One thing in a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// A rectangle without an edge.
+    Ground {
+        corner: Point,
+        width: f64,
+        height: f64,
+        ink: Ink,
+    },
+    /// Straight lines from point to point.
+    Line {
+        points: Vec<Point>,
+        stroke: Stroke,
+        role: Role,
+    },
+    /// A closed area.
+    Area {
+        points: Vec<Point>,
+        ink: Ink,
+    },
+    Circle {
+        centre: Point,
+        radius: f64,
+        fill: Ink,
+        stroke: Stroke,
+        role: Role,
+    },
+    Label(Label),
+}
+
+impl Shape {
+    /// A line from one point to another.
+    pub fn line(from: Point, to: Point, stroke: Stroke, role: Role) -> Shape {
+        Shape::Line {
+            points: vec![from, to],
+            stroke,
+            role,
+        }
+    }
+
+    fn points_mut(&mut self) -> &mut [Point] {
+        match self {
+            Shape::Line { points, .. } | Shape::Area { points, .. } => points,
+            Shape::Ground { corner: one, .. } | Shape::Circle { centre: one, .. } => {
+                std::slice::from_mut(one)
+            }
+            Shape::Label(label) => std::slice::from_mut(&mut label.at),
+        }
+    }
+
+    /// The lowest right corner of what it may cover.
+    fn end(&self) -> Point {
+        let far = |points: &[Point]| {
+            let farther = |a: Point, b: &Point| at(a.x.max(b.x), a.y.max(b.y));
+            points.iter().fold(at(0.0, 0.0), farther)
+        };
+        match self {
+            Shape::Line { points, .. } | Shape::Area { points, .. } => far(points),
+            Shape::Ground {
+                corner,
+                width,
+                height,
+                ..
+            } => at(corner.x + width, corner.y + height),
+            Shape::Circle { centre, radius, .. } => at(centre.x + radius, centre.y + radius),
+            Shape::Label(label) => at(label.right(), label.bottom()),
+        }
+    }
+}
+
+/// Shapes, the later ones on top, and what the whole is called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figure {
+    pub title: String,
+    pub description: String,
+    pub shapes: Vec<Shape>,
+}
+
+impl Figure {
+    /// The lowest right corner of what the shapes may cover.
+    pub fn end(&self) -> Point {
+        let ends = self.shapes.iter().map(Shape::end);
+        ends.fold(at(0.0, 0.0), |a, b| at(a.x.max(b.x), a.y.max(b.y)))
+    }
+
+    /// Moves all shapes.
+    pub fn shift(&mut self, right: f64, down: f64) {
+        for point in self.shapes.iter_mut().flat_map(Shape::points_mut) {
+            *point = at(point.x + right, point.y + down);
+        }
+    }
+
+    /// Writes a text.
+    pub fn write(&mut self, text: impl Into<String>, place: Point, anchor: Anchor, style: Style) {
+        self.shapes.push(Shape::Label(Label {
+            text: text.into(),
+            at: place,
+            anchor,
+            face: style.face,
+            size: style.size,
+            ink: style.ink,
+        }));
+    }
+
+    /// Draws a line.
+    pub fn line(&mut self, from: Point, to: Point, stroke: Stroke, role: Role) {
+        self.shapes.push(Shape::line(from, to, stroke, role));
+    }
+}
+
+/// How a label looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Style {
+    pub face: Face,
+    pub size: f64,
+    pub ink: Ink,
+}
+
+impl Style {
+    /// For what a picture is called.
+    pub const TITLE: Style = Style::new(Face::Bold, 15.0, Ink::Black);
+    /// For ranks and steps.
+    pub const NAME: Style = Style::new(Face::Sans, 13.0, Ink::Black);
+    /// For explanations.
+    pub const NOTE: Style = Style::new(Face::Sans, 12.0, Ink::Grey);
+    /// For the notation.
+    pub const CODE: Style = Style::new(Face::Mono, 12.0, Ink::Black);
+
+    const fn new(face: Face, size: f64, ink: Ink) -> Style {
+        Style { face, size, ink }
+    }
+
+    /// The same in another colour.
+    pub const fn ink(self, ink: Ink) -> Style {
+        Style { ink, ..self }
+    }
+
+    /// How wide a text may be.
+    pub fn width(self, text: &str) -> f64 {
+        text_width(text, self.face, self.size)
+    }
+}

@@ -1,0 +1,46 @@
+//! The signs under a picture: of each that occurs, how it is drawn, how it is written and what it says.
+
+use super::figure::{Anchor, Figure, Point, Role, Style, at};
+use super::notation::{Sign, signs};
+use super::space_time::{arrow, copy_mark};
+use super::traffic::{End, Traffic};
+
+/// From one line to the next.
+const LINE: f64 = 20.0;
+/// The width of what is drawn.
+const SAMPLE: f64 = 44.0;
+const GAP: f64 = 14.0;
+
+/// Draws them from `top` downwards; the last line is for arrows of uneven thickness.
+pub(super) fn draw(panels: &[Traffic], uneven: bool, top: f64, figure: &mut Figure) {
+    let signs: Vec<Sign> = signs(panels).collect();
+    let keys = signs
+        .iter()
+        .map(|sign| Style::CODE.width(sign.meaning()[0]));
+    let meaning = SAMPLE + GAP + keys.fold(0.0, f64::max) + GAP;
+    let mut base = top;
+    for sign in signs {
+        let [key, text] = sign.meaning();
+        sample(sign, at(0.0, base - 4.0), figure);
+        figure.write(key, at(SAMPLE + GAP, base), Anchor::Start, Style::CODE);
+        figure.write(text, at(meaning, base), Anchor::Start, Style::NOTE);
+        base += LINE;
+    }
+    if uneven {
+        let text = "the thicker an arrow, the more elements";
+        figure.write(text, at(meaning, base), Anchor::Start, Style::NOTE);
+    }
+}
+
+/// A small picture of what the sign stands at.
+fn sample(sign: Sign, left: Point, figure: &mut Figure) {
+    let right = at(left.x + SAMPLE - 8.0, left.y);
+    let end = match sign {
+        Sign::FoldRight | Sign::FoldLeft => End::Folds,
+        Sign::Replace => End::Replaces,
+        Sign::Lone => End::Lone,
+        Sign::Copy => return copy_mark(left, right, figure),
+        Sign::Send | Sign::Clash | Sign::Empty | Sign::Buffers | Sign::Runs => return,
+    };
+    arrow([left, right], end, 1.6, Role::Mark, figure);
+}

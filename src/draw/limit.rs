@@ -1,0 +1,84 @@
+//! What is too large to be drawn, and what to do instead.
+
+use std::{error, fmt};
+
+use crate::schedule::Schedule;
+use crate::topology::Topology;
+
+/// The most ranks of a tree.
+const TREE_RANKS: usize = 512;
+/// The most ranks of a space-time diagram.
+const RANKS: usize = 128;
+/// The most steps of a space-time diagram; with as many ranks as there may be, some 10 MB of SVG.
+const STEPS: usize = 256;
+
+/// A drawing that nobody could read.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{draw, topology::Topology};
+///
+/// let refused = draw::tree(&Topology::binomial(1 << 20)).unwrap_err();
+/// assert_eq!(
+///     refused.to_string(),
+///     "1048576 ranks are too many to draw, 512 is the limit: draw the same for fewer ranks"
+/// );
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TooLarge {
+    /// Too many ranks.
+    Ranks {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Too many steps.
+    Steps {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (found, limit, what, instead) = match self {
+            TooLarge::Ranks { found, limit } => {
+                (found, limit, "ranks", "draw the same for fewer ranks")
+            }
+            TooLarge::Steps { found, limit } => (found, limit, "steps", "draw a window of them"),
+        };
+        write!(
+            f,
+            "{found} {what} are too many to draw, {limit} is the limit: {instead}"
+        )
+    }
+}
+
+impl error::Error for TooLarge {}
+
+/// Whether a tree can be drawn.
+pub(super) fn tree(topology: &Topology) -> Result<(), TooLarge> {
+    ranks(topology.ranks(), TREE_RANKS)
+}
+
+/// Whether so many steps of a schedule can be drawn.
+pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLarge> {
+    ranks(schedule.ranks(), RANKS)?;
+    if steps > STEPS {
+        let (found, limit) = (steps, STEPS);
+        return Err(TooLarge::Steps { found, limit });
+    }
+    Ok(())
+}
+
+fn ranks(found: usize, limit: usize) -> Result<(), TooLarge> {
+    if found > limit {
+        return Err(TooLarge::Ranks { found, limit });
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! Drawings of topologies and schedules, as SVG and as text.
+//!
+//! A topology is drawn as its tree: the root on top, and on every edge the step in which the lower rank
+//! sends to the upper one. A schedule is drawn as a space-time diagram: ranks from top to bottom, steps
+//! from left to right, an arrow for every message. Drawings only read; what a schedule does wrong is
+//! drawn as it is, a send that nobody receives with an open end.
+//!
+//! The SVG needs no fonts, scripts or files besides itself, and says nothing by colour alone: what is
+//! folded and what is replaced also differ in line, head and label.
+//!
+//! The files, one idea each:
+//! - `limit`: what is too large to be drawn;
+//! - `traffic`: the messages of a schedule, both ends of each found together;
+//! - `notation`: how a message, a copy and a region are written, and what the signs mean;
+//! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
+//! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: how they are written.
+//!
+//! # Examples
+//!
+//! ```
+//! use rankfold::collective::simple_exchange;
+//! use rankfold::{draw, topology::Topology};
+//!
+//! let tree = draw::tree(&Topology::binomial(4))?;
+//! assert_eq!(tree.text().lines().skip(1).collect::<Vec<_>>(), [
+//!     "0",
+//!     "├─0─ 1",
+//!     "└─1─ 2",
+//!     "     └─0─ 3",
+//! ]);
+//! let exchange = draw::space_time("exchange", &simple_exchange(4, 16))?;
+//! assert!(exchange.svg().starts_with("<svg"));
+//! # Ok::<(), draw::TooLarge>(())
+//! ```
+
+use std::ops::Range;
+
+use crate::schedule::Schedule;
+use crate::topology::Topology;
+
+mod figure;
+mod legend;
+mod limit;
+mod notation;
+mod outline;
+mod space_time;
+mod svg;
+mod table;
+mod traffic;
+mod tree;
+
+pub use limit::TooLarge;
+
+use figure::Figure;
+use traffic::Traffic;
+
+/// A finished drawing, in both forms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawing {
+    figure: Figure,
+    text: String,
+}
+
+impl Drawing {
+    /// The drawing as an SVG document, to be written to a file or put into a page as it is.
+    pub fn svg(&self) -> String {
+        svg::write(&self.figure)
+    }
+
+    /// The drawing in box characters, for a terminal of 100 columns; every line ends with a newline.
+    ///
+    /// A schedule of many steps is continued below. Lines are longer only where a single cell, a deep
+    /// tree or a title is.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// The tree of a topology: the root on top, and on every edge the step in which the lower rank sends to
+/// the upper one. The ranks under one stand in the order in which they are served.
+///
+/// # Errors
+///
+/// If there are more than 512 ranks.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{draw, topology::Topology};
+///
+/// let chain = draw::tree(&Topology::chain(3))?;
+/// assert_eq!(chain.text(), "\
+/// chain: 3 ranks, 2 steps; on an edge, the step in which the lower rank sends to the upper one
+/// 0
+/// └─1─ 1
+///      └─0─ 2
+/// ");
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+///
+/// # Source
+///
+/// Xiong, *Towards Unified Description for Reduction Algorithms*, 2015: the figures.
+pub fn tree(topology: &Topology) -> Result<Drawing, TooLarge> {
+    limit::tree(topology)?;
+    Ok(Drawing {
+        figure: tree::figure(topology),
+        text: outline::text(topology),
+    })
+}
+
+/// A schedule as a space-time diagram: ranks from top to bottom, steps from left to right, and an arrow
+/// from sender to receiver for every message, with what it carries at both ends.
+///
+/// # Errors
+///
+/// If there are more than 128 ranks or 256 steps.
+///
+/// # Panics
+///
+/// If a step of the schedule does.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::RingReduceScatter;
+/// use rankfold::draw;
+///
+/// let ring = draw::space_time("ring", &RingReduceScatter::new(3, 6))?;
+/// let text: Vec<_> = ring.text().lines().take(6).collect();
+/// assert_eq!(text, [
+///     "ring: 3 ranks, 2 steps, 6 messages",
+///     "rank  step 0   step 1",
+///     "   0  →1 4..6  →1 2..4",
+///     "      2⊕ 2..4  2⊕ 0..2",
+///     "   1  →2 0..2  →2 4..6",
+///     "      0⊕ 4..6  0⊕ 2..4",
+/// ]);
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+pub fn space_time(title: &str, schedule: &dyn Schedule) -> Result<Drawing, TooLarge> {
+    window(title, schedule, 0..schedule.steps())
+}
+
+/// Some steps of a schedule, drawn as [`space_time`] draws all of them. Steps that the schedule has not
+/// are left out.
+///
+/// # Errors
+///
+/// If there are more than 128 ranks, or more than 256 steps in the window.
+///
+/// # Panics
+///
+/// If a step of the schedule does.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::schedule::{FoldAlong, Schedule};
+/// use rankfold::{draw, topology::OwnSteps, topology::Topology};
+///
+/// let chain = OwnSteps::new(Topology::chain(4));
+/// let pipeline = FoldAlong::new(chain, 1000).pipelined(1000, 1);
+/// assert!(draw::space_time("pipeline", &pipeline).is_err());
+/// let start = draw::window("pipeline", &pipeline, 0..3)?;
+/// assert_eq!(start.text().lines().nth(1).unwrap().trim_end(), "rank  step 0   step 1   step 2");
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+pub fn window(
+    title: &str,
+    schedule: &dyn Schedule,
+    steps: Range<usize>,
+) -> Result<Drawing, TooLarge> {
+    diagram(&[Traffic::read(title, schedule, steps)?])
+}
+
+/// Two schedules side by side, with their titles, on one scale: a row, a step and the thickness of an
+/// arrow mean the same in both.
+///
+/// # Errors
+///
+/// If one of them has more than 128 ranks or 256 steps.
+///
+/// # Panics
+///
+/// If a step of a schedule does.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::{halving_all_reduce, simple_exchange};
+/// use rankfold::draw;
+///
+/// let (exchange, halving) = (simple_exchange(8, 64), halving_all_reduce(8, 64));
+/// let both = draw::beside(("exchange", &exchange), ("halving", &halving))?;
+/// assert!(both.text().lines().next().unwrap().contains("halving: 8 ranks, 6 steps"));
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+pub fn beside(
+    left: (&str, &dyn Schedule),
+    right: (&str, &dyn Schedule),
+) -> Result<Drawing, TooLarge> {
+    let read = |(title, schedule): (&str, &dyn Schedule)| {
+        Traffic::read(title, schedule, 0..schedule.steps())
+    };
+    diagram(&[read(left)?, read(right)?])
+}
+
+fn diagram(panels: &[Traffic]) -> Result<Drawing, TooLarge> {
+    Ok(Drawing {
+        figure: space_time::figure(panels),
+        text: table::text(panels),
+    })
+}

@@ -1,0 +1,132 @@
+//! How a message, a copy and a region are written, the same in pictures and in text.
+
+use super::traffic::Traffic;
+use crate::Rank;
+use crate::schedule::{Buffer, Clash, Combine, LocalCopy, Region, Transfer};
+
+/// `0..4`, `tmp 0..4`, `3..4 ×3 by 2`, or a dash for no elements.
+fn region(region: &Region) -> String {
+    if region.is_empty() {
+        return "–".to_owned();
+    }
+    let buffer = match region.buffer {
+        Buffer::Input => "in ",
+        Buffer::Output => "",
+        Buffer::Scratch => "tmp ",
+    };
+    let Region { start, count, .. } = *region;
+    let end = start.saturating_add(region.length);
+    let more = match count {
+        1 => String::new(),
+        n => format!(" ×{n} by {}", region.stride),
+    };
+    format!("{buffer}{start}..{end}{more}")
+}
+
+fn doubt(lone: bool) -> &'static str {
+    if lone { "?" } else { "" }
+}
+
+/// What leaves: `→3 0..4`.
+pub(super) fn send(send: &Transfer, lone: bool) -> String {
+    format!("→{}{} {}", send.peer, doubt(lone), region(&send.region))
+}
+
+/// What arrives: `⊕3 0..4`, `3⊕ 0..4` or `←3 0..4`.
+pub(super) fn recv(peer: Rank, into: &Region, combine: Combine, lone: bool) -> String {
+    let (doubt, into) = (doubt(lone), region(into));
+    match combine {
+        Combine::FoldRight => format!("⊕{peer}{doubt} {into}"),
+        Combine::FoldLeft => format!("{peer}{doubt}⊕ {into}"),
+        Combine::Replace => format!("←{peer}{doubt} {into}"),
+    }
+}
+
+/// `tmp 0..4⇒0..4`.
+pub(super) fn copy(copy: &LocalCopy) -> String {
+    format!("{}⇒{}", region(&copy.from), region(&copy.to))
+}
+
+/// `two sends!`.
+pub(super) fn clash(clash: Clash) -> String {
+    format!("two {clash}!")
+}
+
+/// A sign of the notation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Send,
+    FoldRight,
+    FoldLeft,
+    Replace,
+    Copy,
+    Lone,
+    Clash,
+    Empty,
+    Buffers,
+    Runs,
+}
+
+const SIGNS: [Sign; 10] = [
+    Sign::Send,
+    Sign::FoldRight,
+    Sign::FoldLeft,
+    Sign::Replace,
+    Sign::Copy,
+    Sign::Lone,
+    Sign::Clash,
+    Sign::Empty,
+    Sign::Buffers,
+    Sign::Runs,
+];
+
+impl Sign {
+    /// How it is written, and what it says.
+    pub fn meaning(self) -> [&'static str; 2] {
+        match self {
+            Sign::Send => ["→q a..b", "elements a..b are sent to rank q"],
+            Sign::FoldRight => ["⊕q a..b", "folded: held ⊕ received from q"],
+            Sign::FoldLeft => ["q⊕ a..b", "folded: received from q ⊕ held"],
+            Sign::Replace => ["←q a..b", "replaced by what comes from q"],
+            Sign::Copy => ["a..b⇒c..d", "copied inside the rank, before it sends"],
+            Sign::Lone => ["q?", "q does not take part: the message has one end only"],
+            Sign::Clash => [
+                "two …!",
+                "more is asked of the rank than fits into the step",
+            ],
+            Sign::Empty => ["–", "no elements"],
+            Sign::Buffers => [
+                "in, tmp",
+                "elements of the input, of the scratch room; else of the output",
+            ],
+            Sign::Runs => ["a..b ×n by d", "n runs like a..b, their starts d apart"],
+        }
+    }
+
+    fn occurs(self, traffic: &Traffic) -> bool {
+        let lands = |combine| {
+            (traffic.messages()).any(|message| message.landed.is_some_and(|(_, c)| c == combine))
+        };
+        match self {
+            Sign::Send => traffic.messages().any(|message| message.sent.is_some()),
+            Sign::FoldRight => lands(Combine::FoldRight),
+            Sign::FoldLeft => lands(Combine::FoldLeft),
+            Sign::Replace => lands(Combine::Replace),
+            Sign::Copy => traffic.copies().next().is_some(),
+            Sign::Lone => traffic.messages().any(|message| message.is_lone()),
+            Sign::Clash => traffic.clashes().next().is_some(),
+            Sign::Empty => traffic.regions().any(|region| region.is_empty()),
+            Sign::Buffers => traffic
+                .regions()
+                .any(|region| region.buffer != Buffer::Output),
+            Sign::Runs => (traffic.regions()).any(|region| !region.is_empty() && region.count > 1),
+        }
+    }
+}
+
+/// The signs that occur.
+pub(super) fn signs(panels: &[Traffic]) -> impl Iterator<Item = Sign> + '_ {
+    SIGNS
+        .into_iter()
+        .filter(|sign| panels.iter().any(|traffic| sign.occurs(traffic)))
+}

@@ -1,0 +1,195 @@
+//! A figure written as SVG.
+
+use std::fmt::{self, Display, Write};
+
+use super::figure::{Anchor, Dash, Face, Figure, Ink, Label, Point, Role, Shape, Stroke};
+
+/// Room around the picture.
+const MARGIN: f64 = 16.0;
+
+const MONO: &str = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace";
+const SANS: &str = "Helvetica, Arial, 'DejaVu Sans', 'Liberation Sans', sans-serif";
+
+pub(super) fn write(figure: &Figure) -> String {
+    let end = figure.end();
+    let (width, height) = ((end.x + 2.0 * MARGIN).ceil(), (end.y + 2.0 * MARGIN).ceil());
+    let shapes: String = figure
+        .shapes
+        .iter()
+        .map(|shape| Svg(shape).to_string())
+        .collect();
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"{} {} {width} {height}\" role=\"img\">\n\
+         <title>{}</title>\n<desc>{}</desc>\n\
+         <rect x=\"{}\" y=\"{}\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+         <g font-family=\"{MONO}\" font-size=\"12\">\n{shapes}</g>\n</svg>\n",
+        -MARGIN,
+        -MARGIN,
+        Escaped(&figure.title),
+        Escaped(&figure.description),
+        -MARGIN,
+        -MARGIN,
+    )
+}
+
+/// A length, to a tenth of a pixel.
+struct Px(f64);
+
+impl Display for Px {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 * 10.0).round();
+        // Adding 0 turns -0 into 0.
+        write!(f, "{}", tenths / 10.0 + 0.0)
+    }
+}
+
+/// A text as it may stand between tags or in an attribute.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|letter| match letter {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            // What XML cannot hold at all.
+            '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}'),
+            _ if letter.is_control() => f.write_char('\u{fffd}'),
+            _ => f.write_char(letter),
+        })
+    }
+}
+
+fn colour(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Black => "#000000",
+        Ink::Grey => "#4d4d4d",
+        Ink::Pale => "#bfbfbf",
+        Ink::Ground => "#f3f3f3",
+        Ink::White => "#ffffff",
+        Ink::Blue => "#0072b2",
+        Ink::Vermilion => "#d55e00",
+        Ink::Green => "#009e73",
+    }
+}
+
+fn class(role: Role) -> &'static str {
+    match role {
+        Role::Guide => "guide",
+        Role::Message => "message",
+        Role::Edge => "edge",
+        Role::Rank => "rank",
+        Role::Mark => "mark",
+    }
+}
+
+struct Svg<'a, T>(&'a T);
+
+impl Display for Svg<'_, Stroke> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stroke { ink, width, dash } = *self.0;
+        write!(
+            f,
+            "stroke=\"{}\" stroke-width=\"{}\"",
+            colour(ink),
+            Px(width)
+        )?;
+        match dash {
+            Dash::Solid => Ok(()),
+            Dash::Dashed => f.write_str(" stroke-dasharray=\"7 4\""),
+            Dash::Dotted => f.write_str(" stroke-dasharray=\"2 4\""),
+        }
+    }
+}
+
+impl Display for Svg<'_, Vec<Point>> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0.iter().enumerate()).try_for_each(|(i, point)| {
+            let gap = if i == 0 { "" } else { " " };
+            write!(f, "{gap}{},{}", Px(point.x), Px(point.y))
+        })
+    }
+}
+
+impl Display for Svg<'_, Label> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = self.0;
+        write!(f, "<text x=\"{}\" y=\"{}\"", Px(label.at.x), Px(label.at.y))?;
+        match label.anchor {
+            Anchor::Start => {}
+            Anchor::Middle => f.write_str(" text-anchor=\"middle\"")?,
+            Anchor::End => f.write_str(" text-anchor=\"end\"")?,
+        }
+        if label.size != 12.0 {
+            write!(f, " font-size=\"{}\"", Px(label.size))?;
+        }
+        match label.face {
+            Face::Mono => {}
+            Face::Sans => write!(f, " font-family=\"{SANS}\"")?,
+            Face::Bold => write!(f, " font-family=\"{SANS}\" font-weight=\"bold\"")?,
+        }
+        if label.ink != Ink::Black {
+            write!(f, " fill=\"{}\"", colour(label.ink))?;
+        }
+        writeln!(f, ">{}</text>", Escaped(&label.text))
+    }
+}
+
+impl Display for Svg<'_, Shape> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Shape::Ground {
+                corner,
+                width,
+                height,
+                ink,
+            } => writeln!(
+                f,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
+                Px(corner.x),
+                Px(corner.y),
+                Px(*width),
+                Px(*height),
+                colour(*ink)
+            ),
+            Shape::Line {
+                points,
+                stroke,
+                role,
+            } => writeln!(
+                f,
+                "<polyline class=\"{}\" points=\"{}\" fill=\"none\" {}/>",
+                class(*role),
+                Svg(points),
+                Svg(stroke)
+            ),
+            Shape::Area { points, ink } => {
+                writeln!(
+                    f,
+                    "<polygon points=\"{}\" fill=\"{}\"/>",
+                    Svg(points),
+                    colour(*ink)
+                )
+            }
+            Shape::Circle {
+                centre,
+                radius,
+                fill,
+                stroke,
+                role,
+            } => writeln!(
+                f,
+                "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" {}/>",
+                class(*role),
+                Px(centre.x),
+                Px(centre.y),
+                Px(*radius),
+                colour(*fill),
+                Svg(stroke)
+            ),
+            Shape::Label(label) => Svg(label).fmt(f),
+        }
+    }
+}

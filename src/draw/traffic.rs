@@ -1,0 +1,182 @@
+//! The traffic of a schedule: every message once, both its ends found together, and the local copies.
+
+use std::ops::Range;
+
+use super::limit::{self, TooLarge};
+use crate::Rank;
+use crate::schedule::{Clash, Combine, LocalCopy, Region, Schedule, Step, Transfer};
+
+/// Everything that happens in some steps of a schedule.
+#[derive(Clone, Debug)]
+pub(super) struct Traffic {
+    pub title: String,
+    pub ranks: usize,
+    pub steps: Range<usize>,
+    /// What each rank does, by step and then by rank.
+    moves: Vec<Step>,
+}
+
+/// A message, from one end to the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub step: usize,
+    pub from: Rank,
+    pub to: Rank,
+    /// What leaves; `None` if nobody sends what is received.
+    pub sent: Option<Region>,
+    /// Where it goes, and what becomes of it; `None` if nobody receives it.
+    pub landed: Option<(Region, Combine)>,
+}
+
+/// How a message ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Folds,
+    Replaces,
+    /// At one rank only: nobody sends it, or nobody receives it.
+    Lone,
+}
+
+impl Message {
+    /// How it ends.
+    pub fn end(&self) -> End {
+        match (self.sent, self.landed) {
+            (Some(_), Some((_, Combine::Replace))) => End::Replaces,
+            (Some(_), Some(_)) => End::Folds,
+            _ => End::Lone,
+        }
+    }
+
+    /// Whether one of its ends is missing.
+    pub fn is_lone(&self) -> bool {
+        self.end() == End::Lone
+    }
+
+    /// How many elements it carries.
+    pub fn elements(&self) -> usize {
+        let region = self.sent.or(self.landed.map(|(region, _)| region));
+        region.map_or(0, |region| region.elements())
+    }
+}
+
+impl Traffic {
+    /// Reads some steps of a schedule.
+    pub fn read(
+        title: &str,
+        schedule: &dyn Schedule,
+        steps: Range<usize>,
+    ) -> Result<Traffic, TooLarge> {
+        let end = steps.end.min(schedule.steps());
+        let steps = steps.start.min(end)..end;
+        limit::diagram(schedule, steps.len())?;
+        let ranks = schedule.ranks();
+        let of_step = |step| (0..ranks).map(move |rank| schedule.step(rank, step));
+        Ok(Traffic {
+            title: title.replace(char::is_control, " "),
+            ranks,
+            moves: steps.clone().flat_map(of_step).collect(),
+            steps,
+        })
+    }
+
+    /// What a rank does in a step.
+    pub fn step(&self, rank: Rank, step: usize) -> &Step {
+        &self.moves[(step - self.steps.start) * self.ranks + rank]
+    }
+
+    /// Every rank in every step, by step and then by rank.
+    fn places(&self) -> impl Iterator<Item = (usize, Rank)> + '_ {
+        (self.steps.clone()).flat_map(|step| (0..self.ranks).map(move |rank| (step, rank)))
+    }
+
+    /// Whether somebody sends or receives in a step.
+    pub fn has_messages(&self, step: usize) -> bool {
+        let busy = |step: &Step| step.send.is_some() || step.recv.is_some();
+        (0..self.ranks).any(|rank| busy(self.step(rank, step)))
+    }
+
+    /// All messages, each once.
+    pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
+        self.places().flat_map(|(step, rank)| {
+            let sent = self.step(rank, step).send;
+            let lone = (self.step(rank, step).recv).filter(|recv| !self.sends(recv, rank, step));
+            let out = sent.map(|send| self.sent(rank, send, step));
+            out.into_iter()
+                .chain(lone.map(|recv| self.unsent(rank, recv, step)))
+        })
+    }
+
+    /// Whether the peer of a receive sends to the rank that receives.
+    pub fn sends(&self, recv: &Transfer, rank: Rank, step: usize) -> bool {
+        recv.peer < self.ranks
+            && (self.step(recv.peer, step).send).is_some_and(|send| send.peer == rank)
+    }
+
+    /// What the peer of a send receives from the rank that sends.
+    pub fn received(&self, send: &Transfer, rank: Rank, step: usize) -> Option<(Region, Combine)> {
+        let peer = (send.peer < self.ranks).then(|| self.step(send.peer, step))?;
+        let recv = peer.recv.filter(|recv| recv.peer == rank)?;
+        Some((recv.region, peer.combine))
+    }
+
+    fn sent(&self, from: Rank, send: Transfer, step: usize) -> Message {
+        Message {
+            step,
+            from,
+            to: send.peer,
+            sent: Some(send.region),
+            landed: self.received(&send, from, step),
+        }
+    }
+
+    fn unsent(&self, to: Rank, recv: Transfer, step: usize) -> Message {
+        Message {
+            step,
+            from: recv.peer,
+            to,
+            sent: None,
+            landed: Some((recv.region, self.step(to, step).combine)),
+        }
+    }
+
+    /// All local copies, by step and then by rank.
+    pub fn copies(&self) -> impl Iterator<Item = (usize, Rank, LocalCopy)> + '_ {
+        self.places()
+            .filter_map(|(step, rank)| Some((step, rank, self.step(rank, step).local?)))
+    }
+
+    /// All steps that want a port twice.
+    pub fn clashes(&self) -> impl Iterator<Item = (usize, Rank, Clash)> + '_ {
+        self.places()
+            .filter_map(|(step, rank)| Some((step, rank, self.step(rank, step).clash?)))
+    }
+
+    /// All regions that are named.
+    pub fn regions(&self) -> impl Iterator<Item = Region> + '_ {
+        self.moves.iter().flat_map(|step| {
+            let copy = step.local.map(|copy| [copy.from, copy.to]);
+            let ends = [step.send, step.recv].into_iter().flatten();
+            copy.into_iter()
+                .flatten()
+                .chain(ends.map(|transfer| transfer.region))
+        })
+    }
+
+    /// The title, and what there is of everything.
+    pub fn heading(&self) -> String {
+        let Traffic { title, ranks, .. } = self;
+        let steps = if self.steps.start == 0 {
+            count(self.steps.len(), "step")
+        } else {
+            format!("steps {}..{}", self.steps.start, self.steps.end)
+        };
+        let messages = count(self.messages().count(), "message");
+        format!("{title}: {}, {steps}, {messages}", count(*ranks, "rank"))
+    }
+}
+
+/// So many of a thing, in words.
+pub(super) fn count(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}

@@ -1,0 +1,490 @@
+//! The buffers of one rank in one call: where the elements of a region are, and how to send some of
+//! them while others are written.
+
+use std::mem;
+use std::ops::Range;
+
+use super::Link;
+use super::rooms::{Rooms, at_least};
+use crate::error::{Error, Result};
+use crate::op::{Element, Operator, fold_left, fold_right, fold_two};
+use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
+use crate::transport::lane::Form;
+use crate::unwind;
+
+/// Input, output and the rooms of one call.
+pub(crate) struct Buffers<'a, T> {
+    input: &'a [T],
+    output: &'a mut [T],
+    rooms: &'a mut Rooms<T>,
+    scratch: usize,
+    /// The run of the output whose elements are in the spare room, at the same places.
+    away: Range<usize>,
+}
+
+/// Where the elements of a region are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Input,
+    Output,
+    Scratch,
+    Spare,
+}
+
+impl<'a, T: Element> Buffers<'a, T> {
+    /// Those of a call whose schedule has so much scratch room.
+    pub(crate) fn new(
+        input: &'a [T],
+        output: &'a mut [T],
+        rooms: &'a mut Rooms<T>,
+        scratch: usize,
+    ) -> Self {
+        let away = 0..0;
+        Buffers {
+            input,
+            output,
+            rooms,
+            scratch,
+            away,
+        }
+    }
+
+    /// What a rank does in one step.
+    #[inline]
+    pub(super) fn run(
+        &mut self,
+        link: &impl Link,
+        step: Step,
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        if let Some(copy) = step.local {
+            self.copy(copy)?;
+        }
+        if let Some(clash) = step.clash {
+            return Err(wrong(format!("has two {clash} in one step")));
+        }
+        let form = form(&step);
+        match (step.send, step.recv) {
+            (None, None) => Ok(()),
+            (None, Some(recv)) => self.receive(link, form, recv, step.combine, op),
+            (Some(send), recv) => {
+                if !self.post(link, form, send)? {
+                    return self.lend(link, form, &step, send, op);
+                }
+                recv.map_or(Ok(()), |recv| {
+                    self.receive(link, form, recv, step.combine, op)
+                })
+            }
+        }
+    }
+
+    /// Posts a copy of what is to be sent, if it is short.
+    #[inline]
+    fn post(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<bool> {
+        if send.region.count != 1 {
+            self.pack(send.region)?;
+            return link.post(send.peer, form, &self.rooms.stage);
+        }
+        link.post(send.peer, form, self.read(send.region)?)
+    }
+
+    /// Waits for a message, and folds it where it belongs.
+    #[inline]
+    fn receive(
+        &mut self,
+        link: &impl Link,
+        form: Form,
+        recv: Transfer,
+        combine: Combine,
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let count = recv.region.elements();
+        link.receive(recv.peer, form, count, |data: &[T]| {
+            let Some(&some) = data.first() else {
+                return Ok(());
+            };
+            self.furnish(recv.region, some);
+            let room = self.room(recv.region);
+            let view = View::whole(self.writable(room)?);
+            fold(view, recv.region, combine, data, op)
+        })
+    }
+
+    /// Sends what is too long for a packet, and receives meanwhile.
+    fn lend(
+        &mut self,
+        link: &impl Link,
+        form: Form,
+        step: &Step,
+        send: Transfer,
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let Some(recv) = step.recv else {
+            if send.region.count != 1 {
+                return link.lend(send.peer, form, &self.rooms.stage, || Ok(()));
+            }
+            return link.lend(send.peer, form, self.read(send.region)?, || Ok(()));
+        };
+        let combine = step.combine;
+        if send.region.is_empty() {
+            return link.lend(send.peer, form, &[] as &[T], || {
+                self.receive(link, form, recv, combine, op)
+            });
+        }
+        if send.region.count == 1 && !send.region.overlaps(&recv.region) {
+            return self.lend_beside(link, form, send, recv, combine, op);
+        }
+        if send.region == recv.region && combine != Combine::Replace && in_place(send.region) {
+            return self.fold_out_of_place(link, form, send, recv, combine, op);
+        }
+        if send.region.count == 1 {
+            self.pack(send.region)?;
+        }
+        let stage = mem::take(&mut self.rooms.stage);
+        let done = link.lend(send.peer, form, &stage, || {
+            self.receive(link, form, recv, combine, op)
+        });
+        self.rooms.stage = stage;
+        done
+    }
+
+    /// Lends one run while others are written.
+    fn lend_beside(
+        &mut self,
+        link: &impl Link,
+        form: Form,
+        send: Transfer,
+        recv: Transfer,
+        combine: Combine,
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
+        self.furnish(recv.region, some);
+        // Both may bring elements home, so where they are is known only after the second.
+        self.room(send.region);
+        let into = self.room(recv.region);
+        let from = self.room(send.region);
+        let (sent, mut view) = self.split(from, run_of(send.region), into)?;
+        let count = recv.region.elements();
+        link.lend(send.peer, form, sent, || {
+            link.receive(recv.peer, form, count, |data: &[T]| {
+                fold(view.reborrow(), recv.region, combine, data, op)
+            })
+        })
+    }
+
+    /// Lends a run of the output and folds into its place in the spare room, or the other way round.
+    fn fold_out_of_place(
+        &mut self,
+        link: &impl Link,
+        form: Form,
+        send: Transfer,
+        recv: Transfer,
+        combine: Combine,
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let run = run_of(send.region);
+        let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
+        if self.away != run {
+            self.bring_home();
+        }
+        at_least(&mut self.rooms.spare, self.output.len(), some);
+        let (output, spare) = (&mut *self.output, &mut self.rooms.spare[..]);
+        let (held, into, away) = match self.away.is_empty() {
+            true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
+            false => (&spare[run.clone()], &mut output[run.clone()], 0..0),
+        };
+        link.lend(send.peer, form, held, || {
+            link.receive(recv.peer, form, run.len(), |data: &[T]| {
+                unwind::operator(|| match combine {
+                    Combine::FoldLeft => fold_two(op, into, data, held),
+                    _ => fold_two(op, into, held, data),
+                });
+                Ok(())
+            })
+        })?;
+        self.away = away;
+        Ok(())
+    }
+
+    /// Puts what is away back into the output.
+    #[inline]
+    pub(super) fn bring_home(&mut self) {
+        let away = mem::take(&mut self.away);
+        if !away.is_empty() {
+            self.output[away.clone()].copy_from_slice(&self.rooms.spare[away]);
+        }
+    }
+
+    /// Makes a step's copy inside the rank.
+    fn copy(&mut self, copy: LocalCopy) -> Result<()> {
+        if copy.from.elements() != copy.to.elements() {
+            return Err(wrong(format!("copies {} to {}", copy.from, copy.to)));
+        }
+        if copy.from.count != 1 || copy.from.overlaps(&copy.to) {
+            return self.copy_packed(copy);
+        }
+        let Some(&some) = self.read(copy.from)?.first() else {
+            return Ok(());
+        };
+        self.furnish(copy.to, some);
+        self.room(copy.from);
+        let into = self.room(copy.to);
+        let from = self.room(copy.from);
+        let (data, view) = self.split(from, run_of(copy.from), into)?;
+        replace(view, copy.to, data)
+    }
+
+    fn copy_packed(&mut self, copy: LocalCopy) -> Result<()> {
+        self.pack(copy.from)?;
+        let Some(&some) = self.rooms.stage.first() else {
+            return Ok(());
+        };
+        self.furnish(copy.to, some);
+        let room = self.room(copy.to);
+        let stage = mem::take(&mut self.rooms.stage);
+        let view = self.writable(room).map(View::whole);
+        let done = view.and_then(|view| replace(view, copy.to, &stage));
+        self.rooms.stage = stage;
+        done
+    }
+
+    /// Gathers the runs of a region in the stage.
+    fn pack(&mut self, region: Region) -> Result<()> {
+        let mut stage = mem::take(&mut self.rooms.stage);
+        stage.clear();
+        let room = self.room(region);
+        let held = self.readable(room);
+        let done = region.runs().try_for_each(|run| {
+            stage.extend_from_slice(held.get(run).ok_or_else(|| not_there(region))?);
+            Ok(())
+        });
+        self.rooms.stage = stage;
+        done
+    }
+
+    /// The elements of a region of one run.
+    #[inline]
+    fn read(&mut self, region: Region) -> Result<&[T]> {
+        if region.is_empty() {
+            return Ok(&[]);
+        }
+        let room = self.room(region);
+        let held = self.readable(room);
+        held.get(run_of(region)).ok_or_else(|| not_there(region))
+    }
+
+    /// Makes sure that a region of the scratch room has elements to write to.
+    #[inline]
+    fn furnish(&mut self, region: Region, some: T) {
+        if region.buffer == Buffer::Scratch {
+            at_least(&mut self.rooms.scratch, self.scratch, some);
+        }
+    }
+
+    /// Where the elements of a region are; some are brought home if they are in two rooms.
+    #[inline]
+    fn room(&mut self, region: Region) -> Room {
+        match region.buffer {
+            Buffer::Input => Room::Input,
+            Buffer::Scratch => Room::Scratch,
+            Buffer::Output if self.away.is_empty() || region.is_empty() => Room::Output,
+            Buffer::Output => self.room_of_output(region),
+        }
+    }
+
+    fn room_of_output(&mut self, region: Region) -> Room {
+        let run = region.start..region.end().unwrap_or(usize::MAX);
+        if self.away.start <= run.start && run.end <= self.away.end {
+            return Room::Spare;
+        }
+        if run.start < self.away.end && self.away.start < run.end {
+            self.bring_home();
+        }
+        Room::Output
+    }
+
+    #[inline]
+    fn readable(&self, room: Room) -> &[T] {
+        match room {
+            Room::Input => self.input,
+            Room::Output => self.output,
+            Room::Scratch => self.rooms.scratch.get(..self.scratch).unwrap_or(&[]),
+            Room::Spare => &self.rooms.spare,
+        }
+    }
+
+    #[inline]
+    fn writable(&mut self, room: Room) -> Result<&mut [T]> {
+        match room {
+            Room::Input => Err(wrong("writes to the input".into())),
+            Room::Output => Ok(self.output),
+            Room::Scratch => Ok(self
+                .rooms
+                .scratch
+                .get_mut(..self.scratch)
+                .unwrap_or_default()),
+            Room::Spare => Ok(&mut self.rooms.spare),
+        }
+    }
+
+    /// One run to read, and what may be written meanwhile: another room, or the same around the run.
+    fn split(&mut self, from: Room, run: Range<usize>, into: Room) -> Result<(&[T], View<'_, T>)> {
+        if from == into {
+            return View::around(self.writable(into)?, run);
+        }
+        let Rooms { scratch, spare, .. } = &mut *self.rooms;
+        let (mut output, mut scratch) = (Some(&mut *self.output), scratch.get_mut(..self.scratch));
+        let mut spare = Some(&mut spare[..]);
+        let mut take = |room| match room {
+            Room::Input => None,
+            Room::Output => output.take(),
+            Room::Scratch => scratch.take(),
+            Room::Spare => spare.take(),
+        };
+        let into = take(into).ok_or_else(|| wrong("writes to the input".into()))?;
+        let held: &[T] = match from {
+            Room::Input => self.input,
+            other => take(other).ok_or_else(nothing)?,
+        };
+        let data = held.get(run).ok_or_else(nothing)?;
+        Ok((data, View::whole(into)))
+    }
+}
+
+/// A room that may be written, but for a gap in it.
+struct View<'v, T> {
+    left: &'v mut [T],
+    /// From here on to the end.
+    right: &'v mut [T],
+    gap_end: usize,
+}
+
+impl<'v, T> View<'v, T> {
+    #[inline]
+    fn whole(left: &'v mut [T]) -> Self {
+        View {
+            gap_end: left.len(),
+            left,
+            right: &mut [],
+        }
+    }
+
+    /// The elements of the gap, and all others.
+    fn around(room: &'v mut [T], gap: Range<usize>) -> Result<(&'v [T], Self)> {
+        let (front, right) = room.split_at_mut_checked(gap.end).ok_or_else(nothing)?;
+        let (left, held) = front.split_at_mut_checked(gap.start).ok_or_else(nothing)?;
+        let gap_end = gap.end;
+        Ok((
+            held,
+            View {
+                left,
+                right,
+                gap_end,
+            },
+        ))
+    }
+
+    fn reborrow(&mut self) -> View<'_, T> {
+        View {
+            left: self.left,
+            right: self.right,
+            gap_end: self.gap_end,
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self, run: Range<usize>) -> Option<&mut [T]> {
+        match run.start.checked_sub(self.gap_end) {
+            Some(start) if !self.right.is_empty() => {
+                self.right.get_mut(start..run.end - self.gap_end)
+            }
+            _ => self.left.get_mut(run),
+        }
+    }
+}
+
+/// Combines the elements of a message with those of a region.
+#[inline]
+fn fold<T: Element>(
+    mut view: View<'_, T>,
+    region: Region,
+    combine: Combine,
+    data: &[T],
+    op: &impl Operator<T>,
+) -> Result<()> {
+    if combine == Combine::Replace {
+        return replace(view, region, data);
+    }
+    unwind::operator(|| {
+        each_run(region, data, |run, part| {
+            let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
+            match combine {
+                Combine::FoldLeft => fold_left(op, held, part),
+                _ => fold_right(op, held, part),
+            }
+            Ok(())
+        })
+    })
+}
+
+#[inline]
+fn replace<T: Element>(mut view: View<'_, T>, region: Region, data: &[T]) -> Result<()> {
+    each_run(region, data, |run, part| {
+        let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
+        held.copy_from_slice(part);
+        Ok(())
+    })
+}
+
+/// The runs of a region, each with its part of the elements that belong to them.
+#[inline]
+fn each_run<T>(
+    region: Region,
+    mut data: &[T],
+    mut f: impl FnMut(Range<usize>, &[T]) -> Result<()>,
+) -> Result<()> {
+    for run in region.runs() {
+        let (part, rest) = data.split_at_checked(run.len()).ok_or_else(nothing)?;
+        f(run, part)?;
+        data = rest;
+    }
+    Ok(())
+}
+
+/// Whether both ends of a step are the same rank.
+#[inline]
+fn form(step: &Step) -> Form {
+    match (step.send, step.recv) {
+        (Some(send), Some(recv)) if send.peer == recv.peer => Form::Exchange,
+        _ => Form::OneWay,
+    }
+}
+
+fn in_place(region: Region) -> bool {
+    region.buffer == Buffer::Output && region.count == 1
+}
+
+/// The only run of a region.
+#[inline]
+fn run_of(region: Region) -> Range<usize> {
+    region.start..region.start.saturating_add(region.length)
+}
+
+/// The error for a schedule that says what cannot be done.
+#[cold]
+fn wrong(what: String) -> Error {
+    Error::usage(format!(
+        "the schedule {what}: `check` it, or run it in a world that checks"
+    ))
+}
+
+#[cold]
+fn not_there(region: Region) -> Error {
+    wrong(format!("names {region}, which is not there"))
+}
+
+#[cold]
+fn nothing() -> Error {
+    wrong("names elements that are not there".into())
+}

@@ -1,0 +1,73 @@
+//! The executor: one short loop between a schedule and the lanes.
+//!
+//! For each step it asks the schedule what this rank does, posts or lends what leaves, and folds what
+//! arrives where it belongs. The schedule is pure data and the [`Link`] knows neither steps nor
+//! regions; this is the only place where both meet.
+//!
+//! - *Short* messages are copied into their packet before anything arrives, so the elements may be
+//!   folded where they are.
+//! - *Long* messages are lent: the receiver reads them out of the sender's buffer. The step ends when
+//!   they are given back, so nobody writes elements that a message of an earlier step still carries.
+//! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*:
+//!   into a second room, which then holds these elements until they are moved again or the call ends.
+//!
+//! `buffers` knows where elements are, `rooms` the memory that calls use one after the other.
+
+mod buffers;
+mod rooms;
+
+pub(crate) use buffers::Buffers;
+pub(crate) use rooms::Workspace;
+
+use crate::Rank;
+use crate::error::Result;
+use crate::op::{Element, Operator};
+use crate::schedule::Schedule;
+use crate::transport::lane::Form;
+
+/// What moves the messages of one call between this rank and others.
+pub(crate) trait Link {
+    /// Posts a copy of a short message. `false`: it is not short, or there is no room; lend it.
+    fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool>;
+
+    /// Lends elements to their receiver, and comes back when they are given back. `meanwhile` runs
+    /// after the post.
+    fn lend<T: Element>(
+        &self,
+        to: Rank,
+        form: Form,
+        data: &[T],
+        meanwhile: impl FnOnce() -> Result<()>,
+    ) -> Result<()>;
+
+    /// Shows the next message from a rank, which has so many elements, to `arrived`.
+    fn receive<T: Element>(
+        &self,
+        from: Rank,
+        form: Form,
+        count: usize,
+        arrived: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()>;
+}
+
+/// Runs what `rank` does in every step of a schedule.
+///
+/// # Errors
+///
+/// Those of the link; a usage error if a step is none that can be run.
+#[inline]
+pub(crate) fn execute<T: Element>(
+    schedule: &(impl Schedule + ?Sized),
+    rank: Rank,
+    link: &impl Link,
+    mut buffers: Buffers<'_, T>,
+    op: &impl Operator<T>,
+) -> Result<()> {
+    let mut next = schedule.next_active(rank, None);
+    while let Some(step) = next {
+        buffers.run(link, schedule.step(rank, step), op)?;
+        next = schedule.next_active(rank, Some(step));
+    }
+    buffers.bring_home();
+    Ok(())
+}

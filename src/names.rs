@@ -1,0 +1,173 @@
+//! The names of the collectives, and the name that somebody may have meant.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What all ranks do together.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::Collective;
+///
+/// assert_eq!(Collective::AllReduce.to_string(), "all_reduce");
+/// assert_eq!("reduce_scatter".parse(), Ok(Collective::ReduceScatter));
+/// let refused = "allreduce".parse::<Collective>().unwrap_err();
+/// assert!(refused.to_string().starts_with("no collective is called `allreduce`; did you mean `all_reduce`?"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Collective {
+    /// Nobody leaves before everybody has come.
+    Barrier,
+    /// What the root has, everybody has.
+    Broadcast,
+    /// The root has the fold of all vectors.
+    Reduce,
+    /// Everybody has the fold of all vectors.
+    AllReduce,
+    /// Rank `r` has block `r` of the fold of all vectors.
+    ReduceScatter,
+    /// Everybody has the blocks of all ranks.
+    AllGather,
+    /// The root has the blocks of all ranks.
+    Gather,
+    /// Rank `r` has block `r` of what the root has.
+    Scatter,
+    /// Rank `r` has block `r` of what every rank has.
+    AllToAll,
+    /// Rank `r` has the fold of the vectors of ranks `0..=r`.
+    Scan,
+    /// Rank `r` has the fold of the vectors of ranks `0..r`; rank 0 is left out.
+    ExclusiveScan,
+}
+
+use Collective::*;
+
+/// All of them, with their names.
+const NAMES: [(Collective, &str); 11] = [
+    (Barrier, "barrier"),
+    (Broadcast, "broadcast"),
+    (Reduce, "reduce"),
+    (AllReduce, "all_reduce"),
+    (ReduceScatter, "reduce_scatter"),
+    (AllGather, "all_gather"),
+    (Gather, "gather"),
+    (Scatter, "scatter"),
+    (AllToAll, "all_to_all"),
+    (Scan, "scan"),
+    (ExclusiveScan, "exclusive_scan"),
+];
+
+impl Collective {
+    /// All of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::Collective;
+    ///
+    /// assert_eq!(Collective::all().count(), 11);
+    /// ```
+    pub fn all() -> impl Iterator<Item = Collective> {
+        NAMES.into_iter().map(|(collective, _)| collective)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize].1
+    }
+
+    /// Whether one rank is the root.
+    pub fn has_root(self) -> bool {
+        matches!(self, Broadcast | Reduce | Gather | Scatter)
+    }
+
+    /// Whether an operator folds.
+    pub fn folds(self) -> bool {
+        matches!(
+            self,
+            Reduce | AllReduce | ReduceScatter | Scan | ExclusiveScan
+        )
+    }
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Collective {
+    type Err = UnknownCollective;
+
+    fn from_str(name: &str) -> Result<Collective, UnknownCollective> {
+        let found = NAMES.into_iter().find(|(_, known)| *known == name);
+        found
+            .map(|(collective, _)| collective)
+            .ok_or_else(|| UnknownCollective { name: name.into() })
+    }
+}
+
+/// A name that no collective has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownCollective {
+    name: String,
+}
+
+impl fmt::Display for UnknownCollective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = NAMES.map(|(_, name)| name);
+        no_such(f, "collective", &self.name, &known)
+    }
+}
+
+impl std::error::Error for UnknownCollective {}
+
+/// Says that nothing of this kind has the name, with the nearest one and all there are.
+pub(crate) fn no_such(
+    f: &mut fmt::Formatter<'_>,
+    kind: &str,
+    name: &str,
+    known: &[&str],
+) -> fmt::Result {
+    write!(f, "no {kind} is called `{}`", name.escape_debug())?;
+    if let Some(nearest) = nearest(stem(name), known, stem) {
+        write!(f, "; did you mean `{nearest}`?")?;
+    }
+    write!(f, " (known: {})", known.join(", "))
+}
+
+/// A name without what follows a colon.
+fn stem(name: &str) -> &str {
+    name.split(':').next().unwrap_or(name)
+}
+
+/// The known name whose stem is most like `name`, if one is like it at all.
+pub(crate) fn nearest<'a>(
+    name: &str,
+    known: &[&'a str],
+    stem: impl Fn(&'a str) -> &'a str,
+) -> Option<&'a str> {
+    let distance = |known: &&'a str| edits(name, stem(known));
+    let found = known.iter().copied().min_by_key(distance)?;
+    (distance(&found) <= name.len() / 2).then_some(found)
+}
+
+/// How many letters must be put in, left out or changed to make `a` into `b`.
+///
+/// # Source
+///
+/// The dynamic programme of Wagner and Fischer, *The String-to-String Correction Problem*, J. ACM
+/// 21(1), 1974, of which only one row is kept.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.chars().enumerate() {
+            let kept = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = kept.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[row.len() - 1]
+}

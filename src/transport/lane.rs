@@ -1,0 +1,182 @@
+//! Lanes: the ways of collective packets, one direction between two ranks each, first in, first out.
+//!
+//! A lane is made when a pair first talks, and each end keeps it in a short sorted list: who talks to
+//! a few ranks has a few lanes, and there is no table of all pairs.
+//!
+//! # Why a lane is never full
+//!
+//! It has room for [`CREDIT`] short messages and one more packet. A sender that has used up its
+//! credit, and finds that the receiver has not caught up, *lends* its message instead of posting a
+//! copy, and then waits until the loan is settled: the one more packet. So a rank runs ahead of
+//! another by a few short messages at most, nothing is allocated on the way, and the only wait is the
+//! one for a loan, which whoever settles it ends.
+//! (A call that fails leaves packets behind, but its communicator is broken then and posts no more.)
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
+
+use super::packet::Packet;
+use crate::Rank;
+
+/// How many short messages a rank may post before the receiver takes one.
+const CREDIT: usize = 4;
+
+/// Whether a message is one half of an exchange: the same two ranks send to each other in the same
+/// step. Both ends know, so the two halves may share a way of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    OneWay,
+    Exchange,
+}
+
+/// A rank's ends of the lanes of one communicator.
+pub(crate) trait Lanes {
+    /// Whether a short message may be posted now. If not, lend it.
+    fn has_room(&self, to: Rank, form: Form) -> bool;
+
+    /// Puts a packet on its way: a lent one at any time, another right after
+    /// [`has_room`](Self::has_room) said so.
+    fn post(&self, to: Rank, form: Form, packet: Packet);
+
+    /// Moves the next packet from a rank into `place`; whether there was one.
+    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool;
+}
+
+/// Both ends of one lane. The receiving one stays here, so a post never fails, and what nobody took can
+/// be found in the end.
+#[derive(Clone)]
+struct Ends {
+    post: Sender<Packet>,
+    take: Receiver<Packet>,
+}
+
+impl Ends {
+    fn new() -> Ends {
+        let (post, take) = bounded(CREDIT + 1);
+        Ends { post, take }
+    }
+}
+
+/// All lanes of a communicator, by (from, to).
+#[derive(Default)]
+pub(crate) struct LaneBook(Mutex<HashMap<(Rank, Rank), Ends>>);
+
+impl LaneBook {
+    /// The lane of a pair, made by whichever end asks first.
+    fn lane(&self, from: Rank, to: Rank) -> Ends {
+        let mut lanes = self.0.lock();
+        lanes.entry((from, to)).or_insert_with(Ends::new).clone()
+    }
+
+    /// What nobody took, by receiver and then by sender.
+    pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
+        let lanes = self.0.lock();
+        let mut pairs: Vec<_> = lanes.iter().collect();
+        pairs.sort_by_key(|((from, to), _)| (*to, *from));
+        let left = |(&(_, to), ends): (&(Rank, Rank), &Ends)| {
+            let packets: Vec<Packet> = ends.take.try_iter().collect();
+            packets.into_iter().map(move |packet| (to, packet))
+        };
+        pairs.into_iter().flat_map(left).collect()
+    }
+}
+
+/// Lanes that are crossbeam channels: the reference.
+pub(crate) struct ChannelLanes {
+    me: Rank,
+    book: Arc<LaneBook>,
+    out: RefCell<Peers<Out>>,
+    into: RefCell<Peers<Receiver<Packet>>>,
+}
+
+/// The sending end.
+struct Out {
+    post: Sender<Packet>,
+    /// How many short messages may be posted before the next look at the channel.
+    credit: Cell<usize>,
+}
+
+impl Out {
+    fn new(post: Sender<Packet>) -> Out {
+        let credit = Cell::new(CREDIT);
+        Out { post, credit }
+    }
+
+    fn has_room(&self) -> bool {
+        if self.credit.get() == 0 {
+            self.credit.set(CREDIT.saturating_sub(self.post.len()));
+        }
+        self.credit.get() > 0
+    }
+
+    fn post(&self, packet: Packet) {
+        let credit = self.credit.get();
+        self.credit.set(credit.saturating_sub(1));
+        let posted = self.post.try_send(packet);
+        assert!(posted.is_ok(), "a lane is full, see above why it is not");
+    }
+}
+
+impl ChannelLanes {
+    pub(crate) fn new(me: Rank, book: Arc<LaneBook>) -> ChannelLanes {
+        ChannelLanes {
+            me,
+            book,
+            out: RefCell::default(),
+            into: RefCell::default(),
+        }
+    }
+
+    #[inline]
+    fn out<R>(&self, to: Rank, f: impl FnOnce(&Out) -> R) -> R {
+        let mut out = self.out.borrow_mut();
+        f(out.get(to, || Out::new(self.book.lane(self.me, to).post)))
+    }
+}
+
+impl Lanes for ChannelLanes {
+    #[inline]
+    fn has_room(&self, to: Rank, _: Form) -> bool {
+        self.out(to, Out::has_room)
+    }
+
+    #[inline]
+    fn post(&self, to: Rank, _: Form, packet: Packet) {
+        self.out(to, |out| out.post(packet));
+    }
+
+    #[inline]
+    fn take(&self, from: Rank, _: Form, place: &mut Packet) -> bool {
+        let mut into = self.into.borrow_mut();
+        let lane = into.get(from, || self.book.lane(from, self.me).take);
+        let Ok(packet) = lane.try_recv() else {
+            return false;
+        };
+        *place = packet;
+        true
+    }
+}
+
+/// Something for each rank that one talks to, sorted by rank.
+struct Peers<L>(Vec<(Rank, L)>);
+
+impl<L> Default for Peers<L> {
+    fn default() -> Self {
+        Peers(Vec::new())
+    }
+}
+
+impl<L> Peers<L> {
+    #[inline]
+    fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &L {
+        let place = self.0.partition_point(|(other, _)| *other < rank);
+        if self.0.get(place).is_none_or(|(other, _)| *other != rank) {
+            self.0.insert(place, (rank, make()));
+        }
+        &self.0[place].1
+    }
+}

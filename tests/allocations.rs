@@ -1,0 +1,94 @@
+//! A collective allocates nothing once the first of its kind has: counted by an allocator of our own, in a
+//! process of its own.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use rankfold::check::Goal;
+use rankfold::collective::halving_reduce_scatter;
+use rankfold::schedule::{FoldAlong, Schedule};
+use rankfold::topology::{OwnSteps, Topology};
+use rankfold::{Comm, Result, World, op};
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: all calls go to the system's allocator as they are; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// How often a rank allocates in some calls, after it has made a few of them.
+fn allocations(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
+    (0..20).try_for_each(|_| call(comm))?;
+    comm.barrier()?;
+    let before = ALLOCATIONS.get();
+    (0..50).try_for_each(|_| call(comm))?;
+    let after = ALLOCATIONS.get();
+    comm.barrier()?;
+    Ok(after - before)
+}
+
+/// Runs the calls until they have been seen once without a rank that slept: who goes to sleep writes down
+/// what it waits for, and may allocate for that.
+fn in_ranks(what: &str, call: impl Fn(&Comm, &mut [f64]) -> Result<()> + Sync, length: usize) {
+    for ranks in [1, 2, 3, 8] {
+        let wide_awake = (0..300).find_map(|_| {
+            let world = World::new(ranks).check(false);
+            let report = world.run_each(|comm| {
+                let buffer = std::cell::RefCell::new(vec![1.0; length]);
+                allocations(comm, |comm| call(comm, &mut buffer.borrow_mut()))
+            });
+            let awake = report.counts.iter().all(|rank| rank.sleeps == 0);
+            awake.then(|| report.into_result().unwrap())
+        });
+        let counts = wide_awake.expect("a run in which no rank sleeps");
+        assert_eq!(
+            counts,
+            vec![0; ranks],
+            "{what}, {length} elements, {ranks} ranks"
+        );
+    }
+}
+
+#[test]
+fn collectives_allocate_nothing_in_the_steady_state() {
+    for length in [0, 1, 3, 100, 5000] {
+        in_ranks("all_reduce", |comm, v| comm.all_reduce(v, op::Sum), length);
+        in_ranks("broadcast", |comm, v| comm.broadcast(0, v), length);
+        in_ranks("reduce", |comm, v| comm.reduce(0, v, op::Sum), length);
+        in_ranks("barrier", |comm, _| comm.barrier(), length);
+    }
+}
+
+#[test]
+fn schedules_allocate_nothing_in_the_steady_state() {
+    let halving = |comm: &Comm, v: &mut [f64]| {
+        let schedule = halving_reduce_scatter(comm.size(), v.len());
+        let goal = Goal::reduce_scatter(v.len());
+        comm.run_schedule(&schedule, &goal, &[], v, op::Sum)
+    };
+    let pipelined = |comm: &Comm, v: &mut [f64]| {
+        let tree = FoldAlong::new(OwnSteps::new(Topology::chain(comm.size())), v.len());
+        let goal = Goal::broadcast(0, v.len());
+        comm.run_schedule(&tree.reversed().pipelined(7, 1), &goal, &[], v, op::Sum)
+    };
+    for length in [3, 1000] {
+        in_ranks("halving", halving, length);
+        in_ranks("a pipelined chain", pipelined, length);
+    }
+}

@@ -1,0 +1,422 @@
+//! Drawings: read back by a reader that knows nothing of how they are made, they say what the topology
+//! or the schedule says, and nothing is printed over anything.
+//!
+//! `RANKFOLD_GOLDEN=write cargo test --test draw` writes the golden files anew.
+
+mod common;
+mod page;
+mod zoo;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use common::families;
+use page::Page;
+use rankfold::collective::{
+    BruckAllGather, ExclusiveScan, RingReduceScatter, halving_all_reduce, simple_exchange,
+};
+use rankfold::draw::{self, Drawing, TooLarge};
+use rankfold::schedule::{Clash, Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
+use rankfold::topology::{Circle, Shift, Topology};
+use zoo::{own_steps, tree, zoo};
+
+const WORLDS: [usize; 7] = [1, 2, 3, 5, 8, 13, 32];
+
+fn space_time(schedule: &dyn Schedule) -> Drawing {
+    draw::space_time("a schedule", schedule).unwrap()
+}
+
+/// Every exhibit in every world, with short and with long labels.
+fn drawings() -> impl Iterator<Item = (String, Box<dyn Schedule>, Drawing)> {
+    let all = WORLDS
+        .into_iter()
+        .flat_map(|p| zoo(p, if p % 2 == 0 { p } else { 1000 * p }));
+    all.map(|exhibit| {
+        let p = exhibit.schedule.ranks();
+        let drawing = space_time(&exhibit.schedule);
+        (
+            format!("{} of {p}", exhibit.name),
+            exhibit.schedule,
+            drawing,
+        )
+    })
+}
+
+// ── nothing over anything ──
+
+#[test]
+fn in_diagrams_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_arrow() {
+    for (name, schedule, drawing) in drawings() {
+        let page = Page::read(&drawing.svg());
+        page.assert_legible(&name);
+        if schedule.ranks() <= 13 {
+            page.assert_no_line_crosses_a_label(&name, "message");
+        }
+    }
+}
+
+#[test]
+fn in_trees_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_edge() {
+    for topology in (1..=32).chain([64]).flat_map(families) {
+        let name = format!("{topology:?}");
+        let page = Page::read(&draw::tree(&topology).unwrap().svg());
+        page.assert_legible(&name);
+        page.assert_no_line_crosses_a_label(&name, "edge");
+    }
+}
+
+#[test]
+fn two_schedules_beside_each_other_are_legible_too() {
+    let (ring, tree) = (RingReduceScatter::new(13, 5000), tree("fibonacci", 8, 3));
+    let drawing = draw::beside(("WIDE TITLE mmm", &ring), ("ww", &tree)).unwrap();
+    let page = Page::read(&drawing.svg());
+    page.assert_legible("beside");
+    page.assert_no_line_crosses_a_label("beside", "message");
+    assert_eq!(page.lines("message").count(), 12 * 13 + 7);
+}
+
+#[test]
+fn long_numbers_and_titles_have_their_room() {
+    let late = tree("k-tree:2", 9, usize::MAX / 2);
+    let page = Page::read(&draw::space_time(&"WM@%".repeat(40), &late).unwrap().svg());
+    page.assert_legible("long");
+    let gaps =
+        Topology::from_text("2 0 1\n1 18446744073709551614 0\n3 18446744073709551613 0").unwrap();
+    Page::read(&draw::tree(&gaps).unwrap().svg()).assert_legible("late steps");
+}
+
+// ── what is drawn is what is meant ──
+
+type Arrow = (usize, usize, usize);
+
+/// All messages of a schedule as (step, from, to).
+fn messages(schedule: &dyn Schedule) -> Vec<Arrow> {
+    let of = |step: usize, rank: usize| Some((step, rank, schedule.step(rank, step).send?.peer));
+    let places = (0..schedule.steps()).flat_map(|s| (0..schedule.ranks()).map(move |r| (s, r)));
+    places.filter_map(|(step, rank)| of(step, rank)).collect()
+}
+
+#[test]
+fn every_message_is_one_arrow_from_its_sender_to_its_receiver_in_its_step() {
+    for (name, schedule, drawing) in drawings() {
+        let mut drawn = Page::read(&drawing.svg()).arrows();
+        drawn.sort_unstable();
+        assert_eq!(drawn, messages(&schedule), "{name}");
+    }
+}
+
+#[test]
+fn every_edge_of_a_tree_is_drawn_once_with_its_step() {
+    for topology in (1..=20).chain([32]).flat_map(families) {
+        for topology in [topology.rooted(topology.ranks() / 2), topology] {
+            let mut drawn = Page::read(&draw::tree(&topology).unwrap().svg()).edges();
+            drawn.sort_unstable();
+            let meant: Vec<Arrow> = topology.triples().map(|t| (t.from, t.step, t.to)).collect();
+            assert_eq!(drawn, meant, "{topology:?}");
+        }
+    }
+}
+
+/// The edges of a tree in text, as (from, step, to): the rank above is the last one that stands less deep.
+fn outlined(text: &str) -> Vec<Arrow> {
+    let mut above: Vec<(usize, usize)> = Vec::new();
+    let mut edges = Vec::new();
+    for line in text.lines().skip(1) {
+        let depth = line.chars().take_while(|c| !c.is_ascii_digit()).count();
+        let words = line.trim_start_matches(['│', '├', '└', ' ', '─']);
+        let numbers: Vec<usize> = (words.split(['─', ' ']).filter(|word| !word.is_empty()))
+            .map(|word| word.parse().unwrap())
+            .collect();
+        above.retain(|&(other, _)| other < depth);
+        match numbers[..] {
+            [rank] => above.push((0, rank)),
+            [step, rank] => {
+                edges.push((rank, step, above.last().unwrap().1));
+                above.push((depth, rank));
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    edges
+}
+
+#[test]
+fn the_outline_of_a_tree_reads_back_as_the_tree() {
+    for topology in (1..=33).flat_map(families) {
+        let mut read = outlined(draw::tree(&topology).unwrap().text());
+        read.sort_unstable();
+        let meant: Vec<Arrow> = topology.triples().map(|t| (t.from, t.step, t.to)).collect();
+        assert_eq!(read, meant, "{topology:?}");
+    }
+}
+
+/// The sends of a table, as (step, from, to): what stands under the head of the step.
+fn tabled(text: &str) -> Vec<Arrow> {
+    let mut sends = Vec::new();
+    let (mut columns, mut rank) = (Vec::new(), 0);
+    for line in text
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.contains("a..b"))
+    {
+        let letters: Vec<char> = line.chars().collect();
+        if line.trim_start().starts_with("rank") {
+            let starts = line.match_indices("step ");
+            columns = starts
+                .map(|(at, _)| {
+                    (
+                        at,
+                        line[at + 5..].split(' ').next().unwrap().parse().unwrap(),
+                    )
+                })
+                .collect();
+            continue;
+        }
+        let name: String = letters.iter().take(4).collect();
+        rank = name.trim().parse().unwrap_or(rank);
+        for &(column, step) in &columns {
+            let rest: String = letters.iter().skip(column).collect();
+            if let Some(peer) = rest.strip_prefix('→') {
+                sends.push((step, rank, peer.split(' ').next().unwrap().parse().unwrap()));
+            }
+        }
+    }
+    sends
+}
+
+#[test]
+fn the_table_of_a_schedule_has_every_send_in_its_row_and_column() {
+    for (name, schedule, drawing) in drawings() {
+        let mut read = tabled(drawing.text());
+        read.sort_unstable();
+        assert_eq!(read, messages(&schedule), "{name}");
+    }
+}
+
+#[test]
+fn tables_fit_into_a_terminal() {
+    for exhibit in zoo(8, 64) {
+        let drawing = space_time(&exhibit.schedule);
+        let widest = drawing
+            .text()
+            .lines()
+            .map(|line| line.chars().count())
+            .max();
+        assert!(widest <= Some(100), "{}:\n{}", exhibit.name, drawing.text());
+    }
+}
+
+#[test]
+fn what_is_folded_and_what_is_replaced_differ_without_colour() {
+    let page = Page::read(&space_time(&halving_all_reduce(8, 64)).svg());
+    let (dashed, solid): (Vec<_>, Vec<_>) = page
+        .lines("message")
+        .partition(|line| line.has("stroke-dasharray"));
+    assert_eq!((dashed.len(), solid.len()), (24, 24));
+    let signs = |sign: &str| {
+        page.labels
+            .iter()
+            .filter(|label| label.text.contains(sign))
+            .count()
+    };
+    assert_eq!((signs("⊕") - 4, signs("←") - 1), (24, 24)); // less the legend
+}
+
+// ── schedules that are wrong are drawn as they are ──
+
+/// Rank 0 sends to 1, which listens to 2; rank 2 sends to a rank that there is not, and copies twice.
+struct Broken;
+
+impl Schedule for Broken {
+    fn ranks(&self) -> usize {
+        3
+    }
+    fn steps(&self) -> usize {
+        1
+    }
+    fn step(&self, rank: usize, step: usize) -> Step {
+        let to = |peer| {
+            Some(Transfer {
+                peer,
+                region: Region::scratch(0..0),
+            })
+        };
+        match (rank, step) {
+            (0, 0) => Step {
+                send: to(1),
+                ..Step::IDLE
+            },
+            (1, 0) => Step {
+                recv: to(2),
+                combine: Combine::FoldLeft,
+                ..Step::IDLE
+            },
+            (2, 0) => Step {
+                send: to(7),
+                clash: Some(Clash::Copies),
+                ..Step::IDLE
+            },
+            _ => Step::IDLE,
+        }
+    }
+    fn lengths(&self, _: usize) -> Lengths {
+        Lengths::default()
+    }
+}
+
+#[test]
+fn ends_that_miss_each_other_are_said() {
+    let drawing = draw::space_time("broken", &Broken).unwrap();
+    golden("broken.txt", drawing.text());
+    let page = Page::read(&drawing.svg());
+    page.assert_legible("broken");
+    assert_eq!(page.lines("message").count(), 3);
+}
+
+// ── what is too large ──
+
+#[test]
+fn what_nobody_could_read_is_refused_and_says_what_to_do() {
+    let wide = RingReduceScatter::new(129, 1);
+    let refused = draw::space_time("", &wide).unwrap_err();
+    assert_eq!(
+        refused,
+        TooLarge::Ranks {
+            found: 129,
+            limit: 128
+        }
+    );
+    let long = own_steps("chain", 2, 1000).pipelined(257, 1);
+    let refused = draw::space_time("", &long).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "257 steps are too many to draw, 256 is the limit: draw a window of them"
+    );
+    assert_eq!(draw::beside(("", &Broken), ("", &long)), Err(refused));
+    assert!(draw::tree(&Topology::flat(513)).is_err());
+    assert!(draw::tree(&Topology::chain(512)).is_ok());
+}
+
+#[test]
+fn the_largest_drawing_is_some_megabytes() {
+    let ring = RingReduceScatter::new(128, 128);
+    let size = space_time(&ring.clone().then(ring.reversed())).svg().len();
+    assert!(size < 20 << 20, "{size}");
+}
+
+#[test]
+fn a_window_shows_its_steps_and_none_that_there_are_not() {
+    let ring = RingReduceScatter::new(5, 5);
+    let of = |steps| draw::window("ring", &ring, steps).unwrap();
+    let steps = |drawing: &Drawing| -> BTreeSet<usize> {
+        tabled(drawing.text()).iter().map(|send| send.0).collect()
+    };
+    assert_eq!(steps(&of(1..3)), [1, 2].into());
+    assert_eq!(steps(&of(3..usize::MAX)), [3].into());
+    assert!(steps(&of(usize::MAX..usize::MAX)).is_empty());
+    #[expect(clippy::reversed_empty_ranges, reason = "a user may pass one")]
+    let reversed = of(3..1);
+    assert!(steps(&reversed).is_empty());
+}
+
+// ── the documents ──
+
+#[test]
+fn documents_are_complete_in_themselves() {
+    for (name, _, drawing) in drawings().step_by(7) {
+        let svg = drawing.svg();
+        let rest = svg.replacen("http://www.w3.org/2000/svg", "", 1);
+        for outside in [
+            "http", "href", "url(", "@import", "<script", "<style", "<image",
+        ] {
+            assert!(!rest.contains(outside), "{name} has {outside}");
+        }
+        assert!(svg.contains("<title>") && svg.contains("<desc>"), "{name}");
+    }
+}
+
+#[test]
+fn titles_are_written_so_that_they_cannot_break_a_document() {
+    let title = "</text> & \"<b>\" \u{1} \n \u{ffff} ]]> ✓";
+    let drawing = draw::space_time(title, &simple_exchange(2, 4)).unwrap();
+    let page = Page::read(&drawing.svg());
+    assert!(
+        page.labels
+            .iter()
+            .any(|label| label.text.starts_with("</text> & \"<b>\"   "))
+    );
+    assert_eq!(drawing.text().lines().count(), 10, "{}", drawing.text());
+}
+
+#[test]
+fn the_same_is_drawn_every_time() {
+    let both = || {
+        let (a, b) = (simple_exchange(13, 64), halving_all_reduce(13, 64));
+        draw::beside(("a", &a), ("b", &b)).unwrap()
+    };
+    assert_eq!(both(), both());
+    assert_eq!(both().svg(), both().svg());
+}
+
+// ── golden files ──
+
+#[track_caller]
+fn golden(file: &str, text: &str) {
+    let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("RANKFOLD_GOLDEN").is_some_and(|what| what == "write") {
+        fs::write(&path, text).unwrap();
+    }
+    let want = fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == want, "{file} is now:\n{text}\nand was:\n{want}");
+}
+
+#[test]
+fn trees_look_as_they_did() {
+    for (name, p) in [
+        ("binomial", 8),
+        ("fibonacci", 13),
+        ("flat", 12),
+        ("k-ary:2", 1),
+    ] {
+        let drawing = draw::tree(&Topology::by_name(name, p).unwrap()).unwrap();
+        golden(
+            &format!("tree-{}-{p}.txt", name.replace(':', "")),
+            drawing.text(),
+        );
+    }
+    let worked = Topology::from_text("1 0 0\n2 0 0\n4 0 3\n5 0 3\n7 0 6\n3 1 0\n6 1 0").unwrap();
+    let drawing = draw::tree(&worked).unwrap();
+    golden("tree-custom-8.txt", drawing.text());
+    golden("tree-custom-8.svg", &drawing.svg());
+}
+
+#[test]
+fn schedules_look_as_they_did() {
+    let chain = own_steps("chain", 8, 64).pipelined(4, 1);
+    let barrier = FoldAlong::new(Circle::new(5), 0);
+    let schedules: [(&str, &dyn Schedule); 7] = [
+        ("halving-8", &halving_all_reduce(8, 64)),
+        ("ring-8", &RingReduceScatter::new(8, 64)),
+        ("pipelined-chain-8", &chain),
+        ("bruck-5", &BruckAllGather::new(5, 10)),
+        ("scan-8", &FoldAlong::new(Shift::new(8), 64)),
+        ("exclusive-scan-5", &ExclusiveScan::new(5, 10)),
+        ("barrier-5", &barrier),
+    ];
+    for (name, schedule) in schedules {
+        let drawing = draw::space_time(name, schedule).unwrap();
+        golden(&format!("{name}.txt"), drawing.text());
+    }
+    let scan = draw::space_time("scan", &FoldAlong::new(Shift::new(3), 6)).unwrap();
+    golden("scan-3.svg", &scan.svg());
+}
+
+#[test]
+fn pairs_of_schedules_look_as_they_did() {
+    let (exchange, halving) = (simple_exchange(8, 64), halving_all_reduce(8, 64));
+    let drawing = draw::beside(("exchange", &exchange), ("halving", &halving)).unwrap();
+    golden("exchange-beside-halving-8.txt", drawing.text());
+    let few = RingReduceScatter::new(3, 6);
+    let drawing = draw::beside(("five ranks", &simple_exchange(5, 6)), ("three", &few)).unwrap();
+    golden("five-beside-three.txt", drawing.text());
+}
