@@ -131,6 +131,10 @@ impl<S: Schedule> Schedule for Pipelined<S> {
         best
     }
 
+    fn may_copy(&self) -> bool {
+        self.inner.may_copy()
+    }
+
     fn lengths(&self, rank: Rank) -> Lengths {
         self.inner.lengths(rank)
     }
