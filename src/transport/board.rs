@@ -104,6 +104,7 @@ pub(crate) enum Verb {
     ReduceOver,
     RunSchedule,
     Hypercube,
+    Split,
 }
 
 impl Verb {
@@ -113,6 +114,7 @@ impl Verb {
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
+            Verb::Split => "split",
         }
     }
 }
