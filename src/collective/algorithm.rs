@@ -63,6 +63,21 @@ pub enum Algorithm {
     ScatterDoubling,
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
+    /// Segments down two binary trees in turn.
+    TwoTree {
+        /// How many segments at most.
+        segments: NonZeroUsize,
+    },
+    /// Segments along the edge-disjoint trees of a hypercube.
+    Esbt {
+        /// How many segments at most.
+        segments: NonZeroUsize,
+    },
+    /// Segments round a circulant graph.
+    Circulant {
+        /// How many segments at most.
+        segments: NonZeroUsize,
+    },
 }
 
 use Algorithm::*;
@@ -82,7 +97,20 @@ const PLAIN: [(Algorithm, &str); 11] = [
     (ScatterRing, "scatter-ring"),
 ];
 
+/// Those that are nothing without segments: as they are written before these.
+type InSegments = fn(NonZeroUsize) -> Algorithm;
+const IN_SEGMENTS: [(InSegments, &str); 3] = [
+    (|segments| TwoTree { segments }, "two-tree:segments=K"),
+    (|segments| Algorithm::Esbt { segments }, "esbt:segments=K"),
+    (|segments| Circulant { segments }, "circulant:segments=K"),
+];
+
 const SEGMENTS: &str = ":segments=";
+
+/// The name before the segments.
+fn without_segments(known: &str) -> &str {
+    known.split(SEGMENTS).next().unwrap_or(known)
+}
 
 impl Algorithm {
     /// A family of topologies, with whole vectors.
@@ -109,8 +137,10 @@ impl Algorithm {
     /// more). Those of families may be followed by `:segments=K` where they can be pipelined.
     pub fn known() -> impl Iterator<Item = &'static str> {
         let plain = PLAIN.into_iter().map(|(_, name)| name);
+        let in_segments = IN_SEGMENTS.into_iter().map(|(_, name)| name);
         plain
             .chain(["hybrid:K"])
+            .chain(in_segments)
             .chain(TreeName::KNOWN.iter().copied())
     }
 
@@ -149,7 +179,9 @@ impl Algorithm {
         let trees = TREES
             .iter()
             .flat_map(|&tree| [Algorithm::tree(tree), Algorithm::pipelined(tree, 4)]);
-        let all = plain.chain(hybrids).chain(trees);
+        let few = const { NonZeroUsize::new(4).unwrap() };
+        let in_segments = IN_SEGMENTS.into_iter().map(move |(make, _)| make(few));
+        let all = plain.chain(hybrids).chain(in_segments).chain(trees);
         all.filter(move |algorithm| algorithm.needs(collective).is_some())
     }
 }
@@ -173,7 +205,7 @@ const TREES: &[TreeName] = &[
 
 /// An algorithm of a name in which `K` stands for a number.
 fn sample(known: &str) -> Algorithm {
-    let name = known.replace(":K", ":2");
+    let name = known.replace('K', "2");
     name.parse().expect("every known name is read")
 }
 
@@ -189,6 +221,9 @@ impl fmt::Display for Algorithm {
                 tree,
                 segments: Some(segments),
             } => write!(f, "{tree}{SEGMENTS}{segments}"),
+            TwoTree { segments } => write!(f, "two-tree{SEGMENTS}{segments}"),
+            Algorithm::Esbt { segments } => write!(f, "esbt{SEGMENTS}{segments}"),
+            Circulant { segments } => write!(f, "circulant{SEGMENTS}{segments}"),
             plain => {
                 let named = PLAIN.iter().find(|(algorithm, _)| algorithm == plain);
                 f.write_str(named.expect("what has no parameter is in the list").1)
@@ -216,6 +251,10 @@ impl FromStr for Algorithm {
             Some((tree, segments)) => (tree, Some(segments.parse().map_err(|_| bad(PIPELINE))?)),
             None => (name, None),
         };
+        let named = |known: &&(InSegments, &str)| without_segments(known.1) == tree;
+        if let Some((make, _)) = IN_SEGMENTS.iter().find(named) {
+            return segments.map(make).ok_or_else(|| bad(ONLY_IN_SEGMENTS));
+        }
         match tree.parse() {
             Ok(tree) => Ok(Tree { tree, segments }),
             Err(_) if is_family(tree) => Err(bad(FAMILY)),
@@ -227,6 +266,7 @@ impl FromStr for Algorithm {
 
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
+const ONLY_IN_SEGMENTS: &str = "wants a number of segments, as in `two-tree:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
 

@@ -132,9 +132,7 @@ pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
         }
         Collective::AllGather if long => picked(Ring, Some(Bruck), Why::Long),
         Collective::AllGather => picked(Bruck, Some(Ring), Why::Short),
-        Collective::Gather | Collective::Scatter if long => {
-            picked(FLAT, Some(BINOMIAL), Why::Long)
-        }
+        Collective::Gather | Collective::Scatter if long => picked(FLAT, Some(BINOMIAL), Why::Long),
         Collective::Gather | Collective::Scatter => picked(BINOMIAL, Some(FLAT), Why::Short),
         Collective::AllToAll => {
             let why = "every block goes straight to its rank";
