@@ -12,7 +12,7 @@ const MOST: usize = 130;
 
 /// The numbers of ranks: all up to 130, fewer without optimisation.
 fn worlds() -> impl Iterator<Item = usize> {
-    let some = [31, 32, 33, 63, 64, 65, 100, 127, 128, 129, MOST];
+    let some = [32, 33, 64, 100, MOST];
     let all = !cfg!(debug_assertions);
     (1..=MOST).filter(move |p| all || *p <= 24 || some.contains(p))
 }
@@ -82,6 +82,9 @@ fn lawful(broadcast: &dyn Packets, k: usize, name: &str) -> Vec<Vec<Option<usize
     came
 }
 
+/// So many ranks where only the trees are looked at.
+const MANY: usize = if cfg!(debug_assertions) { 520 } else { 2100 };
+
 const COUNTS: [usize; 9] = [1, 2, 3, 4, 5, 6, 7, 17, 40];
 
 #[test]
@@ -142,19 +145,20 @@ fn no_schedule_has_fewer_steps_than_the_circulant_graph() {
 
 #[test]
 fn two_trees_need_their_steps_or_one_less_and_in_order_one_more_for_powers_of_two() {
-    for p in 2..=1030usize {
+    for p in 2..=MANY {
+        let (trees, ordered) = (TwoTrees::new(p), TwoTrees::in_rank_order(p));
         for k in COUNTS {
             let bound = 2 * ceil_log2(p) + k - 2;
-            let steps = TwoTrees::new(p).steps(k);
+            let steps = trees.steps(k);
             assert!(
                 steps == bound || steps + 1 == bound,
                 "{p} {k}: {steps} of {bound}"
             );
-            let ordered = TwoTrees::in_rank_order(p).steps(k);
             let most = bound + usize::from(p.is_power_of_two());
+            let steps = ordered.steps(k);
             assert!(
-                ordered <= most && ordered + 1 >= bound,
-                "{p} {k}: {ordered} of {bound}"
+                steps <= most && steps + 1 >= bound,
+                "{p} {k}: {steps} of {bound}"
             );
         }
     }
@@ -236,7 +240,7 @@ fn has_no_conflict(trees: &TwoTrees) {
 
 #[test]
 fn edges_of_two_trees_that_meet_at_a_port_have_two_colours() {
-    for p in 1..=1030 {
+    for p in 1..=MANY {
         has_no_conflict(&TwoTrees::new(p));
         has_no_conflict(&TwoTrees::in_rank_order(p));
     }
@@ -353,16 +357,7 @@ fn proved<P: Packets + Clone>(broadcast: P, n: usize, k: usize, name: &str) -> b
 #[test]
 fn reductions_in_packets_are_proved_and_in_rank_order_where_they_say_so() {
     for p in worlds() {
-        for (n, k) in [
-            (0, 3),
-            (1, 1),
-            (1, 4),
-            (40, 1),
-            (40, 2),
-            (40, 3),
-            (40, 17),
-            (5, 100),
-        ] {
+        for (n, k) in [(0, 3), (1, 4), (40, 1), (40, 2), (40, 17), (5, 100)] {
             assert!(proved(
                 TwoTrees::in_rank_order(p),
                 n,

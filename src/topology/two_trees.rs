@@ -54,6 +54,8 @@ pub struct TwoTrees {
     shape: Shape,
     /// For each rank but 0 the first step of the edge that leads to it, in both trees.
     first: Arc<[[u8; 2]]>,
+    /// The last of them in each tree.
+    last: [u8; 2],
 }
 
 impl TwoTrees {
@@ -96,9 +98,12 @@ impl TwoTrees {
         let shape = Shape { others, second };
         let colours = shape.colours();
         let first = |v| [0, 1].map(|tree| shape.first(&colours, Edge { tree, child: v }));
+        let first: Arc<[_]> = (1..ranks).map(first).collect();
+        let latest = |tree| first.iter().map(|steps: &[u8; 2]| steps[tree]).max();
         TwoTrees {
             shape,
-            first: (1..ranks).map(first).collect(),
+            last: [0, 1].map(|tree| latest(tree).unwrap_or(0)),
+            first,
         }
     }
 
@@ -139,15 +144,13 @@ impl Packets for TwoTrees {
 
     fn steps(&self, packets: usize) -> usize {
         let end = |tree: usize| {
-            let last = self
-                .first
-                .iter()
-                .map(|steps| usize::from(steps[tree]))
-                .max();
-            let before = packets.checked_sub(tree + 1)? / 2 * 2;
-            Some(last? + before + 1)
+            let later = packets.checked_sub(tree + 1)? / 2 * 2;
+            Some(usize::from(self.last[tree]) + later + 1)
         };
-        end(0).max(end(1)).unwrap_or(0)
+        match self.shape.others {
+            0 => 0,
+            _ => end(0).max(end(1)).unwrap_or(0),
+        }
     }
 
     fn arrival(&self, packets: usize, rank: Rank, step: usize) -> Option<Hop> {
