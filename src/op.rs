@@ -6,6 +6,7 @@
 //! | [`Min`], [`Max`] | integers, floats | a NaN wins over any number; -0 is less than +0 |
 //! | [`And`], [`Or`], [`Xor`] | integers (bit by bit), `bool` | |
 //! | [`MinLoc`], [`MaxLoc`] | pairs (value, place) | of equal values the lower place; a NaN wins |
+//! | [`First`] | any element | the left one |
 //! | a closure through the `_by` twin of a reduction | any element | associative: operands stay in rank order |
 //! | [`commutative`]`(closure)` | any element | may be applied in any order |
 
@@ -61,6 +62,7 @@ pub enum Kind {
     Xor,
     MinLoc,
     MaxLoc,
+    First,
     Closure,
     Commutative,
     Own,
@@ -119,6 +121,27 @@ impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Commutative<F> {
     }
     fn kind(&self) -> Kind {
         Kind::Commutative
+    }
+}
+
+/// The left one of two: for schedules that move elements and fold none.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::op::{First, Operator};
+///
+/// assert_eq!(First.combine('a', 'b'), 'a');
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct First;
+
+impl<T: Element> Operator<T> for First {
+    fn combine(&self, left: T, _: T) -> T {
+        left
+    }
+    fn kind(&self) -> Kind {
+        Kind::First
     }
 }
 

@@ -249,7 +249,10 @@ fn any_step(dice: &mut Dice, p: usize) -> Vec<Step> {
         // As exchanges do: what is sent is folded too.
         let elements = [1, 2, 8, 16][dice.below(4)];
         let same = region(dice, Buffer::Output, elements);
-        for (rank, peer) in [(a, b), (b, a)].into_iter().filter(|_| dice.0 % 4 > 0) {
+        for (rank, peer) in [(a, b), (b, a)]
+            .into_iter()
+            .filter(|_| !dice.0.is_multiple_of(4))
+        {
             steps[rank].send = Some(Transfer { peer, region: same });
             steps[rank].recv = Some(Transfer { peer, region: same });
         }

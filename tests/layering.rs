@@ -70,7 +70,9 @@ fn imports(code: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn imports_point_down() {
-    for (file, code) in files().iter().filter(|(file, _)| file != "lib.rs") {
+    // The tool is a crate of its own, on top of all.
+    let below = |file: &str| file != "lib.rs" && !file.starts_with("bin/");
+    for (file, code) in files().iter().filter(|(file, _)| below(file)) {
         let module = file.split(['/', '.']).next().unwrap();
         for import in imports(code).filter(|import| *import != module) {
             assert!(

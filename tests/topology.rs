@@ -776,7 +776,7 @@ fn refusals_read_as_sentences() {
     );
     assert_eq!(
         said(refusal(3, 0, &[(2, 1, 1), (1, 1, 0)])),
-        "steps do not rise from <2,1,1> to <1,1,0>"
+        "rank 1 sends <1,1,0> no later than <2,1,1> arrives: steps must rise along every path"
     );
     assert_eq!(
         said(refusal(3, 0, &[(1, 0, 0)])),
@@ -872,13 +872,44 @@ fn text_that_is_no_topology_is_refused_with_its_line() {
     assert!(
         matches!(blamed("1 0 0\n3 0 0"), (0, NoSingleRoot { candidates }) if candidates == [0, 2])
     );
-    assert!(
-        matches!(blamed("1 0 0\n0 0 1"), (0, NoSingleRoot { candidates }) if candidates.is_empty())
-    );
+    assert!(matches!(
+        blamed("1 0 0\n0 0 1"),
+        (2, Cycle { rank: 0, cycle }) if cycle == [0, 1]
+    ));
+    assert!(matches!(blamed("1 0 0\n1 1 2"), (2, TwoSuccessors { .. })));
     assert!(matches!(
         blamed("root 0\nranks 3\n1 0 0"),
         (0, Orphan { rank: 2, .. })
     ));
+}
+
+#[test]
+fn a_text_error_names_line_rank_and_rule() {
+    let said = |text: &str| Topology::from_text(text).unwrap_err().to_string();
+    assert_eq!(
+        said("1 0 0\n2 0 3\n3 0 2\n"),
+        "line 2: rank 2 never reaches the root: its path ends in the cycle 2 → 3 → 2"
+    );
+    assert_eq!(
+        said("0 0 1\n# everybody sends\n1 1 2\n2 2 0\n"),
+        "line 1: rank 0 never reaches the root: its path ends in the cycle 0 → 1 → 2 → 0"
+    );
+    assert_eq!(
+        said("ranks 3\n1 0 0\n2 0 0\n2 1 1\n"),
+        "line 4: rank 2 has two successors, <2,0,0> and <2,1,1>"
+    );
+    assert_eq!(
+        said("ranks 3\n1 2 0\n2 3 1\n"),
+        "line 2: rank 1 sends <1,2,0> no later than <2,3,1> arrives: steps must rise along every path"
+    );
+    assert_eq!(
+        said("ranks 3\nroot 0\n1 0 0\n2 0 9\n"),
+        "line 4: rank 9 is not one of the 3 ranks"
+    );
+    assert_eq!(
+        said("1 0 0\n\u{1b}[31m"),
+        "line 2: `\\u{1b}[31m` is not `p t q`, `ranks N` or `root R`"
+    );
 }
 
 #[test]

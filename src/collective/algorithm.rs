@@ -97,8 +97,10 @@ const PLAIN: [(Algorithm, &str); 11] = [
     (ScatterRing, "scatter-ring"),
 ];
 
-/// Those that are nothing without segments: as they are written before these.
+/// What makes an algorithm that is nothing without segments.
 type InSegments = fn(NonZeroUsize) -> Algorithm;
+
+/// Those that are nothing without segments.
 const IN_SEGMENTS: [(InSegments, &str); 3] = [
     (|segments| TwoTree { segments }, "two-tree:segments=K"),
     (|segments| Algorithm::Esbt { segments }, "esbt:segments=K"),
@@ -107,9 +109,11 @@ const IN_SEGMENTS: [(InSegments, &str); 3] = [
 
 const SEGMENTS: &str = ":segments=";
 
-/// The name before the segments.
-fn without_segments(known: &str) -> &str {
-    known.split(SEGMENTS).next().unwrap_or(known)
+/// What makes the algorithm of this name, if it is nothing without segments.
+fn only_in_segments(name: &str) -> Option<InSegments> {
+    let before = |known: &'static str| known.split(SEGMENTS).next();
+    let mut all = IN_SEGMENTS.into_iter();
+    all.find_map(|(make, known)| (before(known) == Some(name)).then_some(make))
 }
 
 impl Algorithm {
@@ -130,6 +134,40 @@ impl Algorithm {
         match NonZeroUsize::new(segments) {
             None => panic!("a pipeline of 0 segments"),
             segments => Tree { tree, segments },
+        }
+    }
+
+    /// The same by so many segments, if that can be asked of it at all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::Algorithm;
+    ///
+    /// let ring: Algorithm = "ring".parse().unwrap();
+    /// assert_eq!(ring.in_segments(4.try_into().unwrap()), None);
+    /// ```
+    pub fn in_segments(self, segments: NonZeroUsize) -> Option<Algorithm> {
+        match self {
+            Tree { tree, .. } => Some(Tree {
+                tree,
+                segments: Some(segments),
+            }),
+            TwoTree { .. } => Some(TwoTree { segments }),
+            Algorithm::Esbt { .. } => Some(Algorithm::Esbt { segments }),
+            Circulant { .. } => Some(Circulant { segments }),
+            _ => None,
+        }
+    }
+
+    /// How many segments it is to have at most, if it is pipelined.
+    pub fn segments(self) -> Option<NonZeroUsize> {
+        match self {
+            Tree { segments, .. } => segments,
+            TwoTree { segments } | Algorithm::Esbt { segments } | Circulant { segments } => {
+                Some(segments)
+            }
+            _ => None,
         }
     }
 
@@ -212,22 +250,19 @@ fn sample(known: &str) -> Algorithm {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hybrid { stages } => write!(f, "hybrid:{stages}"),
-            Tree {
-                tree,
-                segments: None,
-            } => write!(f, "{tree}"),
-            Tree {
-                tree,
-                segments: Some(segments),
-            } => write!(f, "{tree}{SEGMENTS}{segments}"),
-            TwoTree { segments } => write!(f, "two-tree{SEGMENTS}{segments}"),
-            Algorithm::Esbt { segments } => write!(f, "esbt{SEGMENTS}{segments}"),
-            Circulant { segments } => write!(f, "circulant{SEGMENTS}{segments}"),
+            Hybrid { stages } => write!(f, "hybrid:{stages}")?,
+            TwoTree { .. } => f.write_str("two-tree")?,
+            Algorithm::Esbt { .. } => f.write_str("esbt")?,
+            Circulant { .. } => f.write_str("circulant")?,
+            Tree { tree, .. } => write!(f, "{tree}")?,
             plain => {
                 let named = PLAIN.iter().find(|(algorithm, _)| algorithm == plain);
-                f.write_str(named.expect("what has no parameter is in the list").1)
+                f.write_str(named.expect("what has no parameter is in the list").1)?;
             }
+        }
+        match self.segments() {
+            Some(segments) => write!(f, "{SEGMENTS}{segments}"),
+            None => Ok(()),
         }
     }
 }
@@ -235,38 +270,51 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    fn from_str(name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    fn from_str(text: &str) -> Result<Algorithm, UnknownAlgorithm> {
         let bad = |expected| UnknownAlgorithm::BadNumber {
-            name: name.into(),
+            name: text.into(),
             expected,
         };
-        if let Some((plain, _)) = PLAIN.iter().find(|(_, known)| *known == name) {
-            return Ok(*plain);
-        }
-        if let Some(stages) = name.strip_prefix("hybrid:") {
-            let stages = stages.parse().map_err(|_| bad(HYBRID))?;
-            return Ok(Hybrid { stages });
-        }
-        let (tree, segments) = match name.split_once(SEGMENTS) {
-            Some((tree, segments)) => (tree, Some(segments.parse().map_err(|_| bad(PIPELINE))?)),
-            None => (name, None),
+        let Some((name, segments)) = text.split_once(SEGMENTS) else {
+            return whole(text, text);
         };
-        let named = |known: &&(InSegments, &str)| without_segments(known.1) == tree;
-        if let Some((make, _)) = IN_SEGMENTS.iter().find(named) {
-            return segments.map(make).ok_or_else(|| bad(ONLY_IN_SEGMENTS));
+        let segments = segments.parse().map_err(|_| bad(PIPELINE))?;
+        if let Some(make) = only_in_segments(name) {
+            return Ok(make(segments));
         }
-        match tree.parse() {
-            Ok(tree) => Ok(Tree { tree, segments }),
-            Err(_) if is_family(tree) => Err(bad(FAMILY)),
-            Err(_) if name == "hybrid" => Err(bad(HYBRID)),
-            Err(_) => Err(UnknownAlgorithm::NoSuchName { name: name.into() }),
-        }
+        let pipeline = whole(name, text)?.in_segments(segments);
+        pipeline.ok_or_else(|| bad(NO_PIPELINE))
+    }
+}
+
+/// The algorithm of a name without segments; `text` is what an error shows.
+fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    let bad = |expected| UnknownAlgorithm::BadNumber {
+        name: text.into(),
+        expected,
+    };
+    if let Some((plain, _)) = PLAIN.iter().find(|(_, known)| *known == name) {
+        return Ok(*plain);
+    }
+    if let Some(stages) = name.strip_prefix("hybrid:") {
+        let stages = stages.parse().map_err(|_| bad(HYBRID))?;
+        return Ok(Hybrid { stages });
+    }
+    if only_in_segments(name).is_some() {
+        return Err(bad(ONLY_IN_SEGMENTS));
+    }
+    match name.parse() {
+        Ok(tree) => Ok(Algorithm::tree(tree)),
+        Err(_) if is_family(name) => Err(bad(FAMILY)),
+        Err(_) if name == "hybrid" => Err(bad(HYBRID)),
+        Err(_) => Err(UnknownAlgorithm::NoSuchName { name: text.into() }),
     }
 }
 
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
 const ONLY_IN_SEGMENTS: &str = "wants a number of segments, as in `two-tree:segments=16`";
+const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Rank;
 use crate::schedule::{FoldAlong, Fresh, FromBlocks, Keep, Schedule};
-use crate::span::Blocks;
+use crate::span::{Blocks, Pieces};
 use crate::topology::{
     BinomialTo, Circle, Circulant, CubeTo, Esbt, Line, OwnSteps, Packets, Pattern, Shift,
     SinglePort, StarTo, Subtrees, Topology, TreeName, TwoTrees,
@@ -383,7 +383,11 @@ impl Algorithm {
 
     fn all_to_all<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         Ok(match self {
-            Algorithm::Pairwise => visitor.with(Pairwise::all_to_all(call.blocks.clone())),
+            Algorithm::Pairwise => {
+                let alike = || Pieces::alike(call.blocks.clone());
+                let pieces = call.pieces.clone().unwrap_or_else(alike);
+                visitor.with(Pairwise::of_pieces(pieces))
+            }
             Algorithm::Bruck => visitor.with(BruckAllToAll::new(call.ranks(), call.length())),
             _ => return self.no_such::<V>(call),
         })

@@ -2,7 +2,7 @@
 
 use super::Collective;
 use crate::Rank;
-use crate::span::Blocks;
+use crate::span::{Blocks, Pieces};
 
 /// The shape of a collective call.
 ///
@@ -36,6 +36,8 @@ pub struct Call {
     pub collective: Collective,
     /// The whole vector, cut into the blocks that ranks own.
     pub blocks: Blocks,
+    /// For an all-to-all with a count for each pair of ranks: these, instead of blocks.
+    pub pieces: Option<Pieces>,
     /// The root; 0 where there is none.
     pub root: Rank,
     /// Whether the operator commutes; of no account where nothing is folded.
@@ -53,6 +55,7 @@ impl Call {
         Call {
             collective,
             blocks: Blocks::even(length, ranks),
+            pieces: None,
             root: 0,
             commutes: false,
             from_input: false,
@@ -62,6 +65,27 @@ impl Call {
     /// The same with blocks cut in another way, for the forms with a count for each rank.
     pub fn with_blocks(self, blocks: Blocks) -> Call {
         Call { blocks, ..self }
+    }
+
+    /// An all-to-all with a count for each pair of ranks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::check_pieces;
+    /// use rankfold::collective::{Algorithm, Call};
+    /// use rankfold::span::Pieces;
+    ///
+    /// let pieces = Pieces::of(&[1, 2, 3, 0]).unwrap();
+    /// let schedule = Algorithm::Pairwise.schedule(&Call::of_pieces(pieces.clone())).unwrap();
+    /// assert_eq!(check_pieces(&schedule, pieces).unwrap().elements(), 2 + 3);
+    /// ```
+    pub fn of_pieces(pieces: Pieces) -> Call {
+        Call {
+            blocks: Blocks::even(0, pieces.ranks()),
+            pieces: Some(pieces),
+            ..Call::new(Collective::AllToAll, 0, 0)
+        }
     }
 
     /// The same with another root.
@@ -90,7 +114,36 @@ impl Call {
         self.blocks.parts()
     }
 
-    /// The elements of the whole vector; 0 in a barrier.
+    /// How many elements a rank's input and output have.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::{Call, Collective};
+    ///
+    /// let gather = Call::new(Collective::Gather, 4, 12);
+    /// assert_eq!((gather.buffers(0), gather.buffers(1)), ((3, 12), (3, 0)));
+    /// ```
+    pub fn buffers(&self, rank: Rank) -> (usize, usize) {
+        let (all, own) = (self.length(), || self.blocks.count(rank));
+        let at_root = |length: usize| if rank == self.root { length } else { 0 };
+        match self.collective {
+            Collective::Barrier => (0, 0),
+            Collective::AllReduce if self.from_input => (all, all),
+            Collective::Reduce => (all - at_root(all), at_root(all)),
+            Collective::ReduceScatter => (all, own()),
+            Collective::AllGather => (own(), all),
+            Collective::Gather => (own(), at_root(all)),
+            Collective::Scatter => (at_root(all), own()),
+            Collective::AllToAll => match &self.pieces {
+                Some(pieces) => (pieces.input(rank), pieces.output(rank)),
+                None => (all, own() * self.ranks()),
+            },
+            _ => (0, all),
+        }
+    }
+
+    /// The elements of the whole vector; 0 in a barrier, and where there is no whole but only pieces.
     pub fn length(&self) -> usize {
         match self.collective {
             Collective::Barrier => 0,

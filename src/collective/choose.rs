@@ -45,6 +45,12 @@ impl fmt::Display for Choice {
 }
 
 impl Choice {
+    /// The choice alone, which costs nothing to speak of.
+    #[inline]
+    pub fn quickly(call: &Call, element_bytes: usize) -> Algorithm {
+        pick(call, element_bytes).algorithm
+    }
+
     /// The choice for a call with elements of so many bytes, with everything there is to say about it.
     pub fn of(call: &Call, element_bytes: usize) -> Choice {
         let picked = pick(call, element_bytes);

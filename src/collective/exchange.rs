@@ -227,6 +227,7 @@ impl Halving {
     }
 
     /// The part with which a rank ends, where no step is left out.
+    #[inline]
     fn path(&self, v: Rank) -> usize {
         match self.bisection {
             Bisection::Near => reverse_bits(v, self.dimensions),
@@ -235,18 +236,42 @@ impl Halving {
     }
 
     /// Where so many parts that start at one end lie in the vector.
+    #[inline]
     fn parts(&self, parts: Range<usize>) -> Range<usize> {
-        let block = |part: usize| part + part.min(self.doubled);
-        self.blocks.run(block(parts.start)..block(parts.end))
+        self.start(parts.start)..self.start(parts.end)
+    }
+
+    /// Where a part starts.
+    #[inline]
+    fn start(&self, part: usize) -> usize {
+        let block = part + part.min(self.doubled);
+        self.blocks.cut(block)
+    }
+
+    /// What a rank keeps in a stage of what it had, and what it gives to its partner.
+    #[inline(always)]
+    fn halves(&self, v: Rank, stage: u32) -> (Range<usize>, Range<usize>) {
+        let had = self.left(v, stage);
+        let middle = had.start + had.len() / 2;
+        let (start, end) = (self.start(had.start), self.start(had.end));
+        let cut = self.start(middle);
+        let upper = self.path(v) >> (self.dimensions - stage - 1) & 1 == 1;
+        if upper {
+            (cut..end, start..cut)
+        } else {
+            (start..cut, cut..end)
+        }
     }
 
     /// The parts that a rank has left after so many stages.
+    #[inline]
     fn left(&self, v: Rank, stages: u32) -> Range<usize> {
         let log = self.dimensions - stages;
         let first = self.path(v) >> log << log;
         first..first + (1 << log)
     }
 
+    #[inline]
     fn partner(&self, v: Rank, stage: u32) -> Rank {
         match self.bisection {
             Bisection::Near => v ^ 1 << stage,
@@ -264,19 +289,21 @@ impl Schedule for Halving {
         self.stages as usize
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, v: Rank, step: usize) -> Step {
         if step >= self.steps() {
             return Step::IDLE;
         }
         let stage = step as u32;
         let peer = self.partner(v, stage);
-        let half = |rank| {
-            let region = Region::output(self.parts(self.left(rank, stage + 1)));
-            Some(Transfer { peer, region })
-        };
+        let (kept, given) = self.halves(v, stage);
+        let (kept, given) = (Region::output(kept), Region::output(given));
         Step {
-            send: half(peer),
-            recv: half(v),
+            send: Some(Transfer {
+                peer,
+                region: given,
+            }),
+            recv: Some(Transfer { peer, region: kept }),
             combine: Combine::by_rank(v, peer),
             ..Step::IDLE
         }
@@ -306,6 +333,7 @@ impl Schedule for Homing {
         usize::from(self.halving.dimensions >= 2)
     }
 
+    #[inline]
     fn step(&self, v: Rank, step: usize) -> Step {
         let peer = self.halving.path(v);
         if step >= self.steps() || peer == v {
@@ -342,6 +370,7 @@ impl Schedule for Rest {
         (self.halving.dimensions - self.halving.stages) as usize
     }
 
+    #[inline]
     fn step(&self, v: Rank, step: usize) -> Step {
         if step >= self.steps() {
             return Step::IDLE;
@@ -364,6 +393,7 @@ impl Schedule for Rest {
 }
 
 /// The lowest so many bits of a number, in reverse.
+#[inline]
 fn reverse_bits(v: usize, bits: u32) -> usize {
     v.reverse_bits()
         .checked_shr(usize::BITS - bits)

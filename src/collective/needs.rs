@@ -108,7 +108,8 @@ impl Algorithm {
                 root: Root::Any,
                 ..POWER_OF_TWO
             },
-            (Collective::AllToAll, Pairwise | Bruck) => Needs {
+            (Collective::AllToAll, Pairwise) => ANY,
+            (Collective::AllToAll, Bruck) => Needs {
                 even_blocks: true,
                 ..ANY
             },
@@ -159,7 +160,11 @@ impl Algorithm {
         if needs.commutative && !call.commutes && ranks > 1 {
             return Some(Refusal::MustCommute { algorithm });
         }
-        if needs.even_blocks && !call.blocks.is_even() {
+        if call.pieces.is_some() && collective != Collective::AllToAll {
+            return Some(Refusal::NoPieces { collective });
+        }
+        let even = call.blocks.is_even() && call.pieces.is_none();
+        if needs.even_blocks && !even {
             return Some(Refusal::UnevenBlocks {
                 algorithm,
                 collective,
@@ -290,6 +295,8 @@ pub enum Refusal {
         algorithm: Algorithm,
         collective: Collective,
     },
+    /// Pieces for pairs of ranks, and the collective has none.
+    NoPieces { collective: Collective },
     /// From inputs was asked for, and the collective has one form only.
     OneForm { collective: Collective },
 }
@@ -343,6 +350,10 @@ impl fmt::Display for Refusal {
             } => write!(
                 f,
                 "{algorithm} does {collective} only with blocks that are cut evenly"
+            ),
+            Refusal::NoPieces { collective } => write!(
+                f,
+                "{collective} has no counts for pairs of ranks: only all_to_all has"
             ),
             Refusal::OneForm { collective } => write!(
                 f,

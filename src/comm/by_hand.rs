@@ -6,6 +6,7 @@ use super::Comm;
 use super::call::{InCall, elements};
 use crate::error::{Error, Result};
 use crate::execute::Link;
+use crate::names::Collective;
 use crate::op::{Element, Operator, fold_left, fold_right};
 use crate::transport::board::{Call, Verb};
 use crate::transport::lane::Form;
@@ -23,7 +24,10 @@ impl Comm {
     ) -> Result<()> {
         let call = Call {
             op: op.kind(),
-            ..elements::<T>(self.call(Verb::AllReduce, Location::caller()), buf.len())
+            ..elements::<T>(
+                self.call(Verb::Collective(Collective::AllReduce), Location::caller()),
+                buf.len(),
+            )
         };
         let known = self.size().is_power_of_two();
         let known = known

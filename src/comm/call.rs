@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::Comm;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::names::Collective;
 use crate::op::{Element, Kind};
 use crate::transport::board::{Arrival, Call, Verb, Verdict};
 use crate::transport::head::{Head, Info};
@@ -88,7 +89,8 @@ impl InCall<'_> {
     /// Before anything is sent: do all ranks mean the same call? Only where the world asks for it.
     fn agree(&self) -> Result<()> {
         // A call that tolerates the dead cannot wait for them to agree.
-        let needless = self.call.verb == Verb::Barrier || self.call.tolerant;
+        let needless =
+            self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
         let asked = self.comm.fabric().settings.check && !needless;
         if asked { self.pass_gate() } else { Ok(()) }
     }

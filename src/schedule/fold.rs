@@ -60,6 +60,7 @@ impl<P: Pattern> Schedule for FoldAlong<P> {
         self.pattern.steps()
     }
 
+    #[inline]
     fn step(&self, rank: Rank, step: usize) -> Step {
         let region = Region::output(0..self.length);
         let from = self.pattern.from(rank, step);
@@ -73,6 +74,10 @@ impl<P: Pattern> Schedule for FoldAlong<P> {
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         self.pattern.next_active(rank, after)
+    }
+
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        self.pattern.last_active(rank, before)
     }
 
     fn lengths(&self, _: Rank) -> Lengths {

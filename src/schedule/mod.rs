@@ -26,6 +26,7 @@
 //! ```
 
 use crate::Rank;
+use crate::topology::last_before;
 
 mod combine;
 mod fold;
@@ -120,6 +121,13 @@ pub trait Schedule {
         (first..self.steps()).find(|&s| !self.step(rank, s).is_idle())
     }
 
+    /// The last step before `before` in which the rank is not idle: what
+    /// [`next_active`](Self::next_active) is to the schedule [reversed](Self::reversed).
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        let from = |least: usize| self.next_active(rank, least.checked_sub(1));
+        last_before(before, from)
+    }
+
     /// How long the rank's buffers are.
     fn lengths(&self, rank: Rank) -> Lengths;
 
@@ -211,6 +219,9 @@ macro_rules! forward {
             fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
                 (**self).next_active(rank, after)
             }
+            fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+                (**self).last_active(rank, before)
+            }
             fn lengths(&self, rank: Rank) -> Lengths {
                 (**self).lengths(rank)
             }
@@ -232,17 +243,4 @@ pub(crate) fn least_after(after: Option<usize>) -> Option<usize> {
 /// The first step from `least` on in which the rank is not idle.
 fn first_from(schedule: &impl Schedule, rank: Rank, least: usize) -> Option<usize> {
     schedule.next_active(rank, least.checked_sub(1))
-}
-
-/// The last step before `bound` in which the rank is not idle, by bisection.
-fn last_before(schedule: &impl Schedule, rank: Rank, bound: usize) -> Option<usize> {
-    let (mut found, mut low, mut high) = (None, 0, bound);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match first_from(schedule, rank, middle).filter(|&step| step < high) {
-            Some(step) => (found, low) = (Some(step), step + 1),
-            None => high = middle,
-        }
-    }
-    found
 }

@@ -6,7 +6,9 @@ use std::ops::Range;
 use crate::Rank;
 
 /// Which of a rank's three buffers.
+// As wide as the numbers beside it: copies of a region then move whole words, padding and all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
 pub enum Buffer {
     /// What the caller passed; it is only read. Collectives that work in place have none.
     Input,
@@ -57,6 +59,7 @@ pub struct Region {
 
 impl Region {
     /// One run of elements of a buffer.
+    #[inline]
     pub const fn new(buffer: Buffer, run: Range<usize>) -> Region {
         let length = run.end.saturating_sub(run.start);
         Region {
@@ -74,6 +77,7 @@ impl Region {
     }
 
     /// One run of the output.
+    #[inline]
     pub const fn output(run: Range<usize>) -> Region {
         Region::new(Buffer::Output, run)
     }
@@ -141,6 +145,7 @@ impl Region {
     /// # Panics
     ///
     /// If the region has several runs: their share need not be a region.
+    #[inline]
     pub(super) fn clip(self, window: &Range<usize>) -> Region {
         assert!(self.count <= 1, "{self} does not lie in one piece");
         let start = self.start.clamp(window.start, window.end);
@@ -194,6 +199,7 @@ pub enum Combine {
 
 impl Combine {
     /// The fold that keeps the operands in the order of ranks when `rank` receives from `peer`.
+    #[inline]
     pub const fn by_rank(rank: Rank, peer: Rank) -> Combine {
         if peer > rank {
             Combine::FoldRight
@@ -254,11 +260,13 @@ impl Step {
     };
 
     /// Whether the rank does nothing.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.local.is_none() && self.send.is_none() && self.recv.is_none() && self.clash.is_none()
     }
 
     /// Both at once; a port that both want is a [`Clash`].
+    #[inline]
     pub fn beside(self, other: Step) -> Step {
         let clash = [
             (self.send.is_some() && other.send.is_some(), Clash::Sends),
@@ -282,6 +290,7 @@ impl Step {
     }
 
     /// The same step with other regions.
+    #[inline]
     pub(super) fn map_regions(self, map: impl Fn(Region) -> Region) -> Step {
         let transfer = |t: Transfer| Transfer {
             region: map(t.region),
@@ -299,15 +308,14 @@ impl Step {
     }
 
     /// The same step with other peers.
-    pub(crate) fn map_peers(self, map: impl Fn(Rank) -> Rank) -> Step {
-        let transfer = |t: Transfer| Transfer {
-            peer: map(t.peer),
-            ..t
-        };
-        Step {
-            send: self.send.map(transfer),
-            recv: self.recv.map(transfer),
-            ..self
+    #[inline(always)] // a call would copy the step, which costs more than making it
+    pub(crate) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
+        if let Some(send) = &mut self.send {
+            send.peer = map(send.peer);
         }
+        if let Some(recv) = &mut self.recv {
+            recv.peer = map(recv.peer);
+        }
+        self
     }
 }

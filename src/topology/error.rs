@@ -5,7 +5,7 @@ use std::{error, fmt};
 use super::Triple;
 use crate::Rank;
 
-/// Why triples, a formal definition, a text or a name is no topology.
+/// Why triples, a formal definition, a text, a JSON value or a name is no topology.
 ///
 /// Nodes of a [`Formal`](super::Formal) definition are named by their number, in the order in which
 /// they were given.
@@ -154,6 +154,55 @@ pub enum TopologyError {
         /// What is wrong there.
         error: Box<TopologyError>,
     },
+    /// A text that is no JSON.
+    Syntax {
+        /// The line, counted from 1.
+        line: usize,
+        /// The column, counted in bytes from 1.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// An error in a JSON value, with its place.
+    At {
+        /// The place, as in `triples[4].to`.
+        path: String,
+        /// What is wrong there.
+        error: Box<TopologyError>,
+    },
+    /// A field that the object cannot have.
+    UnknownField {
+        /// Its name.
+        field: String,
+        /// The names of those it can.
+        known: &'static [&'static str],
+    },
+    /// A field that the object must have.
+    MissingField {
+        /// Its name.
+        field: &'static str,
+    },
+    /// A field that an object has twice.
+    FieldTwice {
+        /// Its name.
+        field: &'static str,
+    },
+    /// A value of another kind than wanted.
+    WrongValue {
+        /// What is there.
+        found: String,
+        /// What is wanted.
+        expected: &'static str,
+    },
+    /// Triples that are not those of the family whose name is given with them.
+    NotTheFamily {
+        /// The name.
+        family: String,
+        /// What a rank sends.
+        given: Triple,
+        /// What it sends in the family.
+        wanted: Triple,
+    },
     /// A name that no family has.
     UnknownName {
         /// The name.
@@ -187,9 +236,7 @@ impl fmt::Display for TopologyError {
             TwoSuccessors { first, second } => two_successors(f, first, second),
             Orphan { rank, root } => write!(f, "rank {rank} sends nothing, but the root is {root}"),
             Cycle { rank, cycle } => cycle_of(f, *rank, cycle),
-            StepDoesNotRise { before, after } => {
-                write!(f, "steps do not rise from {before} to {after}")
-            }
+            StepDoesNotRise { before, after } => falls(f, before, after),
             NoStepZero { least } => {
                 write!(f, "nobody sends in step 0: the first to send is {least}")
             }
@@ -218,14 +265,34 @@ impl fmt::Display for TopologyError {
                 "property {property} does not hold at node {}",
                 Node(node)
             ),
-            BadLine { text, expected } => write!(f, "`{text}` is not {expected}"),
+            BadLine { text, expected } => write!(f, "`{}` is not {expected}", Short(text)),
             Line { line, error } => write!(f, "line {line}: {error}"),
+            Syntax {
+                line,
+                column,
+                reason,
+            } => write!(f, "line {line}, column {column}: {reason}"),
+            At { path, error } => write!(f, "{path}: {error}"),
+            UnknownField { field, known } => write!(
+                f,
+                "no field is called `{}` (known: {})",
+                Short(field),
+                known.join(", ")
+            ),
+            MissingField { field } => write!(f, "`{field}` is missing"),
+            FieldTwice { field } => write!(f, "`{field}` is given twice"),
+            WrongValue { found, expected } => write!(f, "this is {found}, not {expected}"),
+            NotTheFamily {
+                family,
+                given,
+                wanted,
+            } => write!(f, "{given} is not in {family}, where {wanted} is"),
             UnknownName {
                 name,
                 nearest,
                 known,
             } => unknown_name(f, name, *nearest, known),
-            BadWidth { name, expected } => write!(f, "`{name}`: {expected}"),
+            BadWidth { name, expected } => write!(f, "`{}`: {expected}", Short(name)),
         }
     }
 }
@@ -255,6 +322,14 @@ fn two_successors(f: &mut fmt::Formatter<'_>, first: &Triple, second: &Triple) -
     )
 }
 
+fn falls(f: &mut fmt::Formatter<'_>, before: &Triple, after: &Triple) -> fmt::Result {
+    write!(
+        f,
+        "rank {} sends {after} no later than {before} arrives: steps must rise along every path",
+        after.from
+    )
+}
+
 fn cycle_of(f: &mut fmt::Formatter<'_>, rank: Rank, cycle: &[Rank]) -> fmt::Result {
     write!(
         f,
@@ -268,12 +343,10 @@ fn cycle_of(f: &mut fmt::Formatter<'_>, rank: Rank, cycle: &[Rank]) -> fmt::Resu
 }
 
 fn no_single_root(f: &mut fmt::Formatter<'_>, candidates: &[Rank]) -> fmt::Result {
+    write!(f, "no root is given, and ")?;
     match candidates {
-        [one, two, ..] => write!(
-            f,
-            "no root is given, and ranks {one} and {two} both send nothing"
-        ),
-        _ => write!(f, "no root is given, and every rank sends"),
+        [one, two, ..] => write!(f, "ranks {one} and {two} both send nothing"),
+        _ => write!(f, "every rank sends"),
     }
 }
 
@@ -283,11 +356,29 @@ fn unknown_name(
     nearest: Option<&str>,
     known: &[&str],
 ) -> fmt::Result {
-    write!(f, "no topology is called `{name}`")?;
+    write!(f, "no topology is called `{}`", Short(name))?;
     if let Some(nearest) = nearest {
         write!(f, "; did you mean `{nearest}`?")?;
     }
     write!(f, " (known: {})", known.join(", "))
+}
+
+/// The beginning of somebody else's words, on one line and without what a terminal obeys.
+pub(super) struct Short<'a>(pub(super) &'a str);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 60;
+        for c in self.0.chars().take(MOST) {
+            if c.is_control() {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                write!(f, "{c}")?;
+            }
+        }
+        let cut = self.0.chars().nth(MOST).is_some();
+        f.write_str(if cut { "…" } else { "" })
+    }
 }
 
 /// The ranks of a node as the papers write them, `{3,6}`.
@@ -303,7 +394,7 @@ impl fmt::Display for Node<'_> {
 impl error::Error for TopologyError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Line { error, .. } => Some(error),
+            Line { error, .. } | At { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -219,8 +219,10 @@ impl Formal {
         let ends = self.edges.iter().flat_map(|edge| [edge.from, edge.into]);
         ends.chain(self.associations.iter().map(|a| a.0))
             .try_for_each(|node| self.assert_node(node))?;
+        let mut leaves = vec![false; self.blocks.len()];
+        self.edges.iter().for_each(|edge| leaves[edge.from] = true);
         for &(node, rank) in &self.associations {
-            if self.edges.iter().all(|edge| edge.from != node) {
+            if !leaves[node] {
                 return Err(TopologyError::AssociationWithoutEdge { node });
             }
             if process[node].replace(rank).is_some() {

@@ -19,7 +19,8 @@
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
 //! - `packets`: broadcasts in packets that go different ways: down `two_trees`, along the trees of
 //!   `esbt`, round a `circulant` graph;
-//! - `text`, `names`: reading and writing; `error`: what can be wrong.
+//! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
+//!   can be wrong.
 //!
 //! # Examples
 //!
@@ -45,10 +46,13 @@ use crate::Rank;
 mod any_root;
 mod circulant;
 pub mod cube;
+mod dot;
 mod error;
 mod esbt;
 mod families;
 mod formal;
+#[cfg(feature = "json")]
+mod json;
 mod names;
 mod own_steps;
 mod packets;
@@ -59,6 +63,7 @@ mod strict;
 mod table;
 mod text;
 mod two_trees;
+mod written;
 
 pub use any_root::{BinomialTo, CubeTo, StarTo, Subtrees};
 pub use circulant::Circulant;
@@ -70,6 +75,7 @@ pub use names::TreeName;
 pub use own_steps::OwnSteps;
 pub use packets::{Hop, Packets};
 pub use pattern::Pattern;
+pub(crate) use pattern::last_before;
 pub use predecessors::Predecessors;
 pub use single_port::SinglePort;
 pub use two_trees::TwoTrees;
@@ -199,7 +205,12 @@ impl Topology {
     /// assert_eq!(senders, [5, 6]);
     /// ```
     pub fn predecessors(&self, q: Rank) -> Predecessors<'_> {
-        Predecessors::new(self, self.inner(q))
+        Predecessors::new(self, self.inner(q), 0)
+    }
+
+    /// The first triple that enters rank `q` in step `least` or later.
+    fn arrival(&self, q: Rank, least: usize) -> Option<Triple> {
+        Predecessors::new(self, self.inner(q), least).first()
     }
 
     /// How many triples enter rank `q`, without visiting each.

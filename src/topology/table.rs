@@ -50,11 +50,11 @@ impl Topology {
         triples: impl IntoIterator<Item = Triple>,
     ) -> Result<Topology, TopologyError> {
         let mut triples: Vec<Triple> = triples.into_iter().collect();
-        in_range(ranks, root, &triples)?;
+        in_range(ranks, Some(root), &triples)?;
         triples.sort();
         one_successor(ranks, root, &triples)?;
         let successor = successors(root, &triples);
-        no_cycle(root, &successor)?;
+        no_cycle(Some(root), &successor)?;
         steps_rise(root, &triples, &successor)?;
         some_step_zero(&triples)?;
         Ok(Topology::new(
@@ -64,11 +64,31 @@ impl Topology {
     }
 }
 
-fn in_range(ranks: usize, root: Rank, triples: &[Triple]) -> Result<(), TopologyError> {
+/// The only rank that sends nothing, where no root is given. What is wrong however the root is chosen
+/// is said first.
+pub(super) fn only_root(ranks: usize, triples: &[Triple]) -> Result<Rank, TopologyError> {
+    in_range(ranks, None, triples)?;
+    let mut triples = triples.to_vec();
+    triples.sort();
+    no_second(&triples)?;
+    let candidates: Vec<Rank> = senderless(ranks, &triples).take(2).collect();
+    if candidates.is_empty() {
+        let successor: Vec<_> = triples.iter().map(|t| (t.step, t.to)).collect();
+        no_cycle(None, &successor)?;
+    }
+    match candidates[..] {
+        [root] => Ok(root),
+        _ => Err(TopologyError::NoSingleRoot { candidates }),
+    }
+}
+
+fn in_range(ranks: usize, root: Option<Rank>, triples: &[Triple]) -> Result<(), TopologyError> {
     if ranks == 0 {
         return Err(TopologyError::NoRanks);
     }
-    let mut mentioned = std::iter::once(root).chain(triples.iter().flat_map(|t| [t.from, t.to]));
+    let mut mentioned = root
+        .into_iter()
+        .chain(triples.iter().flat_map(|t| [t.from, t.to]));
     if let Some(rank) = mentioned.find(|&rank| rank >= ranks) {
         return Err(TopologyError::RankOutOfRange { rank, ranks });
     }
@@ -86,20 +106,26 @@ fn one_successor(ranks: usize, root: Rank, triples: &[Triple]) -> Result<(), Top
             triple: triples[at],
         });
     }
-    if let Some(two) = triples.windows(2).find(|two| two[0].from == two[1].from) {
-        return Err(TopologyError::TwoSuccessors {
-            first: two[0],
-            second: two[1],
-        });
-    }
+    no_second(triples)?;
     match senderless(ranks, triples).find(|&rank| rank != root) {
         Some(rank) => Err(TopologyError::Orphan { rank, root }),
         None => Ok(()),
     }
 }
 
+/// Wants `triples` by sender.
+fn no_second(triples: &[Triple]) -> Result<(), TopologyError> {
+    match triples.windows(2).find(|two| two[0].from == two[1].from) {
+        Some(two) => Err(TopologyError::TwoSuccessors {
+            first: two[0],
+            second: two[1],
+        }),
+        None => Ok(()),
+    }
+}
+
 /// The ranks that send nothing, ascending; wants `triples` by sender.
-pub(super) fn senderless(ranks: usize, triples: &[Triple]) -> impl Iterator<Item = Rank> + '_ {
+fn senderless(ranks: usize, triples: &[Triple]) -> impl Iterator<Item = Rank> + '_ {
     let mut senders = triples.iter().map(|t| t.from).peekable();
     (0..ranks).filter(move |&rank| {
         let mut sends = false;
@@ -118,17 +144,17 @@ fn successors(root: Rank, triples: &[Triple]) -> Vec<(usize, Rank)> {
 }
 
 /// Walks every path until it meets the root, an earlier walk (which came to the root), or itself.
-fn no_cycle(root: Rank, successor: &[(usize, Rank)]) -> Result<(), TopologyError> {
+fn no_cycle(root: Option<Rank>, successor: &[(usize, Rank)]) -> Result<(), TopologyError> {
     const UNSEEN: usize = usize::MAX;
     let mut walk_of = vec![UNSEEN; successor.len()];
-    walk_of[root] = root;
+    root.into_iter().for_each(|root| walk_of[root] = root);
     for start in 0..successor.len() {
         let mut at = start;
         while walk_of[at] == UNSEEN {
             walk_of[at] = start;
             at = successor[at].1;
         }
-        if walk_of[at] == start && at != root {
+        if walk_of[at] == start && Some(at) != root {
             return Err(TopologyError::Cycle {
                 rank: start,
                 cycle: cycle_from(at, successor),

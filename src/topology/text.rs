@@ -10,8 +10,10 @@
 
 use std::{fmt::Write, str::FromStr};
 
-use super::{Topology, TopologyError, Triple, table::senderless};
-use crate::Rank;
+use super::{
+    Topology, TopologyError, Triple,
+    written::{Entry, Written},
+};
 
 impl Topology {
     /// Reads a topology, one triple `p t q` a line.
@@ -38,7 +40,8 @@ impl Topology {
     /// ```
     pub fn from_text(text: &str) -> Result<Topology, TopologyError> {
         let file = File::read(text)?;
-        file.topology().map_err(|error| file.placed(error))
+        let topology = file.written.topology();
+        topology.map_err(|error| file.placed(error))
     }
 
     /// Writes the topology as [`from_text`](Self::from_text) reads it: ranks, root, and all triples
@@ -69,15 +72,14 @@ impl FromStr for Topology {
     }
 }
 
-/// A value and the line it stands in.
-type Placed<T> = (usize, T);
-
-/// What stands in the lines.
+/// What stands in the lines, and where.
 #[derive(Default)]
 struct File {
-    ranks: Option<Placed<usize>>,
-    root: Option<Placed<Rank>>,
-    triples: Vec<Placed<Triple>>,
+    written: Written,
+    ranks_line: usize,
+    root_line: usize,
+    /// The line of each triple.
+    lines: Vec<usize>,
 }
 
 impl File {
@@ -101,99 +103,33 @@ impl File {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
             [] => Ok(()),
-            ["ranks", n] => once(
-                &mut self.ranks,
-                line,
-                n,
-                "the only `ranks N`, with a number N",
-            ),
-            ["root", r] => once(
-                &mut self.root,
-                line,
-                r,
-                "the only `root R`, with a number R",
-            ),
+            ["ranks", n] => {
+                self.ranks_line = line;
+                let expected = "the only `ranks N`, with a number N";
+                once(&mut self.written.ranks, n, expected)
+            }
+            ["root", r] => {
+                self.root_line = line;
+                let expected = "the only `root R`, with a number R";
+                once(&mut self.written.root, r, expected)
+            }
             [p, t, q] => {
                 let triple = triple(p, t, q).ok_or("`p t q`, three numbers")?;
-                self.triples.push((line, triple));
+                self.written.triples.push(triple);
+                self.lines.push(line);
                 Ok(())
             }
             _ => Err("`p t q`, `ranks N` or `root R`"),
         }
     }
 
-    fn topology(&self) -> Result<Topology, TopologyError> {
-        let mut triples: Vec<Triple> = self.triples.iter().map(|&(_, triple)| triple).collect();
-        let ranks = match self.ranks {
-            Some((_, ranks)) => ranks,
-            None => self.mentioned(),
-        };
-        let root = match self.root {
-            Some((_, root)) => root,
-            None if ranks == 0 => return Err(TopologyError::NoRanks),
-            None => {
-                triples.sort();
-                only_root(ranks, &triples)?
-            }
-        };
-        Topology::from_triples(ranks, root, triples)
-    }
-
-    /// As many ranks as the highest one mentioned needs.
-    fn mentioned(&self) -> usize {
-        let in_triples = self.triples.iter().flat_map(|(_, t)| [t.from, t.to]);
-        let highest = in_triples.chain(self.root.map(|(_, root)| root)).max();
-        highest.map_or(0, |rank| rank.saturating_add(1))
-    }
-
     /// The error with the line to blame, where there is one.
     fn placed(&self, error: TopologyError) -> TopologyError {
-        match self.line_of(&error) {
-            Some(line) => at_line(line, error),
+        match self.written.blamed(&error) {
+            Some(Entry::Ranks) => at_line(self.ranks_line, error),
+            Some(Entry::Root) => at_line(self.root_line, error),
+            Some(Entry::Triple(i, _)) => at_line(self.lines[i], error),
             None => error,
-        }
-    }
-
-    fn line_of(&self, error: &TopologyError) -> Option<usize> {
-        match error {
-            TopologyError::RankOutOfRange { rank, .. } => {
-                self.first_line(|t| t.from == *rank || t.to == *rank)
-            }
-            TopologyError::StepTooLarge { triple } | TopologyError::RootHasSuccessor { triple } => {
-                self.first_line(|t| t == triple)
-            }
-            TopologyError::TwoSuccessors { first, second } => self.second_line(first, second),
-            TopologyError::Cycle { cycle, .. } => {
-                self.first_line(|t| cycle.first() == Some(&t.from))
-            }
-            TopologyError::StepDoesNotRise { after, .. } => self.first_line(|t| t == after),
-            TopologyError::NoStepZero { least } => self.first_line(|t| t == least),
-            _ => None,
-        }
-        .or_else(|| self.header_line(error))
-    }
-
-    fn first_line(&self, is_it: impl Fn(&Triple) -> bool) -> Option<usize> {
-        self.triples
-            .iter()
-            .find(|(_, t)| is_it(t))
-            .map(|&(line, _)| line)
-    }
-
-    /// The later of the lines that two conflicting triples stand in.
-    fn second_line(&self, first: &Triple, second: &Triple) -> Option<usize> {
-        let either = self
-            .triples
-            .iter()
-            .filter(|(_, t)| t == first || t == second);
-        either.map(|&(line, _)| line).nth(1)
-    }
-
-    fn header_line(&self, error: &TopologyError) -> Option<usize> {
-        match error {
-            TopologyError::RankOutOfRange { .. } => self.root.map(|(line, _)| line),
-            TopologyError::NoRanks => self.ranks.map(|(line, _)| line),
-            _ => None,
         }
     }
 }
@@ -206,13 +142,12 @@ fn at_line(line: usize, error: TopologyError) -> TopologyError {
 }
 
 fn once(
-    header: &mut Option<Placed<usize>>,
-    line: usize,
+    header: &mut Option<usize>,
     word: &str,
     expected: &'static str,
 ) -> Result<(), &'static str> {
     let value = word.parse().map_err(|_| expected)?;
-    match header.replace((line, value)) {
+    match header.replace(value) {
         Some(_) => Err(expected),
         None => Ok(()),
     }
@@ -224,13 +159,4 @@ fn triple(p: &str, t: &str, q: &str) -> Option<Triple> {
         step: t.parse().ok()?,
         to: q.parse().ok()?,
     })
-}
-
-/// The only rank that sends nothing; wants `triples` by sender.
-fn only_root(ranks: usize, triples: &[Triple]) -> Result<Rank, TopologyError> {
-    let candidates: Vec<Rank> = senderless(ranks, triples).take(2).collect();
-    match candidates[..] {
-        [root] => Ok(root),
-        _ => Err(TopologyError::NoSingleRoot { candidates }),
-    }
 }

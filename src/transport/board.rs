@@ -22,6 +22,7 @@ use crossbeam_utils::CachePadded;
 use super::head::Info;
 use crate::Rank;
 use crate::error::Site;
+use crate::names::Collective;
 use crate::op::Kind;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -97,23 +98,21 @@ pub(crate) type Verdict = Option<Arc<dyn std::error::Error + Send + Sync>>;
 /// The collectives, as they print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
-    Barrier,
-    Broadcast,
-    Reduce,
-    AllReduce,
+    Collective(Collective),
+    /// One of them with owned values.
+    Values(Collective),
     ReduceOver,
     RunSchedule,
+    Hypercube,
 }
 
 impl Verb {
     fn name(self) -> &'static str {
         match self {
-            Verb::Barrier => "barrier",
-            Verb::Broadcast => "broadcast",
-            Verb::Reduce => "reduce",
-            Verb::AllReduce => "all_reduce",
+            Verb::Collective(collective) | Verb::Values(collective) => collective.name(),
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
+            Verb::Hypercube => "hypercube",
         }
     }
 }

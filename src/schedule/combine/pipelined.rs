@@ -103,18 +103,21 @@ impl<S: Schedule> Schedule for Pipelined<S> {
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
-        let inner = self
-            .active(rank, step.saturating_sub(self.spread()))
-            .take_while(|&inner| inner <= step)
-            .filter(|inner| (step - inner).is_multiple_of(self.period));
-        inner.fold(Step::IDLE, |so_far, inner| {
-            let window = self.segment((step - inner) / self.period);
-            let clipped = self
-                .inner
-                .step(rank, inner)
-                .map_regions(|region| region.clip(&window));
-            so_far.beside(clipped)
-        })
+        let mut so_far = Step::IDLE;
+        let mut active = first_from(&self.inner, rank, step.saturating_sub(self.spread()));
+        while let Some(inner) = active.filter(|&inner| inner <= step) {
+            if (step - inner).is_multiple_of(self.period) {
+                let window = self.segment((step - inner) / self.period);
+                let whole = self.inner.step(rank, inner);
+                so_far = so_far.beside(whole.map_regions(|region| region.clip(&window)));
+            }
+            // Asking what comes after this step would be in vain.
+            let more = inner < step;
+            active = more
+                .then(|| self.inner.next_active(rank, Some(inner)))
+                .flatten();
+        }
+        so_far
     }
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {

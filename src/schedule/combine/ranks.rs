@@ -86,6 +86,7 @@ impl<S: Schedule> Proxied<S> {
     }
 
     /// The number among those who take part; `None` stands aside.
+    #[inline]
     fn inner_rank(&self, rank: Rank) -> Option<Rank> {
         if rank >= 2 * self.extra {
             Some(rank - self.extra)
@@ -94,6 +95,7 @@ impl<S: Schedule> Proxied<S> {
         }
     }
 
+    #[inline]
     fn outer_rank(&self, v: Rank) -> Rank {
         if v < self.extra {
             2 * v
@@ -167,6 +169,7 @@ impl<S: Schedule> Schedule for Proxied<S> {
         self.before() + self.inner.steps() + self.after()
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         let Some(inside) = step.checked_sub(self.before()) else {
             return self.fold_in(rank);
@@ -175,11 +178,11 @@ impl<S: Schedule> Schedule for Proxied<S> {
             let last = step + 1 == self.steps() && self.after() > 0;
             return if last { self.serve(rank) } else { Step::IDLE };
         }
-        self.inner_rank(rank).map_or(Step::IDLE, |v| {
-            self.inner
-                .step(v, inside)
-                .map_peers(|peer| self.outer_rank(peer))
-        })
+        let Some(v) = self.inner_rank(rank) else {
+            return Step::IDLE;
+        };
+        let inner = self.inner.step(v, inside);
+        inner.map_peers(|peer| self.outer_rank(peer))
     }
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
@@ -235,6 +238,7 @@ impl<S: Schedule> Rooted<S> {
         Rooted { inner, root }
     }
 
+    #[inline]
     fn inner_rank(&self, rank: Rank) -> Rank {
         if rank >= self.root {
             rank - self.root
@@ -243,6 +247,7 @@ impl<S: Schedule> Rooted<S> {
         }
     }
 
+    #[inline]
     fn outer_rank(&self, v: Rank) -> Rank {
         let before_wrap = self.ranks() - self.root;
         if v < before_wrap {
@@ -262,6 +267,7 @@ impl<S: Schedule> Schedule for Rooted<S> {
         self.inner.steps()
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         let inner = self.inner.step(self.inner_rank(rank), step);
         inner.map_peers(|peer| self.outer_rank(peer))

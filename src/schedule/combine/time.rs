@@ -2,7 +2,7 @@
 
 use super::assert_same_ranks;
 use crate::Rank;
-use crate::schedule::{Combine, Lengths, LocalCopy, Schedule, Step, last_before, least_after};
+use crate::schedule::{Combine, Lengths, LocalCopy, Schedule, Step, least_after};
 
 /// A schedule run backwards: the last step first, receives become sends, and nothing is folded.
 ///
@@ -65,6 +65,7 @@ impl<S: Schedule> Schedule for Reversed<S> {
         self.inner.steps() + usize::from(self.copies_last())
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         let steps = self.inner.steps();
         let forward = match steps.checked_sub(step + 1) {
@@ -87,7 +88,7 @@ impl<S: Schedule> Schedule for Reversed<S> {
         }
         let bound = self.inner.steps().checked_sub(least)?;
         // The last that it did forwards: now a message, or only the copy that comes a step later.
-        let mirrored = last_before(&self.inner, rank, bound)?;
+        let mirrored = self.inner.last_active(rank, bound)?;
         let step = self.inner.steps() - 1 - mirrored;
         let forward = self.inner.step(rank, mirrored);
         let talks = forward.send.is_some() || forward.recv.is_some() || forward.clash.is_some();
@@ -123,6 +124,7 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
         self.first.steps() + self.second.steps()
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         match step.checked_sub(self.first.steps()) {
             Some(step) => self.second.step(rank, step),
@@ -199,6 +201,7 @@ impl<A: Schedule, B: Schedule> Schedule for Overlay<A, B> {
         self.one.steps().max(self.other.steps())
     }
 
+    #[inline(always)] // a call would copy the step, which costs more than making it
     fn step(&self, rank: Rank, step: usize) -> Step {
         self.one
             .step(rank, step)

@@ -1,0 +1,158 @@
+//! Which algorithms are meant: by name, or all of them, for one collective or for those they serve.
+
+use std::str::FromStr;
+
+use clap::Args;
+use rankfold::Rank;
+use rankfold::collective::{Algorithm, Call, Collective, UnknownAlgorithm};
+use rankfold::simulate::MOST_RANKS;
+
+use super::stop::Stop;
+
+/// The arguments of every command that is about algorithms.
+#[derive(Args)]
+pub struct Choice {
+    /// Algorithms, as `halving`, `hybrid:2`, `k-tree:3` or `chain:segments=16`; `all` for all there are.
+    #[arg(value_name = "ALGORITHM")]
+    names: Vec<Named>,
+    /// The same as an option, once for each.
+    #[arg(long = "algorithm", value_name = "ALGORITHM")]
+    more: Vec<Named>,
+    /// What they are to do, as `all_reduce`; without it, what they can.
+    #[arg(long, value_name = "COLLECTIVE")]
+    collective: Option<Collective>,
+}
+
+/// A name as it was typed.
+#[derive(Clone, Copy)]
+enum Named {
+    All,
+    One(Algorithm),
+}
+
+impl FromStr for Named {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Named, UnknownAlgorithm> {
+        match name {
+            "all" => Ok(Named::All),
+            _ => name.parse().map(Named::One),
+        }
+    }
+}
+
+/// The most elements of a vector: 2^40, with room for all that is computed from them.
+const MOST_ELEMENTS: usize = 1 << 40;
+
+/// The call of a collective by an operator that commutes or does not; refuses what is too large for
+/// any of the readers.
+pub fn call(
+    collective: Collective,
+    ranks: usize,
+    length: usize,
+    root: Rank,
+    ordered: bool,
+) -> Result<Call, Stop> {
+    if ranks > MOST_RANKS {
+        let line = format!("--ranks: {ranks} ranks are too many; at most {MOST_RANKS}");
+        return Err(Stop::Input(line));
+    }
+    if length > MOST_ELEMENTS {
+        let line = format!("a vector of {length} elements is too long; at most {MOST_ELEMENTS}");
+        return Err(Stop::Input(line));
+    }
+    let call = Call::new(collective, ranks, length).to_root(root);
+    Ok(if ordered { call } else { call.commuting() })
+}
+
+/// One algorithm for one collective.
+#[derive(Clone, Copy)]
+pub struct Pair {
+    pub collective: Collective,
+    pub algorithm: Algorithm,
+    /// It was called by its name, so that a refusal is news.
+    pub by_name: bool,
+}
+
+impl Choice {
+    /// Every algorithm for every collective that it serves, or for the one that is given.
+    pub fn everywhere(&self) -> Result<Vec<Pair>, Stop> {
+        let collectives = |_| match self.collective {
+            Some(collective) => vec![collective],
+            None => Collective::all().collect(),
+        };
+        self.pairs(collectives)
+    }
+
+    /// Every algorithm for the collective that is given, or else for the first that it serves, where
+    /// the all-reduce comes before all others.
+    pub fn once(&self) -> Result<Vec<Pair>, Stop> {
+        self.pairs(|named| vec![self.collective.unwrap_or_else(|| first_served(named))])
+    }
+
+    fn pairs(&self, collectives: impl Fn(Named) -> Vec<Collective>) -> Result<Vec<Pair>, Stop> {
+        let mut pairs = Vec::new();
+        for named in self.named() {
+            let before = pairs.len();
+            for collective in collectives(named) {
+                match named {
+                    Named::All => pairs.extend(all(collective)),
+                    Named::One(algorithm) => pairs.extend(pair(collective, algorithm)),
+                }
+            }
+            match named {
+                Named::One(algorithm) if pairs.len() == before => return Err(self.none(algorithm)),
+                _ => {}
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Why the algorithm does nothing of what is asked for.
+    fn none(&self, algorithm: Algorithm) -> Stop {
+        let collective = self.collective.unwrap_or(Collective::AllReduce);
+        let refused = algorithm.refused(&Call::new(collective, 1, 1).commuting());
+        match refused {
+            Some(refusal) => Stop::input(refusal),
+            None => Stop::Input(format!("{algorithm} does nothing")),
+        }
+    }
+
+    /// All names; all algorithms if there are none.
+    fn named(&self) -> Vec<Named> {
+        let names = self.names.iter().chain(&self.more).copied();
+        let names: Vec<Named> = names.collect();
+        if names.is_empty() {
+            vec![Named::All]
+        } else {
+            names
+        }
+    }
+}
+
+/// The algorithm, if it serves the collective.
+fn pair(collective: Collective, algorithm: Algorithm) -> Option<Pair> {
+    algorithm.needs(collective).map(|_| Pair {
+        collective,
+        algorithm,
+        by_name: true,
+    })
+}
+
+fn all(collective: Collective) -> impl Iterator<Item = Pair> {
+    Algorithm::all(collective).map(move |algorithm| Pair {
+        collective,
+        algorithm,
+        by_name: false,
+    })
+}
+
+fn first_served(named: Named) -> Collective {
+    let serves = |collective: &Collective| match named {
+        Named::All => true,
+        Named::One(algorithm) => algorithm.needs(*collective).is_some(),
+    };
+    let preferred = std::iter::once(Collective::AllReduce);
+    let mut served = preferred.chain(Collective::all()).filter(serves);
+    served.next().unwrap_or(Collective::AllReduce)
+}

@@ -1,0 +1,105 @@
+//! `rankfold draw`: schedules as space-time diagrams and topologies as trees, as text or SVG.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use rankfold::draw::{self, Drawing, TooLarge};
+use rankfold::schedule::Schedule;
+
+use super::choice::{Choice, Pair, call};
+use super::numbers::Window;
+use super::output::Output;
+use super::stop::Stop;
+
+/// Draw the schedule of an algorithm, or of two side by side.
+///
+/// `rankfold topology --format tree` draws topologies.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    /// How many ranks there are.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    ranks: usize,
+    /// How many elements the vector has.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    elements: usize,
+    /// The root, where there is one.
+    #[arg(long, value_name = "R", default_value_t = 0)]
+    root: usize,
+    /// Keep operands in rank order, for operators that do not commute.
+    #[arg(long)]
+    ordered: bool,
+    /// Draw only these steps: `0..9`, both ends counting.
+    #[arg(long, value_name = "RANGE")]
+    steps: Option<Window>,
+    /// How it is drawn.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to this file.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The forms of a drawing.
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// Box characters, for a terminal.
+    Text,
+    /// A picture.
+    Svg,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let pairs = arguments.choice.once()?;
+    let output = Output::open(arguments.output.clone())?;
+    let drawing = match pairs[..] {
+        [one] => alone(one, arguments)?,
+        [left, right] => beside(left, right, arguments)?,
+        _ => return Err(Stop::input("draw one algorithm, or two to be compared")),
+    };
+    output.write(&match arguments.format {
+        Format::Text => drawing.text().to_owned(),
+        Format::Svg => drawing.svg(),
+    })
+}
+
+fn alone(pair: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
+    let schedule = schedule(pair, arguments)?;
+    let steps = match arguments.steps {
+        Some(Window { first, last }) => first..last.saturating_add(1),
+        None => 0..schedule.steps(),
+    };
+    draw::window(&title(pair), &schedule, steps).map_err(too_large)
+}
+
+fn beside(left: Pair, right: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
+    if arguments.steps.is_some() {
+        return Err(Stop::input("--steps: only for one algorithm"));
+    }
+    let both = [schedule(left, arguments)?, schedule(right, arguments)?];
+    draw::beside((&title(left), &both[0]), (&title(right), &both[1])).map_err(too_large)
+}
+
+fn schedule(pair: Pair, arguments: &Arguments) -> Result<Box<dyn Schedule>, Stop> {
+    let Arguments {
+        ranks,
+        elements,
+        root,
+        ordered,
+        ..
+    } = *arguments;
+    let call = call(pair.collective, ranks, elements, root, ordered)?;
+    pair.algorithm.schedule(&call).map_err(Stop::input)
+}
+
+fn title(pair: Pair) -> String {
+    format!("{} by {}", pair.collective, pair.algorithm)
+}
+
+fn too_large(error: TooLarge) -> Stop {
+    match error {
+        TooLarge::Steps { .. } => Stop::Input(format!("{error}, with --steps")),
+        _ => Stop::input(error),
+    }
+}

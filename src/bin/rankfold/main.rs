@@ -1,0 +1,76 @@
+//! The command-line tool: looks at topologies and schedules without running anything on threads.
+//!
+//! - `stop`: why it ends, in one line and an exit code; `output`: where results go, `table`: how they
+//!   are laid out; `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant;
+//! - the other files are a command each.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod algorithms;
+mod check;
+mod choice;
+mod draw;
+mod numbers;
+mod output;
+mod simulate;
+mod stop;
+mod table;
+mod topology;
+
+use stop::Stop;
+
+/// Reduction algorithms as data: topologies and schedules, proved, drawn and timed.
+///
+/// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense.
+#[derive(Parser)]
+#[command(name = "rankfold", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Topology(topology::Arguments),
+    Algorithms(algorithms::Arguments),
+    Check(check::Arguments),
+    Draw(draw::Arguments),
+    Simulate(simulate::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Arguments::try_parse() {
+        Ok(arguments) => ended(run(arguments.command)),
+        Err(error) if error.use_stderr() => ended(Err(Stop::from_clap(&error))),
+        // Help or the version was asked for.
+        Err(help) => {
+            // A reader that has gone away wants no more of it.
+            let _ = std::io::stdout().write_all(help.render().to_string().as_bytes());
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Stop> {
+    match command {
+        Command::Topology(arguments) => topology::run(&arguments),
+        Command::Algorithms(arguments) => algorithms::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Draw(arguments) => draw::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+    }
+}
+
+fn ended(result: Result<(), Stop>) -> ExitCode {
+    let Err(stop) = result else {
+        return ExitCode::SUCCESS;
+    };
+    if let Some(line) = stop.line() {
+        // There is nobody else to tell.
+        let _ = writeln!(std::io::stderr(), "error: {line}");
+    }
+    stop.code()
+}

@@ -1,0 +1,151 @@
+//! Sizes and ranges as they are typed: `8,64Ki,16Mi` and `1..8,16`; both ends of a range count.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Sizes, at least one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes(pub Vec<usize>);
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sizes, String> {
+        text.split(',')
+            .map(size)
+            .collect::<Result<_, _>>()
+            .map(Sizes)
+    }
+}
+
+const UNITS: [(&str, u32); 4] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
+
+fn size(word: &str) -> Result<usize, String> {
+    let word = word.trim();
+    let unit = UNITS.iter().find(|(unit, _)| word.ends_with(unit));
+    let (number, power) = unit.map_or((word, 0), |(unit, power)| {
+        (word.strip_suffix(unit).unwrap_or(word), *power)
+    });
+    let number = whole(number)
+        .ok_or_else(|| format!("`{word}` is no size; sizes are written 8, 64Ki, 16Mi or 1Gi"))?;
+    number
+        .checked_mul(1 << power)
+        .ok_or_else(|| format!("`{word}` is too large a size"))
+}
+
+/// The steps from one to another, both counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub first: usize,
+    pub last: usize,
+}
+
+impl FromStr for Window {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Window, String> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        match (whole(first), whole(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(Window { first, last }),
+            _ => Err(format!(
+                "`{text}` is no window of steps; they are written 3 or 0..9"
+            )),
+        }
+    }
+}
+
+/// Counts of ranks: single ones, and ranges with both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranges(Vec<RangeInclusive<usize>>);
+
+impl Ranges {
+    /// All of them, in the order given.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().cloned().flatten()
+    }
+}
+
+impl FromStr for Ranges {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Ranges, String> {
+        text.split(',')
+            .map(range)
+            .collect::<Result<_, _>>()
+            .map(Ranges)
+    }
+}
+
+fn range(word: &str) -> Result<RangeInclusive<usize>, String> {
+    let word = word.trim();
+    let (low, high) = word.split_once("..").unwrap_or((word, word));
+    let (Some(low), Some(high)) = (whole(low), whole(high)) else {
+        return Err(format!(
+            "`{word}` is no number of ranks; they are written 8, 1..64 or 1..8,16"
+        ));
+    };
+    if low == 0 {
+        return Err(format!("`{word}`: there is at least one rank"));
+    }
+    if low > high {
+        return Err(format!("`{word}` is empty: the lower end comes first"));
+    }
+    Ok(low..=high)
+}
+
+/// A number of digits alone: no sign.
+fn whole(word: &str) -> Option<usize> {
+    let word = word.trim();
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| word.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Result<Vec<usize>, String> {
+        text.parse().map(|Sizes(all)| all)
+    }
+
+    fn ranges(text: &str) -> Result<Vec<usize>, String> {
+        text.parse().map(|ranges: Ranges| ranges.iter().collect())
+    }
+
+    #[test]
+    fn sizes_are_numbers_with_binary_units() {
+        assert_eq!(sizes("8, 64Ki,16Mi,0"), Ok(vec![8, 65_536, 16_777_216, 0]));
+        for wrong in [
+            "", "8,", "Ki", "-8", "+8", "8K", "8kB", "1e6", "1.5Mi", "KiKi", "8KiKi", "8 Ki Ki",
+        ] {
+            let said = sizes(wrong).unwrap_err();
+            assert!(said.contains("is no size"), "{wrong}: {said}");
+        }
+        assert!(sizes("18446744073709551616").is_err());
+        assert!(sizes("99999999999Ti").unwrap_err().contains("too large"));
+    }
+
+    #[test]
+    fn both_ends_of_a_range_count() {
+        assert_eq!(ranges("1..3,16, 5"), Ok(vec![1, 2, 3, 16, 5]));
+        assert_eq!(ranges("7..7"), Ok(vec![7]));
+        assert_eq!(ranges("0").unwrap_err(), "`0`: there is at least one rank");
+        assert!(ranges("8..1").unwrap_err().contains("empty"));
+        for wrong in ["", "..", "1..", "..8", "1...8", "1..8..9", "-1", "1-8", "x"] {
+            assert!(ranges(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_not_written_out_before_it_is_looked_at() {
+        let all: Ranges = "1..18446744073709551615".parse().unwrap();
+        assert_eq!(all.iter().nth(1000), Some(1001));
+    }
+
+    #[test]
+    fn a_window_of_steps_may_begin_at_0() {
+        assert_eq!("0..9".parse(), Ok(Window { first: 0, last: 9 }));
+        assert_eq!("3".parse(), Ok(Window { first: 3, last: 3 }));
+        assert!("9..0".parse::<Window>().is_err() && "a..b".parse::<Window>().is_err());
+    }
+}

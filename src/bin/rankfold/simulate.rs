@@ -1,0 +1,225 @@
+//! `rankfold simulate`: how long schedules take on a machine of round figures.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use rankfold::Rank;
+use rankfold::collective::{Call, WithSchedule};
+use rankfold::schedule::Schedule;
+use rankfold::simulate::{Fault, Machine, Timing, simulate};
+
+use super::choice::{Choice, Pair, call};
+use super::numbers::{Ranges, Sizes};
+use super::output::Output;
+use super::stop::Stop;
+use super::table::{Object, table};
+
+/// Time algorithms on a model of a machine, for up to millions of ranks; nothing is run.
+///
+/// Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
+/// gap, 10 GB/s a port and 0.2 ns a fold: a model of threads on one machine, not a measurement.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    /// Numbers of ranks, with ranges whose both ends count: `8`, `1..64`, `1..8,16`.
+    #[arg(long, value_name = "RANGES", default_value = "8")]
+    ranks: Ranges,
+    /// Lengths of the vector in bytes: `8,64Ki,16Mi`.
+    #[arg(long, value_name = "SIZES", default_value = "8,64Ki,16Mi")]
+    bytes: Sizes,
+    /// The bytes of an element.
+    #[arg(long, value_name = "BYTES", default_value_t = 8)]
+    element_bytes: usize,
+    /// The root, where there is one.
+    #[arg(long, value_name = "R", default_value_t = 0)]
+    root: Rank,
+    /// Keep operands in rank order, for operators that do not commute.
+    #[arg(long)]
+    ordered: bool,
+    #[command(flatten)]
+    model: Model,
+    /// How the results are written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to this file.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The machine of the closed formulas.
+#[derive(Args)]
+struct Model {
+    /// Nanoseconds to start a message.
+    #[arg(long, value_name = "NS")]
+    alpha: Option<f64>,
+    /// Nanoseconds a byte moved.
+    #[arg(long, value_name = "NS")]
+    beta: Option<f64>,
+    /// Nanoseconds an element folded.
+    #[arg(long, value_name = "NS")]
+    gamma: Option<f64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// A table.
+    Text,
+    /// An object for each result, one a line.
+    Json,
+}
+
+impl Model {
+    fn machine(&self, element_bytes: usize) -> Machine {
+        let Model { alpha, beta, gamma } = *self;
+        let machine = if alpha.or(beta).or(gamma).is_none() {
+            Machine::default()
+        } else {
+            let seconds = |ns: Option<f64>| ns.unwrap_or(0.0) * 1e-9;
+            Machine::alpha_beta_gamma(seconds(alpha), seconds(beta), seconds(gamma))
+        };
+        machine.element_bytes(element_bytes)
+    }
+}
+
+/// Times whatever schedule it is handed, compiled for its type.
+struct Timed<'a>(&'a Machine);
+
+impl WithSchedule for Timed<'_> {
+    type Out = Result<Timing, Fault>;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
+        simulate(&schedule, self.0)
+    }
+}
+
+/// One line of the results.
+struct Line {
+    pair: Pair,
+    ranks: usize,
+    bytes: usize,
+    timing: Totals,
+}
+
+/// What is kept of a timing: not every rank's end.
+struct Totals {
+    seconds: f64,
+    steps: usize,
+    messages: u64,
+    bytes: u128,
+}
+
+impl From<Timing> for Totals {
+    fn from(timing: Timing) -> Totals {
+        Totals {
+            seconds: timing.total,
+            steps: timing.steps,
+            messages: timing.messages,
+            bytes: timing.bytes,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let lengths = lengths(arguments)?;
+    let pairs = arguments.choice.once()?;
+    let output = Output::open(arguments.output.clone())?;
+    let machine = arguments.model.machine(arguments.element_bytes);
+    let mut lines = Vec::new();
+    for ranks in arguments.ranks.iter() {
+        for &(bytes, length) in &lengths {
+            for &pair in &pairs {
+                let Arguments { root, ordered, .. } = *arguments;
+                let call = call(pair.collective, ranks, length, root, ordered)?;
+                if let Some(timing) = timed(pair, &call, &machine)? {
+                    lines.push(Line {
+                        pair,
+                        ranks,
+                        bytes,
+                        timing,
+                    });
+                }
+            }
+        }
+    }
+    output.write(&match arguments.format {
+        Format::Text => text(&lines),
+        Format::Json => lines.iter().map(json).collect(),
+    })
+}
+
+/// Bytes, and the elements that they are.
+fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
+    let element = arguments.element_bytes;
+    let length = |&bytes: &usize| match bytes.checked_rem(element) {
+        None => Err(Stop::input(
+            "--element-bytes: an element has at least one byte",
+        )),
+        Some(0) => Ok((bytes, bytes / element)),
+        Some(_) => Err(Stop::Input(format!(
+            "--bytes: {bytes} is no whole number of elements of {element} bytes; see --element-bytes"
+        ))),
+    };
+    arguments.bytes.0.iter().map(length).collect()
+}
+
+/// Nothing if one of many algorithms refuses the call.
+fn timed(pair: Pair, call: &Call, machine: &Machine) -> Result<Option<Totals>, Stop> {
+    match pair.algorithm.visit(call, Timed(machine)) {
+        Ok(timing) => timing
+            .map(|timing| Some(timing.into()))
+            .map_err(|fault| match fault {
+                Fault::TooManyRanks { .. } | Fault::NoTime { .. } => Stop::input(fault),
+                _ => Stop::Fault(format!(
+                    "{} by {}: {fault}",
+                    pair.collective, pair.algorithm
+                )),
+            }),
+        Err(refusal) if pair.by_name => Err(Stop::input(refusal)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// In microseconds, to the nanosecond.
+fn time(line: &Line) -> String {
+    format!("{:.3}", line.timing.seconds * 1e6)
+}
+
+fn text(lines: &[Line]) -> String {
+    let heads = [
+        "collective",
+        "algorithm",
+        "ranks",
+        "bytes",
+        "steps",
+        "messages",
+        "bytes sent",
+        "time/us",
+    ];
+    let row = |line: &Line| {
+        vec![
+            line.pair.collective.to_string(),
+            line.pair.algorithm.to_string(),
+            line.ranks.to_string(),
+            line.bytes.to_string(),
+            line.timing.steps.to_string(),
+            line.timing.messages.to_string(),
+            line.timing.bytes.to_string(),
+            time(line),
+        ]
+    };
+    table(&heads, &lines.iter().map(row).collect::<Vec<_>>())
+}
+
+fn json(line: &Line) -> String {
+    Object::new("rankfold.simulate/1")
+        .text("collective", line.pair.collective.name())
+        .text("algorithm", &line.pair.algorithm.to_string())
+        .value("ranks", line.ranks)
+        .value("bytes", line.bytes)
+        .value("steps", line.timing.steps)
+        .value("messages", line.timing.messages)
+        .value("bytes_sent", line.timing.bytes)
+        .value("time_us", time(line))
+        .line()
+}

@@ -1,0 +1,150 @@
+//! `rankfold topology`: reads a topology or takes a family, proves it, and writes or draws it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use rankfold::Rank;
+use rankfold::draw;
+use rankfold::topology::{Topology, TopologyError};
+
+use super::output::Output;
+use super::stop::Stop;
+
+/// As many ranks as are listed; more would be no list that anybody reads.
+const MOST: usize = 1 << 22;
+
+/// Validate a topology, and print its triples or draw it.
+#[derive(Args)]
+pub struct Arguments {
+    /// A file of triples, as text or JSON; `-` for standard input; or a family such as `k-tree:2`.
+    #[arg(value_name = "FILE|FAMILY")]
+    source: String,
+    /// How many ranks the family has; a file must have as many.
+    #[arg(long, value_name = "N")]
+    ranks: Option<usize>,
+    /// Turn the topology until this rank is its root.
+    #[arg(long, value_name = "R")]
+    root: Option<Rank>,
+    /// How it is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Ask for the six properties of the strict form as well.
+    #[arg(long)]
+    strict: bool,
+    /// Write to this file.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// One triple `p t q` a line.
+    Text,
+    /// By the schema `rankfold.topology/1`.
+    Json,
+    /// For Graphviz.
+    Dot,
+    /// A drawing of the tree in box characters.
+    Tree,
+    /// A drawing of the tree.
+    Svg,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let output = Output::open(arguments.output.clone())?;
+    let topology = turned(found(arguments)?, arguments.root)?;
+    if arguments.strict {
+        let strict = topology.check_strict();
+        strict.map_err(|error| Stop::input(format!("{}: {error}", arguments.source)))?;
+    }
+    output.write(&written(&topology, arguments.format)?)
+}
+
+fn written(topology: &Topology, format: Format) -> Result<String, Stop> {
+    let drawn = || draw::tree(topology).map_err(Stop::input);
+    Ok(match format {
+        Format::Text => topology.to_text(),
+        Format::Json => topology.to_json(),
+        Format::Dot => topology.to_dot(),
+        Format::Tree => drawn()?.text().to_owned(),
+        Format::Svg => drawn()?.svg(),
+    })
+}
+
+fn turned(topology: Topology, root: Option<Rank>) -> Result<Topology, Stop> {
+    let ranks = topology.ranks();
+    match root {
+        Some(root) if root >= ranks => Err(Stop::input(format!(
+            "--root: rank {root} is not one of the {ranks} ranks"
+        ))),
+        Some(root) => Ok(topology.rooted(root)),
+        None => Ok(topology),
+    }
+}
+
+/// The family of this name, or else what is in the file.
+fn found(arguments: &Arguments) -> Result<Topology, Stop> {
+    let source = arguments.source.as_str();
+    match Topology::by_name(source, 1) {
+        Ok(_) => family(source, arguments.ranks),
+        Err(_) if source == "-" || Path::new(source).exists() => read(source, arguments.ranks),
+        Err(TopologyError::UnknownName { .. }) if source.contains(['/', '.']) => {
+            Err(Stop::input(format!("there is no file {source}")))
+        }
+        Err(error @ TopologyError::UnknownName { .. }) => Err(Stop::input(format!(
+            "there is no file of that name, and {error}"
+        ))),
+        Err(error) => Err(Stop::input(error)),
+    }
+}
+
+fn family(name: &str, ranks: Option<usize>) -> Result<Topology, Stop> {
+    match ranks {
+        None => Err(Stop::input(format!(
+            "{name} is a family: say how many ranks, with --ranks N"
+        ))),
+        Some(ranks) if ranks > MOST => Err(Stop::input(format!(
+            "--ranks: a topology of more than {MOST} ranks is not listed"
+        ))),
+        Some(ranks) => Topology::by_name(name, ranks).map_err(Stop::input),
+    }
+}
+
+fn read(source: &str, ranks: Option<usize>) -> Result<Topology, Stop> {
+    let content = content(source)?;
+    let is_json = content.trim_start().starts_with(['{', '[']);
+    let read = if is_json {
+        Topology::from_json(&content)
+    } else {
+        Topology::from_text(&content)
+    };
+    let name = if source == "-" {
+        "standard input"
+    } else {
+        source
+    };
+    let topology = read.map_err(|error| Stop::input(format!("{name}: {error}")))?;
+    match (topology.ranks(), ranks) {
+        (has, Some(wanted)) if has != wanted => Err(Stop::input(format!(
+            "--ranks: {name} has {has} ranks, not {wanted}"
+        ))),
+        (has, _) if has > MOST => Err(Stop::input(format!(
+            "{name}: a topology of more than {MOST} ranks is not listed"
+        ))),
+        _ => Ok(topology),
+    }
+}
+
+fn content(source: &str) -> Result<String, Stop> {
+    let mut content = String::new();
+    let read = if source == "-" {
+        std::io::stdin().read_to_string(&mut content).map(|_| ())
+    } else {
+        std::fs::read_to_string(source).map(|text| content = text)
+    };
+    match read {
+        Ok(()) => Ok(content),
+        Err(error) => Err(Stop::input(format!("cannot read {source}: {error}"))),
+    }
+}

@@ -1,0 +1,113 @@
+//! Who is to blame for a step that cannot be run: a second and slower look at all its ranks.
+
+use std::collections::HashSet;
+
+use super::Fault;
+use crate::Rank;
+use crate::schedule::{Schedule, Step};
+
+/// What is wrong with a step, at the lowest rank where anything is. `up` are those whose turn it was;
+/// everybody if there is no list.
+pub(super) fn find<S: Schedule + ?Sized>(schedule: &S, number: usize, up: Option<&[u32]>) -> Fault {
+    let up: Option<HashSet<u32>> = up.map(|up| up.iter().copied().collect());
+    let listed = |rank: Rank| up.as_ref().is_none_or(|up| up.contains(&(rank as u32)));
+    let look =
+        |rank| look(schedule, rank, number).and_then(|()| called(schedule, rank, number, &listed));
+    let found = (0..schedule.ranks()).find_map(|rank| look(rank).err());
+    found.unwrap_or(Fault::NotPure { step: number })
+}
+
+/// Whether a rank that does something was said to.
+fn called<S: Schedule + ?Sized>(
+    schedule: &S,
+    rank: Rank,
+    step: usize,
+    listed: &impl Fn(Rank) -> bool,
+) -> Result<(), Fault> {
+    if schedule.step(rank, step).is_idle() || listed(rank) {
+        Ok(())
+    } else {
+        Err(Fault::Overlooked { rank, step })
+    }
+}
+
+fn look<S: Schedule + ?Sized>(schedule: &S, rank: Rank, number: usize) -> Result<(), Fault> {
+    let step = schedule.step(rank, number);
+    if let Some(what) = step.clash {
+        return Err(Fault::Clash {
+            rank,
+            step: number,
+            what,
+        });
+    }
+    for transfer in step.send.into_iter().chain(step.recv) {
+        allows_peer(schedule.ranks(), rank, number, transfer.peer)?;
+    }
+    has_its_send(schedule, rank, number, &step)?;
+    has_its_receive(schedule, rank, number, &step)
+}
+
+fn allows_peer(ranks: usize, rank: Rank, step: usize, peer: Rank) -> Result<(), Fault> {
+    if peer >= ranks {
+        return Err(Fault::NoSuchPeer {
+            rank,
+            step,
+            peer,
+            ranks,
+        });
+    }
+    if peer == rank {
+        return Err(Fault::OwnPeer { rank, step });
+    }
+    Ok(())
+}
+
+fn has_its_send<S: Schedule + ?Sized>(
+    schedule: &S,
+    rank: Rank,
+    number: usize,
+    step: &Step,
+) -> Result<(), Fault> {
+    let Some(recv) = step.recv else {
+        return Ok(());
+    };
+    let send = schedule.step(recv.peer, number).send;
+    match send.filter(|send| send.peer == rank) {
+        Some(_) => Ok(()),
+        None => Err(Fault::NoSend {
+            rank,
+            step: number,
+            peer: recv.peer,
+        }),
+    }
+}
+
+fn has_its_receive<S: Schedule + ?Sized>(
+    schedule: &S,
+    rank: Rank,
+    number: usize,
+    step: &Step,
+) -> Result<(), Fault> {
+    let Some(send) = step.send else {
+        return Ok(());
+    };
+    let recv = schedule.step(send.peer, number).recv;
+    let recv = recv
+        .filter(|recv| recv.peer == rank)
+        .ok_or(Fault::NoReceive {
+            rank,
+            step: number,
+            peer: send.peer,
+        })?;
+    let (sent, expected) = (send.region.elements(), recv.region.elements());
+    if sent != expected {
+        return Err(Fault::UnequalExtents {
+            rank,
+            step: number,
+            peer: send.peer,
+            sent,
+            expected,
+        });
+    }
+    Ok(())
+}

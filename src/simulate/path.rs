@@ -1,0 +1,233 @@
+//! The critical path: what the total time consists of.
+//!
+//! It is found backwards, from the rank that is done last, and needs to know of every step of every
+//! rank whether it waited for its message. That is a word each, too much for all of them: so the run
+//! leaves marks on its way, and is repeated from mark to mark, the last stretch first.
+
+use super::machine::{Machine, Tolls};
+use super::run::{Mark, Run, Visit, Watch};
+use super::{Fault, latest};
+use crate::Rank;
+use crate::schedule::Schedule;
+
+/// What a stretch of the critical path is taken up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The rank's port out is taken by its message to the peer.
+    Sends,
+    /// The rank's port in is taken by the message of the peer; and it folds.
+    Receives,
+    /// The peer's message is on its way, and the rank waits for it; then it folds.
+    Waits,
+}
+
+/// A stretch of the critical path: one step of one rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hop {
+    /// The rank that is done with the step at the end of the stretch.
+    pub rank: Rank,
+    /// The step.
+    pub step: usize,
+    /// The rank at the other end of the message.
+    pub peer: Rank,
+    /// What the time goes into.
+    pub cause: Cause,
+    /// When the rank, or if it waits then the peer, came to the step.
+    pub start: f64,
+    /// When the rank was done with it.
+    pub end: f64,
+}
+
+/// A chain of steps, each of which begins when the one before ends: from 0 to the end of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CriticalPath {
+    /// The stretches, from the first.
+    pub hops: Vec<Hop>,
+    /// When the last rank is done.
+    pub total: f64,
+}
+
+/// Finds a critical path of a schedule. Where there are several, it is the one of the lowest rank that
+/// is done last, and stays with a rank that would have been as late anyway.
+///
+/// # Cost
+///
+/// The time of three runs; and besides what a run needs, room in proportion to the root of the number of
+/// ranks times the number of steps in which they do something: 0.1 GB for 2^20 ranks and 2^26 of those.
+/// The path itself has at most a hop for every step.
+///
+/// # Errors
+///
+/// As [`simulate`](super::simulate).
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::schedule::{FoldAlong, Schedule};
+/// use rankfold::simulate::{Cause, Link, Machine, critical_path};
+/// use rankfold::topology::Topology;
+///
+/// let broadcast = FoldAlong::new(Topology::chain(4).single_port(), 10).reversed();
+/// let link = Link { latency: 5.0, overhead: 0.0, gap: 0.0, per_byte: 1.0 };
+/// let path = critical_path(&broadcast, &Machine::flat(link)).unwrap();
+/// let way: Vec<_> = path.hops.iter().map(|hop| (hop.peer, hop.rank, hop.end)).collect();
+/// assert_eq!(way, [(0, 1, 15.0), (1, 2, 30.0), (2, 3, 45.0)]);
+/// assert!(path.hops.iter().all(|hop| hop.cause == Cause::Waits));
+/// ```
+pub fn critical_path<S: Schedule + ?Sized>(
+    schedule: &S,
+    machine: &Machine,
+) -> Result<CriticalPath, Fault> {
+    let tolls = Tolls::new(machine)?;
+    let (marks, clock) = marks(schedule, machine)?;
+    let (last, total) = latest(&clock);
+    let mut trail = Trail {
+        rank: last,
+        found: Vec::new(),
+    };
+    let mut until = usize::MAX;
+    for mark in marks.into_iter().rev() {
+        let step = mark.step;
+        trail.follow(schedule, &log(schedule, tolls, mark, until)?);
+        until = step;
+    }
+    Ok(CriticalPath {
+        hops: trail.hops(schedule, &tolls),
+        total,
+    })
+}
+
+/// Places from which the run can be repeated, the first at its start; and when each rank is done.
+fn marks<S: Schedule + ?Sized>(
+    schedule: &S,
+    machine: &Machine,
+) -> Result<(Vec<Mark>, Vec<f64>), Fault> {
+    let mut run = Run::new(schedule, machine)?;
+    run.finish(&mut ())?;
+    // Twice as many words between two marks as a mark has would be as much room for both.
+    let ranks = schedule.ranks() as u64;
+    let stretch = ranks + (2 * ranks).saturating_mul(run.sums.visits).isqrt();
+    let mut run = Run::new(schedule, machine)?;
+    let (mut marks, mut marked) = (vec![run.mark()], 0);
+    while run.advance(&mut ())? {
+        if run.sums.visits - marked >= stretch {
+            marked = run.sums.visits;
+            marks.push(run.mark());
+        }
+    }
+    Ok((marks, run.into_clock()))
+}
+
+/// Repeats the run from a mark to before a step.
+fn log<S: Schedule + ?Sized>(
+    schedule: &S,
+    tolls: Tolls,
+    mark: Mark,
+    until: usize,
+) -> Result<Log, Fault> {
+    let mut run = Run::resume(schedule, tolls, mark);
+    let mut log = Log {
+        until,
+        steps: Vec::new(),
+        waits: Vec::new(),
+    };
+    while run.next() < until && run.advance(&mut log)? {}
+    Ok(log)
+}
+
+/// Who did something in which step, and who waited.
+struct Log {
+    /// What comes from this step on is not written down.
+    until: usize,
+    /// Each step, with the place of its first word.
+    steps: Vec<(usize, usize)>,
+    /// The rank, and in the lowest bit whether it waited.
+    waits: Vec<u32>,
+}
+
+impl Watch for Log {
+    #[inline]
+    fn saw(&mut self, rank: Rank, step: usize, visit: &Visit) {
+        if step >= self.until {
+            return;
+        }
+        if self.steps.last().is_none_or(|&(last, _)| last != step) {
+            self.steps.push((step, self.waits.len()));
+        }
+        self.waits
+            .push((rank as u32) << 1 | u32::from(visit.waited));
+    }
+}
+
+/// The path as far as it is found, from its end.
+struct Trail {
+    /// Where it goes on.
+    rank: Rank,
+    /// Step, rank, and whether it waited.
+    found: Vec<(usize, Rank, bool)>,
+}
+
+impl Trail {
+    /// Goes back to the start of what is written down.
+    fn follow<S: Schedule + ?Sized>(&mut self, schedule: &S, log: &Log) {
+        let mut end = log.waits.len();
+        for &(step, first) in log.steps.iter().rev() {
+            let mut words = log.waits[first..end].iter();
+            if let Some(word) = words.find(|&word| (word >> 1) as Rank == self.rank) {
+                self.back(schedule, step, word & 1 == 1);
+            }
+            end = first;
+        }
+    }
+
+    fn back<S: Schedule + ?Sized>(&mut self, schedule: &S, step: usize, waited: bool) {
+        self.found.push((step, self.rank, waited));
+        if let Some(recv) = schedule.step(self.rank, step).recv.filter(|_| waited) {
+            self.rank = recv.peer;
+        }
+    }
+
+    /// The way forwards, with its times: the same sums as in the run.
+    fn hops<S: Schedule + ?Sized>(self, schedule: &S, tolls: &Tolls) -> Vec<Hop> {
+        let mut at = 0.0;
+        let hop = |(step, rank, waited)| {
+            let hop = hop(schedule, tolls, (step, rank, waited), at)?;
+            at = hop.end;
+            Some(hop)
+        };
+        self.found.into_iter().rev().filter_map(hop).collect()
+    }
+}
+
+/// One step of a rank that begins at `start`; nothing if it only copies.
+fn hop<S: Schedule + ?Sized>(
+    schedule: &S,
+    tolls: &Tolls,
+    (number, rank, waited): (usize, Rank, bool),
+    start: f64,
+) -> Option<Hop> {
+    let never = f64::NEG_INFINITY;
+    let (own, sender) = if waited {
+        (never, start)
+    } else {
+        (start, never)
+    };
+    let step = schedule.step(rank, number);
+    let visit = Visit::new(tolls, rank, &step, own, sender);
+    let sends = !waited && visit.end == own + visit.sending;
+    let (cause, transfer) = match (step.send, step.recv) {
+        (Some(send), _) if sends => (Cause::Sends, send),
+        (_, Some(recv)) if waited => (Cause::Waits, recv),
+        (_, Some(recv)) => (Cause::Receives, recv),
+        (Some(send), None) => (Cause::Sends, send),
+        (None, None) => return None,
+    };
+    Some(Hop {
+        rank,
+        step: number,
+        peer: transfer.peer,
+        cause,
+        start,
+        end: visit.end,
+    })
+}

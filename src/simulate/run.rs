@@ -1,0 +1,322 @@
+//! All ranks, step by step: who is up, what each does, and when it is done.
+//!
+//! A rank's only state is its clock. What happens in a step follows from the clocks before it, so ranks
+//! of one step can be taken in any order, and nobody can wait for what comes later.
+
+use super::agenda::Agenda;
+use super::machine::{Machine, Tolls};
+use super::{Fault, MOST_RANKS, blame};
+use crate::Rank;
+use crate::schedule::{Combine, Schedule, Step};
+
+/// One rank in one step, in time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visit {
+    /// When the rank is done with the step.
+    pub(super) end: f64,
+    /// Whether that follows from when the sender came to the step, not from when the rank itself did.
+    pub(super) waited: bool,
+    /// How long its send takes its port.
+    pub(super) sending: f64,
+    /// How long its receive takes its port.
+    pub(super) receiving: f64,
+    pub(super) folding: f64,
+}
+
+impl Visit {
+    /// A step of a rank that comes to it at `start`, and the sender at `sender_start`.
+    #[inline(always)]
+    pub(super) fn new(
+        tolls: &Tolls,
+        rank: Rank,
+        step: &Step,
+        start: f64,
+        sender_start: f64,
+    ) -> Visit {
+        let (mut sending, mut receiving, mut folding) = (0.0, 0.0, 0.0);
+        let (mut end, mut waited) = (start, false);
+        if let Some(send) = step.send {
+            sending = tolls.link(rank, send.peer).port(send.region.elements());
+            end = start + sending;
+        }
+        if let Some(recv) = step.recv {
+            let (link, elements) = (tolls.link(rank, recv.peer), recv.region.elements());
+            receiving = link.port(elements);
+            if step.combine != Combine::Replace {
+                folding = tolls.fold(elements);
+            }
+            let own = start + receiving;
+            let arrival = sender_start + link.travel(elements);
+            let folded = later(own, arrival) + folding;
+            waited = folded > end && arrival > own;
+            end = later(end, folded);
+        }
+        Visit {
+            end,
+            waited,
+            sending,
+            receiving,
+            folding,
+        }
+    }
+}
+
+/// The later of two times, neither of which is NaN: `f64::max` would ask.
+#[inline]
+fn later(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// Looks on at every step in which a rank does something.
+pub(super) trait Watch {
+    fn saw(&mut self, rank: Rank, step: usize, visit: &Visit);
+}
+
+/// Nobody looks.
+impl Watch for () {
+    fn saw(&mut self, _: Rank, _: usize, _: &Visit) {}
+}
+
+/// What was counted over all ranks and steps.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Steps of ranks in which they do something.
+    pub(super) visits: u64,
+    pub(super) messages: u64,
+    pub(super) elements: u128,
+}
+
+/// What is counted over the ranks of one step.
+#[derive(Default)]
+struct Tally {
+    sums: Sums,
+    /// The fingerprints of the messages sent, less those of the messages received: 0 if the two are the
+    /// same messages, and in all likelihood only then.
+    open: u64,
+    broken: bool,
+}
+
+impl Tally {
+    #[inline(always)]
+    fn count(&mut self, rank: Rank, step: &Step) {
+        self.sums.visits += 1;
+        self.broken |= step.clash.is_some();
+        if let Some(send) = step.send {
+            let elements = send.region.elements();
+            self.open = self.open.wrapping_add(mix(rank, send.peer, elements));
+            self.broken |= send.peer == rank;
+            self.sums.messages += 1;
+            self.sums.elements += elements as u128;
+        }
+        if let Some(recv) = step.recv {
+            let message = mix(recv.peer, rank, recv.region.elements());
+            self.open = self.open.wrapping_sub(message);
+        }
+    }
+}
+
+/// A fingerprint of a message. Ranks have 32 bits at most.
+#[inline(always)]
+fn mix(from: Rank, to: Rank, elements: usize) -> u64 {
+    let ends = (from as u64) << 32 ^ to as u64;
+    let ends = ends.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let all = (ends ^ ends >> 29).wrapping_add((elements as u64).rotate_left(17));
+    all.wrapping_mul(all ^ 0xc2b2_ae3d_27d4_eb4f)
+}
+
+/// Whose turn it is.
+enum Turn {
+    /// Everybody's, in every step: where at least half of the ranks do something, it costs more to ask
+    /// who does.
+    All,
+    /// That of those whose step is the least.
+    Listed(Agenda),
+}
+
+/// Where a run can be taken up again.
+pub(super) struct Mark {
+    /// The first step that is not done.
+    pub(super) step: usize,
+    pub(super) clock: Vec<f64>,
+}
+
+/// The state between two steps.
+pub(super) struct Run<'a, S: ?Sized> {
+    schedule: &'a S,
+    tolls: Tolls,
+    steps: usize,
+    /// The first step that is not done.
+    next: usize,
+    turn: Turn,
+    /// When each rank has done what it did so far.
+    clock: Vec<f64>,
+    /// When those who are up have done their step; and who they are.
+    ended: Vec<f64>,
+    up: Vec<u32>,
+    pub(super) sums: Sums,
+}
+
+impl<'a, S: Schedule + ?Sized> Run<'a, S> {
+    pub(super) fn new(schedule: &'a S, machine: &Machine) -> Result<Run<'a, S>, Fault> {
+        let ranks = schedule.ranks();
+        match ranks {
+            0 => return Err(Fault::NoRanks),
+            1..=MOST_RANKS => {}
+            _ => return Err(Fault::TooManyRanks { ranks }),
+        }
+        let mark = Mark {
+            step: 0,
+            clock: vec![0.0; ranks],
+        };
+        Ok(Run::resume(schedule, Tolls::new(machine)?, mark))
+    }
+
+    pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Run<'a, S> {
+        Run {
+            schedule,
+            tolls,
+            steps: schedule.steps(),
+            next: mark.step,
+            turn: Turn::All,
+            clock: mark.clock,
+            ended: Vec::new(),
+            up: Vec::new(),
+            sums: Sums::default(),
+        }
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            step: self.next,
+            clock: self.clock.clone(),
+        }
+    }
+
+    /// The first step that is not done.
+    pub(super) fn next(&self) -> usize {
+        self.next
+    }
+
+    /// Runs all steps that are left.
+    pub(super) fn finish(&mut self, watch: &mut impl Watch) -> Result<(), Fault> {
+        while self.advance(watch)? {}
+        Ok(())
+    }
+
+    /// Runs the next step in which somebody may do something; false if there is none.
+    pub(super) fn advance(&mut self, watch: &mut impl Watch) -> Result<bool, Fault> {
+        match std::mem::replace(&mut self.turn, Turn::All) {
+            Turn::All => self.all(watch),
+            Turn::Listed(agenda) => self.listed(agenda, watch),
+        }
+    }
+
+    fn all(&mut self, watch: &mut impl Watch) -> Result<bool, Fault> {
+        let step = self.next;
+        if step >= self.steps {
+            return Ok(false);
+        }
+        let (mut tally, ranks) = (Tally::default(), self.clock.len());
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.resize(ranks, 0.0);
+        for (rank, end) in ended.iter_mut().enumerate() {
+            *end = self.visit(rank, step, &mut tally, watch);
+        }
+        self.ended = std::mem::replace(&mut self.clock, ended);
+        let active = tally.sums.visits;
+        self.settle(step, tally, None)?;
+        if 2 * active < ranks as u64 {
+            self.turn = Turn::Listed(self.list(step)?);
+        }
+        Ok(true)
+    }
+
+    fn listed(&mut self, mut agenda: Agenda, watch: &mut impl Watch) -> Result<bool, Fault> {
+        let mut up = std::mem::take(&mut self.up);
+        let Some(step) = agenda.pop(&mut up) else {
+            self.next = self.steps;
+            return Ok(false);
+        };
+        let (mut tally, mut ended) = (Tally::default(), std::mem::take(&mut self.ended));
+        ended.clear();
+        ended.extend(
+            up.iter()
+                .map(|&rank| self.visit(rank as Rank, step, &mut tally, watch)),
+        );
+        for (&rank, &end) in up.iter().zip(&ended) {
+            self.clock[rank as usize] = end;
+        }
+        self.ended = ended;
+        self.settle(step, tally, Some(&up))?;
+        if 2 * up.len() < self.clock.len() {
+            for &rank in &up {
+                self.enlist(rank as Rank, step, &mut agenda)?;
+            }
+            self.turn = Turn::Listed(agenda);
+        }
+        self.up = up;
+        Ok(true)
+    }
+
+    /// When the rank is done with the step.
+    #[inline(always)]
+    fn visit(&self, rank: Rank, number: usize, tally: &mut Tally, watch: &mut impl Watch) -> f64 {
+        let step = self.schedule.step(rank, number);
+        let start = self.clock[rank];
+        if step.is_idle() {
+            return start;
+        }
+        tally.count(rank, &step);
+        let sender = step.recv.map_or(rank, |recv| recv.peer);
+        let Some(&sender_start) = self.clock.get(sender) else {
+            tally.broken = true;
+            return start;
+        };
+        let visit = Visit::new(&self.tolls, rank, &step, start, sender_start);
+        watch.saw(rank, number, &visit);
+        visit.end
+    }
+
+    /// Whether all messages of a step have both their ends; then the step is done.
+    fn settle(&mut self, step: usize, tally: Tally, up: Option<&[u32]>) -> Result<(), Fault> {
+        if tally.broken || tally.open != 0 {
+            return Err(blame::find(self.schedule, step, up));
+        }
+        self.next = step + 1;
+        self.sums.visits += tally.sums.visits;
+        self.sums.messages += tally.sums.messages;
+        self.sums.elements = self.sums.elements.saturating_add(tally.sums.elements);
+        Ok(())
+    }
+
+    /// All ranks that do something after a step.
+    fn list(&self, after: usize) -> Result<Agenda, Fault> {
+        let mut agenda = Agenda::new(after);
+        for rank in 0..self.clock.len() {
+            self.enlist(rank, after, &mut agenda)?;
+        }
+        Ok(agenda)
+    }
+
+    fn enlist(&self, rank: Rank, after: usize, agenda: &mut Agenda) -> Result<(), Fault> {
+        match self.schedule.next_active(rank, Some(after)) {
+            None => Ok(()),
+            Some(next) if next <= after || next >= self.steps => {
+                Err(Fault::WrongNext { rank, after, next })
+            }
+            Some(next) => {
+                agenda.push(next, rank as u32);
+                Ok(())
+            }
+        }
+    }
+
+    /// When each rank is done.
+    pub(super) fn into_clock(self) -> Vec<f64> {
+        self.clock
+    }
+
+    pub(super) fn clock(&self) -> &[f64] {
+        &self.clock
+    }
+}

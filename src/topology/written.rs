@@ -1,0 +1,97 @@
+//! A topology as somebody wrote it down, and which entry is to blame if it is none.
+
+use super::{Topology, TopologyError, Triple, table::only_root};
+use crate::Rank;
+
+/// Triples in the order in which they were written, and what was said of the whole.
+#[derive(Default)]
+pub(super) struct Written {
+    /// If not given: as many as the highest one mentioned needs.
+    pub(super) ranks: Option<usize>,
+    /// If not given: the only rank that sends nothing.
+    pub(super) root: Option<Rank>,
+    pub(super) triples: Vec<Triple>,
+}
+
+/// A place in what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    Ranks,
+    Root,
+    /// The triple with this number, and what of it, which only a path can say.
+    Triple(usize, Part),
+}
+
+/// What of a triple is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    From,
+    Step,
+    To,
+}
+
+impl Written {
+    pub(super) fn topology(&self) -> Result<Topology, TopologyError> {
+        let ranks = self.ranks.unwrap_or_else(|| self.mentioned());
+        let root = match self.root {
+            Some(root) => root,
+            None => only_root(ranks, &self.triples)?,
+        };
+        Topology::from_triples(ranks, root, self.triples.iter().copied())
+    }
+
+    /// As many ranks as the highest one mentioned needs.
+    fn mentioned(&self) -> usize {
+        let in_triples = self.triples.iter().flat_map(|t| [t.from, t.to]);
+        let highest = in_triples.chain(self.root).max();
+        highest.map_or(0, |rank| rank.saturating_add(1))
+    }
+
+    /// The entry to blame for an error of [`topology`](Self::topology); none where something is
+    /// missing.
+    pub(super) fn blamed(&self, error: &TopologyError) -> Option<Entry> {
+        use TopologyError::*;
+        match error {
+            NoRanks => self.ranks.map(|_| Entry::Ranks),
+            RankOutOfRange { rank, .. } => self.mention(*rank),
+            StepTooLarge { triple } => self.first(Part::Step, |t| t == triple),
+            RootHasSuccessor { triple } => self.first(Part::All, |t| t == triple),
+            TwoSuccessors { first, second } => self.second(|t| t == first || t == second),
+            Cycle { cycle, .. } => self.first(Part::All, |t| cycle.first() == Some(&t.from)),
+            StepDoesNotRise { after, .. } => self.first(Part::All, |t| t == after),
+            NoStepZero { least } => self.first(Part::Step, |t| t == least),
+            NotTheFamily { given, .. } => self.first(Part::All, |t| t == given),
+            _ => None,
+        }
+    }
+
+    fn places(&self, part: Part, is_it: impl Fn(&Triple) -> bool) -> impl Iterator<Item = Entry> {
+        let numbered = self.triples.iter().enumerate();
+        numbered
+            .filter(move |(_, t)| is_it(t))
+            .map(move |(i, _)| Entry::Triple(i, part))
+    }
+
+    fn first(&self, part: Part, is_it: impl Fn(&Triple) -> bool) -> Option<Entry> {
+        self.places(part, is_it).next()
+    }
+
+    /// The later of two triples in conflict.
+    fn second(&self, is_it: impl Fn(&Triple) -> bool) -> Option<Entry> {
+        self.places(Part::All, is_it).nth(1)
+    }
+
+    /// Where a rank is mentioned: in a triple, else as the root.
+    fn mention(&self, rank: Rank) -> Option<Entry> {
+        let at = self
+            .triples
+            .iter()
+            .position(|t| t.from == rank || t.to == rank);
+        match at {
+            Some(i) if self.triples[i].from == rank => Some(Entry::Triple(i, Part::From)),
+            Some(i) => Some(Entry::Triple(i, Part::To)),
+            None => self.root.map(|_| Entry::Root),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The command-line tool: transcripts that it must repeat letter by letter, files that it writes or
+//! leaves alone, and readers that go away.
+//!
+//! A transcript in `tests/golden/cli` has lines `$ rankfold ...`, below each what the command printed,
+//! with `! ` before what it printed as errors, and `= CODE` where it did not end with 0. The commands
+//! run in that folder. `RANKFOLD_BLESS=1 cargo test --features cli --test cli` writes what is printed
+//! now into the transcripts.
+#![cfg(feature = "cli")]
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/cli")
+}
+
+/// The tool, with these arguments, a word each, and perhaps `< FILE`.
+fn rankfold(line: &str) -> Command {
+    let (arguments, input) = line.split_once(" < ").unwrap_or((line, ""));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold"));
+    command
+        .args(arguments.split_whitespace())
+        .current_dir(golden());
+    command.stdin(match input {
+        "" => Stdio::null(),
+        file => File::open(golden().join(file)).unwrap().into(),
+    });
+    command
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+fn transcript(line: &str) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = rankfold(line).output().unwrap();
+    let errors = text(stderr);
+    let mut all = format!(
+        "{}\n{}",
+        format!("$ rankfold {line}").trim_end(),
+        text(stdout)
+    );
+    all.extend(errors.lines().map(|line| format!("! {line}\n")));
+    if !status.success() {
+        all += &format!("= {}\n", status.code().unwrap());
+    }
+    all
+}
+
+#[track_caller]
+fn repeats(name: &str) {
+    let path = golden().join(name);
+    let wanted = fs::read_to_string(&path).unwrap();
+    let lines = wanted
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ rankfold"));
+    let got: String = lines.map(|line| transcript(line.trim())).collect();
+    if std::env::var_os("RANKFOLD_BLESS").is_some() {
+        fs::write(&path, got).unwrap();
+    } else {
+        assert_eq!(got, wanted, "{name} is not what the tool prints now");
+    }
+}
+
+/// A file of this test's own that is not there yet.
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn said(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    (output.status.code(), text(output.stderr))
+}
+
+#[test]
+fn topologies_are_printed_as_they_were() {
+    repeats("topology.txt");
+}
+
+#[test]
+fn checks_are_printed_as_they_were() {
+    repeats("check.txt");
+}
+
+#[test]
+fn all_algorithms_of_all_collectives_are_proved() {
+    let output = rankfold("check --ranks 1..9 --format json")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let lines = text(output.stdout);
+    let proved = |line: &str| line.contains(r#""result": "proved""#);
+    assert!(
+        lines.lines().all(proved) && lines.lines().count() > 50,
+        "{lines}"
+    );
+}
+
+#[test]
+fn drawings_are_printed_as_they_were() {
+    repeats("draw.txt");
+}
+
+#[test]
+fn timings_are_printed_as_they_were() {
+    repeats("simulate.txt");
+}
+
+#[test]
+fn what_is_json_is_json_with_a_schema_on_every_line() {
+    for (line, schema) in [
+        (
+            "topology chain --ranks 3 --format json",
+            "rankfold.topology/1",
+        ),
+        (
+            "check all --ranks 3 --elements 3 --format json",
+            "rankfold.check/1",
+        ),
+        (
+            "simulate all --ranks 3 --bytes 24 --format json",
+            "rankfold.simulate/1",
+        ),
+    ] {
+        let output = text(rankfold(line).output().unwrap().stdout);
+        let values = serde_json::Deserializer::from_str(&output).into_iter::<serde_json::Value>();
+        let schemas: Vec<_> = values
+            .map(|value| value.unwrap()["schema"].clone())
+            .collect();
+        assert!(!schemas.is_empty() && schemas.iter().all(|found| found == schema));
+    }
+}
+
+#[test]
+fn a_million_ranks_are_timed_to_the_end() {
+    let line =
+        "simulate --collective reduce --algorithm binomial --ranks 1048576 --bytes 8 --format json";
+    let output = text(rankfold(line).output().unwrap().stdout);
+    let value: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(
+        (&value["steps"], &value["messages"]),
+        (&20.into(), &1_048_575.into())
+    );
+}
+
+#[test]
+fn a_picture_is_written_to_its_file() {
+    let file = fresh("halving.svg");
+    let mut draw = rankfold("draw halving --format svg --output");
+    assert!(draw.arg(&file).status().unwrap().success());
+    let picture = fs::read_to_string(&file).unwrap();
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+}
+
+#[test]
+fn input_that_makes_no_sense_is_one_line_and_exit_code_2() {
+    repeats("refused.txt");
+    let refused = fs::read_to_string(golden().join("refused.txt")).unwrap();
+    let count = |start| {
+        refused
+            .lines()
+            .filter(|line| line.starts_with(start))
+            .count()
+    };
+    assert_eq!((count("$ "), count("$ ")), (count("! "), count("= 2")));
+}
+
+#[test]
+fn every_form_of_a_topology_reads_back() {
+    for form in ["text", "json"] {
+        let file = fresh(&format!("again.{form}"));
+        let line = format!("topology fibonacci --ranks 20 --root 3 --format {form} --output");
+        assert!(rankfold(&line).arg(&file).status().unwrap().success());
+        let again = rankfold("topology").arg(&file).output().unwrap();
+        let first = rankfold("topology fibonacci --ranks 20 --root 3").output();
+        assert_eq!(text(again.stdout), text(first.unwrap().stdout));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_before_the_work() {
+    // The folder is looked at before the topology: of two mistakes this one is told.
+    let (code, error) = said(&mut rankfold("topology chian -o /no/such/folder/x"));
+    assert_eq!(code, Some(2));
+    assert!(error.starts_with("error: cannot write /no/such/folder/x: "));
+}
+
+#[test]
+fn a_file_keeps_what_it_has_until_there_is_something_new() {
+    let (old, new) = (fresh("old.txt"), fresh("new.txt"));
+    fs::write(&old, "a long line that was there before\n").unwrap();
+    for file in [&old, &new] {
+        let (code, _) = said(rankfold("topology chian -o").arg(file));
+        assert_eq!(code, Some(2));
+    }
+    assert_eq!(
+        fs::read_to_string(&old).unwrap(),
+        "a long line that was there before\n"
+    );
+    assert!(!new.exists());
+    assert!(
+        rankfold("topology chain --ranks 2 -o")
+            .arg(&old)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(
+        fs::read_to_string(&old).unwrap(),
+        "ranks 2\nroot 0\n1 0 0\n"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = rankfold("topology chain --ranks 100000")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 5];
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut first).unwrap();
+    drop(out);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((first, output.status.code()), (*b"ranks", Some(0)));
+    assert_eq!(text(output.stderr), "");
+}
+
+#[test]
+fn help_is_no_error() {
+    for line in [
+        "--help",
+        "topology --help",
+        "help check",
+        "draw -h",
+        "simulate -h",
+        "--version",
+    ] {
+        let output = rankfold(line).output().unwrap();
+        assert!(output.status.success(), "{line}");
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn the_table_of_algorithms_in_the_docs_is_the_one_that_is_printed() {
+    let printed = rankfold("algorithms --format markdown").output().unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/algorithms.md");
+    let written = fs::read_to_string(page).unwrap();
+    assert_eq!(
+        text(printed.stdout),
+        written,
+        "make it again, as its first lines say"
+    );
+}

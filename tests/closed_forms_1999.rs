@@ -1,0 +1,186 @@
+//! The two reductions that Xiong 1999 writes out for one topology each, in index arithmetic alone and
+//! over SEND and RECV: bit for bit what the general loop leaves over the same topology.
+//!
+//! No topology, no table and no schedule is asked here: a rank knows its own number and how many there
+//! are. The exponent of the 2-tree is the largest `u` for which `3^u` divides the rank, and for the
+//! root the least for which `3^u` is at least the number of ranks; the case list of the text takes
+//! another.
+
+mod common;
+
+use common::{Map, compose, map, noise, stride, team};
+use rankfold::op::Element;
+use rankfold::topology::Topology;
+use rankfold::{Comm, Rank, Result, Source, op};
+
+const TAG: u32 = 1999;
+
+// ── the 1-ring ──
+
+/// The reduction of the 1-ring, `<p_{n-1},0,p_{n-2}>, ..., <p_1,n-2,p_0>`.
+fn one_ring<T: Element>(comm: &Comm, v: &mut [T], op: impl Fn(T, T) -> T) -> Result<()> {
+    let (h, n) = (comm.rank(), comm.size());
+    if h + 1 < n {
+        take(comm, h + 1, v, &op)?;
+    }
+    if h > 0 {
+        comm.send(h - 1, TAG, v)?;
+    }
+    Ok(())
+}
+
+// ── the 2-tree ──
+
+/// The reduction of the 2-tree: `<p_{3^(t+1) i + s 3^t}, t, p_{3^(t+1) i}>` for s = 1, 2.
+fn two_tree<T: Element>(
+    comm: &Comm,
+    v: &mut [T],
+    op: impl Fn(T, T) -> T,
+    source: impl Fn(Rank) -> Source,
+) -> Result<()> {
+    let (h, n) = (comm.rank(), comm.size());
+    let mut power = 1;
+    while receives(h, power, n) {
+        for from in [h + power, h + 2 * power] {
+            if from < n {
+                take(comm, source(from), v, &op)?;
+            }
+        }
+        power *= 3;
+    }
+    // Now h = 3^u (3 w + s), and s is not 0 but at the root.
+    if h > 0 {
+        comm.send(h - h % (3 * power), TAG, v)?;
+    }
+    Ok(())
+}
+
+/// Whether the step of this power of 3 comes before u.
+fn receives(h: Rank, power: usize, n: usize) -> bool {
+    if h == 0 {
+        power < n
+    } else {
+        h.is_multiple_of(3 * power)
+    }
+}
+
+/// Folds in what a rank sends.
+fn take<T: Element>(
+    comm: &Comm,
+    from: impl Into<Source>,
+    v: &mut [T],
+    op: impl Fn(T, T) -> T,
+) -> Result<()> {
+    let (theirs, _) = comm.recv::<T>(from, TAG)?;
+    assert_eq!(theirs.len(), v.len());
+    v.iter_mut().zip(theirs).for_each(|(a, b)| *a = op(*a, b));
+    Ok(())
+}
+
+// ── values whose sums depend on their order ──
+
+/// Numbers of many magnitudes and both signs.
+fn uneven(rank: Rank, i: usize) -> f64 {
+    let bits = noise(rank as u64, i as u64);
+    let power = (bits % 80) as i32 - 40;
+    let sign = if bits >> 63 == 0 { 1.0 } else { -1.0 };
+    sign * (1.0 + (bits >> 20) as f64 / 1e13) * 2f64.powi(power)
+}
+
+fn of<T>(rank: Rank, length: usize, value: fn(Rank, usize) -> T) -> Vec<T> {
+    (0..length).map(|i| value(rank, i)).collect()
+}
+
+fn bits(v: &[f64]) -> Vec<u64> {
+    v.iter().map(|x| x.to_bits()).collect()
+}
+
+/// A reduction that is written out for one topology.
+type Form<T> = fn(&Comm, &mut [T], fn(T, T) -> T) -> Result<()>;
+
+/// The topology it is written out for.
+type Tree = fn(usize) -> Topology;
+
+/// On every rank count: what the form leaves at the root, and what the general loop does.
+fn both<T: Element + PartialEq + std::fmt::Debug>(
+    form: Form<T>,
+    tree: Tree,
+    value: fn(Rank, usize) -> T,
+    add: fn(T, T) -> T,
+    commutes: bool,
+) -> Vec<(Vec<T>, Vec<T>)> {
+    let root = |n: usize| {
+        let tree = tree(n);
+        let mut all = team(n)
+            .run(|comm| {
+                let mut special = of(comm.rank(), 17, value);
+                let mut general = special.clone();
+                form(comm, &mut special, add)?;
+                if commutes {
+                    comm.reduce_over(&tree, &mut general, op::commutative(add))
+                        .run()?;
+                } else {
+                    comm.reduce_over_by(&tree, &mut general, add).run()?;
+                }
+                Ok((special, general))
+            })
+            .unwrap();
+        all.swap_remove(0)
+    };
+    (1..=40).step_by(stride()).map(root).collect()
+}
+
+fn chain(n: usize) -> Topology {
+    Topology::chain(n)
+}
+
+fn tree(n: usize) -> Topology {
+    Topology::k_tree(n, 2)
+}
+
+#[test]
+fn both_forms_leave_the_bits_of_the_general_loop() {
+    let forms: [(Form<f64>, Tree); 2] = [
+        (|c, v, op| one_ring(c, v, op), chain),
+        (|c, v, op| two_tree(c, v, op, Source::Rank), tree),
+    ];
+    for (form, tree) in forms {
+        for (special, general) in both(form, tree, uneven, |a, b| a + b, true) {
+            assert_eq!(bits(&special), bits(&general));
+        }
+    }
+}
+
+#[test]
+fn the_sums_compared_depend_on_the_topology() {
+    let sums = |tree: Tree| {
+        let all = both(|_, _, _| Ok(()), tree, uneven, |a, b| a + b, true);
+        bits(&all.last().unwrap().1)
+    };
+    assert_ne!(sums(chain), sums(tree));
+}
+
+#[test]
+fn both_forms_keep_rank_order() {
+    let forms: [(Form<Map>, Tree); 2] = [
+        (|c, v, op| one_ring(c, v, op), chain),
+        (|c, v, op| two_tree(c, v, op, Source::Rank), tree),
+    ];
+    for (form, tree) in forms {
+        let all = both(form, tree, map, compose, false);
+        for (n, (special, general)) in (1..=40).step_by(stride()).zip(all) {
+            let in_order = |i| (0..n).map(|rank| map(rank, i)).reduce(compose).unwrap();
+            assert_eq!(special, general);
+            assert_eq!(special, (0..17).map(in_order).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn any_source_is_right_within_one_call() {
+    let form: Form<u64> = |c, v, op| two_tree(c, v, op, |_| Source::Any);
+    let value = |rank, i| noise(rank as u64, i as u64);
+    for (special, general) in both(form, tree, value, u64::wrapping_add, true) {
+        assert_eq!(special, general);
+    }
+}
