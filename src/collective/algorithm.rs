@@ -314,7 +314,8 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
 const ONLY_IN_SEGMENTS: &str = "wants a number of segments, as in `two-tree:segments=16`";
-const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`";
+const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`, or what is nothing without \
+     segments, as in `two-tree:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
 

@@ -103,4 +103,8 @@ impl<P: Packets> Schedule for PacketReduce<P> {
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.length)
     }
+
+    fn may_copy(&self) -> bool {
+        false
+    }
 }
