@@ -5,25 +5,26 @@ use super::{Hop, Packets};
 use crate::Rank;
 
 /// The broadcast on a circulant graph: in step `s` everybody sends to the rank `skip` further on, the
-/// skips being `⌈P / 2^j⌉` for `j` from `q = ⌈log₂ P⌉` down to 1, over and over.
+/// skips being `⌈P / 2^j⌉` for `j` from `q = ⌈log₂ P⌉` down to 1, over and over, so that the largest comes
+/// last.
 ///
 /// Packet `i` leaves rank 0 in step `i`. In `q` steps on end, which use every skip once, a rank receives
 /// `q` different packets: one that is new around it, and those that were new around others.
 ///
 /// ```text
-/// five ranks           packets received by rank      1  2  3  4
-/// step 0, skip 1                                     0
-/// step 1, skip 2                                        1  0
-/// step 2, skip 3       four packets                  1  0  2  1
-/// step 3, skip 1                                     3  2  1  0
-/// step 4, skip 2                                     2  3  3  2
-/// step 5, skip 3                                           ·  3
+/// five ranks, four packets     ranks    1  2  3  4       receive
+/// step 0, skip 1                        0  ·  ·  ·
+/// step 1, skip 2                        ·  1  ·  ·
+/// step 2, skip 3                        ·  ·  2  0
+/// step 3, skip 1                        3  0  1  2
+/// step 4, skip 2                        2  3  0  1
+/// step 5, skip 3                        1  2  3  3
 /// ```
 ///
 /// # Cost
 ///
 /// `⌈log₂ P⌉ + k - 1` steps for `k` packets and any number of ranks; fewer are impossible. What a rank
-/// does in a step takes about `⌈log₂ P⌉` operations to find out, without a table.
+/// does in a step is found by a search of at most about `⌈log₂ P⌉²` operations, without a table.
 ///
 /// # Examples
 ///
@@ -73,8 +74,8 @@ impl Circulant {
         lies.then(|| self.skip((step + self.idle(packets)) % self.skips()))
     }
 
-    /// How many steps the first turn has too many: packets are numbered so that the last one leaves in
-    /// the last step of a turn.
+    /// How many steps are left out of the first turn, for the last turn to be whole: the last packet
+    /// leaves in its first step.
     fn idle(&self, packets: usize) -> usize {
         let q = self.skips();
         (q - (packets - 1) % q) % q
