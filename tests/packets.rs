@@ -321,6 +321,8 @@ fn enormous_graphs_are_only_arithmetic() {
             .expect("the pipeline is full");
         assert_eq!(graph.departure(100, hop.peer, 120).unwrap().peer, p - 1);
     }
+    let (graph, last) = (Circulant::new(5), usize::MAX);
+    assert_eq!(graph.arrival(3, 1, last), graph.departure(3, 1, last));
     let trees = Esbt::new(40);
     let hop = trees.arrival(100, 12345, 77).unwrap();
     assert_eq!(

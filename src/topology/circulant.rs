@@ -194,8 +194,8 @@ impl Packets for Circulant {
     }
 
     fn arrival(&self, packets: usize, rank: Rank, step: usize) -> Option<Hop> {
-        let packet = (rank > 0).then(|| self.packet(packets, rank, step))??;
         let skip = self.skip_in(packets, step)?;
+        let packet = (rank > 0).then(|| self.packet(packets, rank, step))??;
         let peer = match rank.checked_sub(skip) {
             Some(peer) => peer,
             None => rank + (self.ranks - skip),
