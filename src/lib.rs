@@ -109,4 +109,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::Fault;
 pub use transport::packet::EAGER_BYTES;
-pub use world::{Counts, Lost, Outcome, Report, Seat, Seats, Team, World, WorldError};
+pub use transport::recorder::{Operation, Passed, Progress};
+pub use world::{
+    Counts, Lost, Outcome, Report, Seat, Seats, Team, Trace, TracedCall, TracedMessage, World,
+    WorldError,
+};

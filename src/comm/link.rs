@@ -17,6 +17,7 @@ impl Link for InCall<'_> {
             return Ok(false);
         }
         self.comm.core.tick()?;
+        self.note_sent(to, size_of_val(data));
         self.put(to, form, Packet::eager(self.head(), data))?;
         self.comm.core.port.count(size_of_val(data));
         Ok(true)
@@ -30,6 +31,7 @@ impl Link for InCall<'_> {
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.comm.core.tick()?;
+        self.note_sent(to, size_of_val(data));
         self.comm.core.port.lend(
             self.head(),
             data,
@@ -37,7 +39,7 @@ impl Link for InCall<'_> {
             meanwhile,
             |loan| {
                 if !loan.is_settled() {
-                    let needs = || From::Rank(to).needs();
+                    let needs = || self.needs(&From::Rank(to));
                     self.wait(&needs, None, || loan.is_settled().then_some(()))?;
                 }
                 self.comm.core.port.count(size_of_val(data));
@@ -67,6 +69,7 @@ impl Link for InCall<'_> {
             }
             // If the sender took the loan back it has failed, and the next look will say why.
             if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
+                self.comm.core.port.scribe.received(packet.head);
                 return done;
             }
         }
@@ -74,13 +77,21 @@ impl Link for InCall<'_> {
 }
 
 impl InCall<'_> {
+    #[inline]
+    fn note_sent(&self, to: Rank, bytes: usize) {
+        let world = self.comm.world_rank(to);
+        let scribe = &self.comm.core.port.scribe;
+        scribe.sent(world, self.head(), bytes);
+    }
+
     /// Puts a packet into the lane to `to`, which must be there.
     #[inline]
     fn put(&self, to: Rank, form: Form, packet: Packet) -> Result<()> {
         // Asked before the post: after it the receiver may take the packet and end well.
-        let there = self.comm.fabric().is_there(to);
+        let world = self.comm.world_rank(to);
+        let there = self.comm.fabric().is_there(world);
         self.comm.lanes.post(to, form, packet);
-        self.comm.fabric().rouse(to);
+        self.comm.fabric().rouse(world);
         if there { Ok(()) } else { Err(self.gone(to)) }
     }
 
@@ -90,7 +101,7 @@ impl InCall<'_> {
         if lanes.take(from, form, place) {
             return Ok(());
         }
-        let needs = || From::Rank(from).needs();
+        let needs = || self.needs(&From::Rank(from));
         self.wait(&needs, None, || lanes.take(from, form, place).then_some(()))
     }
 

@@ -8,6 +8,7 @@
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
 //! - `run_schedule`: any schedule; `link`: how its messages travel
+//! - `split`: new communicators from old ones
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
@@ -23,6 +24,7 @@ mod reduce_over;
 mod reductions;
 mod run_call;
 mod run_schedule;
+mod split;
 mod template;
 mod values;
 
@@ -41,6 +43,7 @@ use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
 use crate::transport::lane::ChannelLanes;
+use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -68,9 +71,13 @@ use crate::unwind;
 pub struct Comm {
     core: Rc<Core>,
     shared: Arc<CommShared>,
+    /// The number of this rank here.
+    me: Rank,
     lanes: ChannelLanes,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
+    /// And how often it has left the dead behind here.
+    shrinks: Cell<u32>,
 }
 
 /// One rank, as all its communicators share it.
@@ -89,13 +96,36 @@ impl Comm {
     /// The number of this rank: `0..size`.
     #[inline]
     pub fn rank(&self) -> Rank {
-        self.core.port.me
+        self.me
     }
 
     /// How many ranks there are.
     #[inline]
     pub fn size(&self) -> usize {
-        self.fabric().size()
+        self.shared.members.size()
+    }
+
+    /// The number in the world of one of the ranks here, as reports and errors have it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(4).run(|comm| {
+    ///     let odd = comm.split(comm.rank() as u32 % 2, 0)?;
+    ///     assert_eq!(odd.world_rank(1), comm.rank() % 2 + 2);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[inline]
+    pub fn world_rank(&self, rank: Rank) -> Rank {
+        self.shared.members.world(rank)
     }
 
     /// Makes this thread rank `me` of a world of which it is no rank yet.
@@ -129,11 +159,19 @@ impl Comm {
             ended: Cell::new(false),
             follows: RefCell::new(None),
         };
+        Comm::of(Rc::new(core), fabric.all.clone(), me)
+    }
+
+    /// This rank's end of a communicator in which it has this number.
+    fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
+        let lanes = ChannelLanes::new(me, shared.lanes.clone());
         Comm {
-            core: Rc::new(core),
-            shared: fabric.all.clone(),
-            lanes: ChannelLanes::new(me, fabric.all.lanes.clone()),
+            core,
+            shared,
+            me,
+            lanes,
             calls: Cell::new(0),
+            shrinks: Cell::new(0),
         }
     }
 
@@ -150,6 +188,31 @@ impl Comm {
     /// One operation: refused inside operators, counted, and its errors say where they arose.
     #[inline]
     fn op<R>(
+        &self,
+        site: Site,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.deed(&Deed::at(site), show, body)
+    }
+
+    /// The same for an operation whose arguments the recorder is to know.
+    #[inline]
+    fn deed<R>(
+        &self,
+        deed: &Deed,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let scribe = &self.core.port.scribe;
+        let token = scribe.begin(deed, show);
+        let result = self.guarded(deed.site, show, body);
+        scribe.end(token, result.is_ok());
+        result
+    }
+
+    #[inline]
+    fn guarded<R>(
         &self,
         site: Site,
         show: &dyn Fn() -> String,

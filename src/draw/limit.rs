@@ -11,6 +11,8 @@ const TREE_RANKS: usize = 512;
 const RANKS: usize = 128;
 /// The most steps of a space-time diagram; with as many ranks as there may be, some 10 MB of SVG.
 const STEPS: usize = 256;
+/// The most calls or messages of a run.
+const EVENTS: usize = 4096;
 
 /// A drawing that nobody could read.
 ///
@@ -42,6 +44,13 @@ pub enum TooLarge {
         /// How many there may be.
         limit: usize,
     },
+    /// Too many calls or messages of a run.
+    Events {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for TooLarge {
@@ -51,6 +60,10 @@ impl fmt::Display for TooLarge {
                 (found, limit, "ranks", "draw the same for fewer ranks")
             }
             TooLarge::Steps { found, limit } => (found, limit, "steps", "draw a window of them"),
+            TooLarge::Events { found, limit } => {
+                let instead = "trace a shorter run, or look at the trace in Perfetto";
+                (found, limit, "calls or messages", instead)
+            }
         };
         write!(
             f,
@@ -74,6 +87,16 @@ pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLa
         return Err(TooLarge::Steps { found, limit });
     }
     Ok(())
+}
+
+/// Whether a run with so many calls or messages can be drawn.
+pub(super) fn run(found_ranks: usize, found: usize) -> Result<(), TooLarge> {
+    ranks(found_ranks, RANKS)?;
+    let limit = EVENTS;
+    match found > limit {
+        true => Err(TooLarge::Events { found, limit }),
+        false => Ok(()),
+    }
 }
 
 fn ranks(found: usize, limit: usize) -> Result<(), TooLarge> {

@@ -13,6 +13,7 @@
 //! - `traffic`: the messages of a schedule, both ends of each found together;
 //! - `notation`: how a message, a copy and a region are written, and what the signs mean;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
+//! - `timeline`: what went on in a run, as a picture;
 //! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: how they are written.
 //!
 //! # Examples
@@ -46,6 +47,7 @@ mod outline;
 mod space_time;
 mod svg;
 mod table;
+pub(crate) mod timeline;
 mod traffic;
 mod tree;
 
@@ -204,6 +206,12 @@ pub fn beside(
         Traffic::read(title, schedule, 0..schedule.steps())
     };
     diagram(&[read(left)?, read(right)?])
+}
+
+/// A run as a picture, see [`Trace::svg`](crate::Trace::svg).
+pub(crate) fn timeline(run: &timeline::Timeline) -> Result<String, TooLarge> {
+    timeline::check(run)?;
+    Ok(svg::write(&timeline::figure(run)))
 }
 
 fn diagram(panels: &[Traffic]) -> Result<Drawing, TooLarge> {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::head::Info;
+use super::recorder::{Deed, Peer};
 use crate::Rank;
 use crate::error::Site;
 use crate::names::Collective;
@@ -104,6 +105,7 @@ pub(crate) enum Verb {
     ReduceOver,
     RunSchedule,
     Hypercube,
+    Split,
 }
 
 impl Verb {
@@ -113,6 +115,7 @@ impl Verb {
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
+            Verb::Split => "split",
         }
     }
 }
@@ -142,6 +145,20 @@ impl Call {
         let place = (self.verb, self.context, self.number);
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
         digest(&(place, data, self.algorithm, self.tolerant))
+    }
+}
+
+impl Call {
+    /// What the recorder is to know of it.
+    #[inline]
+    pub(crate) fn deed(&self) -> Deed {
+        Deed {
+            verb: self.verb.name(),
+            info: self.info,
+            peer: self.root.map_or(Peer::None, Peer::Root),
+            count: self.length,
+            ..Deed::at(self.site)
+        }
     }
 }
 

@@ -212,6 +212,24 @@ impl fmt::Display for Operation {
     }
 }
 
+/// The last `most` of some operations, a line each, with how long before `now` they began.
+pub(crate) fn lines(operations: &[Operation], most: usize, now: Duration) -> Vec<String> {
+    let first = operations.len().saturating_sub(most);
+    let line = |operation: &Operation| {
+        let ago = now.saturating_sub(operation.begun);
+        format!("{:>10}  {operation}", format!("-{}", short(ago)))
+    };
+    operations[first..].iter().map(line).collect()
+}
+
+/// As exact as the recorder's times are.
+fn short(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ ..10_000 => format!("{millis} ms"),
+        millis => format!("{} s", millis / 1000),
+    }
+}
+
 /// The words of an operation that change: how far it has come, and what it did last.
 pub(crate) mod notes {
     use super::{Passed, Progress, Rank};
@@ -240,7 +258,7 @@ pub(crate) mod notes {
             Passed::To(rank) => (SENT, (rank as u64 & 0x1_ffff) << 3),
             Passed::From(rank) => (RECEIVED, (rank as u64 & 0x1_ffff) << 3 | FROM),
         };
-        let full = note / one & COUNT == COUNT;
+        let full = (note / one) & COUNT == COUNT;
         (note & !LAST | last) + if full { 0 } else { one }
     }
 
@@ -254,7 +272,7 @@ pub(crate) mod notes {
 
     /// Messages sent, received, and the last one.
     pub(super) fn messages(note: u64) -> (u64, u64, Option<Passed>) {
-        let (sent, received) = (note / SENT & COUNT, note / RECEIVED & COUNT);
+        let (sent, received) = ((note / SENT) & COUNT, (note / RECEIVED) & COUNT);
         let rank = (note >> 3 & 0x1_ffff) as Rank;
         let last = match note & FROM {
             0 => Passed::To(rank),
@@ -278,7 +296,13 @@ pub(crate) enum Event {
         time: u64,
     },
     /// A message has been taken.
-    Received { from: Rank, head: Head, time: u64 },
+    Received { head: Head, time: u64 },
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").finish_non_exhaustive()
+    }
 }
 
 /// What one rank leaves for others to read.
@@ -296,6 +320,11 @@ impl Record {
             known: Mutex::default(),
             events: trace.then(Mutex::default),
         }
+    }
+
+    /// Whether it keeps the last operations.
+    pub(crate) fn keeps_recent(&self) -> bool {
+        self.ring.is_some()
     }
 
     /// The last operations, the oldest first.

@@ -63,10 +63,7 @@ impl Scribe {
     #[inline]
     pub(crate) fn begin(&self, deed: &Deed, show: &dyn Fn() -> String) -> Token {
         let outer = self.inside.get();
-        let token = |number| Token {
-            number,
-            outer,
-        };
+        let token = |number| Token { number, outer };
         let Some(record) = &self.record else {
             return token(0);
         };
@@ -77,7 +74,11 @@ impl Scribe {
         if let Some(ring) = &record.ring {
             ring.write(number, words.0);
             // Before a post the receiver would wait for the clock: the last time that was noted, for now.
-            let time = if deed.posts { self.time.get() } else { self.now() };
+            let time = if deed.posts {
+                self.time.get()
+            } else {
+                self.now()
+            };
             ring.note(number, notes::TIME, |_| time);
             self.late.set(deed.posts);
         }
@@ -136,9 +137,9 @@ impl Scribe {
 
     /// A message has been taken.
     #[inline]
-    pub(crate) fn received(&self, from: Rank, head: Head) {
-        self.pass(Passed::From(from));
-        self.trace(|time| Event::Received { from, head, time });
+    pub(crate) fn received(&self, head: Head) {
+        self.pass(Passed::From(head.source()));
+        self.trace(|time| Event::Received { head, time });
     }
 
     #[inline]
@@ -160,7 +161,11 @@ impl Scribe {
 
     #[inline]
     fn trace(&self, event: impl FnOnce(u64) -> Event) {
-        if let Some(record) = self.record.as_ref().filter(|record| record.events.is_some()) {
+        if let Some(record) = self
+            .record
+            .as_ref()
+            .filter(|record| record.events.is_some())
+        {
             self.append(record, event);
         }
     }

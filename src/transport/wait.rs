@@ -19,6 +19,7 @@ use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::Wait;
 use super::packet::Packet;
+use super::scribe::Scribe;
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
@@ -66,7 +67,10 @@ pub(crate) struct Reason<'a> {
     pub call: &'a dyn Fn() -> String,
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
-    pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    /// The communicator, where its end would end the wait.
+    pub comm: Option<&'a Arc<CommShared>>,
+    /// In collectives: the call's number.
+    pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
@@ -78,6 +82,7 @@ pub(crate) struct Port {
     pub(crate) me: Rank,
     inbox: RefCell<Inbox>,
     parker: Parker,
+    pub(crate) scribe: Scribe,
     spins: Cell<u32>,
     /// How many looks a lender waits before it copies; adapts like `spins`.
     lending: Cell<u32>,
@@ -95,11 +100,13 @@ impl Drop for Port {
 impl Port {
     pub(super) fn new(fabric: Arc<Fabric>, me: Rank, parker: Parker, inbox: Inbox) -> Self {
         let inbox = RefCell::new(inbox);
+        let scribe = fabric.scribe(me);
         Port {
             fabric,
             me,
             inbox,
             parker,
+            scribe,
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
         }
@@ -169,10 +176,24 @@ impl Port {
         if let Some(found) = self.spin(&self.spins, &mut look) {
             return Ok(found);
         }
-        if let Some(found) = self.give_way(&mut look) {
-            return Ok(found);
-        }
-        self.sleep(reason, look)
+        self.wait_long(reason, look)
+    }
+
+    /// The wait after the spins, and how long it took.
+    fn wait_long<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+        let begin = Instant::now();
+        self.scribe.waits();
+        let found = match self.give_way(&mut look) {
+            Some(found) => Ok(found),
+            None => self.sleep(reason, look),
+        };
+        self.count_wait(begin);
+        found
+    }
+
+    fn count_wait(&self, begin: Instant) {
+        let waited = begin.elapsed().as_nanos() as u64;
+        super::Tally::add(&self.door().tally.waited, waited);
     }
 
     /// Looks again and again for a while that grows with success and shrinks with failure.
@@ -251,7 +272,8 @@ impl Port {
     }
 
     fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
-        let picture = self.fabric.picture(self.me, &self.describe(reason, since));
+        let mine = self.describe(reason, since);
+        let picture = self.fabric.picture(Some((self.me, &mine)));
         Error::new(ErrorKind::TimedOut {
             waited: since.elapsed(),
             picture,
@@ -265,9 +287,8 @@ impl Port {
             site: reason.site,
             needs: (reason.needs)(),
             ends_by_itself: reason.deadline.is_some(),
-            collective: reason
-                .collective
-                .map(|(comm, number)| (comm.clone(), number)),
+            comm: reason.comm.cloned(),
+            collective: reason.collective,
             turn: reason.turn,
             since,
             begun: self
@@ -292,6 +313,7 @@ impl Port {
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
         self.count(size_of_val(data));
+        self.scribe.sent(to, head, size_of_val(data));
         if Packet::fits(data) {
             let there = self.fabric.post(to, Packet::eager(head, data));
             return Ok((meanwhile()?, there));
@@ -301,6 +323,13 @@ impl Port {
             return Ok((meanwhile()?, there));
         }
         self.send_long(to, head, data, meanwhile)
+    }
+
+    /// Moves a value to `to`; answers as [`send`](Self::send).
+    #[inline]
+    pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, head: Head, value: V) -> bool {
+        self.scribe.sent(to, head, size_of::<V>());
+        self.fabric.post(to, Packet::value(head, value))
     }
 
     // Apart, so that the head of a short message can stay in registers.
@@ -369,13 +398,14 @@ impl Port {
     /// in the book: to the detector a rank that waits here is running.
     fn wait_settled(&self, word: &LoanWord, ticket: Ticket) {
         let mut settled = || word.is_settled(ticket).then_some(());
-        if self
-            .spin(&self.spins, &mut settled)
-            .or_else(|| self.give_way(&mut settled))
-            .is_none()
-        {
+        if self.spin(&self.spins, &mut settled).is_some() {
+            return;
+        }
+        let begin = Instant::now();
+        if self.give_way(&mut settled).is_none() {
             self.sleep_until_settled(word, ticket);
         }
+        self.count_wait(begin);
     }
 
     #[cold]
