@@ -37,6 +37,7 @@
 //! | where | what |
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
+//! | [`Report::recent`], [`Trace`] | what each rank did last, always; all that went on, if asked for: as data, for Perfetto, as a picture |
 //! | [`Comm`] | what a rank talks through: SEND and RECV, barrier, broadcast, reduce, all_reduce |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, and the register of them by name |
@@ -70,7 +71,8 @@
 //! # Features
 //!
 //! None is on by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
-//! builds the tool `rankfold`, which proves, draws and times algorithms without running them.
+//! builds the tool `rankfold`, which proves, draws and times algorithms without running them; `signal` lets a
+running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
 //!

@@ -62,8 +62,11 @@ const SHORT: f64 = 18.0;
 /// Into how many parts the scale is divided.
 const TICKS: usize = 5;
 
-const LEGEND: &str = "Bars are calls; dark: failed or never over. Solid arrows are messages between two ranks, \
-dashed ones those inside a collective; a cross ends what was never received.";
+const LEGEND: [&str; 3] = [
+    "a bar is a call: dark if it failed or was never over",
+    "a solid arrow is a message between two ranks, a dashed one a message inside a collective",
+    "a dotted line that ends in a cross is a message that nobody received",
+];
 
 pub(super) fn figure(timeline: &Timeline) -> Figure {
     let (calls, messages) = (timeline.bars.len(), timeline.arrows.len());
@@ -120,8 +123,10 @@ impl<'a> Panel<'a> {
         for arrow in &self.run.arrows {
             self.arrow(arrow, figure);
         }
-        let below = at(0.0, self.line(self.run.ranks) + PAD);
-        figure.write(LEGEND, below, Anchor::Start, Style::NOTE);
+        for (place, text) in LEGEND.into_iter().enumerate() {
+            let below = self.line(self.run.ranks) + PAD + 18.0 * place as f64;
+            figure.write(text, at(0.0, below), Anchor::Start, Style::NOTE);
+        }
     }
 
     fn x(&self, time: f64) -> f64 {

@@ -232,7 +232,7 @@ fn short(time: Duration) -> String {
 
 /// The words of an operation that change: how far it has come, and what it did last.
 pub(crate) mod notes {
-    use super::{Passed, Progress, Rank};
+    use super::{NOTES, Passed, Progress, Rank};
 
     /// Which note is which.
     pub(crate) const PROGRESS: usize = 0;
@@ -244,6 +244,12 @@ pub(crate) mod notes {
     const COUNT: u64 = (1 << 22) - 1;
     const LAST: u64 = 0x3_ffff << 2;
     const FROM: u64 = 1 << 2;
+
+    /// Those of an operation that has just begun.
+    #[inline]
+    pub(crate) fn begun(time: u64) -> [u64; NOTES] {
+        [0, time]
+    }
 
     /// With the operation's end.
     #[inline]

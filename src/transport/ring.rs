@@ -57,8 +57,9 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for the last `depth` operations.
+    /// A ring for the last `depth` operations, a power of two.
     pub(crate) fn new(depth: usize) -> Ring {
+        assert!(depth.is_power_of_two(), "a ring of {depth} slots");
         Ring {
             slots: (0..depth).map(|_| Slot::new()).collect(),
             last: AtomicU64::new(0),
@@ -67,12 +68,13 @@ impl Ring {
 
     #[inline]
     fn slot(&self, number: u64) -> &Slot {
-        &self.slots[number as usize % self.slots.len()]
+        // A mask and not a remainder: a division takes as long as all the rest.
+        &self.slots[number as usize & (self.slots.len() - 1)]
     }
 
     /// Writes operation `number`; they are numbered from 1, without a gap.
     #[inline]
-    pub(crate) fn write(&self, number: u64, fixed: [u64; FIXED]) {
+    pub(crate) fn write(&self, number: u64, fixed: [u64; FIXED], notes: [u64; NOTES]) {
         let slot = self.slot(number);
         // Relaxed: the fence orders it before the words.
         slot.number.store(0, Ordering::Relaxed);
@@ -81,8 +83,8 @@ impl Ring {
         for (place, word) in slot.fixed.iter().zip(fixed) {
             place.store(word, Ordering::Relaxed);
         }
-        for place in &slot.notes {
-            place.store(0, Ordering::Relaxed);
+        for (place, word) in slot.notes.iter().zip(notes) {
+            place.store(word, Ordering::Relaxed);
         }
         // Release: pairs with the acquire in `read`.
         slot.number.store(number, Ordering::Release);

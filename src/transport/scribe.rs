@@ -72,14 +72,13 @@ impl Scribe {
         self.inside.set(number);
         let words = Words::of(deed, self.known(record, deed, show));
         if let Some(ring) = &record.ring {
-            ring.write(number, words.0);
             // Before a post the receiver would wait for the clock: the last time that was noted, for now.
             let time = if deed.posts {
                 self.time.get()
             } else {
                 self.now()
             };
-            ring.note(number, notes::TIME, |_| time);
+            ring.write(number, words.0, notes::begun(time));
             self.late.set(deed.posts);
         }
         self.trace(|time| Event::Begin { words, time });
