@@ -24,7 +24,7 @@ fn group(wishes: &[(Option<u32>, i64)], me: Rank) -> Option<Vec<Rank>> {
 fn wishes(p: usize, seed: u64) -> Vec<(Option<u32>, i64)> {
     let wish = |rank: usize| {
         let dice = noise(seed, rank as u64);
-        let color = (dice % 4 > 0).then_some((dice >> 8) as u32 % 3);
+        let color = (!dice.is_multiple_of(4)).then_some((dice >> 8) as u32 % 3);
         (color, (dice >> 20) as i64 % 3 - 1)
     };
     (0..p).map(wish).collect()
