@@ -104,7 +104,10 @@ mod world;
 /// The number of a process of the program: `0..size`.
 pub type Rank = usize;
 
-pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag};
+pub use comm::{
+    Cartesian, Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag,
+    even_grid,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::Fault;
