@@ -40,7 +40,8 @@ use crate::Rank;
 ///     .strict()?;
 /// assert_eq!(tree, Topology::k_tree(8, 2));
 ///
-/// let top: Vec<_> = tree.triples().map(|t| (t.from, t.step, t.to)).collect();
+/// let mut top: Vec<_> = tree.triples().map(|t| (t.from, t.step, t.to)).collect();
+/// top.sort_by_key(|&(from, step, _)| (step, from));
 /// let papers = [(1, 0, 0), (2, 0, 0), (4, 0, 3), (5, 0, 3), (7, 0, 6), (3, 1, 0), (6, 1, 0)];
 /// assert_eq!(top, papers);
 ///
