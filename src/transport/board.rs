@@ -106,6 +106,7 @@ pub(crate) enum Verb {
     RunSchedule,
     Hypercube,
     Split,
+    Neighbors,
 }
 
 impl Verb {
@@ -116,6 +117,7 @@ impl Verb {
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
             Verb::Split => "split",
+            Verb::Neighbors => "neighbors",
         }
     }
 }
