@@ -72,7 +72,7 @@
 //!
 //! None is on by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
 //! builds the tool `rankfold`, which proves, draws and times algorithms without running them; `signal` lets a
-running world be printed by a signal (`World::dump_on_signal`).
+//! running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
 //!
