@@ -25,8 +25,8 @@ fn main() {
         Effort { turns: 1, times: 2 }
     } else {
         Effort {
-            turns: 301,
-            times: 20_000,
+            turns: 2001,
+            times: 1000,
         }
     };
     println!("{}", machine());
@@ -64,8 +64,8 @@ const SUBJECTS: [(&str, usize, Body); 3] = [
     ("stream", 1, stream),
 ];
 
-/// How many turns each side has, and how often it does its work in each: the same for both, however
-/// disturbed the machine is.
+/// How many turns each side has, and how often it does its work in each: the same for both, and so
+/// short that other programs do not disturb most of them.
 #[derive(Clone, Copy)]
 struct Effort {
     turns: usize,
