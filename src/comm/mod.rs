@@ -209,7 +209,7 @@ impl Comm {
         let scribe = &self.core.port.scribe;
         let token = scribe.begin(deed, show);
         let result = self.guarded(deed.site, show, body);
-        scribe.end(token, result.is_ok());
+        scribe.end(token, deed, show, result.is_ok());
         result
     }
 

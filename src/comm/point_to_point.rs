@@ -47,6 +47,7 @@ impl Comm {
         let show = || format!("send(to {to}, tag {tag})");
         let deed = Deed {
             count: Some(data.len()),
+            posts: Packet::fits(data),
             ..sending::<T>("send", to, tag, Location::caller())
         };
         self.deed(&deed, &show, || {

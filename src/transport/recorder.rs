@@ -52,7 +52,7 @@ pub(crate) struct Deed {
     pub tag: Tagged,
     /// Elements.
     pub count: Option<usize>,
-    /// It does not wait before its message is out: the time may be taken after that.
+    /// It sends without ever waiting: it may be written down after that.
     pub posts: bool,
 }
 
@@ -234,9 +234,8 @@ fn short(time: Duration) -> String {
 pub(crate) mod notes {
     use super::{NOTES, Passed, Progress, Rank};
 
-    /// Which note is which.
+    /// The note that changes; the other one is the time.
     pub(crate) const PROGRESS: usize = 0;
-    pub(crate) const TIME: usize = 1;
 
     // Progress in 2 bits, the last message's direction in 1 and rank in 17, 22 bits for each count.
     const SENT: u64 = 1 << 20;
@@ -245,10 +244,10 @@ pub(crate) mod notes {
     const LAST: u64 = 0x3_ffff << 2;
     const FROM: u64 = 1 << 2;
 
-    /// Those of an operation that has just begun.
+    /// Both, of an operation that began at this time.
     #[inline]
-    pub(crate) fn begun(time: u64) -> [u64; NOTES] {
-        [0, time]
+    pub(crate) fn of(progress: u64, time: u64) -> [u64; NOTES] {
+        [progress, time]
     }
 
     /// With the operation's end.

@@ -92,15 +92,11 @@ impl Ring {
         self.last.store(number, Ordering::Relaxed);
     }
 
-    /// Changes a note of operation `number`, which this rank has written.
+    /// Changes a note of operation `number`, one of the last that this rank has written.
     #[inline]
-    pub(crate) fn note(&self, number: u64, which: usize, change: impl FnOnce(u64) -> u64) {
-        let slot = self.slot(number);
-        // Relaxed: one writer, and every note stands for itself. A later operation may have the slot by now.
-        if slot.number.load(Ordering::Relaxed) == number {
-            let note = &slot.notes[which];
-            note.store(change(note.load(Ordering::Relaxed)), Ordering::Relaxed);
-        }
+    pub(crate) fn note(&self, number: u64, which: usize, word: u64) {
+        // Relaxed: every note stands for itself.
+        self.slot(number).notes[which].store(word, Ordering::Relaxed);
     }
 
     /// Operation `number`, if it is there still.

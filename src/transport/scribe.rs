@@ -1,8 +1,8 @@
 //! The hand of a rank that writes down what it does: for the flight recorder in a few nanoseconds, for a
 //! trace with exact times.
 //!
-//! When an operation begins is noted where the rank would wait anyhow: of a receive before it waits, of a
-//! send after its message is out.
+//! It is done where the rank would wait anyhow: a receive is written down before it waits, a send that does
+//! not wait after its message is out.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::clock::Clock;
 use super::head::Head;
 use super::recorder::{Deed, Event, Known, Passed, Record, Words, notes};
-use super::ring::Ring;
+use super::ring::{DEPTH, Ring};
 use crate::Rank;
 
 /// What tells calls apart: the addresses of their line, their verb and the type of their elements. The
@@ -21,12 +21,11 @@ type Key = [usize; 3];
 /// Places for calls that are found without a search.
 const NEAR: usize = 64;
 
-/// What is needed to end an operation.
+/// What is needed to end an operation: the one around it, if there is one, and how far that has come.
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
-    number: u64,
-    /// The operation around it, if there is one.
     outer: u64,
+    outer_progress: u64,
 }
 
 /// A rank's own end of its record.
@@ -41,8 +40,10 @@ pub(crate) struct Scribe {
     inside: Cell<u64>,
     /// The last time that was noted: cheap times lag behind exact ones.
     time: Cell<u64>,
-    /// Whether the time of the operation is still to be noted.
-    late: Cell<bool>,
+    /// How far that one has come.
+    progress: Cell<u64>,
+    /// Whether it is still to be written down.
+    later: Cell<bool>,
 }
 
 impl Scribe {
@@ -55,66 +56,70 @@ impl Scribe {
             begun: Cell::new(0),
             inside: Cell::new(0),
             time: Cell::new(0),
-            late: Cell::new(false),
+            progress: Cell::new(0),
+            later: Cell::new(false),
         }
     }
 
     /// An operation begins; `show` is asked how it prints if nothing is known of it.
     #[inline]
     pub(crate) fn begin(&self, deed: &Deed, show: &dyn Fn() -> String) -> Token {
-        let outer = self.inside.get();
-        let token = |number| Token { number, outer };
-        let Some(record) = &self.record else {
-            return token(0);
+        let token = Token {
+            outer: self.inside.get(),
+            outer_progress: self.progress.get(),
         };
-        let number = self.begun.get() + 1;
-        self.begun.set(number);
-        self.inside.set(number);
+        if let Some(record) = &self.record {
+            let number = self.begun.get() + 1;
+            self.begun.set(number);
+            self.inside.set(number);
+            self.progress.set(0);
+            // Before a post the receiver would wait for all this: it is written down after it.
+            let later = deed.posts && record.events.is_none();
+            self.later.set(later);
+            if !later {
+                self.write(record, deed, show);
+            }
+        }
+        token
+    }
+
+    /// Writes down the operation that the rank is inside.
+    #[inline]
+    fn write(&self, record: &Record, deed: &Deed, show: &dyn Fn() -> String) {
         let words = Words::of(deed, self.known(record, deed, show));
         if let Some(ring) = &record.ring {
-            // Before a post the receiver would wait for the clock: the last time that was noted, for now.
-            let time = if deed.posts {
-                self.time.get()
-            } else {
-                self.now()
-            };
-            ring.write(number, words.0, notes::begun(time));
-            self.late.set(deed.posts);
+            let notes = notes::of(self.progress.get(), self.now());
+            ring.write(self.inside.get(), words.0, notes);
         }
         self.trace(|time| Event::Begin { words, time });
-        token(number)
     }
 
     /// The operation is over.
     #[inline]
-    pub(crate) fn end(&self, token: Token, well: bool) {
+    pub(crate) fn end(&self, token: Token, deed: &Deed, show: &dyn Fn() -> String, well: bool) {
         let Some(record) = &self.record else {
             return;
         };
-        self.inside.set(token.outer);
-        if let Some(ring) = &record.ring {
-            ring.note(token.number, notes::PROGRESS, |note| {
-                notes::ended(note, well)
-            });
-            if self.late.get() {
-                self.note_time(ring, token.number);
-            }
+        self.progress.set(notes::ended(self.progress.get(), well));
+        if self.later.replace(false) {
+            self.write(record, deed, show);
+        } else {
+            self.note();
         }
+        self.inside.set(token.outer);
+        self.progress.set(token.outer_progress);
         self.trace(|time| Event::End { well, time });
     }
 
-    /// The operation has to wait for long.
-    pub(crate) fn waits(&self) {
-        if let Some(ring) = self.ring().filter(|_| self.late.get()) {
-            self.note_time(ring, self.inside.get());
-        }
-    }
-
+    /// Notes how far the operation has come, where it is written down.
     #[inline]
-    fn note_time(&self, ring: &Ring, number: u64) {
-        let time = self.now();
-        ring.note(number, notes::TIME, |_| time);
-        self.late.set(false);
+    fn note(&self) {
+        let number = self.inside.get();
+        // If so many have begun inside it, another one has its place.
+        let there = self.begun.get() - number < DEPTH as u64;
+        if let Some(ring) = self.ring().filter(|_| there) {
+            ring.note(number, notes::PROGRESS, self.progress.get());
+        }
     }
 
     #[inline]
@@ -143,10 +148,10 @@ impl Scribe {
 
     #[inline]
     fn pass(&self, message: Passed) {
-        if let Some(ring) = self.ring() {
-            ring.note(self.inside.get(), notes::PROGRESS, |note| {
-                notes::passed(note, message)
-            });
+        self.progress
+            .set(notes::passed(self.progress.get(), message));
+        if !self.later.get() {
+            self.note();
         }
     }
 

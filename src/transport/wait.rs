@@ -182,7 +182,6 @@ impl Port {
     /// The wait after the spins, and how long it took.
     fn wait_long<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
         let begin = Instant::now();
-        self.scribe.waits();
         let found = match self.give_way(&mut look) {
             Some(found) => Ok(found),
             None => self.sleep(reason, look),

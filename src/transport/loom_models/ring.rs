@@ -20,7 +20,7 @@ fn no_operation_is_read_half_overwritten() {
             thread::spawn(move || {
                 for number in 1..=2 {
                     ring.write(number, [number; FIXED], [0; NOTES]);
-                    ring.note(number, 0, |_| number);
+                    ring.note(number, 0, number);
                 }
             })
         };
