@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::On::Each;
 use common::rounds::{Compared, Spread};
-use common::table::{machine, print, row};
+use common::table::{machine, print, row, spread, time};
 use rankfold::{Comm, Result, World, op};
 
 /// What the recorder may cost on a ping-pong; elsewhere the ratio is only shown.
@@ -40,22 +40,20 @@ fn main() {
     );
     for (name, ranks, body) in SUBJECTS {
         let compared = in_turns(effort, [true, false], ranks, body);
-        print(name, "not recorded", BOUND, &compared);
-        print(
-            "  the best turn of each",
-            "not recorded",
-            BOUND,
-            &best(&compared),
-        );
+        match name {
+            "ping-pong" => print(name, "not recorded", BOUND, &compared),
+            _ => show(name, &compared),
+        }
     }
     let compared = in_turns(effort, [false, false], 2, ping_pong);
     print("ping-pong, none recorded", "not recorded", BOUND, &compared);
-    print(
-        "  the best turn of each",
-        "not recorded",
-        BOUND,
-        &best(&compared),
-    );
+}
+
+/// A comparison without a bound.
+fn show(name: &str, compared: &Compared) {
+    let (ours, theirs) = (time(compared.ours.median), time(compared.theirs.median));
+    let theirs = format!("{theirs} not recorded");
+    row(name, &ours, &theirs, &spread(&compared.ratio), "none", "");
 }
 
 const SUBJECTS: [(&str, usize, Body); 3] = [
@@ -89,17 +87,6 @@ fn in_turns(effort: Effort, record: [bool; 2], ranks: usize, body: Body) -> Comp
         ours,
         theirs,
         ratio,
-    }
-}
-
-/// The fastest turn of each side: what is left of the difference where other programs disturb the machine.
-fn best(compared: &Compared) -> Compared {
-    let only = |figure| Spread::of(vec![figure]);
-    let (ours, theirs) = (compared.ours.min, compared.theirs.min);
-    Compared {
-        ours: only(ours),
-        theirs: only(theirs),
-        ratio: only(ours / theirs),
     }
 }
 
