@@ -36,13 +36,21 @@ pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
 /// ```
 #[inline]
 pub fn cut(n: usize, p: usize, i: usize) -> usize {
-    assert!(i <= p, "cut {i} of {p} blocks");
+    if i > p {
+        no_cut(i, p);
+    }
     // Schedules cut in every step, and dividing 128 bits is slow: only where the product needs them.
     match i.checked_mul(n) {
         Some(product) if p.is_power_of_two() => product >> p.trailing_zeros(),
         Some(product) => product / p,
         None => (i as u128 * n as u128 / p as u128) as usize,
     }
+}
+
+/// Out of the way: a message that names numbers keeps them in memory.
+#[cold]
+fn no_cut(i: usize, p: usize) -> ! {
+    panic!("cut {i} of {p} blocks");
 }
 
 /// How a vector is cut into a block for each rank: evenly, or by a count for each.
@@ -96,6 +104,7 @@ impl Blocks {
     }
 
     /// The number of blocks.
+    #[inline]
     pub fn parts(&self) -> usize {
         match &self.cuts {
             Cuts::Even { parts, .. } => *parts,
@@ -104,6 +113,7 @@ impl Blocks {
     }
 
     /// The elements of all blocks.
+    #[inline]
     pub fn length(&self) -> usize {
         match &self.cuts {
             Cuts::Even { length, .. } => *length,
@@ -121,6 +131,7 @@ impl Blocks {
     /// # Panics
     ///
     /// If `i > parts`, or if there are no blocks.
+    #[inline]
     pub fn cut(&self, i: usize) -> usize {
         match &self.cuts {
             Cuts::Even { length, parts } => cut(*length, *parts, i),
@@ -133,6 +144,7 @@ impl Blocks {
     /// # Panics
     ///
     /// If `i ≥ parts`.
+    #[inline]
     pub fn block(&self, i: usize) -> Range<usize> {
         self.run(i..i + 1)
     }
@@ -142,6 +154,7 @@ impl Blocks {
     /// # Panics
     ///
     /// If it ends beyond the last block, or if there are none.
+    #[inline]
     pub fn run(&self, blocks: Range<usize>) -> Range<usize> {
         self.cut(blocks.start)..self.cut(blocks.end)
     }

@@ -103,7 +103,7 @@ impl Lengths {
 /// let step = exchange.step(5, 1);
 /// assert_eq!((step.send.unwrap().peer, step.recv.unwrap().peer), (7, 7));
 /// ```
-pub trait Schedule {
+pub trait Schedule: Sync {
     /// The number of ranks.
     fn ranks(&self) -> usize;
 

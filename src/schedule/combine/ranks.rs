@@ -122,6 +122,7 @@ impl<S: Schedule> Proxied<S> {
         Region::output(0..self.inner.lengths(0).output)
     }
 
+    #[inline(always)] // as `step`
     fn fold_in(&self, rank: Rank) -> Step {
         let region = self.vector();
         match self.neighbour(rank).map(|peer| Transfer { peer, region }) {
@@ -134,6 +135,7 @@ impl<S: Schedule> Proxied<S> {
         }
     }
 
+    #[inline(always)] // as `step`
     fn serve(&self, rank: Rank) -> Step {
         let Some(peer) = self.neighbour(rank) else {
             return Step::IDLE;
