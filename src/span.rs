@@ -39,9 +39,8 @@ pub fn cut(n: usize, p: usize, i: usize) -> usize {
     if i > p {
         no_cut(i, p);
     }
-    // Schedules cut in every step, and dividing 128 bits is slow: only where the product needs them.
+    // Dividing 128 bits is slow: only where the product needs them.
     match i.checked_mul(n) {
-        Some(product) if p.is_power_of_two() => product >> p.trailing_zeros(),
         Some(product) => product / p,
         None => (i as u128 * n as u128 / p as u128) as usize,
     }
@@ -76,6 +75,9 @@ enum Cuts {
     Even {
         length: usize,
         parts: usize,
+        /// The parts are two to this, and no product of a part and the length is too large: schedules
+        /// cut in every step, and shall not divide.
+        log: Option<u32>,
     },
     /// Where each block starts, and at last the length.
     At(Arc<[usize]>),
@@ -84,8 +86,10 @@ enum Cuts {
 impl Blocks {
     /// So many blocks over so many elements, as [`block`] cuts them.
     pub const fn even(length: usize, parts: usize) -> Blocks {
+        let plain = parts.is_power_of_two() && parts.checked_mul(length).is_some();
+        let log = if plain { Some(parts.ilog2()) } else { None };
         Blocks {
-            cuts: Cuts::Even { length, parts },
+            cuts: Cuts::Even { length, parts, log },
         }
     }
 
@@ -134,9 +138,31 @@ impl Blocks {
     #[inline]
     pub fn cut(&self, i: usize) -> usize {
         match &self.cuts {
-            Cuts::Even { length, parts } => cut(*length, *parts, i),
+            Cuts::Even { length, parts, .. } => cut(*length, *parts, i),
             Cuts::At(cuts) => cuts[i],
         }
+    }
+
+    /// Where several blocks start, as [`cut`](Self::cut) says of each; quicker than to ask one by one.
+    ///
+    /// # Panics
+    ///
+    /// As `cut`.
+    #[inline(always)]
+    pub fn cuts<const N: usize>(&self, blocks: [usize; N]) -> [usize; N] {
+        match self.cuts {
+            Cuts::Even {
+                length,
+                parts,
+                log: Some(log),
+            } if blocks.iter().all(|&i| i <= parts) => blocks.map(|i| i * length >> log),
+            _ => self.uneven_cuts(blocks),
+        }
+    }
+
+    #[cold] // and so it takes no registers from what is quick
+    fn uneven_cuts<const N: usize>(&self, blocks: [usize; N]) -> [usize; N] {
+        blocks.map(|i| self.cut(i))
     }
 
     /// Where block `i` is.

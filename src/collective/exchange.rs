@@ -235,17 +235,18 @@ impl Halving {
         }
     }
 
-    /// Where so many parts that start at one end lie in the vector.
+    /// Where some parts, one after the other, lie in the vector.
     #[inline]
     fn parts(&self, parts: Range<usize>) -> Range<usize> {
-        self.start(parts.start)..self.start(parts.end)
+        let [start, end] = self.starts([parts.start, parts.end]);
+        start..end
     }
 
-    /// Where a part starts.
-    #[inline]
-    fn start(&self, part: usize) -> usize {
-        let block = part + part.min(self.doubled);
-        self.blocks.cut(block)
+    /// Where each of some parts starts.
+    #[inline(always)]
+    fn starts<const N: usize>(&self, parts: [usize; N]) -> [usize; N] {
+        let block = |part: usize| part + part.min(self.doubled);
+        self.blocks.cuts(parts.map(block))
     }
 
     /// What a rank keeps in a stage of what it had, and what it gives to its partner.
@@ -254,8 +255,7 @@ impl Halving {
         let path = self.path(v);
         let had = self.left(path, stage);
         let middle = had.start.midpoint(had.end);
-        let (start, end) = (self.start(had.start), self.start(had.end));
-        let cut = self.start(middle);
+        let [start, cut, end] = self.starts([had.start, middle, had.end]);
         if path >= middle {
             (cut..end, start..cut)
         } else {

@@ -150,7 +150,7 @@ fn mix(from: Rank, to: Rank, elements: usize) -> u64 {
     let ends = (from as u64) << 32 ^ to as u64;
     let ends = ends.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let all = (ends ^ ends >> 29).wrapping_add((elements as u64).rotate_left(17));
-    all.wrapping_mul(all ^ 0xc2b2_ae3d_27d4_eb4f)
+    all.wrapping_mul(all)
 }
 
 /// Fewer ranks than this are not worth a thread.
