@@ -1,5 +1,7 @@
 //! The same schedule on other ranks: more than a power of two, or another root.
 
+use std::ops::Range;
+
 use crate::Rank;
 use crate::schedule::{
     Combine, Lengths, Region, Schedule, Step, Transfer, first_from, least_after,
@@ -112,26 +114,24 @@ impl<S: Schedule> Proxied<S> {
     }
 
     #[cold] // among all steps, two at the most: it shall take no registers from the others
-    fn vector(&self) -> Region {
-        Region::output(0..self.inner.lengths(0).output)
+    fn vector(&self) -> Range<usize> {
+        0..self.inner.lengths(0).output
     }
 
     /// What a rank that stands aside gets.
     #[cold]
-    fn handed_out(&self, aside: Rank) -> Region {
+    fn handed_out(&self, aside: Rank) -> Range<usize> {
         let vector = self.vector();
-        if self.hand_out != HandOut::Block {
-            return vector;
-        }
-        Region::output(match &self.blocks {
+        match &self.blocks {
+            _ if self.hand_out != HandOut::Block => vector,
             Some(blocks) => blocks.block(aside),
-            None => span::block(vector.length, self.ranks(), aside),
-        })
+            None => span::block(vector.len(), self.ranks(), aside),
+        }
     }
 
     #[inline(always)] // as `step`
     fn fold_in(&self, rank: Rank) -> Step {
-        let region = self.vector();
+        let region = Region::output(self.vector());
         match self.neighbour(rank).map(|peer| Transfer { peer, region }) {
             Some(recv) if rank.is_multiple_of(2) => Step {
                 recv: Some(recv),
@@ -147,7 +147,7 @@ impl<S: Schedule> Proxied<S> {
         let Some(peer) = self.neighbour(rank) else {
             return Step::IDLE;
         };
-        let region = self.handed_out(rank | 1);
+        let region = Region::output(self.handed_out(rank | 1));
         let transfer = Some(Transfer { peer, region });
         let (send, recv) = if rank.is_multiple_of(2) {
             (transfer, None)
