@@ -90,8 +90,8 @@ impl Lengths {
 /// - [`next_active`](Self::next_active) skips no step in which the rank is not idle.
 /// - Regions lie inside the buffers, and nothing is written to the input.
 ///
-/// [`check`](crate::check::check) holds a schedule against them. `step` is pure and does not
-/// allocate; ranks are below [`ranks`](Self::ranks), else it may panic.
+/// [`check`](crate::check::check) holds a schedule against them. `step` is pure, so threads may share
+/// a schedule, and does not allocate; ranks are below [`ranks`](Self::ranks), else it may panic.
 ///
 /// # Examples
 ///

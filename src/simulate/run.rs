@@ -1,7 +1,7 @@
 //! All ranks, step by step: who is up, what each does, and when it is done.
 //!
 //! A rank's only state is its clock. What happens in a step follows from the clocks before it, so ranks
-//! of one step can be taken in any order, and nobody can wait for what comes later.
+//! of one step can be taken in any order, also at once, and nobody can wait for what comes later.
 
 use std::num::NonZero;
 use std::ops::AddAssign;
@@ -410,5 +410,90 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
 
     pub(super) fn clock(&self) -> &[f64] {
         &self.clock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, Machine, Run, SHARE, Watch};
+    use crate::Rank;
+    use crate::schedule::{FoldAlong, Lengths, Schedule, Step};
+    use crate::topology::Circle;
+
+    /// A circle, one of whose ranks sends nothing in the first step.
+    struct Lame {
+        inner: FoldAlong<Circle>,
+        lame: Rank,
+    }
+
+    impl Schedule for Lame {
+        fn ranks(&self) -> usize {
+            self.inner.ranks()
+        }
+        fn steps(&self) -> usize {
+            self.inner.steps()
+        }
+        fn step(&self, rank: Rank, step: usize) -> Step {
+            let whole = self.inner.step(rank, step);
+            if (rank, step) == (self.lame, 0) {
+                Step {
+                    send: None,
+                    ..whole
+                }
+            } else {
+                whole
+            }
+        }
+        fn lengths(&self, rank: Rank) -> Lengths {
+            self.inner.lengths(rank)
+        }
+    }
+
+    const RANKS: usize = 3 * SHARE + 17;
+
+    /// Somebody who looks on, so that one thread does it all.
+    struct Onlooker;
+
+    impl Watch for Onlooker {
+        fn saw(&mut self, _: Rank, _: usize, _: &super::Visit) {}
+    }
+
+    fn clocks(threads: usize, watch: &mut impl Watch) -> (Vec<f64>, u64, u128) {
+        let circle = FoldAlong::new(Circle::new(RANKS), 3);
+        let mut run = Run::new(&circle, &Machine::default()).unwrap();
+        run.threads = threads;
+        for (rank, clock) in run.clock.iter_mut().enumerate() {
+            *clock = (rank % 1013) as f64 * 1e-7;
+        }
+        for _ in 0..3 {
+            assert!(run.advance(watch).unwrap());
+        }
+        (run.clock, run.sums.visits, run.sums.elements)
+    }
+
+    #[test]
+    fn however_many_threads_there_are_times_are_the_same() {
+        let want = clocks(1, &mut Onlooker);
+        for threads in [1, 2, 3, 4, 64] {
+            assert!(clocks(threads, &mut ()) == want, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_found_whichever_thread_comes_to_it() {
+        for lame in [0, SHARE, 2 * SHARE - 1, RANKS - 1] {
+            let inner = FoldAlong::new(Circle::new(RANKS), 3);
+            let schedule = Lame { inner, lame };
+            let mut run = Run::new(&schedule, &Machine::default()).unwrap();
+            run.threads = 4;
+            let found = run.finish(&mut ());
+            let rank = (lame + 1) % RANKS;
+            let fault = Fault::NoSend {
+                rank,
+                step: 0,
+                peer: lame,
+            };
+            assert_eq!(found, Err(fault));
+        }
     }
 }
