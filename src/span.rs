@@ -155,7 +155,7 @@ impl Blocks {
                 length,
                 parts,
                 log: Some(log),
-            } if blocks.iter().all(|&i| i <= parts) => blocks.map(|i| i * length >> log),
+            } if blocks.iter().all(|&i| i <= parts) => blocks.map(|i| (i * length) >> log),
             _ => self.uneven_cuts(blocks),
         }
     }
