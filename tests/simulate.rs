@@ -521,8 +521,8 @@ struct Made<F, N> {
 
 impl<F, N> Schedule for Made<F, N>
 where
-    F: Fn(Rank, usize) -> Step,
-    N: Fn(Rank, Option<usize>) -> Option<usize>,
+    F: Fn(Rank, usize) -> Step + Sync,
+    N: Fn(Rank, Option<usize>) -> Option<usize> + Sync,
 {
     fn ranks(&self) -> usize {
         self.ranks
@@ -662,7 +662,7 @@ fn what_the_machine_or_the_size_makes_impossible_is_refused() {
 }
 
 /// Ranks 0 and 1 of four talk in step 5, as far as the schedule says so.
-fn late(next: impl Fn(Rank, Option<usize>) -> Option<usize>) -> Fault {
+fn late(next: impl Fn(Rank, Option<usize>) -> Option<usize> + Sync) -> Fault {
     let step = |rank, s| match (rank, s) {
         (0, 5) => send(1),
         (1, 5) => recv(0),

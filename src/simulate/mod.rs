@@ -103,8 +103,10 @@ impl Timing {
 ///
 /// # Cost
 ///
-/// 2^20 ranks with 40 steps each take about a second in an optimised build, and tens of nanoseconds a
-/// rank and step; a `&dyn Schedule` takes a little more than one whose type is known here.
+/// 2^20 ranks with 40 steps each take less than a second in an optimised build, and some ten nanoseconds
+/// a rank and step; a `&dyn Schedule` takes more than one whose type is known here. Where many ranks do
+/// something in a step, as many threads as the process has processors share them; the times that come out
+/// are the same to the last bit.
 ///
 /// # Errors
 ///

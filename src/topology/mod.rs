@@ -138,6 +138,7 @@ impl Topology {
     }
 
     /// The number of ranks, at least 1.
+    #[inline]
     pub fn ranks(&self) -> usize {
         self.ranks
     }
@@ -164,6 +165,7 @@ impl Topology {
     /// assert_eq!(Topology::binomial(8).steps(), 3);
     /// assert_eq!(Topology::binomial(1).steps(), 0);
     /// ```
+    #[inline]
     pub fn steps(&self) -> usize {
         self.family().steps()
     }
@@ -182,6 +184,7 @@ impl Topology {
     /// assert_eq!(tree.successor(6), Some((1, 4)));
     /// assert_eq!(tree.successor(0), None);
     /// ```
+    #[inline]
     pub fn successor(&self, p: Rank) -> Option<(usize, Rank)> {
         let v = self.inner(p);
         if v == self.family().root() {
@@ -209,6 +212,7 @@ impl Topology {
     }
 
     /// The first triple that enters rank `q` in step `least` or later.
+    #[inline]
     fn arrival(&self, q: Rank, least: usize) -> Option<Triple> {
         Predecessors::new(self, self.inner(q), least).first()
     }
@@ -244,6 +248,7 @@ impl Topology {
     /// assert_eq!(tree.next_step(4, Some(0)), Some(1));
     /// assert_eq!(tree.next_step(4, Some(1)), None);
     /// ```
+    #[inline]
     pub fn next_step(&self, q: Rank, after: Option<usize>) -> Option<usize> {
         let q = self.inner(q);
         let least = least_after(after)?;
@@ -328,11 +333,13 @@ impl Topology {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(parts)
     }
 
+    #[inline]
     fn family(&self) -> &dyn Family {
         self.shape.family()
     }
 
     /// The number that rank `p` has in the shape.
+    #[inline]
     fn inner(&self, p: Rank) -> Rank {
         self.assert_rank(p);
         if p >= self.shift {
@@ -343,6 +350,7 @@ impl Topology {
     }
 
     /// The rank that has number `v` in the shape.
+    #[inline]
     fn outer(&self, v: Rank) -> Rank {
         let before_wrap = self.ranks - self.shift;
         if v < before_wrap {
@@ -352,6 +360,7 @@ impl Topology {
         }
     }
 
+    #[inline]
     #[track_caller]
     fn assert_rank(&self, p: Rank) {
         assert!(
@@ -363,6 +372,7 @@ impl Topology {
 }
 
 /// The first step that comes after `after`, if there is one at all.
+#[inline]
 fn least_after(after: Option<usize>) -> Option<usize> {
     after.map_or(Some(0), |step| step.checked_add(1))
 }
