@@ -40,6 +40,7 @@ impl Comm {
             info: None,
             op: Kind::None,
             algorithm: 0,
+            part: 0,
             tolerant: false,
             site,
         }
@@ -108,7 +109,42 @@ impl InCall<'_> {
         // The next call's gate keeps rank 0 from another verdict before all have read this one.
         self.pass_gate()?;
         let found = verdict.lock().clone();
-        found.map_or(Ok(()), |fault| Err(Error::new(ErrorKind::Refused(fault))))
+        match found {
+            Verdict::Right => Ok(()),
+            Verdict::Fault(fault) => Err(Error::new(ErrorKind::Refused(fault))),
+            Verdict::Mismatch(found) => Err(Error::new(ErrorKind::Mismatch(found))),
+        }
+    }
+
+    /// The mismatch if some rank is about to do something else than `part` says that it does.
+    pub(super) fn compare_parts(&self, part: impl Fn(Rank) -> u32) -> Option<Mismatch> {
+        let calls: Vec<Call> = (0..self.size())
+            .filter_map(|rank| self.record_of(rank))
+            .collect();
+        let differs = |rank: &Rank| calls[*rank].part != part(*rank);
+        let odd: Vec<Rank> = (0..calls.len()).filter(differs).collect();
+        let called = |(rank, call): (Rank, &Call)| {
+            let other = if odd.contains(&rank) {
+                " with other steps than rank 0 knows"
+            } else {
+                ""
+            };
+            Called {
+                rank,
+                call: format!("{call}{other}"),
+                site: Some(call.site),
+            }
+        };
+        let calls = calls.iter().enumerate().map(called).collect();
+        (!odd.is_empty()).then_some(Mismatch { calls, odd })
+    }
+
+    /// What another rank has written down of its call of this number.
+    fn record_of(&self, rank: Rank) -> Option<Call> {
+        let Call {
+            context, number, ..
+        } = self.call;
+        self.comm.fabric().call_of(rank, context, number)
     }
 
     /// Waits until every rank is in this same call.
@@ -294,7 +330,7 @@ impl InCall<'_> {
         let other = Called {
             rank: packet.source(),
             call: theirs,
-            site: None,
+            site: self.record_of(packet.source()).map(|call| call.site),
         };
         Mismatch {
             calls: vec![mine, other],

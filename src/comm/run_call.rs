@@ -143,12 +143,13 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
     ))
 }
 
-/// What must be equal in all ranks besides collective, root, length, type and operator.
+/// What must be equal in all ranks besides collective, root, length, type and operator. Whether the
+/// operator commutes decides about the automatic choice.
 fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
     let uneven = (!shape.blocks.is_even()).then_some(&shape.blocks);
     match (algorithm, uneven) {
-        (None, None) => 0,
-        both => digest(&both),
+        (None, None) => shape.commutes.into(),
+        both => digest(&(both, shape.commutes)),
     }
 }
 

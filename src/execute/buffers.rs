@@ -4,8 +4,8 @@
 use std::mem;
 use std::ops::Range;
 
-use super::Link;
 use super::rooms::{Rooms, at_least};
+use super::{Link, wrong};
 use crate::error::{Error, Result};
 use crate::op::{Element, Operator, fold_left, fold_right, fold_two};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
@@ -82,6 +82,7 @@ impl<'a, T: Element> Buffers<'a, T> {
     #[inline]
     fn post(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<bool> {
         if send.region.count != 1 {
+            self.check_runs(send.region)?;
             self.pack(send.region)?;
             return link.post(send.peer, form, &self.rooms.stage);
         }
@@ -98,12 +99,13 @@ impl<'a, T: Element> Buffers<'a, T> {
         combine: Combine,
         op: &impl Operator<T>,
     ) -> Result<()> {
+        self.check_runs(recv.region)?;
         let count = recv.region.elements();
         link.receive(recv.peer, form, count, |data: &[T]| {
             let Some(&some) = data.first() else {
                 return Ok(());
             };
-            self.furnish(recv.region, some);
+            self.furnish(recv.region, some)?;
             let room = self.room(recv.region);
             let view = View::whole(self.writable(room)?);
             fold(view, recv.region, combine, data, op)
@@ -125,6 +127,7 @@ impl<'a, T: Element> Buffers<'a, T> {
             }
             return link.lend(send.peer, form, self.read(send.region)?, || Ok(()));
         };
+        self.check_runs(recv.region)?;
         let combine = step.combine;
         if send.region.is_empty() {
             return link.lend(send.peer, form, &[] as &[T], || {
@@ -159,7 +162,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
-        self.furnish(recv.region, some);
+        self.furnish(recv.region, some)?;
         // Both may bring elements home, so where they are is known only after the second.
         self.room(send.region);
         let into = self.room(recv.region);
@@ -188,7 +191,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         if self.away != run {
             self.bring_home();
         }
-        at_least(&mut self.rooms.spare, self.output.len(), some);
+        at_least(&mut self.rooms.spare, self.output.len(), some)?;
         let (output, spare) = (&mut *self.output, &mut self.rooms.spare[..]);
         let (held, into, away) = match self.away.is_empty() {
             true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
@@ -218,6 +221,8 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// Makes a step's copy inside the rank.
     fn copy(&mut self, copy: LocalCopy) -> Result<()> {
+        self.check_runs(copy.from)?;
+        self.check_runs(copy.to)?;
         if copy.from.elements() != copy.to.elements() {
             return Err(wrong(format!("copies {} to {}", copy.from, copy.to)));
         }
@@ -227,7 +232,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         let Some(&some) = self.read(copy.from)?.first() else {
             return Ok(());
         };
-        self.furnish(copy.to, some);
+        self.furnish(copy.to, some)?;
         self.room(copy.from);
         let into = self.room(copy.to);
         let from = self.room(copy.from);
@@ -240,7 +245,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         let Some(&some) = self.rooms.stage.first() else {
             return Ok(());
         };
-        self.furnish(copy.to, some);
+        self.furnish(copy.to, some)?;
         let room = self.room(copy.to);
         let stage = mem::take(&mut self.rooms.stage);
         let view = self.writable(room).map(View::whole);
@@ -276,9 +281,34 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// Makes sure that a region of the scratch room has elements to write to.
     #[inline]
-    fn furnish(&mut self, region: Region, some: T) {
-        if region.buffer == Buffer::Scratch {
-            at_least(&mut self.rooms.scratch, self.scratch, some);
+    fn furnish(&mut self, region: Region, some: T) -> Result<()> {
+        if region.buffer != Buffer::Scratch {
+            return Ok(());
+        }
+        at_least(&mut self.rooms.scratch, self.scratch, some)
+    }
+
+    /// Whether the runs of a region, where there are several, are apart and inside their buffer: a few
+    /// numbers stand for very many runs otherwise.
+    #[inline]
+    fn check_runs(&self, region: Region) -> Result<()> {
+        if region.count <= 1 {
+            return Ok(());
+        }
+        let inside = region
+            .end()
+            .is_some_and(|end| end <= self.length(region.buffer));
+        match inside && !region.overlaps_itself() {
+            true => Ok(()),
+            false => Err(not_there(region)),
+        }
+    }
+
+    fn length(&self, buffer: Buffer) -> usize {
+        match buffer {
+            Buffer::Input => self.input.len(),
+            Buffer::Output => self.output.len(),
+            Buffer::Scratch => self.scratch,
         }
     }
 
@@ -469,14 +499,6 @@ fn in_place(region: Region) -> bool {
 #[inline]
 fn run_of(region: Region) -> Range<usize> {
     region.start..region.start.saturating_add(region.length)
-}
-
-/// The error for a schedule that says what cannot be done.
-#[cold]
-fn wrong(what: String) -> Error {
-    Error::usage(format!(
-        "the schedule {what}: `check` it, or run it in a world that checks"
-    ))
 }
 
 #[cold]

@@ -21,6 +21,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::board::Call;
 use super::knot::{self, Needs, State};
 use super::{CommShared, Fabric};
 use crate::Rank;
@@ -281,9 +282,14 @@ impl Fabric {
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
+    /// What `rank` called as collective `number`, if it has, and not long ago.
+    pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
+        self.doors[rank].log.find(context, number)
+    }
+
     /// What each rank called as collective `number`, if that does not agree.
     pub(crate) fn compare_calls(&self, context: u32, number: u32) -> Option<Mismatch> {
-        let call = |rank: Rank| Some((rank, self.doors[rank].log.find(context, number)?));
+        let call = |rank: Rank| Some((rank, self.call_of(rank, context, number)?));
         let calls: Vec<_> = (0..self.doors.len()).filter_map(call).collect();
         let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print()).collect();
         if prints.iter().all(|print| *print == prints[0]) {
@@ -316,12 +322,12 @@ impl Fabric {
     /// What there is to say of a call of `rank` whose packet nobody took: every rank's call of this number,
     /// though they may agree as far as they are known.
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
-        let call = self.doors[rank].log.find(context, number)?;
+        let call = self.call_of(rank, context, number)?;
         if call.tolerant {
             return None;
         }
         let called = |rank: Rank| {
-            let call = self.doors[rank].log.find(context, number)?;
+            let call = self.call_of(rank, context, number)?;
             Some(Called {
                 rank,
                 call: call.to_string(),
