@@ -87,7 +87,7 @@ impl Schedule for Tricky<'_> {
         let mut now = self.inner.step(rank, step);
         let transfers = now.send.iter_mut().chain(&mut now.recv);
         match self.trick {
-            Some(Trick::Waver) if self.asked.get() % 2 == 0 => return Step::IDLE,
+            Some(Trick::Waver) if self.asked.get().is_multiple_of(2) => return Step::IDLE,
             Some(Trick::ManyRuns(stride)) => transfers.for_each(|t| t.region = many_runs(stride)),
             Some(Trick::Peer(peer)) => transfers.for_each(|t| t.peer = peer),
             Some(Trick::Clash) => now.clash = Some(Clash::Sends),

@@ -7,7 +7,7 @@ use super::Comm;
 use super::call::{InCall, elements};
 use crate::Rank;
 use crate::check::{Goal, check};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
 use crate::op::{Element, Operator};
 use crate::schedule::{Lengths, Schedule};
@@ -69,20 +69,16 @@ impl Comm {
         op: impl Operator<T>,
     ) -> Result<()> {
         let shape = self.check_shape(schedule, input.len(), output.len());
-        let compared = self.fabric().settings.check && shape.is_ok();
+        let checks = self.fabric().settings.check && shape.is_ok();
         let call = Call {
-            root: goal.root(),
             op: op.kind(),
             algorithm: digest(&(goal, schedule.ranks(), schedule.steps(), op.commutes())),
-            part: if compared {
+            part: if checks {
                 part(schedule, self.rank())
             } else {
                 0
             },
-            ..elements::<T>(
-                self.call(Verb::RunSchedule, Location::caller()),
-                goal.length(),
-            )
+            ..self.describe_goal::<T>(goal, Location::caller())
         };
         self.collective(
             call,
@@ -92,6 +88,13 @@ impl Comm {
                 inside.execute(schedule, input, output, &op)
             },
         )
+    }
+
+    fn describe_goal<T: Element>(&self, goal: &Goal, site: Site) -> Call {
+        Call {
+            root: goal.root(),
+            ..elements::<T>(self.call(Verb::RunSchedule, site), goal.length())
+        }
     }
 
     /// Whether a schedule is made for this communicator and these buffers.

@@ -22,6 +22,15 @@ pub(crate) struct Buffers<'a, T> {
     away: Range<usize>,
 }
 
+/// A message that leaves and one that arrives in the same step.
+#[derive(Clone, Copy)]
+struct Both {
+    form: Form,
+    send: Transfer,
+    recv: Transfer,
+    combine: Combine,
+}
+
 /// Where the elements of a region are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
@@ -68,12 +77,21 @@ impl<'a, T: Element> Buffers<'a, T> {
             (None, None) => Ok(()),
             (None, Some(recv)) => self.receive(link, form, recv, step.combine, op),
             (Some(send), recv) => {
-                if !self.post(link, form, send)? {
-                    return self.lend(link, form, &step, send, op);
+                let combine = step.combine;
+                match (self.post(link, form, send)?, recv) {
+                    (true, None) => Ok(()),
+                    (true, Some(recv)) => self.receive(link, form, recv, combine, op),
+                    (false, None) => self.lend(link, form, send),
+                    (false, Some(recv)) => {
+                        let both = Both {
+                            form,
+                            send,
+                            recv,
+                            combine,
+                        };
+                        self.lend_and_receive(link, both, op)
+                    }
                 }
-                recv.map_or(Ok(()), |recv| {
-                    self.receive(link, form, recv, step.combine, op)
-                })
             }
         }
     }
@@ -112,37 +130,46 @@ impl<'a, T: Element> Buffers<'a, T> {
         })
     }
 
-    /// Sends what is too long for a packet, and receives meanwhile.
-    fn lend(
+    /// Sends what is too long for a packet, or finds no room for it, and receives nothing.
+    fn lend(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<()> {
+        let data = match send.region.count {
+            1 => self.read(send.region)?,
+            _ => &self.rooms.stage, // where `post` has packed it
+        };
+        link.lend(send.peer, form, data, || Ok(()))
+    }
+
+    /// The same, and receives meanwhile.
+    fn lend_and_receive(
         &mut self,
         link: &impl Link,
-        form: Form,
-        step: &Step,
-        send: Transfer,
+        both: Both,
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let Some(recv) = step.recv else {
-            if send.region.count != 1 {
-                return link.lend(send.peer, form, &self.rooms.stage, || Ok(()));
-            }
-            return link.lend(send.peer, form, self.read(send.region)?, || Ok(()));
-        };
+        let Both { send, recv, .. } = both;
         self.check_runs(recv.region)?;
-        let combine = step.combine;
-        if send.region.is_empty() {
-            return link.lend(send.peer, form, &[] as &[T], || {
-                self.receive(link, form, recv, combine, op)
-            });
+        let in_one_piece = send.region.count == 1 && !send.region.is_empty();
+        if in_one_piece && !send.region.overlaps(&recv.region) {
+            return self.lend_beside(link, both, op);
         }
-        if send.region.count == 1 && !send.region.overlaps(&recv.region) {
-            return self.lend_beside(link, form, send, recv, combine, op);
-        }
-        if send.region == recv.region && combine != Combine::Replace && in_place(send.region) {
-            return self.fold_out_of_place(link, form, send, recv, combine, op);
+        let folds = both.combine != Combine::Replace;
+        if in_one_piece && send.region == recv.region && folds && is_output(send.region) {
+            return self.fold_out_of_place(link, both, op);
         }
         if send.region.count == 1 {
             self.pack(send.region)?;
         }
+        self.lend_stage(link, both, op)
+    }
+
+    /// Lends what is packed, and writes anything meanwhile.
+    fn lend_stage(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
+        let Both {
+            form,
+            send,
+            recv,
+            combine,
+        } = both;
         let stage = mem::take(&mut self.rooms.stage);
         let done = link.lend(send.peer, form, &stage, || {
             self.receive(link, form, recv, combine, op)
@@ -152,15 +179,13 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 
     /// Lends one run while others are written.
-    fn lend_beside(
-        &mut self,
-        link: &impl Link,
-        form: Form,
-        send: Transfer,
-        recv: Transfer,
-        combine: Combine,
-        op: &impl Operator<T>,
-    ) -> Result<()> {
+    fn lend_beside(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
+        let Both {
+            form,
+            send,
+            recv,
+            combine,
+        } = both;
         let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
         self.furnish(recv.region, some)?;
         // Both may bring elements home, so where they are is known only after the second.
@@ -180,12 +205,10 @@ impl<'a, T: Element> Buffers<'a, T> {
     fn fold_out_of_place(
         &mut self,
         link: &impl Link,
-        form: Form,
-        send: Transfer,
-        recv: Transfer,
-        combine: Combine,
+        both: Both,
         op: &impl Operator<T>,
     ) -> Result<()> {
+        let Both { send, recv, .. } = both;
         let run = run_of(send.region);
         let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
         if self.away != run {
@@ -197,9 +220,9 @@ impl<'a, T: Element> Buffers<'a, T> {
             true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
             false => (&spare[run.clone()], &mut output[run.clone()], 0..0),
         };
-        link.lend(send.peer, form, held, || {
-            link.receive(recv.peer, form, run.len(), |data: &[T]| {
-                unwind::operator(|| match combine {
+        link.lend(send.peer, both.form, held, || {
+            link.receive(recv.peer, both.form, run.len(), |data: &[T]| {
+                unwind::operator(|| match both.combine {
                     Combine::FoldLeft => fold_two(op, into, data, held),
                     _ => fold_two(op, into, held, data),
                 });
@@ -491,8 +514,8 @@ fn form(step: &Step) -> Form {
     }
 }
 
-fn in_place(region: Region) -> bool {
-    region.buffer == Buffer::Output && region.count == 1
+fn is_output(region: Region) -> bool {
+    region.buffer == Buffer::Output
 }
 
 /// The only run of a region.
