@@ -158,6 +158,10 @@ impl Algorithm {
                     ranks,
                 })
             }
+            Algorithm::Tree {
+                tree: TreeName::KRing(0) | TreeName::KTree(0) | TreeName::KAry(0),
+                ..
+            } => Some(Refusal::NoWidth { algorithm }),
             _ => None,
         }
     }
@@ -257,6 +261,8 @@ pub enum Refusal {
         dimensions: u32,
         ranks: usize,
     },
+    /// A family of width 0.
+    NoWidth { algorithm: Algorithm },
     /// Blocks of other lengths than even ones.
     UnevenBlocks {
         algorithm: Algorithm,
@@ -303,6 +309,9 @@ impl fmt::Display for Refusal {
                 f,
                 "hybrid:{stages} has more stages than {ranks} ranks have dimensions: at most {dimensions}"
             ),
+            Refusal::NoWidth { algorithm } => {
+                write!(f, "{algorithm} is of no width: it must be at least 1")
+            }
             Refusal::UnevenBlocks {
                 algorithm,
                 collective,
