@@ -185,6 +185,10 @@ impl Algorithm {
                     ranks,
                 })
             }
+            Algorithm::Tree {
+                tree: TreeName::KRing(0) | TreeName::KTree(0) | TreeName::KAry(0),
+                ..
+            } => Some(Refusal::NoWidth { algorithm }),
             _ => None,
         }
     }
@@ -284,6 +288,8 @@ pub enum Refusal {
         dimensions: u32,
         ranks: usize,
     },
+    /// A family of width 0.
+    NoWidth { algorithm: Algorithm },
     /// More ranks than it keeps a table for.
     TooManyRanks {
         algorithm: Algorithm,
@@ -336,6 +342,9 @@ impl fmt::Display for Refusal {
                 f,
                 "hybrid:{stages} has more stages than {ranks} ranks have dimensions: at most {dimensions}"
             ),
+            Refusal::NoWidth { algorithm } => {
+                write!(f, "{algorithm} is of no width: it must be at least 1")
+            }
             Refusal::TooManyRanks {
                 algorithm,
                 ranks,
