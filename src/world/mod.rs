@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::sync::WaitGroup;
+
 pub use report::{Counts, Lost, Outcome, Report, WorldError};
 pub use seat::{Seat, Seats};
 pub use team::Team;
@@ -24,7 +26,7 @@ pub use team::Team;
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
-use crate::machine::{Bind, Cpus, Placement, place};
+use crate::machine::{Bind, Cpus, Machine, Placement};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
@@ -319,13 +321,12 @@ impl Venue {
         let (open, first) = Open::new();
         // Seats that were entered are ranks, though the world that handed them out is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
-        let cpus = Cpus::here();
-        let placement = place(world.ranks, &world.bind, &cpus, alone)
+        let machine = machine_for(world.ranks);
+        let placement = machine
+            .place(world.ranks, &world.bind, alone)
             .map_err(|error| WorldError::Usage(error.to_string()))?;
-        let usable = placement
-            .distinct_cpus()
-            .unwrap_or(usize::MAX)
-            .min(cpus.usable());
+        let usable = room_to_spin(&machine, &placement);
+        let cpus = machine.usable;
         let settings = Settings {
             cpus: usable,
             timeout: world.timeout,
@@ -346,6 +347,7 @@ impl Venue {
         let (fabric, parkers) = Fabric::new(self.placement.cpu.len(), self.settings.clone());
         let printed = Arc::new(AtomicBool::new(false));
         let cpus = Arc::new(self.cpus.clone());
+        let all = WaitGroup::new();
         let start = |(rank, parker)| Start {
             fabric: fabric.clone(),
             rank,
@@ -354,10 +356,37 @@ impl Venue {
             pin: self.placement.cpu[rank].map(|cpu| Pin {
                 cpu,
                 cpus: cpus.clone(),
+                all: all.clone(),
             }),
         };
         parkers.into_iter().enumerate().map(start).collect()
     }
+}
+
+/// The machine, as far as it matters to so many ranks: where they do not fit, its tree is of no account.
+fn machine_for(ranks: usize) -> Machine {
+    let cpus = Cpus::here();
+    if ranks > cpus.mask.len() {
+        Machine::flat(cpus)
+    } else {
+        Machine::remembered(cpus)
+    }
+}
+
+/// How many ranks can spin without taking time from each other: one on each core where they are, or can be,
+/// and no more than the quota pays for. The SMT threads of one core share what a spinning one wears out.
+fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
+    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
+    let taken = if pinned.is_empty() {
+        &machine.usable.mask
+    } else {
+        &pinned
+    };
+    let cores = match taken.len() {
+        0 => usize::MAX,
+        _ => machine.distinct_cores(taken),
+    };
+    cores.min(machine.usable.usable())
 }
 
 /// Counts the worlds of this process that are open.
