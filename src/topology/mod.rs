@@ -16,6 +16,7 @@
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
+//! - `levels`: ranks in groups inside groups, as the machine has them; `hierarchy`: the tree that follows them;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
 //! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
 //!   can be wrong.
@@ -47,8 +48,10 @@ mod dot;
 mod error;
 mod families;
 mod formal;
+mod hierarchy;
 #[cfg(feature = "json")]
 mod json;
+mod levels;
 mod names;
 mod own_steps;
 mod pattern;
@@ -63,6 +66,8 @@ pub use any_root::{BinomialTo, CubeTo, StarTo, Subtrees};
 pub use cube::{Circle, Hypercube, Line, Shift};
 pub use error::TopologyError;
 pub use formal::Formal;
+pub use hierarchy::Hierarchy;
+pub use levels::Levels;
 pub use names::TreeName;
 pub use own_steps::OwnSteps;
 pub use pattern::Pattern;

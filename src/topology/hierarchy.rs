@@ -1,0 +1,214 @@
+//! The tree that follows the machine: one leader a group, any family among the members of each.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{
+    BinomialTo, Levels, Pattern, SinglePort, StarTo, Topology, TopologyError, TreeName, Triple,
+};
+use crate::Rank;
+
+/// The most levels that have steps of their own; deeper ones are not known of any machine.
+const MOST_LEVELS: usize = 8;
+
+/// The tree to a root in which each group of a machine sends one message out: its members first come to
+/// their leader, group by group, and level by level the leaders to those of larger groups.
+///
+/// ```text
+/// 2 groups of 4 ranks, binomial, to 0    step 0   1▶0   3▶2   5▶4   7▶6
+///                                        step 1   2────▶0     6────▶4
+///                                        step 2   4────────────────▶0      the only one that crosses
+/// ```
+///
+/// The leader of a group is its lowest rank, or the root if the root is in it. Among the members of a group
+/// any family serves; for binomial and flat trees and root 0 of all others, operands stay in rank order
+/// where groups are runs of ranks.
+///
+/// # Cost
+///
+/// The steps of the family on the largest group of each level, one after another. As many messages cross
+/// the bounds of a level's groups as there are groups less one: no fewer can.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::check::{Goal, check};
+/// use rankfold::schedule::FoldAlong;
+/// use rankfold::topology::{Hierarchy, Levels, Pattern, TreeName};
+///
+/// let levels = Levels::runs(12, &[4]);
+/// let tree = Hierarchy::new(levels, TreeName::BINOMIAL, 5);
+/// let between: Vec<_> = tree.triples().filter(|t| t.from / 4 != t.to / 4).map(|t| t.to_string()).collect();
+/// assert_eq!(between, ["<0,2,5>", "<8,3,5>"]);
+/// check(&FoldAlong::new(tree, 7), &Goal::reduce(5, 7).in_rank_order()).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hierarchy {
+    levels: Arc<Levels>,
+    tree: TreeName,
+    root: Rank,
+    /// The first step of each level, and the end of the last.
+    starts: [usize; MOST_LEVELS + 1],
+}
+
+impl Hierarchy {
+    /// The tree over these levels with one family among the members of every group.
+    ///
+    /// # Panics
+    ///
+    /// If the root is not one of the ranks, the family has width 0, or there are more than 8 levels.
+    pub fn new(levels: impl Into<Arc<Levels>>, tree: TreeName, root: Rank) -> Hierarchy {
+        let levels = levels.into();
+        let (ranks, depth) = (levels.ranks(), levels.depth());
+        assert!(root < ranks, "root {root} of {ranks} ranks");
+        assert!(depth <= MOST_LEVELS, "{depth} levels, at most {MOST_LEVELS}");
+        let mut hierarchy = Hierarchy {
+            levels,
+            tree,
+            root,
+            starts: [0; MOST_LEVELS + 1],
+        };
+        for level in 0..MOST_LEVELS {
+            let steps = if level < depth { hierarchy.steps_of(level) } else { 0 };
+            hierarchy.starts[level + 1] = hierarchy.starts[level] + steps;
+        }
+        hierarchy
+    }
+
+    /// The levels.
+    pub fn levels(&self) -> &Levels {
+        &self.levels
+    }
+
+    /// Whether operands stay in rank order when whole vectors are folded along it.
+    pub fn keeps_rank_order(&self) -> bool {
+        let any_root = matches!(self.tree, TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial);
+        self.levels.are_runs() && (any_root || self.root == 0)
+    }
+
+    /// The same as a topology by itself, for [`Comm::reduce_over`](crate::Comm::reduce_over) and for drawing.
+    ///
+    /// # Errors
+    ///
+    /// None is known: the triples are a tree. They are validated as any others.
+    pub fn topology(&self) -> Result<Topology, TopologyError> {
+        let triples: Vec<Triple> = self.triples().collect();
+        Topology::from_triples(self.levels.ranks(), self.root, triples)
+    }
+
+    /// The steps in which members of a level's groups talk.
+    pub(crate) fn steps_in(&self, level: usize) -> Range<usize> {
+        self.starts[level]..self.starts[level + 1]
+    }
+
+    /// The steps of the widest group and of the root's.
+    fn steps_of(&self, level: usize) -> usize {
+        let (group, place) = self.root_place(level);
+        let members = self.levels.members(level, group).len();
+        let widest = Inside::new(self.tree, self.levels.widest(level), 0);
+        Inside::new(self.tree, members, place).steps().max(widest.steps())
+    }
+
+    /// The root's group in a level, and the place of its member.
+    fn root_place(&self, level: usize) -> (usize, usize) {
+        self.levels.place(level, self.levels.member(level, self.root))
+    }
+
+    /// The rank that speaks for a member.
+    fn leader(&self, level: usize, member: usize) -> Rank {
+        if self.levels.member(level, self.root) == member {
+            self.root
+        } else {
+            self.levels.first(level, member)
+        }
+    }
+
+    /// The level of a step.
+    fn level(&self, step: usize) -> Option<usize> {
+        let depth = self.levels.depth();
+        (0..depth).find(|&level| step < self.starts[level + 1])
+    }
+
+    /// The other end of the rank's message in a step, by the pattern among the members of its group.
+    fn peer(&self, p: Rank, step: usize, end: impl Fn(&Inside, usize, usize) -> Option<usize>) -> Option<Rank> {
+        let level = self.level(step)?;
+        let member = self.levels.member(level, p);
+        if self.leader(level, member) != p {
+            return None;
+        }
+        let (group, place) = self.levels.place(level, member);
+        let members = self.levels.members(level, group);
+        let inside = self.inside(level, group, members.len());
+        let step = step - self.starts[level];
+        let other = if step < inside.steps() { end(&inside, place, step)? } else { return None };
+        Some(self.leader(level, members[other]))
+    }
+
+    fn inside(&self, level: usize, group: usize, members: usize) -> Inside {
+        let (of_root, place) = self.root_place(level);
+        Inside::new(self.tree, members, if group == of_root { place } else { 0 })
+    }
+}
+
+impl Pattern for Hierarchy {
+    fn ranks(&self) -> usize {
+        self.levels.ranks()
+    }
+    fn steps(&self) -> usize {
+        self.starts[MOST_LEVELS]
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        self.peer(p, s, |inside, place, step| inside.to(place, step))
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        self.peer(q, s, |inside, place, step| inside.from(place, step))
+    }
+}
+
+/// The tree among the members of one group, to the place of its leader.
+enum Inside {
+    Binomial(BinomialTo),
+    Star(StarTo),
+    Family(SinglePort),
+}
+
+impl Inside {
+    fn new(tree: TreeName, members: usize, leader: usize) -> Inside {
+        match tree {
+            TreeName::BINOMIAL => Inside::Binomial(BinomialTo::new(members, leader)),
+            TreeName::Flat | TreeName::FlatSerial => Inside::Star(StarTo::new(members, leader)),
+            tree => Inside::Family(tree.on(members).rooted(leader).single_port()),
+        }
+    }
+}
+
+impl Pattern for Inside {
+    fn ranks(&self) -> usize {
+        match self {
+            Inside::Binomial(tree) => tree.ranks(),
+            Inside::Star(tree) => Pattern::ranks(tree),
+            Inside::Family(tree) => tree.ranks(),
+        }
+    }
+    fn steps(&self) -> usize {
+        match self {
+            Inside::Binomial(tree) => tree.steps(),
+            Inside::Star(tree) => tree.steps(),
+            Inside::Family(tree) => tree.steps(),
+        }
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        match self {
+            Inside::Binomial(tree) => tree.to(p, s),
+            Inside::Star(tree) => tree.to(p, s),
+            Inside::Family(tree) => tree.to(p, s),
+        }
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        match self {
+            Inside::Binomial(tree) => tree.from(q, s),
+            Inside::Star(tree) => tree.from(q, s),
+            Inside::Family(tree) => tree.from(q, s),
+        }
+    }
+}
