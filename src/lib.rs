@@ -39,7 +39,7 @@
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
 //! | [`Comm`] | what a rank talks through: SEND and RECV, barrier, broadcast, reduce, all_reduce |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
-//! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators and algorithms |
+//! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, and the register of them by name |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
@@ -104,7 +104,7 @@ mod world;
 /// The number of a process of the program: `0..size`.
 pub type Rank = usize;
 
-pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Source, Status, Survivors, Tag};
+pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::Fault;

@@ -1,4 +1,4 @@
-//! How a vector is cut into blocks: block `i` of `p` over `n` elements is
+//! How vectors are cut into blocks, and pieces for pairs of ranks. An even cut is a closed form: block `i` of `p` over `n` elements is
 //! `floor(i n / p) .. floor((i + 1) n / p)`, so that halved ranges of blocks nest.
 
 use std::ops::Range;
@@ -37,14 +37,11 @@ pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
 #[inline]
 pub fn cut(n: usize, p: usize, i: usize) -> usize {
     assert!(i <= p, "cut {i} of {p} blocks");
-    // 128 bits: n p may not fit into 64. Dividing them is slow, and schedules cut in every step.
-    let product = i as u128 * n as u128;
-    if p.is_power_of_two() {
-        return (product >> p.trailing_zeros()) as usize;
-    }
-    match usize::try_from(product) {
-        Ok(product) => product / p,
-        Err(_) => (product / p as u128) as usize,
+    // Schedules cut in every step, and dividing 128 bits is slow: only where the product needs them.
+    match i.checked_mul(n) {
+        Some(product) if p.is_power_of_two() => product >> p.trailing_zeros(),
+        Some(product) => product / p,
+        None => (i as u128 * n as u128 / p as u128) as usize,
     }
 }
 
@@ -157,4 +154,139 @@ impl Blocks {
     pub fn count(&self, i: usize) -> usize {
         self.block(i).len()
     }
+}
+
+/// What every rank has for every other in an all-to-all: a block of one cut for each rank, or counts of
+/// their own for each pair.
+///
+/// Cloning costs a few words: counts are shared.
+///
+/// # Examples
+///
+/// Rank 0 keeps one element and sends two, rank 1 sends three and keeps none:
+///
+/// ```
+/// use rankfold::span::Pieces;
+///
+/// let pieces = Pieces::of(&[1, 2, 3, 0]).unwrap();
+/// assert_eq!((pieces.sent(1, 0), pieces.put(0, 1)), (0..3, 1..4));
+/// assert_eq!((pieces.input(0), pieces.output(0)), (3, 4));
+/// assert_eq!(Pieces::of(&[1, 2, 3]), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pieces {
+    counts: Counts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Counts {
+    /// All inputs cut like this.
+    Alike(Blocks),
+    /// Where each piece starts in the input of its sender, by sender and receiver, and in the output of its
+    /// receiver, by receiver and sender; at last the length of each.
+    Pairs {
+        ranks: usize,
+        sent: Arc<[usize]>,
+        put: Arc<[usize]>,
+    },
+}
+
+impl Pieces {
+    /// Block `q` of every input for rank `q`.
+    pub const fn alike(blocks: Blocks) -> Pieces {
+        Pieces {
+            counts: Counts::Alike(blocks),
+        }
+    }
+
+    /// `counts[p * n + q]` elements from rank `p` to rank `q`, of `n` ranks; `None` if there is not a count
+    /// for each pair, or a sum is no number.
+    pub fn of(counts: &[usize]) -> Option<Pieces> {
+        let ranks = counts.len().isqrt();
+        if ranks * ranks != counts.len() {
+            return None;
+        }
+        let starts = |count: &dyn Fn(usize, usize) -> usize| {
+            let mut starts = Vec::with_capacity(ranks * (ranks + 1));
+            for one in 0..ranks {
+                let mut end = 0usize;
+                starts.push(end);
+                for other in 0..ranks {
+                    end = end.checked_add(count(one, other))?;
+                    starts.push(end);
+                }
+            }
+            Some(starts.into())
+        };
+        Some(Pieces {
+            counts: Counts::Pairs {
+                ranks,
+                sent: starts(&|from, to| counts[from * ranks + to])?,
+                put: starts(&|to, from| counts[from * ranks + to])?,
+            },
+        })
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        match &self.counts {
+            Counts::Alike(blocks) => blocks.parts(),
+            Counts::Pairs { ranks, .. } => *ranks,
+        }
+    }
+
+    /// Where `from` has what is for `to` in its input.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not a rank.
+    pub fn sent(&self, from: usize, to: usize) -> Range<usize> {
+        match &self.counts {
+            Counts::Alike(blocks) => blocks.block(to),
+            Counts::Pairs { ranks, sent, .. } => start(sent, *ranks, from, to),
+        }
+    }
+
+    /// Where `to` puts what is from `from` in its output.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not a rank.
+    pub fn put(&self, to: usize, from: usize) -> Range<usize> {
+        match &self.counts {
+            Counts::Alike(blocks) => {
+                let count = blocks.count(to);
+                from * count..(from + 1) * count
+            }
+            Counts::Pairs { ranks, put, .. } => start(put, *ranks, to, from),
+        }
+    }
+
+    /// The length of a rank's input.
+    ///
+    /// # Panics
+    ///
+    /// If it is not a rank.
+    pub fn input(&self, rank: usize) -> usize {
+        self.sent(rank, self.ranks() - 1).end
+    }
+
+    /// The length of a rank's output.
+    ///
+    /// # Panics
+    ///
+    /// If it is not a rank.
+    pub fn output(&self, rank: usize) -> usize {
+        self.put(rank, self.ranks() - 1).end
+    }
+}
+
+/// A run in a square of starts with an end to each row.
+fn start(starts: &[usize], ranks: usize, row: usize, column: usize) -> Range<usize> {
+    assert!(
+        row < ranks && column < ranks,
+        "{row}, {column} of {ranks} ranks"
+    );
+    let at = row * (ranks + 1) + column;
+    starts[at]..starts[at + 1]
 }

@@ -2,12 +2,12 @@
 //! operators that commute and for those that do not.
 
 use proptest::prelude::*;
-use rankfold::check::{Certificate, Fault, Goal, check, check_with};
+use rankfold::check::{Certificate, Fault, Goal, check, check_pieces, check_with};
 use rankfold::collective::{
     Algorithm, BruckAllToAll, Call, Collective, Refusal, Root, UnknownAlgorithm,
 };
 use rankfold::schedule::Schedule;
-use rankfold::span::Blocks;
+use rankfold::span::{Blocks, Pieces};
 
 /// The numbers of ranks: every one up to 40 and some up to 130, fewer without optimisation.
 fn worlds() -> impl Iterator<Item = usize> {
@@ -211,6 +211,18 @@ proptest! {
     }
 
     #[test]
+    fn a_count_for_each_pair_is_as_good_as_blocks(
+        counts in (1usize..8).prop_flat_map(|p| prop::collection::vec(0usize..5, p * p)),
+    ) {
+        let pieces = Pieces::of(&counts).unwrap();
+        let call = Call::of_pieces(pieces.clone());
+        let p = call.ranks();
+        let proof = check_pieces(&Algorithm::Pairwise.schedule(&call).unwrap(), pieces).unwrap();
+        let moved = |rank: usize| (0..p).filter(|&to| to != rank).map(|to| counts[rank * p + to]).sum::<usize>();
+        prop_assert!(proof.traffic.iter().enumerate().all(|(rank, t)| t.elements_out == moved(rank)));
+    }
+
+    #[test]
     fn no_text_makes_the_parser_panic(name in "\\PC*") {
         let _ = name.parse::<Algorithm>();
         let _ = name.parse::<Collective>();
@@ -287,6 +299,7 @@ fn names_that_none_has_are_refused_with_what_is_wrong() {
             said(name)
         );
     }
+    assert!(said("ring:segments=4").contains("only a family is pipelined"));
     let error = "Ring".parse::<Algorithm>().unwrap_err();
     assert_eq!(
         error,
@@ -360,6 +373,19 @@ fn every_refusal_says_what_and_what_to_do() {
             Call::new(Collective::AllToAll, 2, 0).with_blocks(uneven)
         ),
         "bruck does all_to_all only with blocks that are cut evenly"
+    );
+    let pieces = || Call::of_pieces(Pieces::of(&[1, 2, 3, 4]).unwrap());
+    assert_eq!(
+        said("bruck", pieces()),
+        "bruck does all_to_all only with blocks that are cut evenly"
+    );
+    let scan = Call {
+        collective: Collective::Scan,
+        ..pieces()
+    };
+    assert_eq!(
+        said("doubling", scan),
+        "scan has no counts for pairs of ranks: only all_to_all has"
     );
 }
 

@@ -250,3 +250,15 @@ fn help_is_no_error() {
         assert!(!output.stdout.is_empty() && output.stderr.is_empty());
     }
 }
+
+#[test]
+fn the_table_of_algorithms_in_the_docs_is_the_one_that_is_printed() {
+    let printed = rankfold("algorithms --format markdown").output().unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/algorithms.md");
+    let written = fs::read_to_string(page).unwrap();
+    assert_eq!(
+        text(printed.stdout),
+        written,
+        "make it again, as its first lines say"
+    );
+}

@@ -5,13 +5,14 @@ mod zoo;
 
 use rankfold::check::{Certificate, Goal, Traffic, check};
 use rankfold::collective::{
-    BinomialGather, Bisection, BruckAllGather, ExclusiveScan, Halving, PairwiseAllToAll,
+    BinomialGather, Bisection, BruckAllGather, BruckAllToAll, ExclusiveScan, Halving, Pairwise,
     RingReduceScatter, halving_all_reduce, halving_reduce_scatter, hybrid_all_reduce,
     simple_exchange,
 };
 use rankfold::cost::{self, Cost, Form, Load, Way};
 use rankfold::schedule::{FoldAlong, HandOut, Schedule};
-use rankfold::topology::{Circle, OwnSteps, Shift, Topology};
+use rankfold::span::Blocks;
+use rankfold::topology::{Circle, CubeTo, OwnSteps, Shift, Topology};
 
 /// A schedule, what it is for, and its closed form.
 struct Case {
@@ -184,9 +185,21 @@ fn blocks(p: usize, n: usize) -> Vec<Case> {
         ),
         case(
             "pairwise",
-            PairwiseAllToAll::new(p, n),
+            Pairwise::all_to_all(Blocks::even(n, p)),
             Goal::all_to_all(n),
             cost::pairwise_all_to_all(p, n),
+        ),
+        case(
+            "bruck, all-to-all",
+            BruckAllToAll::new(p, n),
+            Goal::all_to_all(n),
+            cost::bruck_all_to_all(p, n),
+        ),
+        case(
+            "hypercube",
+            FoldAlong::new(CubeTo::new(p, root), n).reversed(),
+            Goal::broadcast(root, n),
+            cost::hypercube_broadcast(p, n, root),
         ),
         case(
             "scan",
@@ -522,39 +535,6 @@ fn esbt_loads_are_those_of_the_definition() {
                     (received, 4 * received)
                 );
             }
-        }
-    }
-}
-
-#[test]
-fn bruck_loads_are_those_of_blocks_that_travel() {
-    for p in 1..=40usize {
-        let (n, steps) = (3 * p + p / 2, zoo::ceil_log2(p));
-        let form = cost::bruck_all_to_all(p, n);
-        let mut out = vec![0; p];
-        for from in 0..p {
-            for to in 0..p {
-                let (mut at, far) = (from, (to + p - from) % p);
-                for step in (0..steps).filter(|step| far >> step & 1 == 1) {
-                    out[at] += rankfold::span::block(n, p, to).len();
-                    at = (at + (1 << step)) % p;
-                }
-                assert_eq!(at, to);
-            }
-        }
-        for (rank, sent) in out.into_iter().enumerate() {
-            let load = form.load(rank);
-            assert_eq!(
-                (load.elements_out, load.messages_out),
-                (sent, steps),
-                "{rank} of {p}"
-            );
-        }
-        let equal = cost::bruck_all_to_all(p, 3 * p);
-        assert_eq!(equal.cost().moved, equal.load(0).elements_out as f64);
-        if p.is_power_of_two() {
-            let half = n as f64 / 2.0 * steps as f64;
-            assert_eq!((form.cost().moved, form.cost().steps), (half, steps));
         }
     }
 }

@@ -37,6 +37,15 @@ fn names_the_active_steps(pattern: &impl Pattern, rank: usize, name: &str) {
     let next = |after: &usize| pattern.next_active(rank, Some(*after));
     let got: Vec<_> = std::iter::successors(pattern.next_active(rank, None), next).collect();
     assert_eq!(got, want, "{name}: active steps of rank {rank}");
+    for before in 0..pattern.steps() + 2 {
+        let last = want.iter().rev().find(|&&step| step < before);
+        let got = pattern.last_active(rank, before);
+        assert_eq!(
+            got,
+            last.copied(),
+            "{name}: before step {before} at rank {rank}"
+        );
+    }
 }
 
 #[test]

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use rankfold::check::{Certificate, Goal, check};
 use rankfold::collective::{
-    BinomialGather, BruckAllGather, ExclusiveScan, PairwiseAllToAll, RingReduceScatter,
-    halving_all_reduce, halving_reduce_scatter, hybrid_all_reduce, simple_exchange,
+    BinomialGather, BruckAllGather, ExclusiveScan, Pairwise, RingReduceScatter, halving_all_reduce,
+    halving_reduce_scatter, hybrid_all_reduce, simple_exchange,
 };
 use rankfold::schedule::{FoldAlong, Schedule};
-use rankfold::span;
+use rankfold::span::{self, Blocks};
 use rankfold::topology::{Circle, Shift};
 use zoo::{Exhibit, add, ceil_log2, compose, own_steps, tree, works, zoo};
 
@@ -405,7 +405,10 @@ fn scans_barriers_and_all_to_all_count_as_they_should() {
             (barrier.steps, barrier.messages(), barrier.elements()),
             (logs, p * logs, 0)
         );
-        let pairwise = prove(&PairwiseAllToAll::new(p, n), Goal::all_to_all(n));
+        let pairwise = prove(
+            &Pairwise::all_to_all(Blocks::even(n, p)),
+            Goal::all_to_all(n),
+        );
         assert_eq!(
             (pairwise.message_steps, pairwise.messages()),
             (p - 1, p * (p - 1))
@@ -417,6 +420,22 @@ fn scans_barriers_and_all_to_all_count_as_they_should() {
                 .enumerate()
                 .all(|(rank, t)| t.elements_out == n - span::block(n, p, rank).len())
         );
+    }
+}
+
+#[test]
+fn the_last_active_step_is_the_one_that_looking_at_all_finds() {
+    for (p, n) in [(1, 5), (2, 3), (5, 7), (8, 8)] {
+        for Exhibit { name, schedule, .. } in zoo(p, n) {
+            for rank in 0..p {
+                let active = |&s: &usize| !schedule.step(rank, s).is_idle();
+                for before in 0..schedule.steps() + 2 {
+                    let want = (0..before.min(schedule.steps())).rev().find(active);
+                    let got = schedule.last_active(rank, before);
+                    assert_eq!(got, want, "{name} {p}: rank {rank} before {before}");
+                }
+            }
+        }
     }
 }
 
@@ -440,4 +459,15 @@ fn a_million_ranks_are_only_arithmetic() {
     );
     let flat = tree("flat", p, 1).reversed();
     assert_eq!(flat.next_active(0, Some(p / 2)), Some(p / 2 + 1));
+}
+
+#[test]
+fn those_that_say_that_they_never_copy_do_not() {
+    for (p, n) in [(1, 5), (2, 3), (5, 7), (8, 8), (11, 4)] {
+        for Exhibit { name, schedule, .. } in zoo(p, n) {
+            let copies = |rank, s| schedule.step(rank, s).local.is_some();
+            let some = (0..p).any(|rank| (0..schedule.steps()).any(|s| copies(rank, s)));
+            assert!(!some || schedule.may_copy(), "{name} {p}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::Rank;
 use crate::names::Collective;
 use crate::schedule::{Buffer, Region};
-use crate::span::Blocks;
+use crate::span::{Blocks, Pieces};
 
 /// What a collective must do with vectors of so many elements.
 ///
@@ -56,6 +56,12 @@ enum What {
     Scan,
     ExclusiveScan,
     Barrier,
+}
+
+/// How vectors are cut where ranks own blocks, or have pieces for each other.
+pub(super) struct Cut {
+    pub(super) blocks: Blocks,
+    pub(super) pieces: Pieces,
 }
 
 /// Elements of one rank: at place `x` of the region, index `x + shift`.
@@ -226,12 +232,13 @@ impl Goal {
         }
     }
 
-    /// What a rank has at first, the vector being cut into blocks like this.
-    pub(super) fn source(&self, blocks: &Blocks, rank: Rank) -> Option<Source> {
+    /// What a rank has at first, vectors being cut like this.
+    pub(super) fn source(&self, cut: &Cut, rank: Rank) -> Option<Source> {
         let (index, place) = match self.what {
             What::Barrier => return None,
             What::Broadcast { root } | What::Scatter { root } if root != rank => return None,
-            What::AllGather | What::Gather { .. } => self.block(blocks, rank),
+            What::AllGather | What::Gather { .. } => self.block(&cut.blocks, rank),
+            What::AllToAll => (0, 0..cut.pieces.input(rank)),
             _ => (0, 0..self.length),
         };
         Some(Source {
@@ -251,7 +258,8 @@ impl Goal {
     }
 
     /// What a rank must have in the end.
-    pub(super) fn wants(&self, blocks: &Blocks, rank: Rank) -> Vec<Want> {
+    pub(super) fn wants(&self, cut: &Cut, rank: Rank) -> Vec<Want> {
+        let blocks = &cut.blocks;
         let ranks = blocks.parts();
         match self.what {
             What::Barrier => Vec::new(),
@@ -264,7 +272,7 @@ impl Goal {
             What::ReduceScatter => vec![self.own_block(blocks, rank, 0..ranks)],
             What::Scatter { root } => vec![self.own_block(blocks, rank, root..root + 1)],
             What::AllGather | What::Gather { .. } => all_blocks(blocks),
-            What::AllToAll => pieces(blocks, rank),
+            What::AllToAll => all_pieces(&cut.pieces, rank),
         }
     }
 
@@ -295,15 +303,14 @@ fn all_blocks(blocks: &Blocks) -> Vec<Want> {
     (0..blocks.parts()).map(block).collect()
 }
 
-fn pieces(blocks: &Blocks, rank: Rank) -> Vec<Want> {
-    let block = blocks.block(rank);
+fn all_pieces(pieces: &Pieces, rank: Rank) -> Vec<Want> {
     let piece = |from: Rank| {
-        let start = from * block.len();
+        let run = pieces.put(rank, from);
         Want {
-            run: start..start + block.len(),
+            shift: pieces.sent(from, rank).start as isize - run.start as isize,
+            run,
             contributors: from..from + 1,
-            shift: block.start as isize - start as isize,
         }
     };
-    (0..blocks.parts()).map(piece).collect()
+    (0..pieces.ranks()).map(piece).collect()
 }

@@ -15,7 +15,7 @@
 //! - `memory`: a buffer of symbols; `symbols`: the symbols, and how they fold.
 
 use crate::schedule::Schedule;
-use crate::span::Blocks;
+use crate::span::{Blocks, Pieces};
 
 mod fault;
 mod goal;
@@ -27,6 +27,7 @@ mod symbols;
 pub use fault::Fault;
 pub use goal::Goal;
 
+use goal::Cut;
 use run::Run;
 
 /// Runs a schedule on symbols and holds the outcome against a goal.
@@ -86,7 +87,34 @@ pub fn check_with(
     goal: &Goal,
     blocks: Blocks,
 ) -> Result<Certificate, Fault> {
-    let mut run = Run::new(schedule, goal, blocks)?;
+    let pieces = Pieces::alike(blocks.clone());
+    run_all(schedule, goal, Cut { blocks, pieces })
+}
+
+/// Holds a schedule against the all-to-all with a count for each pair of ranks.
+///
+/// # Errors
+///
+/// As those of [`check`].
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::check::check_pieces;
+/// use rankfold::collective::Pairwise;
+/// use rankfold::span::Pieces;
+///
+/// let pieces = Pieces::of(&[0, 2, 0, 3, 0, 1, 4, 0, 0]).unwrap();
+/// let proof = check_pieces(&Pairwise::of_pieces(pieces.clone()), pieces).unwrap();
+/// assert_eq!((proof.message_steps, proof.elements()), (2, 10));
+/// ```
+pub fn check_pieces(schedule: &dyn Schedule, pieces: Pieces) -> Result<Certificate, Fault> {
+    let blocks = Blocks::even(0, pieces.ranks());
+    run_all(schedule, &Goal::all_to_all(0), Cut { blocks, pieces })
+}
+
+fn run_all(schedule: &dyn Schedule, goal: &Goal, cut: Cut) -> Result<Certificate, Fault> {
+    let mut run = Run::new(schedule, goal, cut)?;
     for step in 0..schedule.steps() {
         run.step(step)?;
     }

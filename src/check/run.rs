@@ -1,13 +1,12 @@
 //! All ranks, step by step: what they send is taken first, then everything arrives.
 
-use super::goal::Want;
+use super::goal::{Cut, Want};
 use super::legal::Place;
 use super::memory::{Memory, Piece};
 use super::symbols::{Orders, Spoil, Symbol, ascending};
 use super::{Certificate, Fault, Goal, Traffic};
 use crate::Rank;
 use crate::schedule::{Buffer, Combine, Lengths, Region, Schedule, Step, Transfer};
-use crate::span::Blocks;
 
 /// One rank.
 struct Player {
@@ -30,8 +29,7 @@ struct Message {
 /// The state between two steps.
 pub(super) struct Run<'a> {
     schedule: &'a dyn Schedule,
-    /// How vectors are cut where ranks own blocks.
-    blocks: Blocks,
+    cut: Cut,
     players: Vec<Player>,
     orders: Orders,
     /// What [`Symbol::Spoiled`] means.
@@ -41,11 +39,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(
-        schedule: &'a dyn Schedule,
-        goal: &Goal,
-        blocks: Blocks,
-    ) -> Result<Run<'a>, Fault> {
+    pub(super) fn new(schedule: &'a dyn Schedule, goal: &Goal, cut: Cut) -> Result<Run<'a>, Fault> {
         let ranks = schedule.ranks();
         if ranks == 0 {
             return Err(Fault::NoRanks);
@@ -53,7 +47,7 @@ impl<'a> Run<'a> {
         if let Some(root) = goal.root().filter(|&root| root >= ranks) {
             return Err(Fault::NoSuchRoot { root, ranks });
         }
-        let (parts, length) = (blocks.parts(), blocks.length());
+        let (parts, length) = (cut.blocks.parts(), cut.blocks.length());
         if parts != ranks || length != goal.length() {
             let goal = goal.length();
             return Err(Fault::OtherBlocks {
@@ -65,7 +59,7 @@ impl<'a> Run<'a> {
         }
         let mut run = Run {
             schedule,
-            blocks,
+            cut,
             players: Vec::with_capacity(ranks),
             orders: Orders::default(),
             spoils: Vec::new(),
@@ -92,7 +86,7 @@ impl<'a> Run<'a> {
             player.heard = vec![0; ranks.div_ceil(64)];
             player.heard[rank / 64] |= 1 << (rank % 64);
         }
-        if let Some(source) = goal.source(&self.blocks, rank) {
+        if let Some(source) = goal.source(&self.cut, rank) {
             player.holds(rank, source.region)?;
             let symbol = Symbol::Fold {
                 order: self.orders.single(source.contributor),
@@ -100,7 +94,7 @@ impl<'a> Run<'a> {
             };
             player.fill(source.region, symbol);
         }
-        for want in goal.wants(&self.blocks, rank) {
+        for want in goal.wants(&self.cut, rank) {
             player.holds(rank, Region::output(want.run))?;
         }
         Ok(player)
@@ -266,7 +260,7 @@ impl<'a> Run<'a> {
         let ranks = self.players.len();
         let mut ordered = true;
         for rank in 0..ranks {
-            for want in goal.wants(&self.blocks, rank) {
+            for want in goal.wants(&self.cut, rank) {
                 ordered &= self.holds(rank, &want, goal.wants_order())?;
             }
             if goal.is_barrier() {

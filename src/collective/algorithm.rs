@@ -4,6 +4,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+#[cfg(doc)]
+use super::Call;
 use super::Collective;
 use crate::names;
 use crate::topology::TreeName;
@@ -63,12 +65,19 @@ pub enum Algorithm {
     ScatterDoubling,
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
+    /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
+    /// family is by itself, or [`Ring`] for blocks. Written `hierarchical`, or `hierarchical:flat` for another
+    /// family than the binomial tree.
+    Hierarchical {
+        /// The family among the members of each group.
+        tree: TreeName,
+    },
 }
 
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 11] = [
+const PLAIN: [(Algorithm, &str); 12] = [
     (Hypercube, "hypercube"),
     (Exchange, "exchange"),
     (Halving, "halving"),
@@ -80,11 +89,18 @@ const PLAIN: [(Algorithm, &str); 11] = [
     (Dissemination, "dissemination"),
     (ScatterDoubling, "scatter-doubling"),
     (ScatterRing, "scatter-ring"),
+    (Algorithm::HIERARCHICAL, "hierarchical"),
 ];
 
 const SEGMENTS: &str = ":segments=";
+const LEVELS: &str = "hierarchical:";
 
 impl Algorithm {
+    /// [`Hierarchical`](Self::Hierarchical) with binomial trees.
+    pub const HIERARCHICAL: Algorithm = Hierarchical {
+        tree: TreeName::BINOMIAL,
+    };
+
     /// A family of topologies, with whole vectors.
     pub const fn tree(tree: TreeName) -> Algorithm {
         Tree {
@@ -102,6 +118,34 @@ impl Algorithm {
         match NonZeroUsize::new(segments) {
             None => panic!("a pipeline of 0 segments"),
             segments => Tree { tree, segments },
+        }
+    }
+
+    /// The same by so many segments, if that can be asked of it at all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::Algorithm;
+    ///
+    /// let ring: Algorithm = "ring".parse().unwrap();
+    /// assert_eq!(ring.in_segments(4.try_into().unwrap()), None);
+    /// ```
+    pub fn in_segments(self, segments: NonZeroUsize) -> Option<Algorithm> {
+        match self {
+            Tree { tree, .. } => Some(Tree {
+                tree,
+                segments: Some(segments),
+            }),
+            _ => None,
+        }
+    }
+
+    /// How many segments it is to have at most, if it is pipelined.
+    pub fn segments(self) -> Option<NonZeroUsize> {
+        match self {
+            Tree { segments, .. } => segments,
+            _ => None,
         }
     }
 
@@ -180,19 +224,17 @@ fn sample(known: &str) -> Algorithm {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hybrid { stages } => write!(f, "hybrid:{stages}"),
-            Tree {
-                tree,
-                segments: None,
-            } => write!(f, "{tree}"),
-            Tree {
-                tree,
-                segments: Some(segments),
-            } => write!(f, "{tree}{SEGMENTS}{segments}"),
+            Hybrid { stages } => write!(f, "hybrid:{stages}")?,
+            Tree { tree, .. } => write!(f, "{tree}")?,
+            Hierarchical { tree } if *tree != TreeName::BINOMIAL => write!(f, "{LEVELS}{tree}")?,
             plain => {
                 let named = PLAIN.iter().find(|(algorithm, _)| algorithm == plain);
-                f.write_str(named.expect("what has no parameter is in the list").1)
+                f.write_str(named.expect("what has no parameter is in the list").1)?;
             }
+        }
+        match self.segments() {
+            Some(segments) => write!(f, "{SEGMENTS}{segments}"),
+            None => Ok(()),
         }
     }
 }
@@ -200,33 +242,49 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    fn from_str(name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    fn from_str(text: &str) -> Result<Algorithm, UnknownAlgorithm> {
         let bad = |expected| UnknownAlgorithm::BadNumber {
-            name: name.into(),
+            name: text.into(),
             expected,
         };
-        if let Some((plain, _)) = PLAIN.iter().find(|(_, known)| *known == name) {
-            return Ok(*plain);
-        }
-        if let Some(stages) = name.strip_prefix("hybrid:") {
-            let stages = stages.parse().map_err(|_| bad(HYBRID))?;
-            return Ok(Hybrid { stages });
-        }
-        let (tree, segments) = match name.split_once(SEGMENTS) {
-            Some((tree, segments)) => (tree, Some(segments.parse().map_err(|_| bad(PIPELINE))?)),
-            None => (name, None),
+        let Some((name, segments)) = text.split_once(SEGMENTS) else {
+            return whole(text, text);
         };
-        match tree.parse() {
-            Ok(tree) => Ok(Tree { tree, segments }),
-            Err(_) if is_family(tree) => Err(bad(FAMILY)),
-            Err(_) if name == "hybrid" => Err(bad(HYBRID)),
-            Err(_) => Err(UnknownAlgorithm::NoSuchName { name: name.into() }),
-        }
+        let segments = segments.parse().map_err(|_| bad(PIPELINE))?;
+        let pipeline = whole(name, text)?.in_segments(segments);
+        pipeline.ok_or_else(|| bad(NO_PIPELINE))
+    }
+}
+
+/// The algorithm of a name without segments; `text` is what an error shows.
+fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    let bad = |expected| UnknownAlgorithm::BadNumber {
+        name: text.into(),
+        expected,
+    };
+    if let Some((plain, _)) = PLAIN.iter().find(|(_, known)| *known == name) {
+        return Ok(*plain);
+    }
+    if let Some(stages) = name.strip_prefix("hybrid:") {
+        let stages = stages.parse().map_err(|_| bad(HYBRID))?;
+        return Ok(Hybrid { stages });
+    }
+    let (family, by_levels) = match name.strip_prefix(LEVELS) {
+        Some(family) => (family, true),
+        None => (name, false),
+    };
+    match family.parse() {
+        Ok(tree) if by_levels => Ok(Hierarchical { tree }),
+        Ok(tree) => Ok(Algorithm::tree(tree)),
+        Err(_) if is_family(family) => Err(bad(FAMILY)),
+        Err(_) if name == "hybrid" => Err(bad(HYBRID)),
+        Err(_) => Err(UnknownAlgorithm::NoSuchName { name: text.into() }),
     }
 }
 
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
+const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
 

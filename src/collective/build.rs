@@ -1,17 +1,20 @@
 //! The schedule of an algorithm for a call: the one place that goes from names to types.
 
+use std::sync::Arc;
+
 use super::needs::pipeline_period;
 use super::{
     Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
-    Gather, Pairwise, PassOn, Refusal, RingReduceScatter, far_halving_to_blocks,
-    halving_all_reduce, halving_reduce, halving_to_blocks, hybrid_all_reduce, simple_exchange,
+    Gather, HierarchicalReduceScatter, Pairwise, PassOn, Refusal, RingReduceScatter,
+    far_halving_to_blocks, halving_all_reduce, halving_reduce, halving_to_blocks,
+    hybrid_all_reduce, simple_exchange,
 };
 use crate::Rank;
-use crate::schedule::{FoldAlong, FromBlocks, Keep, Schedule};
-use crate::span::Blocks;
+use crate::schedule::{Copied, FoldAlong, FromBlocks, Keep, Schedule};
+use crate::span::{Blocks, Pieces};
 use crate::topology::{
-    BinomialTo, Circle, CubeTo, Line, OwnSteps, Pattern, Shift, SinglePort, StarTo, Subtrees,
-    Topology, TreeName,
+    BinomialTo, Circle, CubeTo, Hierarchy, Levels, Line, OwnSteps, Pattern, Shift, SinglePort,
+    StarTo, Subtrees, Topology, TreeName,
 };
 
 /// Takes a schedule of whatever type: what [`Algorithm::visit`] hands it to.
@@ -63,6 +66,12 @@ impl Algorithm {
     pub fn visit<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         if let Some(refusal) = self.refused(call) {
             return Err(refusal);
+        }
+        if let Algorithm::Hierarchical { tree } = self {
+            return match &call.levels {
+                Some(levels) if levels.depth() > 1 => by_levels(tree, levels, call, visitor),
+                _ => flat(tree, call).visit(call, visitor),
+            };
         }
         match call.collective {
             Collective::Barrier => self.barrier(call, visitor),
@@ -321,7 +330,11 @@ impl Algorithm {
 
     fn all_to_all<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         Ok(match self {
-            Algorithm::Pairwise => visitor.with(Pairwise::all_to_all(call.blocks.clone())),
+            Algorithm::Pairwise => {
+                let alike = || Pieces::alike(call.blocks.clone());
+                let pieces = call.pieces.clone().unwrap_or_else(alike);
+                visitor.with(Pairwise::of_pieces(pieces))
+            }
             Algorithm::Bruck => visitor.with(BruckAllToAll::new(call.ranks(), call.length())),
             _ => return self.no_such::<V>(call),
         })
@@ -353,6 +366,55 @@ impl Algorithm {
             _ => return self.no_such::<V>(call),
         })
     }
+}
+
+/// What follows the machine, where there is nothing to follow.
+fn flat(tree: TreeName, call: &Call) -> Algorithm {
+    match call.collective {
+        Collective::ReduceScatter | Collective::AllGather => Algorithm::Ring,
+        _ => Algorithm::tree(tree),
+    }
+}
+
+/// By the levels of the machine.
+fn by_levels<V: WithSchedule>(
+    tree: TreeName,
+    levels: &Arc<Levels>,
+    call: &Call,
+    visitor: V,
+) -> Built<V> {
+    let (ranks, n, root) = (call.ranks(), call.length(), call.root);
+    let fold = |root| FoldAlong::new(Hierarchy::new(levels.clone(), tree, root), n);
+    let blocks = || call.blocks.clone();
+    let scatter = || HierarchicalReduceScatter::to_blocks(levels.clone(), blocks(), tree);
+    Ok(match call.collective {
+        Collective::Broadcast => visitor.with(fold(root).reversed()),
+        Collective::Reduce => {
+            // As for a family by itself: others than these lose rank order when they are turned.
+            let any = matches!(
+                tree,
+                TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial
+            );
+            let end = if call.commutes || any { root } else { 0 };
+            let fold = fold(end).placed(Keep::AtRoot(root));
+            visitor.with(fold.then(PassOn::new(ranks, end, root, n)))
+        }
+        Collective::AllReduce if call.from_input => {
+            visitor.with(fold(0).placed(Keep::Everywhere).then(fold(0).reversed()))
+        }
+        Collective::Barrier | Collective::AllReduce => {
+            visitor.with(fold(0).then(fold(0).reversed()))
+        }
+        Collective::ReduceScatter => visitor.with(Copied::new(scatter(), blocks())),
+        Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
+        collective => {
+            let algorithm = Algorithm::Hierarchical { tree };
+            return Err(Refusal::NotFor {
+                algorithm,
+                collective,
+            });
+        }
+    })
 }
 
 /// The even cut of a vector that ranks own no blocks of.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Collective;
 use crate::Rank;
-use crate::span::Blocks;
+use crate::span::{Blocks, Pieces};
 use crate::topology::Levels;
 
 /// The shape of a collective call.
@@ -39,6 +39,8 @@ pub struct Call {
     pub collective: Collective,
     /// The whole vector, cut into the blocks that ranks own.
     pub blocks: Blocks,
+    /// For an all-to-all with a count for each pair of ranks: these, instead of blocks.
+    pub pieces: Option<Pieces>,
     /// The root; 0 where there is none.
     pub root: Rank,
     /// Whether the operator commutes; of no account where nothing is folded.
@@ -58,6 +60,7 @@ impl Call {
         Call {
             collective,
             blocks: Blocks::even(length, ranks),
+            pieces: None,
             root: 0,
             commutes: false,
             from_input: false,
@@ -88,6 +91,27 @@ impl Call {
     /// The same with blocks cut in another way, for the forms with a count for each rank.
     pub fn with_blocks(self, blocks: Blocks) -> Call {
         Call { blocks, ..self }
+    }
+
+    /// An all-to-all with a count for each pair of ranks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::check_pieces;
+    /// use rankfold::collective::{Algorithm, Call};
+    /// use rankfold::span::Pieces;
+    ///
+    /// let pieces = Pieces::of(&[1, 2, 3, 0]).unwrap();
+    /// let schedule = Algorithm::Pairwise.schedule(&Call::of_pieces(pieces.clone())).unwrap();
+    /// assert_eq!(check_pieces(&schedule, pieces).unwrap().elements(), 2 + 3);
+    /// ```
+    pub fn of_pieces(pieces: Pieces) -> Call {
+        Call {
+            blocks: Blocks::even(0, pieces.ranks()),
+            pieces: Some(pieces),
+            ..Call::new(Collective::AllToAll, 0, 0)
+        }
     }
 
     /// The same with another root.
@@ -137,12 +161,15 @@ impl Call {
             Collective::AllGather => (own(), all),
             Collective::Gather => (own(), at_root(all)),
             Collective::Scatter => (at_root(all), own()),
-            Collective::AllToAll => (all, own() * self.ranks()),
+            Collective::AllToAll => match &self.pieces {
+                Some(pieces) => (pieces.input(rank), pieces.output(rank)),
+                None => (all, own() * self.ranks()),
+            },
             _ => (0, all),
         }
     }
 
-    /// The elements of the whole vector; 0 in a barrier.
+    /// The elements of the whole vector; 0 in a barrier, and where there is no whole but only pieces.
     pub fn length(&self) -> usize {
         match self.collective {
             Collective::Barrier => 0,

@@ -60,7 +60,11 @@ impl HierarchicalReduceScatter {
             let steps = self.tree.steps_in(level).len();
             for part in [Part::Before, Part::After] {
                 if left < steps {
-                    return Some(Stage::Out { level, part, step: left });
+                    return Some(Stage::Out {
+                        level,
+                        part,
+                        step: left,
+                    });
                 }
                 left -= steps;
             }
@@ -110,7 +114,8 @@ impl HierarchicalReduceScatter {
             return Step::IDLE;
         }
         let run = |place: usize| -> Range<usize> {
-            self.blocks.run(self.levels.run_of_member(level, members[place % m]))
+            self.blocks
+                .run(self.levels.run_of_member(level, members[place % m]))
         };
         let leader = |place: usize| self.levels.first(level, members[place % m]);
         Step {
@@ -137,8 +142,15 @@ enum Part {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    Out { level: usize, part: Part, step: usize },
-    Back { level: usize, step: usize },
+    Out {
+        level: usize,
+        part: Part,
+        step: usize,
+    },
+    Back {
+        level: usize,
+        step: usize,
+    },
 }
 
 impl Schedule for HierarchicalReduceScatter {
@@ -148,7 +160,9 @@ impl Schedule for HierarchicalReduceScatter {
 
     fn steps(&self) -> usize {
         let top = self.levels.depth() - 1;
-        let out: usize = (0..top).map(|level| 2 * self.tree.steps_in(level).len()).sum();
+        let out: usize = (0..top)
+            .map(|level| 2 * self.tree.steps_in(level).len())
+            .sum();
         let back: usize = (0..=top).map(|level| self.levels.widest(level) - 1).sum();
         out + back
     }
@@ -163,5 +177,9 @@ impl Schedule for HierarchicalReduceScatter {
 
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.blocks.length())
+    }
+
+    fn may_copy(&self) -> bool {
+        false
     }
 }

@@ -70,7 +70,7 @@ pub use exchange::{
 pub use gather::{BinomialGather, Gather};
 pub use hierarchical::HierarchicalReduceScatter;
 pub use needs::{Needs, Refusal, Root};
-pub use pairwise::{Pairwise, PairwiseAllToAll};
+pub use pairwise::Pairwise;
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
 pub use scan::ExchangeScan;

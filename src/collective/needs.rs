@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Algorithm, Call, Collective};
 use crate::Rank;
-use crate::topology::TreeName;
+use crate::topology::{Levels, TreeName};
 
 /// What an algorithm needs of a call of one collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +70,15 @@ impl Algorithm {
         if let Tree { tree, segments } = self {
             return tree_needs(tree, segments.is_some(), collective);
         }
+        if let Hierarchical { tree } = self {
+            return match collective {
+                Collective::ReduceScatter => Some(COMMUTATIVE),
+                Collective::AllGather => Some(ANY),
+                Collective::Gather | Collective::Scatter => None,
+                Collective::Scan | Collective::ExclusiveScan => None,
+                _ => tree_needs(tree, false, collective),
+            };
+        }
         let needs = match (collective, self) {
             (Collective::Barrier, Dissemination | Exchange) => ANY,
             (Collective::Broadcast, Hypercube) => TURNED,
@@ -88,7 +97,8 @@ impl Algorithm {
                 root: Root::Any,
                 ..POWER_OF_TWO
             },
-            (Collective::AllToAll, Pairwise | Bruck) => Needs {
+            (Collective::AllToAll, Pairwise) => ANY,
+            (Collective::AllToAll, Bruck) => Needs {
                 even_blocks: true,
                 ..ANY
             },
@@ -139,11 +149,18 @@ impl Algorithm {
         if needs.commutative && !call.commutes && ranks > 1 {
             return Some(Refusal::MustCommute { algorithm });
         }
-        if needs.even_blocks && !call.blocks.is_even() {
+        if call.pieces.is_some() && collective != Collective::AllToAll {
+            return Some(Refusal::NoPieces { collective });
+        }
+        let even = call.blocks.is_even() && call.pieces.is_none();
+        if needs.even_blocks && !even {
             return Some(Refusal::UnevenBlocks {
                 algorithm,
                 collective,
             });
+        }
+        if let (Algorithm::Hierarchical { .. }, Some(levels)) = (self, &call.levels) {
+            return self.refused_on(call, levels);
         }
         match self {
             Algorithm::Hybrid { stages } if stages > ranks.ilog2() => {
@@ -155,6 +172,25 @@ impl Algorithm {
             }
             _ => None,
         }
+    }
+
+    /// Why the groups that ranks are in do not serve.
+    fn refused_on(self, call: &Call, levels: &Levels) -> Option<Refusal> {
+        let (collective, ranks) = (call.collective, call.ranks());
+        if levels.ranks() != ranks {
+            let of = levels.ranks();
+            return Some(Refusal::OtherLevels { of, ranks });
+        }
+        let in_order = collective.folds() && !call.commutes;
+        let in_blocks = matches!(
+            collective,
+            Collective::ReduceScatter | Collective::AllGather
+        );
+        let refused = (in_order || in_blocks) && !levels.are_runs();
+        refused.then_some(Refusal::NotRuns {
+            algorithm: self,
+            collective,
+        })
     }
 
     /// The refusal to serve a collective.
@@ -257,6 +293,15 @@ pub enum Refusal {
         algorithm: Algorithm,
         collective: Collective,
     },
+    /// Pieces for pairs of ranks, and the collective has none.
+    NoPieces { collective: Collective },
+    /// Levels of another number of ranks.
+    OtherLevels { of: usize, ranks: usize },
+    /// Groups of ranks that are not neighbours, where only neighbours can be folded or sent together.
+    NotRuns {
+        algorithm: Algorithm,
+        collective: Collective,
+    },
     /// From inputs was asked for, and the collective has one form only.
     OneForm { collective: Collective },
 }
@@ -303,6 +348,28 @@ impl fmt::Display for Refusal {
                 f,
                 "{algorithm} does {collective} only with blocks that are cut evenly"
             ),
+            Refusal::NoPieces { collective } => write!(
+                f,
+                "{collective} has no counts for pairs of ranks: only all_to_all has"
+            ),
+            Refusal::OtherLevels { of, ranks } => {
+                write!(f, "the levels are of {of} ranks, and there are {ranks}")
+            }
+            Refusal::NotRuns {
+                algorithm,
+                collective,
+            } => {
+                let alone = if collective.folds() && *collective != Collective::ReduceScatter {
+                    " with an operator that does not commute"
+                } else {
+                    ""
+                };
+                write!(
+                    f,
+                    "{algorithm} does {collective}{alone} only where each group of the machine is a run of \
+                     neighbouring ranks: place them by compact, numa or l3"
+                )
+            }
             Refusal::OneForm { collective } => write!(
                 f,
                 "{collective} has one form only: only all_reduce is both in place and from inputs"

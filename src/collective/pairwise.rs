@@ -2,7 +2,7 @@
 
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
-use crate::span::Blocks;
+use crate::span::{Blocks, Pieces};
 
 /// Pairwise exchange: in step `s` a rank sends to the one `s + 1` further on, round the circle, what is
 /// for it.
@@ -27,36 +27,21 @@ use crate::span::Blocks;
 /// 2005, section 3 and 4.3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairwise {
-    blocks: Blocks,
     what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
-    AllToAll,
-    AllGather,
-    ReduceScatter,
-}
-
-/// The all-to-all by [`Pairwise`] exchange.
-pub struct PairwiseAllToAll;
-
-impl PairwiseAllToAll {
-    /// Among so many ranks, of inputs of so many elements.
-    ///
-    /// # Panics
-    ///
-    /// If there is no rank.
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(ranks: usize, length: usize) -> Pairwise {
-        Pairwise::all_to_all(Blocks::even(length, ranks))
-    }
+    AllToAll(Pieces),
+    AllGather(Blocks),
+    ReduceScatter(Blocks),
 }
 
 impl Pairwise {
-    fn new(blocks: Blocks, what: What) -> Pairwise {
-        assert!(blocks.parts() > 0, "an exchange of 0 ranks");
-        Pairwise { blocks, what }
+    fn new(what: What) -> Pairwise {
+        let pairwise = Pairwise { what };
+        assert!(pairwise.ranks() > 0, "an exchange of 0 ranks");
+        pairwise
     }
 
     /// Block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output; all pieces of a rank are as
@@ -66,7 +51,16 @@ impl Pairwise {
     ///
     /// If there are no blocks.
     pub fn all_to_all(blocks: Blocks) -> Pairwise {
-        Pairwise::new(blocks, What::AllToAll)
+        Pairwise::of_pieces(Pieces::alike(blocks))
+    }
+
+    /// The same with a count for each pair of ranks.
+    ///
+    /// # Panics
+    ///
+    /// If there are no ranks.
+    pub fn of_pieces(pieces: Pieces) -> Pairwise {
+        Pairwise::new(What::AllToAll(pieces))
     }
 
     /// Rank `r`'s input becomes block `r` of all outputs.
@@ -75,7 +69,7 @@ impl Pairwise {
     ///
     /// If there are no blocks.
     pub fn all_gather(blocks: Blocks) -> Pairwise {
-        Pairwise::new(blocks, What::AllGather)
+        Pairwise::new(What::AllGather(blocks))
     }
 
     /// Rank `r`'s output becomes the fold of block `r` of all inputs, its own first and then downwards
@@ -85,25 +79,25 @@ impl Pairwise {
     ///
     /// If there are no blocks.
     pub fn reduce_scatter(blocks: Blocks) -> Pairwise {
-        Pairwise::new(blocks, What::ReduceScatter)
+        Pairwise::new(What::ReduceScatter(blocks))
     }
 
     /// What a rank has for another.
     fn sent(&self, rank: Rank, to: Rank) -> Region {
-        match self.what {
-            What::AllGather => Region::input(0..self.blocks.count(rank)),
-            What::AllToAll | What::ReduceScatter => Region::input(self.blocks.block(to)),
-        }
+        Region::input(match &self.what {
+            What::AllToAll(pieces) => pieces.sent(rank, to),
+            What::AllGather(blocks) => 0..blocks.count(rank),
+            What::ReduceScatter(blocks) => blocks.block(to),
+        })
     }
 
     /// Where a rank puts what it has from another.
     fn put(&self, rank: Rank, from: Rank) -> Region {
-        let count = self.blocks.count(rank);
-        match self.what {
-            What::AllToAll => Region::output(from * count..(from + 1) * count),
-            What::AllGather => Region::output(self.blocks.block(from)),
-            What::ReduceScatter => Region::output(0..count),
-        }
+        Region::output(match &self.what {
+            What::AllToAll(pieces) => pieces.put(rank, from),
+            What::AllGather(blocks) => blocks.block(from),
+            What::ReduceScatter(blocks) => 0..blocks.count(rank),
+        })
     }
 
     fn own(&self, rank: Rank) -> LocalCopy {
@@ -116,7 +110,10 @@ impl Pairwise {
 
 impl Schedule for Pairwise {
     fn ranks(&self) -> usize {
-        self.blocks.parts()
+        match &self.what {
+            What::AllToAll(pieces) => pieces.ranks(),
+            What::AllGather(blocks) | What::ReduceScatter(blocks) => blocks.parts(),
+        }
     }
 
     fn steps(&self) -> usize {
@@ -137,8 +134,8 @@ impl Schedule for Pairwise {
                 peer: from,
                 region: self.put(rank, from),
             }),
-            combine: match self.what {
-                What::ReduceScatter if talks => Combine::by_rank(rank, from),
+            combine: match &self.what {
+                What::ReduceScatter(_) if talks => Combine::by_rank(rank, from),
                 _ => Combine::Replace,
             },
             ..Step::IDLE
@@ -146,11 +143,10 @@ impl Schedule for Pairwise {
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
-        let (whole, count) = (self.blocks.length(), self.blocks.count(rank));
-        let (input, output) = match self.what {
-            What::AllToAll => (whole, count * self.ranks()),
-            What::AllGather => (count, whole),
-            What::ReduceScatter => (whole, count),
+        let (input, output) = match &self.what {
+            What::AllToAll(pieces) => (pieces.input(rank), pieces.output(rank)),
+            What::AllGather(blocks) => (blocks.count(rank), blocks.length()),
+            What::ReduceScatter(blocks) => (blocks.length(), blocks.count(rank)),
         };
         Lengths {
             input,

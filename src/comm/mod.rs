@@ -5,9 +5,12 @@
 //! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
 //!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
+//! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
+//!   Foster's hypercube template
 //! - `run_schedule`: any schedule; `link`: how its messages travel
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
+mod all_to_all_v;
 mod by_hand;
 mod call;
 mod envelope;
@@ -20,6 +23,8 @@ mod reduce_over;
 mod reductions;
 mod run_call;
 mod run_schedule;
+mod template;
+mod values;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,6 +34,7 @@ use std::thread;
 
 pub use envelope::{Source, Status, Tag};
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
+pub use template::Side;
 
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};

@@ -1,7 +1,5 @@
 //! Algorithms in which every rank owns a block: ring, gather, all-gather, all-to-all.
 
-use std::ops::Add;
-
 use super::{Cost, Form, Load, assert_some, ceil_log2, far_halving_reduce_scatter};
 use crate::Rank;
 use crate::span;
@@ -211,12 +209,12 @@ pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
 
 /// All-to-all in the least number of steps: what has to go j ranks further travels by the bits of j.
 ///
-/// A block keeps its length on its way, so that messages are as long as the blocks in them; local
-/// copies are not counted.
+/// Blocks travel in slots as long as the longest of them. Steps count the local copies too: a rank fills
+/// its slots one by one, empties them in two, and packs those of a bit that do not lie regularly.
 ///
 /// # Cost
 ///
-/// `⌈log₂ P⌉` steps of at most `⌊P/2⌋` blocks: `log₂ P (α + (N/2) β)` for powers of two.
+/// `⌈log₂ P⌉` messages of at most `⌊P/2⌋` slots: `log₂ P (α + (N/2) β)` for powers of two that divide N.
 ///
 /// # Panics
 ///
@@ -226,20 +224,25 @@ pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
 ///
 /// As [`bruck_all_gather`].
 pub fn bruck_all_to_all(ranks: usize, length: usize) -> Form {
-    let (blocks, steps) = (Blocks::new(ranks, length), ceil_log2(ranks));
-    let moved = (0..steps).map(|step| with_bit(step, ranks)).sum();
-    // What is to go j further has gone the way of the bits of j below this step's.
-    let sent = move |rank: Rank, step: usize| {
-        let travels = (0..ranks).filter(|j| j >> step & 1 == 1);
-        let sizes = travels.map(|j| blocks.of((rank + (j >> step << step)) % ranks));
-        (1, sizes.fold(0, usize::saturating_add))
+    assert!(ranks > 0, "an all-to-all of 0 ranks");
+    let (messages, slot) = (ceil_log2(ranks), length.div_ceil(ranks));
+    let slots = (0..messages).map(|bit| with_bit(bit, ranks)).sum();
+    let moves: usize = (0..messages).map(|bit| acts(bit, ranks)).sum();
+    let cost = Cost {
+        steps: if ranks == 1 { 1 } else { ranks - 1 + moves + 2 },
+        moved: super::times(slot as f64, slots),
+        ..Cost::moving(messages, 0.0)
     };
-    let load = move |rank: Rank| {
-        let from = |step: usize| (rank + ranks - (1 << step)) % ranks;
-        let each = |step| Load::moving(sent(rank, step), sent(from(step), step));
-        (0..steps).map(each).fold(Load::default(), Add::add)
-    };
-    Form::new(ranks, blocks.cost(steps, moved), load)
+    let each = (messages, slot.saturating_mul(slots));
+    Form::new(ranks, cost, move |_| Load::moving(each, each))
+}
+
+/// The steps of a bit: more than one where the numbers below `n` that have it are whole runs and one that
+/// is cut.
+fn acts(bit: usize, n: usize) -> usize {
+    let whole = n >> bit >> 1;
+    let cut = with_bit(bit, n) > whole << bit;
+    if whole > 0 && cut { 4 } else { 1 }
 }
 
 /// How many of the numbers below `n` have a bit set.

@@ -20,9 +20,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::Cpus;
 use super::ranges::parse;
 use super::tree::{Kind, Machine, Node, Parts, Source};
-use super::Cpus;
 
 impl Machine {
     /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another's.
@@ -66,7 +66,7 @@ fn parts(root: &Path) -> Option<Parts> {
 
 /// Memory and kinds of cores, for whoever knows the rest already.
 #[cfg(rankfold_hwloc)]
- fn complete(parts: &mut Parts, root: &Path) {
+fn complete(parts: &mut Parts, root: &Path) {
     let nodes = nodes(root);
     if !nodes.is_empty() {
         parts.nodes = nodes;
@@ -88,10 +88,25 @@ fn list(path: &Path) -> Option<Vec<usize>> {
 
 /// What a CPU shares with others; the second name is that of older kernels.
 const SHARED: [(Kind, &str, &str, &str); 4] = [
-    (Kind::Package, "package_cpus_list", "core_siblings_list", "physical_package_id"),
+    (
+        Kind::Package,
+        "package_cpus_list",
+        "core_siblings_list",
+        "physical_package_id",
+    ),
     (Kind::Die, "die_cpus_list", "die_cpus_list", "die_id"),
-    (Kind::Group, "cluster_cpus_list", "cluster_cpus_list", "cluster_id"),
-    (Kind::Core, "core_cpus_list", "thread_siblings_list", "core_id"),
+    (
+        Kind::Group,
+        "cluster_cpus_list",
+        "cluster_cpus_list",
+        "cluster_id",
+    ),
+    (
+        Kind::Core,
+        "core_cpus_list",
+        "thread_siblings_list",
+        "core_id",
+    ),
 ];
 
 fn topology(folder: &Path, parts: &mut Parts) {
@@ -145,7 +160,9 @@ fn nodes(root: &Path) -> Vec<Node> {
 
 fn node(folder: &Path, number: usize) -> Option<Node> {
     let distances = word(&folder.join("distance")).unwrap_or_default();
-    let distances = distances.split_whitespace().map_while(|far| far.parse().ok());
+    let distances = distances
+        .split_whitespace()
+        .map_while(|far| far.parse().ok());
     Some(Node {
         number,
         cpus: list(&folder.join("cpulist"))?,
@@ -164,7 +181,9 @@ fn memory(path: &Path) -> Option<u64> {
 
 /// The size of the cache before the node's memory, in bytes.
 fn side_cache(folder: &Path) -> Option<u64> {
-    word(&folder.join("memory_side_cache/index1/size"))?.parse().ok()
+    word(&folder.join("memory_side_cache/index1/size"))?
+        .parse()
+        .ok()
 }
 
 /// The CPUs by kind of core, where there are several.
@@ -211,7 +230,9 @@ impl Machine {
         if let Some(mut parts) = super::hwloc::parts() {
             complete(&mut parts, Path::new("/"));
             let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
-            parts.cpus.extend(usable.mask.iter().filter(|cpu| !known.contains(cpu)));
+            parts
+                .cpus
+                .extend(usable.mask.iter().filter(|cpu| !known.contains(cpu)));
             return parts.machine(usable, Source::Hwloc);
         }
         let files = Machine::from_files(Path::new("/"), usable.clone());

@@ -24,7 +24,10 @@ const STAND_INS: [&str; 4] = [
 
 /// The parts of this machine but its memory; `None` if libhwloc cannot say, or would not say the truth.
 pub(super) fn parts() -> Option<Parts> {
-    if STAND_INS.iter().any(|name| std::env::var_os(name).is_some()) {
+    if STAND_INS
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+    {
         return None;
     }
     let topology = Topology::new()?;

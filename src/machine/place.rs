@@ -225,7 +225,8 @@ impl Placement {
         std::iter::from_fn(move || {
             let rest = self.cpu.get(first..).filter(|rest| !rest.is_empty())?;
             let alone = self.refusal(first).is_some();
-            let until = (first..self.cpu.len()).find(|&rank| rank > first && self.refusal(rank).is_some());
+            let until =
+                (first..self.cpu.len()).find(|&rank| rank > first && self.refusal(rank).is_some());
             let rest = &rest[..until.map_or(rest.len(), |until| until - first)];
             let run = Run {
                 first,

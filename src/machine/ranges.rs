@@ -29,7 +29,11 @@ impl fmt::Display for Ranges<'_> {
 /// list, and numbers come out as they stand.
 pub(super) fn parse(text: &str, most: usize) -> Option<Vec<usize>> {
     let mut all = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+    for part in text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
         let fits = first <= last && last - first < most.saturating_sub(all.len());
@@ -48,7 +52,15 @@ mod tests {
             let text = Ranges(&list).to_string().replace("none", "");
             assert_eq!(parse(&text, 10), Some(list));
         }
-        for text in ["x", "3-1", "1-", "-", "0-10", "0-5,0-5", "0-18446744073709551615"] {
+        for text in [
+            "x",
+            "3-1",
+            "1-",
+            "-",
+            "0-10",
+            "0-5,0-5",
+            "0-18446744073709551615",
+        ] {
             assert_eq!(parse(text, 10), None, "{text}");
         }
     }

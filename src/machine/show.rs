@@ -36,7 +36,9 @@ fn lines(f: &mut fmt::Formatter<'_>, siblings: &[Object], depth: usize) -> fmt::
     for alike in siblings.chunk_by(alike) {
         let first = &alike[0];
         write!(f, "{:1$}{2} x {3}", "", 2 * depth, alike.len(), first.kind)?;
-        first.bytes.map_or(Ok(()), |bytes| write!(f, " {}", Bytes(bytes)))?;
+        first
+            .bytes
+            .map_or(Ok(()), |bytes| write!(f, " {}", Bytes(bytes)))?;
         writeln!(f)?;
         lines(f, &first.children, depth + 1)?;
     }
@@ -58,8 +60,11 @@ impl fmt::Display for Memory<'_> {
         let mut cpus = node.cpus.clone();
         cpus.sort_unstable();
         write!(f, "numa node {}: CPUs {}", node.number, Ranges(&cpus))?;
-        node.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))?;
-        node.cache.map_or(Ok(()), |bytes| write!(f, " behind a cache of {}", Bytes(bytes)))?;
+        node.bytes
+            .map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))?;
+        node.cache.map_or(Ok(()), |bytes| {
+            write!(f, " behind a cache of {}", Bytes(bytes))
+        })?;
         if node.distances.is_empty() {
             return Ok(());
         }
@@ -74,7 +79,11 @@ pub(crate) struct Bytes(pub(crate) u64);
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-        let unit = units.iter().enumerate().rev().find(|(i, _)| self.0 >> (10 * i) > 0);
+        let unit = units
+            .iter()
+            .enumerate()
+            .rev()
+            .find(|(i, _)| self.0 >> (10 * i) > 0);
         let (power, unit) = unit.unwrap_or((0, &"B"));
         let one = 1u64 << (10 * power);
         match self.0 % one {

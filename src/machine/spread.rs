@@ -31,7 +31,8 @@ pub(super) fn shares(tree: &Object, kind: Kind, ranks: usize) -> Vec<usize> {
     let domains = domains(tree, kind);
     let shares = deal(ranks, &domains.iter().map(|d| d.cpus()).collect::<Vec<_>>());
     let each = domains.iter().zip(shares);
-    each.flat_map(|(domain, share)| domain.take(share)).collect()
+    each.flat_map(|(domain, share)| domain.take(share))
+        .collect()
 }
 
 /// How many of `ranks` each gets that has so much room: one each in turn.
@@ -40,7 +41,10 @@ fn deal(ranks: usize, room: &[usize]) -> Vec<usize> {
     let mut left = ranks.min(room.iter().sum());
     while left > 0 {
         let with_room = shares.iter_mut().zip(room);
-        for (share, _) in with_room.filter(|(share, room)| **share < **room).take(left) {
+        for (share, _) in with_room
+            .filter(|(share, room)| **share < **room)
+            .take(left)
+        {
             *share += 1;
             left -= 1;
         }
@@ -73,10 +77,16 @@ impl Domain<'_> {
 /// The cores in turn, each with its share: one while there are as many cores.
 fn per_core(objects: &[&Object], share: usize) -> Vec<usize> {
     let mut cores: Vec<&[usize]> = Vec::new();
-    objects.iter().for_each(|object| cores_of(object, &mut cores));
-    let shares = deal(share, &cores.iter().map(|core| core.len()).collect::<Vec<_>>());
+    objects
+        .iter()
+        .for_each(|object| cores_of(object, &mut cores));
+    let shares = deal(
+        share,
+        &cores.iter().map(|core| core.len()).collect::<Vec<_>>(),
+    );
     let each = cores.iter().zip(shares);
-    each.flat_map(|(core, share)| core[..share].iter().copied()).collect()
+    each.flat_map(|(core, share)| core[..share].iter().copied())
+        .collect()
 }
 
 /// The CPUs of each core; a CPU of no known core is one.
@@ -84,7 +94,10 @@ fn cores_of<'a>(object: &'a Object, cores: &mut Vec<&'a [usize]>) {
     if matches!(object.kind, Kind::Core | Kind::Cpu) {
         cores.push(&object.cpus);
     } else {
-        object.children.iter().for_each(|child| cores_of(child, cores));
+        object
+            .children
+            .iter()
+            .for_each(|child| cores_of(child, cores));
     }
 }
 
@@ -98,8 +111,10 @@ fn find<'a>(object: &'a Object, kind: Kind, found: &mut Vec<Domain<'a>>) {
     if object.kind == kind {
         return found.push(Domain::Object(object));
     }
-    let (with, without): (Vec<_>, Vec<_>) =
-        object.children.iter().partition(|child| !child.all(kind).is_empty());
+    let (with, without): (Vec<_>, Vec<_>) = object
+        .children
+        .iter()
+        .partition(|child| !child.all(kind).is_empty());
     if with.is_empty() {
         return found.push(Domain::Object(object));
     }

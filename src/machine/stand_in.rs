@@ -46,10 +46,13 @@ impl Machine {
     pub fn from_xml_file(path: &Path) -> Result<Machine, MachineError> {
         let read = || {
             let mut text = String::new();
-            fs::File::open(path)?.take(MOST_BYTES).read_to_string(&mut text)?;
+            fs::File::open(path)?
+                .take(MOST_BYTES)
+                .read_to_string(&mut text)?;
             Ok(text)
         };
-        let failed = |what: &dyn std::fmt::Display| MachineError::new(format!("{}: {what}", path.display()));
+        let failed =
+            |what: &dyn std::fmt::Display| MachineError::new(format!("{}: {what}", path.display()));
         let xml = read().map_err(|error: std::io::Error| failed(&error))?;
         Machine::from_xml(&xml).map_err(|error| failed(&error))
     }

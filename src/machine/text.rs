@@ -54,7 +54,10 @@ impl Machine {
         let mut rest = reader.settings(&words)?;
         let levels = reader.levels(&mut rest, 0)?;
         if let Some(word) = rest.first() {
-            return Err(wrong(word, "there is nothing for it to close or to be added to"));
+            return Err(wrong(
+                word,
+                "there is nothing for it to close or to be added to",
+            ));
         }
         let mut maker = Maker::default();
         maker.make(&levels)?;
@@ -157,7 +160,10 @@ impl Reader {
             "numbers" => self.numbers = Some(list()?),
             "mask" => self.mask = Some(list()?),
             "quota" => {
-                let quota = value.parse().ok().filter(|q: &f64| q.is_finite() && *q > 0.0);
+                let quota = value
+                    .parse()
+                    .ok()
+                    .filter(|q: &f64| q.is_finite() && *q > 0.0);
                 self.quota = Some(quota.ok_or_else(|| wrong(word, "wants a number above 0"))?);
             }
             "distances" => {
@@ -166,7 +172,12 @@ impl Reader {
                 let form = "wants rows of numbers, as `10,21/21,10`";
                 self.distances = rows.ok_or_else(|| wrong(word, form))?;
             }
-            _ => return Err(wrong(word, "there are numbers=, mask=, quota= and distances=")),
+            _ => {
+                return Err(wrong(
+                    word,
+                    "there are numbers=, mask=, quota= and distances=",
+                ));
+            }
         }
         Ok(())
     }
@@ -183,7 +194,9 @@ impl Reader {
                     levels.push(Level::Parts(self.parts(rest, depth + 1)?));
                     match rest.first() {
                         None | Some(&"+" | &"}") => break,
-                        Some(word) => return Err(wrong(word, "nothing can follow a closing brace")),
+                        Some(word) => {
+                            return Err(wrong(word, "nothing can follow a closing brace"));
+                        }
                     }
                 }
                 _ => {
@@ -220,7 +233,10 @@ impl Reader {
             indexes,
             ..
         } = maker;
-        let numbers = self.numbers.or(indexes).unwrap_or_else(|| (0..count).collect());
+        let numbers = self
+            .numbers
+            .or(indexes)
+            .unwrap_or_else(|| (0..count).collect());
         let mut once = numbers.clone();
         once.sort_unstable();
         once.dedup();
@@ -255,7 +271,9 @@ fn renumbered(
         domain.cpus = domain.cpus.iter().map(|&place| numbers[place]).collect();
     }
     let nodes = parts.nodes.len();
-    if !distances.is_empty() && (distances.len() != nodes || distances.iter().any(|row| row.len() != nodes)) {
+    if !distances.is_empty()
+        && (distances.len() != nodes || distances.iter().any(|row| row.len() != nodes))
+    {
         return Err(MachineError::new(format!(
             "distances: {nodes} NUMA nodes want {nodes} rows of {nodes}"
         )));
@@ -273,7 +291,10 @@ fn renumbered(
 
 /// `l3:2(size=32MiB)`, or `[numa(memory=64GiB)]`.
 fn level(word: &str) -> Result<Level, MachineError> {
-    if let Some(inner) = word.strip_prefix('[').and_then(|word| word.strip_suffix(']')) {
+    if let Some(inner) = word
+        .strip_prefix('[')
+        .and_then(|word| word.strip_suffix(']'))
+    {
         let (name, is) = split(word, inner)?;
         return match kind(word, name)? {
             Kind::Node => Ok(Level::Memory(is)),
@@ -299,7 +320,9 @@ fn split<'a>(word: &str, head: &'a str) -> Result<(&'a str, Attributes), Machine
     let Some((head, rest)) = head.split_once('(') else {
         return Ok((head, Attributes::default()));
     };
-    let inside = rest.strip_suffix(')').ok_or_else(|| wrong(word, "a bracket is not closed"))?;
+    let inside = rest
+        .strip_suffix(')')
+        .ok_or_else(|| wrong(word, "a bracket is not closed"))?;
     let mut is = Attributes::default();
     for each in inside.split_whitespace() {
         let (name, value) = each.split_once('=').unwrap_or((each, ""));
@@ -312,7 +335,12 @@ fn split<'a>(word: &str, head: &'a str) -> Result<(&'a str, Attributes), Machine
                 let list = parse(value, MOST_CPUS);
                 is.indexes = Some(list.ok_or_else(|| wrong(word, "wants numbers of CPUs"))?);
             }
-            _ => return Err(wrong(word, "there are size=, memory=, cache=, kind= and indexes=")),
+            _ => {
+                return Err(wrong(
+                    word,
+                    "there are size=, memory=, cache=, kind= and indexes=",
+                ));
+            }
         }
     }
     Ok((head, is))
@@ -333,7 +361,13 @@ fn kind(word: &str, name: &str) -> Result<Kind, MachineError> {
     known.ok_or_else(|| {
         let known: Vec<_> = Kind::ALL[1..].iter().map(|kind| kind.name()).collect();
         let known = known.join(", ");
-        wrong(word, format_args!("no level is called `{}`; there are {known}", name.escape_debug()))
+        wrong(
+            word,
+            format_args!(
+                "no level is called `{}`; there are {known}",
+                name.escape_debug()
+            ),
+        )
     })
 }
 
@@ -390,7 +424,12 @@ impl Maker {
         Ok(())
     }
 
-    fn object(&mut self, kind: Kind, is: &Attributes, inside: &[Level]) -> Result<(), MachineError> {
+    fn object(
+        &mut self,
+        kind: Kind,
+        is: &Attributes,
+        inside: &[Level],
+    ) -> Result<(), MachineError> {
         let first = self.count;
         match kind {
             Kind::Cpu if inside.is_empty() => self.cpu()?,
@@ -415,7 +454,10 @@ impl Maker {
             }
         }
         if let Some(kind) = is.kind {
-            self.kinds.entry(kind).or_default().extend(first..self.count);
+            self.kinds
+                .entry(kind)
+                .or_default()
+                .extend(first..self.count);
         }
         Ok(())
     }

@@ -111,7 +111,12 @@ impl Object {
 
     /// What is left of it when only some CPUs count; nothing if none of its CPUs do.
     fn only(&self, mask: &BTreeSet<usize>) -> Option<Object> {
-        let cpus: Vec<usize> = self.cpus.iter().copied().filter(|c| mask.contains(c)).collect();
+        let cpus: Vec<usize> = self
+            .cpus
+            .iter()
+            .copied()
+            .filter(|c| mask.contains(c))
+            .collect();
         let children = self.children.iter().filter_map(|child| child.only(mask));
         (!cpus.is_empty()).then(|| Object {
             cpus,
@@ -316,7 +321,11 @@ impl Parts {
             cpus: all,
         };
         let order = self.cpus.iter().enumerate();
-        let tree = nest(&root, domains, &order.map(|(place, &cpu)| (cpu, place)).collect());
+        let tree = nest(
+            &root,
+            domains,
+            &order.map(|(place, &cpu)| (cpu, place)).collect(),
+        );
         let order = tree.cpus.iter().enumerate();
         let places: Places = order.map(|(place, &cpu)| (cpu, place)).collect();
         for node in &mut self.nodes {
@@ -367,7 +376,10 @@ fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
     children.sort_by_cached_key(|child| child.cpus.iter().map(|cpu| places.get(cpu)).min());
     let cpus = match domain.kind {
         Kind::Cpu => domain.cpus.iter().copied().collect(),
-        _ => children.iter().flat_map(|child| child.cpus.clone()).collect(),
+        _ => children
+            .iter()
+            .flat_map(|child| child.cpus.clone())
+            .collect(),
     };
     Object {
         kind: domain.kind,

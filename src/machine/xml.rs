@@ -71,7 +71,10 @@ impl Reading {
         if tag.starts_with("/object") {
             self.open.pop();
         }
-        let named = |name: &str| tag.strip_prefix(name).filter(|rest| rest.starts_with(char::is_whitespace));
+        let named = |name: &str| {
+            tag.strip_prefix(name)
+                .filter(|rest| rest.starts_with(char::is_whitespace))
+        };
         if let Some(attributes) = named("object") {
             self.object(attributes)?;
         } else if named("cpukind").is_some() {
@@ -165,7 +168,11 @@ fn cpuset(text: &str) -> Result<BTreeSet<usize>, MachineError> {
             "" => 0,
             digits => u32::from_str_radix(digits, 16).map_err(|_| bad())?,
         };
-        cpus.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| 32 * i + bit));
+        cpus.extend(
+            (0..32)
+                .filter(|bit| bits >> bit & 1 == 1)
+                .map(|bit| 32 * i + bit),
+        );
     }
     Ok(cpus)
 }

@@ -76,6 +76,14 @@ impl<P: Pattern> Schedule for FoldAlong<P> {
         self.pattern.next_active(rank, after)
     }
 
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        self.pattern.last_active(rank, before)
+    }
+
+    fn may_copy(&self) -> bool {
+        false
+    }
+
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.length)
     }

@@ -26,13 +26,15 @@
 //! ```
 
 use crate::Rank;
+use crate::topology::last_before;
 
 mod combine;
 mod fold;
 mod step;
 
 pub use combine::{
-    FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted, Swapped, Then,
+    Copied, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted,
+    Swapped, Then,
 };
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};
@@ -119,6 +121,13 @@ pub trait Schedule {
         (first..self.steps()).find(|&s| !self.step(rank, s).is_idle())
     }
 
+    /// The last step before `before` in which the rank is not idle: what
+    /// [`next_active`](Self::next_active) is to the schedule [reversed](Self::reversed).
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        let from = |least: usize| self.next_active(rank, least.checked_sub(1));
+        last_before(before, from)
+    }
+
     /// How long the rank's buffers are.
     fn lengths(&self, rank: Rank) -> Lengths;
 
@@ -126,6 +135,12 @@ pub trait Schedule {
     /// copies last.
     fn copies_first(&self) -> bool {
         false
+    }
+
+    /// Whether any rank may copy in any step. What [reverses](Self::reversed) a schedule that may has to
+    /// look for copies in every step.
+    fn may_copy(&self) -> bool {
+        true
     }
 
     /// The same run backwards: receives become sends, and nothing is folded. What gathers now
@@ -210,11 +225,17 @@ macro_rules! forward {
             fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
                 (**self).next_active(rank, after)
             }
+            fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+                (**self).last_active(rank, before)
+            }
             fn lengths(&self, rank: Rank) -> Lengths {
                 (**self).lengths(rank)
             }
             fn copies_first(&self) -> bool {
                 (**self).copies_first()
+            }
+            fn may_copy(&self) -> bool {
+                (**self).may_copy()
             }
         }
     };
@@ -231,20 +252,4 @@ pub(crate) fn least_after(after: Option<usize>) -> Option<usize> {
 /// The first step from `least` on in which the rank is not idle.
 fn first_from(schedule: &impl Schedule, rank: Rank, least: usize) -> Option<usize> {
     schedule.next_active(rank, least.checked_sub(1))
-}
-
-/// The last step before `bound` in which the rank is not idle: by looking back twice as far each time,
-/// and half as far once something is found. As a rule it is near, or there is none.
-fn last_before(schedule: &impl Schedule, rank: Rank, bound: usize) -> Option<usize> {
-    let found = |least, end| first_from(schedule, rank, least).filter(|&step| step < end);
-    let (mut last, mut high, mut back) = (found(0, bound)?, bound, 1);
-    while last + 1 < high {
-        let low = high.saturating_sub(back).max(last + 1);
-        match found(low, high) {
-            // What is left is as short as the stretch in which it was found.
-            Some(step) => (last, back) = (step, (high - step).div_ceil(2)),
-            None => (high, back) = (low, back.saturating_mul(2)),
-        }
-    }
-    Some(last)
 }

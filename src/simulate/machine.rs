@@ -230,6 +230,7 @@ impl Tolls {
         }
     }
 
+    #[inline]
     pub(super) fn fold(&self, elements: usize) -> f64 {
         real(elements) * self.fold
     }

@@ -3,13 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::levels::MOST_LEVELS;
 use super::{
     BinomialTo, Levels, Pattern, SinglePort, StarTo, Topology, TopologyError, TreeName, Triple,
 };
 use crate::Rank;
-
-/// The most levels that have steps of their own; deeper ones are not known of any machine.
-const MOST_LEVELS: usize = 8;
 
 /// The tree to a root in which each group of a machine sends one message out: its members first come to
 /// their leader, group by group, and level by level the leaders to those of larger groups.
@@ -21,8 +19,8 @@ const MOST_LEVELS: usize = 8;
 /// ```
 ///
 /// The leader of a group is its lowest rank, or the root if the root is in it. Among the members of a group
-/// any family serves; for binomial and flat trees and root 0 of all others, operands stay in rank order
-/// where groups are runs of ranks.
+/// any family serves. Where groups are runs of ranks, operands stay in rank order with a binomial or a flat
+/// tree, and with root 0 by every family that keeps it.
 ///
 /// # Cost
 ///
@@ -56,21 +54,19 @@ impl Hierarchy {
     ///
     /// # Panics
     ///
-    /// If the root is not one of the ranks, the family has width 0, or there are more than 8 levels.
+    /// If the root is not one of the ranks, or the family has width 0.
     pub fn new(levels: impl Into<Arc<Levels>>, tree: TreeName, root: Rank) -> Hierarchy {
         let levels = levels.into();
         let (ranks, depth) = (levels.ranks(), levels.depth());
         assert!(root < ranks, "root {root} of {ranks} ranks");
-        assert!(depth <= MOST_LEVELS, "{depth} levels, at most {MOST_LEVELS}");
         let mut hierarchy = Hierarchy {
             levels,
             tree,
             root,
             starts: [0; MOST_LEVELS + 1],
         };
-        for level in 0..MOST_LEVELS {
-            let steps = if level < depth { hierarchy.steps_of(level) } else { 0 };
-            hierarchy.starts[level + 1] = hierarchy.starts[level] + steps;
+        for level in 0..depth {
+            hierarchy.starts[level + 1] = hierarchy.starts[level] + hierarchy.steps_of(level);
         }
         hierarchy
     }
@@ -78,12 +74,6 @@ impl Hierarchy {
     /// The levels.
     pub fn levels(&self) -> &Levels {
         &self.levels
-    }
-
-    /// Whether operands stay in rank order when whole vectors are folded along it.
-    pub fn keeps_rank_order(&self) -> bool {
-        let any_root = matches!(self.tree, TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial);
-        self.levels.are_runs() && (any_root || self.root == 0)
     }
 
     /// The same as a topology by itself, for [`Comm::reduce_over`](crate::Comm::reduce_over) and for drawing.
@@ -106,12 +96,15 @@ impl Hierarchy {
         let (group, place) = self.root_place(level);
         let members = self.levels.members(level, group).len();
         let widest = Inside::new(self.tree, self.levels.widest(level), 0);
-        Inside::new(self.tree, members, place).steps().max(widest.steps())
+        Inside::new(self.tree, members, place)
+            .steps()
+            .max(widest.steps())
     }
 
     /// The root's group in a level, and the place of its member.
     fn root_place(&self, level: usize) -> (usize, usize) {
-        self.levels.place(level, self.levels.member(level, self.root))
+        self.levels
+            .place(level, self.levels.member(level, self.root))
     }
 
     /// The rank that speaks for a member.
@@ -129,18 +122,30 @@ impl Hierarchy {
         (0..depth).find(|&level| step < self.starts[level + 1])
     }
 
-    /// The other end of the rank's message in a step, by the pattern among the members of its group.
-    fn peer(&self, p: Rank, step: usize, end: impl Fn(&Inside, usize, usize) -> Option<usize>) -> Option<Rank> {
-        let level = self.level(step)?;
+    /// The tree of the group that a rank takes part in, in a level: it, its group's members, the rank's place
+    /// among them.
+    fn part(&self, p: Rank, level: usize) -> Option<(Inside, &[usize], usize)> {
         let member = self.levels.member(level, p);
         if self.leader(level, member) != p {
             return None;
         }
         let (group, place) = self.levels.place(level, member);
         let members = self.levels.members(level, group);
-        let inside = self.inside(level, group, members.len());
+        Some((self.inside(level, group, members.len()), members, place))
+    }
+
+    /// The other end of the rank's message in a step, by the pattern among the members of its group.
+    fn peer(
+        &self,
+        p: Rank,
+        step: usize,
+        end: impl Fn(&Inside, usize, usize) -> Option<usize>,
+    ) -> Option<Rank> {
+        let level = self.level(step)?;
+        let (inside, members, place) = self.part(p, level)?;
         let step = step - self.starts[level];
-        let other = if step < inside.steps() { end(&inside, place, step)? } else { return None };
+        // Smaller groups are done before the largest.
+        let other = (step < inside.steps()).then(|| end(&inside, place, step))??;
         Some(self.leader(level, members[other]))
     }
 
@@ -155,13 +160,24 @@ impl Pattern for Hierarchy {
         self.levels.ranks()
     }
     fn steps(&self) -> usize {
-        self.starts[MOST_LEVELS]
+        self.starts[self.levels.depth()]
     }
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         self.peer(p, s, |inside, place, step| inside.to(place, step))
     }
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         self.peer(q, s, |inside, place, step| inside.from(place, step))
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let least = super::least_after(after)?;
+        let in_level = |level: usize| {
+            let start = self.starts[level];
+            let open = least < self.starts[level + 1];
+            let (inside, _, place) = open.then(|| self.part(rank, level))??;
+            let after = least.saturating_sub(start).checked_sub(1);
+            inside.next_active(place, after).map(|step| start + step)
+        };
+        (0..self.levels.depth()).find_map(in_level)
     }
 }
 

@@ -6,6 +6,9 @@ use std::ops::Range;
 use crate::Rank;
 use crate::machine::{Kind, Machine, Placement};
 
+/// The most levels of groups inside groups: no machine is known that has as many.
+pub(super) const MOST_LEVELS: usize = 12;
+
 /// Ranks cut into groups, these into larger ones, and so on up to one that has all: level 0 has the smallest
 /// groups, and its members are ranks; the members of a higher level are the groups below it.
 ///
@@ -118,8 +121,10 @@ impl Levels {
         }
         let domains: Vec<BTreeMap<usize, usize>> =
             kinds.iter().map(|&kind| domains(machine, kind)).collect();
-        let way = |cpu: &usize| domains.iter().map(|of| of.get(cpu).map_or(0, |domain| domain + 1));
-        let ways: Vec<Vec<usize>> = placement.cpu.iter().flatten().map(|cpu| way(cpu).collect()).collect();
+        let number =
+            |of: &BTreeMap<usize, usize>, cpu: &usize| of.get(cpu).map_or(0, |domain| domain + 1);
+        let way = |cpu: &usize| domains.iter().map(|of| number(of, cpu)).collect();
+        let ways: Vec<Vec<usize>> = placement.cpu.iter().flatten().map(way).collect();
         Levels::from_groups(&ways)
     }
 
@@ -128,7 +133,7 @@ impl Levels {
     ///
     /// # Panics
     ///
-    /// If there is no rank, or ways differ in length.
+    /// If there is no rank, ways differ in length, or more than 12 levels are left.
     ///
     /// # Examples
     ///
@@ -142,8 +147,12 @@ impl Levels {
     pub fn from_groups(ways: &[Vec<usize>]) -> Levels {
         assert!(!ways.is_empty(), "levels of 0 ranks");
         let depth = ways[0].len();
-        assert!(ways.iter().all(|way| way.len() == depth), "ways of different lengths");
-        let (mut levels, mut of_rank): (Vec<Level>, Vec<usize>) = (Vec::new(), (0..ways.len()).collect());
+        assert!(
+            ways.iter().all(|way| way.len() == depth),
+            "ways of different lengths"
+        );
+        let (mut levels, mut of_rank): (Vec<Level>, Vec<usize>) =
+            (Vec::new(), (0..ways.len()).collect());
         for length in (0..=depth).rev() {
             let level = Level::new(&of_rank, |rank| &ways[rank][..length]);
             if level.members.iter().any(|members| members.len() > 1) {
@@ -154,6 +163,7 @@ impl Levels {
         if levels.is_empty() {
             levels.push(Level::new(&of_rank, |_| &[]));
         }
+        assert!(levels.len() <= MOST_LEVELS, "{} levels", levels.len());
         Levels {
             ranks: ways.len(),
             levels,
@@ -197,7 +207,10 @@ impl Levels {
     /// If there is no such level or rank.
     pub fn crossings(&self, messages: &[(Rank, Rank)], level: usize) -> usize {
         let of = &self.levels[level].of_rank;
-        messages.iter().filter(|(from, to)| of[*from] != of[*to]).count()
+        messages
+            .iter()
+            .filter(|(from, to)| of[*from] != of[*to])
+            .count()
     }
 
     /// The member that a rank is in.
@@ -289,7 +302,11 @@ impl std::fmt::Display for Levels {
 fn domains(machine: &Machine, kind: Kind) -> BTreeMap<usize, usize> {
     let all = machine.tree.all(kind);
     let cpus = |(i, domain): (usize, &crate::machine::Object)| {
-        domain.cpus.iter().map(move |&cpu| (cpu, i)).collect::<Vec<_>>()
+        domain
+            .cpus
+            .iter()
+            .map(move |&cpu| (cpu, i))
+            .collect::<Vec<_>>()
     };
     all.into_iter().enumerate().flat_map(cpus).collect()
 }

@@ -71,6 +71,7 @@ pub use levels::Levels;
 pub use names::TreeName;
 pub use own_steps::OwnSteps;
 pub use pattern::Pattern;
+pub(crate) use pattern::last_before;
 pub use predecessors::Predecessors;
 pub use single_port::SinglePort;
 
@@ -199,12 +200,12 @@ impl Topology {
     /// assert_eq!(senders, [5, 6]);
     /// ```
     pub fn predecessors(&self, q: Rank) -> Predecessors<'_> {
-        self.predecessors_from(q, 0)
+        Predecessors::new(self, self.inner(q), 0)
     }
 
-    /// The triples that enter rank `q` in step `least` or later.
-    fn predecessors_from(&self, q: Rank, least: usize) -> Predecessors<'_> {
-        Predecessors::new(self, self.inner(q), least)
+    /// The first triple that enters rank `q` in step `least` or later.
+    fn arrival(&self, q: Rank, least: usize) -> Option<Triple> {
+        Predecessors::new(self, self.inner(q), least).first()
     }
 
     /// How many triples enter rank `q`, without visiting each.

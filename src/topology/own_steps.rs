@@ -1,6 +1,6 @@
 //! A topology as a pattern in its own steps, where no two triples enter a rank in one step.
 
-use super::{Pattern, Topology};
+use super::{Pattern, Topology, last_before};
 use crate::Rank;
 
 /// A [`Topology`] in its own steps: `<p, t, q>` in step `t`, no sooner.
@@ -48,7 +48,7 @@ impl Pattern for OwnSteps {
         (step == s).then_some(to)
     }
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
-        let next = self.topology.predecessors_from(q, s).next()?;
+        let next = self.topology.arrival(q, s)?;
         (next.step == s).then_some(next.from)
     }
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
@@ -58,5 +58,11 @@ impl Pattern for OwnSteps {
             Some(step).filter(|&step| after < Some(step))
         };
         self.topology.next_step(rank, after).or_else(sends)
+    }
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        let sends = self.topology.successor(rank).map(|(step, _)| step);
+        let receives = |least: usize| self.topology.next_step(rank, least.checked_sub(1));
+        let sends = sends.filter(|&step| step < before);
+        sends.or_else(|| last_before(before, receives))
     }
 }

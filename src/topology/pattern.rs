@@ -43,6 +43,11 @@ pub trait Pattern {
         (first..self.steps()).find(|&s| self.to(rank, s).is_some() || self.from(rank, s).is_some())
     }
 
+    /// The last step before `before` in which the rank sends or receives.
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        last_before(before, |least| self.next_active(rank, least.checked_sub(1)))
+    }
+
     /// All triples, step by step, senders ascending.
     fn triples(&self) -> impl Iterator<Item = Triple>
     where
@@ -78,6 +83,9 @@ impl<P: Pattern + ?Sized> Pattern for &P {
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         (**self).next_active(rank, after)
     }
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        (**self).last_active(rank, before)
+    }
 }
 
 impl Pattern for SinglePort {
@@ -96,4 +104,26 @@ impl Pattern for SinglePort {
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         SinglePort::next_active(self, rank, after)
     }
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        SinglePort::last_active(self, rank, before)
+    }
+}
+
+/// The last step below `before`, where `first_from` gives the first from some step on: by looking back
+/// twice as far each time, and half as far once something is found. As a rule it is near, or there is
+/// none.
+pub(crate) fn last_before(
+    before: usize,
+    first_from: impl Fn(usize) -> Option<usize>,
+) -> Option<usize> {
+    let found = |least, end| first_from(least).filter(|&step| step < end);
+    let (mut last, mut high, mut back) = (found(0, before)?, before, 1);
+    while last + 1 < high {
+        let low = high.saturating_sub(back).max(last + 1);
+        match found(low, high) {
+            Some(step) => (last, back) = (step, (high - step).div_ceil(2)),
+            None => (high, back) = (low, back.saturating_mul(2)),
+        }
+    }
+    Some(last)
 }

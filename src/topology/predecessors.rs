@@ -40,16 +40,23 @@ impl<'a> Predecessors<'a> {
 
     // A run ascends in the shape's numbers. The senders that wrap round have the lowest ranks.
     fn lowest_of(&self, run: Run) -> usize {
+        if run.count == 1 {
+            return 0;
+        }
         let wrap = self.topology.ranks - self.topology.shift;
         let before = first_place(run.count, |i| self.topology.family().member(run, i) >= wrap);
         before % run.count
     }
 
+    /// The next of them, which stays.
+    pub(super) fn first(&self) -> Option<Triple> {
+        self.run.map(|run| self.triple(run))
+    }
+
     fn triple(&self, run: Run) -> Triple {
-        let from = self
-            .topology
-            .family()
-            .member(run, (self.lowest + self.given) % run.count);
+        let place = self.lowest + self.given;
+        let wrapped = place.checked_sub(run.count).unwrap_or(place);
+        let from = self.topology.family().member(run, wrapped);
         Triple {
             from: self.topology.outer(from),
             step: run.step,

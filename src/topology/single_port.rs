@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::{Topology, least_after};
+use super::{Topology, last_before, least_after};
 use crate::Rank;
 
 impl Topology {
@@ -150,6 +150,13 @@ impl SinglePort {
         // What a rank sends comes after all that it receives.
         let receives = self.arrival(p, least).map(|(step, _)| step);
         receives.or_else(|| self.topology.port_step(p).filter(|&step| step >= least))
+    }
+
+    /// The last step before `before` in which rank `p` sends or receives.
+    pub(super) fn last_active(&self, p: Rank, before: usize) -> Option<usize> {
+        let sends = self.topology.port_step(p).filter(|&step| step < before);
+        let receives = |least| self.arrival(p, least).map(|(step, _)| step);
+        sends.or_else(|| last_before(before, receives))
     }
 
     /// The first arrival at `q` in step `least` or later.

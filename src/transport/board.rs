@@ -103,6 +103,7 @@ pub(crate) enum Verb {
     Values(Collective),
     ReduceOver,
     RunSchedule,
+    Hypercube,
 }
 
 impl Verb {
@@ -111,6 +112,7 @@ impl Verb {
             Verb::Collective(collective) | Verb::Values(collective) => collective.name(),
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
+            Verb::Hypercube => "hypercube",
         }
     }
 }

@@ -175,7 +175,9 @@ fn serve(pin: Option<Pin>, jobs: &Receiver<Job>) {
     let unpinned = pin.and_then(Pin::refused);
     while let Ok(Job { work, start, token }) = jobs.recv() {
         // Whatever panics here, a destructor of the user's say, the next job finds the thread alive.
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(start, unpinned.clone())));
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            work(start, unpinned.clone())
+        }));
         if let Err(payload) = done {
             unwind::discard(payload);
         }

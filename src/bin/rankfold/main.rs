@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod algorithms;
 mod check;
 mod choice;
 mod draw;
@@ -34,6 +35,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Topology(topology::Arguments),
+    Algorithms(algorithms::Arguments),
     Check(check::Arguments),
     Draw(draw::Arguments),
     Simulate(simulate::Arguments),
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Stop> {
     match command {
         Command::Topology(arguments) => topology::run(&arguments),
+        Command::Algorithms(arguments) => algorithms::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),

@@ -1,0 +1,154 @@
+//! All-to-all with pieces of any lengths, which only the two ranks of each piece know.
+
+use super::Comm;
+use super::call::elements;
+use super::run_call::{ask, blocks_of};
+use crate::Rank;
+use crate::collective::Collective;
+use crate::error::{Error, Result};
+use crate::op::{Element, First};
+use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::span::Blocks;
+use crate::transport::board::{Call, Verb};
+
+impl Comm {
+    /// [`all_to_all`](Self::all_to_all) with pieces of any lengths: `to[q]` elements for rank `q`, one piece
+    /// after another in `input`, and `from[q]` elements from rank `q`, likewise in `output`.
+    ///
+    /// # Shape
+    ///
+    /// What one rank passes as `to[q]`, rank `q` passes as `from` of that rank. The buffers are as long as
+    /// the sums of the counts.
+    ///
+    /// # Cost
+    ///
+    /// P - 1 steps, every element moved once.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit its counts;
+    /// [`Mismatch`](crate::ErrorKind::Mismatch) if two ranks differ about the length of a piece; else as
+    /// [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// // Every rank has one word for rank 0 and two for rank 1.
+    /// let got = World::new(2).run(|comm| {
+    ///     let mine = [["for 0", "a", "b"], ["zero", "c", "d"]][comm.rank()];
+    ///     let each = [1, 2][comm.rank()];
+    ///     let mut got = vec![""; 2 * each];
+    ///     comm.all_to_all_v(&mine, &[1, 2], &mut got, &[each, each])?;
+    ///     Ok(got)
+    /// })?;
+    /// assert_eq!(got, [vec!["for 0", "zero"], vec!["a", "b", "c", "d"]]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_v<T: Element>(
+        &self,
+        input: &[T],
+        to: &[usize],
+        output: &mut [T],
+        from: &[usize],
+    ) -> Result<()> {
+        let site = ask(self.shape(Collective::AllToAll, 0), None).site;
+        let pieces = Pieces::new(self, to, from);
+        let checked = pieces.as_ref().map_or_else(
+            |error| Err(Error::usage(error.to_string())),
+            |pieces| pieces.fit(input.len(), output.len()),
+        );
+        let call = Call {
+            length: None,
+            ..elements::<T>(self.call(Verb::Collective(Collective::AllToAll), site), 0)
+        };
+        self.collective(
+            call,
+            || checked,
+            |inside| inside.execute(&pieces?, input, output, &First),
+        )
+    }
+}
+
+/// What one rank does: a partner a step, its own piece first. Only for that rank: what the others do
+/// it does not know.
+struct Pieces {
+    me: Rank,
+    to: Blocks,
+    from: Blocks,
+}
+
+impl Pieces {
+    fn new(comm: &Comm, to: &[usize], from: &[usize]) -> Result<Pieces> {
+        Ok(Pieces {
+            me: comm.rank(),
+            to: blocks_of(comm, to)?,
+            from: blocks_of(comm, from)?,
+        })
+    }
+
+    fn fit(&self, input: usize, output: usize) -> Result<()> {
+        let fits = |which: &str, given: usize, counts: &Blocks| match counts.length() {
+            wanted if wanted == given => Ok(()),
+            wanted => Err(Error::usage(format!(
+                "the counts of the {which} add up to {wanted}, and it has {given} elements"
+            ))),
+        };
+        let (to, from) = (self.to.count(self.me), self.from.count(self.me));
+        fits("input", input, &self.to)?;
+        fits("output", output, &self.from)?;
+        if to == from {
+            return Ok(());
+        }
+        Err(Error::usage(format!(
+            "this rank's piece for itself has {to} elements going out and {from} coming in"
+        )))
+    }
+}
+
+impl Schedule for Pieces {
+    fn ranks(&self) -> usize {
+        self.to.parts()
+    }
+
+    fn steps(&self) -> usize {
+        self.ranks()
+    }
+
+    fn step(&self, me: Rank, step: usize) -> Step {
+        let ranks = self.ranks();
+        let (to, from) = ((me + step) % ranks, (me + ranks - step) % ranks);
+        let out = Region::input(self.to.block(to));
+        let into = Region::output(self.from.block(from));
+        if step == 0 {
+            return Step {
+                local: Some(LocalCopy {
+                    from: out,
+                    to: into,
+                }),
+                ..Step::IDLE
+            };
+        }
+        Step {
+            send: Some(Transfer {
+                peer: to,
+                region: out,
+            }),
+            recv: Some(Transfer {
+                peer: from,
+                region: into,
+            }),
+            ..Step::IDLE
+        }
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        Lengths {
+            input: self.to.length(),
+            output: self.from.length(),
+            scratch: 0,
+        }
+    }
+}

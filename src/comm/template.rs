@@ -1,0 +1,107 @@
+//! Foster's hypercube template: every rank exchanges its state with its neighbour across each dimension.
+
+use std::panic::Location;
+
+use super::Comm;
+use super::call::{From, InCall};
+use crate::error::{Error, Result};
+use crate::op::Kind;
+use crate::transport::board::{Call, Verb};
+use crate::transport::head::Info;
+use crate::unwind;
+
+/// On which side of one's own a state belongs, where order matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It comes from a lower rank: on the left.
+    Left,
+    /// It comes from a higher rank: on the right.
+    Right,
+}
+
+impl Comm {
+    /// The hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose
+    /// number differs in bit `i`, and makes its next state of both.
+    ///
+    /// `op(mine, theirs, side)` says on which side `theirs` belongs. What comes of it depends on `op`:
+    ///
+    /// ```text
+    /// fold                      an all-reduce
+    /// nothing to carry          a barrier
+    /// concatenate               an all-gather
+    /// (prefix, total)           a scan
+    /// ```
+    ///
+    /// # Cost
+    ///
+    /// log₂ P steps of a state, which is cloned in each.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the number of ranks is no power of two; else as
+    /// [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// A scan: the prefix grows only by what comes from lower ranks, the total by everything.
+    ///
+    /// ```
+    /// use rankfold::{Side, World};
+    ///
+    /// let prefixes = World::new(4).run(|comm| {
+    ///     let name = ["a", "b", "c", "d"][comm.rank()].to_string();
+    ///     let (prefix, _) = comm.hypercube((name.clone(), name), |mine, theirs, side| match side {
+    ///         Side::Left => (theirs.1.clone() + &mine.0, theirs.1 + &mine.1),
+    ///         Side::Right => (mine.0, mine.1 + &theirs.1),
+    ///     })?;
+    ///     Ok(prefix)
+    /// })?;
+    /// assert_eq!(prefixes, ["a", "ab", "abc", "abcd"]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// Foster, *Designing and Building Parallel Programs*, 11.1.
+    #[track_caller]
+    pub fn hypercube<V: Clone + Send + 'static>(
+        &self,
+        state: V,
+        op: impl FnMut(V, V, Side) -> V,
+    ) -> Result<V> {
+        let call = Call {
+            op: Kind::Closure,
+            info: Some(Info::of::<V>()),
+            ..self.call(Verb::Hypercube, Location::caller())
+        };
+        let cube = self.size().is_power_of_two().then_some(());
+        let cube = cube.ok_or_else(|| {
+            let ranks = self.size();
+            Error::usage(format!(
+                "a hypercube has a power of two of ranks, and there are {ranks}"
+            ))
+        });
+        self.collective(call, || cube, |inside| inside.across_all(state, op))
+    }
+}
+
+impl InCall<'_> {
+    fn across_all<V: Clone + Send + 'static>(
+        &self,
+        mut state: V,
+        mut op: impl FnMut(V, V, Side) -> V,
+    ) -> Result<V> {
+        for dimension in 0..self.size().ilog2() {
+            let peer = self.rank() ^ 1 << dimension;
+            self.hand_on(peer, state.clone())?;
+            let (_, theirs) = self.expect_value(&From::Rank(peer))?;
+            let side = if peer < self.rank() {
+                Side::Left
+            } else {
+                Side::Right
+            };
+            state = unwind::operator(|| op(state, theirs, side));
+        }
+        Ok(state)
+    }
+}

@@ -1,0 +1,343 @@
+//! Collectives of owned values: anything that can be sent to another thread, moved along a tree.
+//!
+//! Values need not be plain data: vectors, maps, boxes. Nothing is serialised; what reaches one rank
+//! only is moved there, and what reaches all is cloned on the way.
+
+use std::panic::Location;
+
+use super::Comm;
+use super::call::{From, InCall};
+use super::reduce_loop::fold_values;
+use super::reduce_over::Order;
+use crate::Rank;
+use crate::collective::Collective;
+use crate::error::{Error, Result, Site};
+use crate::op::Kind;
+use crate::topology::{Topology, Triple};
+use crate::transport::board::{Call, Verb};
+use crate::transport::head::Info;
+
+impl Comm {
+    /// Gives everybody a clone of the root's value. The root passes it, the others pass `None`.
+    ///
+    /// # Cost
+    ///
+    /// ⌈log₂ P⌉ steps; P - 1 clones.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the root passes none, or another rank passes one; else as
+    /// [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let words = World::new(4).run(|comm| {
+    ///     let mine = (comm.rank() == 2).then(|| vec!["to".to_string(), "all".to_string()]);
+    ///     comm.broadcast_value(2, mine)
+    /// })?;
+    /// assert!(words.iter().all(|words| words.join(" ") == "to all"));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn broadcast_value<V: Clone + Send + 'static>(
+        &self,
+        root: Rank,
+        value: Option<V>,
+    ) -> Result<V> {
+        let call = self.value_call::<V>(Collective::Broadcast, Some(root), Location::caller());
+        let checked = self.check_passed(root, value.is_some());
+        self.collective(call, || checked, |inside| inside.send_down(root, value))
+    }
+
+    /// Folds the values of all ranks into one at the root, operands in rank order; the others get `None`.
+    ///
+    /// # Cost
+    ///
+    /// ⌈log₂ P⌉ steps, one more for a root that is not rank 0. No value is cloned.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let text = World::new(4).run(|comm| {
+    ///     comm.reduce_value(1, comm.rank().to_string(), |left, right| left + &right)
+    /// })?;
+    /// assert_eq!(text[1].as_deref(), Some("0123"));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_value<V: Send + 'static>(
+        &self,
+        root: Rank,
+        value: V,
+        fold: impl FnMut(V, V) -> V,
+    ) -> Result<Option<V>> {
+        let call = self.value_call::<V>(Collective::Reduce, Some(root), Location::caller());
+        let call = Call {
+            op: Kind::Closure,
+            ..call
+        };
+        let checked = self.check_rank("the root", root);
+        self.collective(call, || checked, |inside| inside.fold_up(root, value, fold))
+    }
+
+    /// Folds the values of all ranks, operands in rank order, and gives everybody a clone of the result.
+    ///
+    /// # Cost
+    ///
+    /// 2 ⌈log₂ P⌉ steps; P - 1 clones.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    /// use std::collections::BTreeSet;
+    ///
+    /// let seen = World::new(4).run(|comm| {
+    ///     let mine = BTreeSet::from([comm.rank() % 3]);
+    ///     comm.all_reduce_value(mine, |mut left, right| {
+    ///         left.extend(right);
+    ///         left
+    ///     })
+    /// })?;
+    /// assert!(seen.iter().all(|set| *set == BTreeSet::from([0, 1, 2])));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn all_reduce_value<V: Clone + Send + 'static>(
+        &self,
+        value: V,
+        fold: impl FnMut(V, V) -> V,
+    ) -> Result<V> {
+        let call = self.value_call::<V>(Collective::AllReduce, None, Location::caller());
+        let call = Call {
+            op: Kind::Closure,
+            ..call
+        };
+        self.collective(
+            call,
+            || Ok(()),
+            |inside| {
+                let folded = inside.fold_up(0, value, fold)?;
+                inside.send_down(0, folded)
+            },
+        )
+    }
+
+    /// Collects the values of all ranks, in rank order, at the root; the others get `None`.
+    ///
+    /// # Cost
+    ///
+    /// ⌈log₂ P⌉ steps, one more for a root that is not rank 0. No value is cloned.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let names = World::new(3).run(|comm| comm.gather_value(0, format!("rank {}", comm.rank())))?;
+    /// assert_eq!(names[0].as_ref().unwrap().join(", "), "rank 0, rank 1, rank 2");
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_value<V: Send + 'static>(&self, root: Rank, value: V) -> Result<Option<Vec<V>>> {
+        let call = self.value_call::<V>(Collective::Gather, Some(root), Location::caller());
+        let checked = self.check_rank("the root", root);
+        self.collective(
+            call,
+            || checked,
+            |inside| inside.fold_up(root, vec![value], append),
+        )
+    }
+
+    /// Collects the values of all ranks, in rank order, and gives everybody clones of them.
+    ///
+    /// # Cost
+    ///
+    /// 2 ⌈log₂ P⌉ steps; each value is cloned P - 1 times.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| comm.all_gather_value(vec![comm.rank(); comm.rank()]))?;
+    /// assert_eq!(all[0], [vec![], vec![1], vec![2, 2]]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_value<V: Clone + Send + 'static>(&self, value: V) -> Result<Vec<V>> {
+        let call = self.value_call::<V>(Collective::AllGather, None, Location::caller());
+        self.collective(
+            call,
+            || Ok(()),
+            |inside| {
+                let all = inside.fold_up(0, vec![value], append)?;
+                inside.send_down(0, all)
+            },
+        )
+    }
+
+    /// Deals out the root's values, one to each rank. The root passes as many as there are ranks, the
+    /// others pass `None`.
+    ///
+    /// # Cost
+    ///
+    /// ⌈log₂ P⌉ steps. No value is cloned.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the root passes none or too few or many, or another rank passes
+    /// some; else as [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let jobs = World::new(3).run(|comm| {
+    ///     let all = (comm.rank() == 0).then(|| vec!["sow".to_string(), "reap".into(), "rest".into()]);
+    ///     comm.scatter_value(0, all)
+    /// })?;
+    /// assert_eq!(jobs, ["sow", "reap", "rest"]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_value<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
+        let call = self.value_call::<V>(Collective::Scatter, Some(root), Location::caller());
+        let given = all.as_ref().map(Vec::len);
+        let checked = self.check_passed(root, all.is_some());
+        let checked = checked.and_then(|()| match given.filter(|given| *given != self.size()) {
+            None => Ok(()),
+            Some(given) => Err(Error::usage(format!(
+                "there must be a value for each of {} ranks, and there are {given}",
+                self.size()
+            ))),
+        });
+        self.collective(call, || checked, |inside| inside.deal_out(root, all))
+    }
+
+    fn value_call<V: 'static>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        site: Site,
+    ) -> Call {
+        Call {
+            root,
+            info: Some(Info::of::<V>()),
+            ..self.call(Verb::Values(collective), site)
+        }
+    }
+
+    /// Whether the root, and nobody else, has passed something.
+    fn check_passed(&self, root: Rank, passed: bool) -> Result<()> {
+        self.check_rank("the root", root)?;
+        match (self.rank() == root, passed) {
+            (true, false) => Err(Error::usage(
+                "the root must pass something, and passes `None`",
+            )),
+            (false, true) => Err(Error::usage(format!(
+                "only the root, rank {root}, passes something; the others pass `None`"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn append<V>(mut left: Vec<V>, right: Vec<V>) -> Vec<V> {
+    left.extend(right);
+    left
+}
+
+impl InCall<'_> {
+    /// Folds all values on the way to rank 0, in rank order, and passes the result on to the root.
+    fn fold_up<V: Send + 'static>(
+        &self,
+        root: Rank,
+        value: V,
+        fold: impl FnMut(V, V) -> V,
+    ) -> Result<Option<V>> {
+        let tree = Topology::binomial(self.size());
+        let folded = fold_values(self, &tree, Order::Rank, value, fold)?;
+        if root == 0 {
+            return Ok(folded);
+        }
+        if let Some(folded) = folded {
+            self.hand_on(root, folded)?;
+        }
+        if self.rank() != root {
+            return Ok(None);
+        }
+        self.expect_value(&From::Rank(0))
+            .map(|(_, folded)| Some(folded))
+    }
+
+    /// A tree backwards: the root's value goes down to everybody.
+    fn send_down<V: Clone + Send + 'static>(&self, root: Rank, value: Option<V>) -> Result<V> {
+        let tree = Topology::binomial(self.size()).rooted(root);
+        let value = match (value, tree.successor(self.rank())) {
+            (Some(value), _) => value,
+            (None, Some((_, above))) => self.expect_value(&From::Rank(above))?.1,
+            (None, None) => unreachable!("the root has passed a value"),
+        };
+        let below: Vec<Triple> = tree.predecessors(self.rank()).collect();
+        let mut below = below.iter().rev();
+        below.try_for_each(|triple| self.hand_on(triple.from, value.clone()))?;
+        Ok(value)
+    }
+
+    /// The same with values of which each rank takes one: a rank passes on those of the ranks below it.
+    ///
+    /// Ranks are counted from the root on; then those below a rank follow it.
+    fn deal_out<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
+        let (ranks, tree) = (self.size(), Topology::binomial(self.size()));
+        let rank = |v: Rank| (v + root) % ranks;
+        let me = (self.rank() + ranks - root) % ranks;
+        let mut held = match (all, tree.successor(me)) {
+            (Some(mut all), _) => {
+                all.rotate_left(root);
+                all
+            }
+            (None, Some((_, above))) => self.expect_value(&From::Rank(rank(above)))?.1,
+            (None, None) => unreachable!("the root has passed values"),
+        };
+        let mut below: Vec<Rank> = tree.predecessors(me).map(|triple| triple.from).collect();
+        below.sort_unstable();
+        for v in below.into_iter().rev() {
+            let theirs = held.split_off(v - me);
+            self.hand_on(rank(v), theirs)?;
+        }
+        held.pop()
+            .ok_or_else(|| Error::usage("the values have run out"))
+    }
+
+    /// Moves a value to a rank that must be there.
+    pub(super) fn hand_on<V: Send + 'static>(&self, to: Rank, value: V) -> Result<()> {
+        if self.send_value(to, value)? {
+            Ok(())
+        } else {
+            Err(self.gone(to))
+        }
+    }
+}
