@@ -399,11 +399,14 @@ fn by_levels<V: WithSchedule>(
             let fold = fold(end).placed(Keep::AtRoot(root));
             visitor.with(fold.then(PassOn::new(ranks, end, root, n)))
         }
-        Collective::AllReduce if call.from_input => {
-            visitor.with(fold(0).placed(Keep::Everywhere).then(fold(0).reversed()))
-        }
         Collective::Barrier | Collective::AllReduce => {
-            visitor.with(fold(0).then(fold(0).reversed()))
+            let (up, down) = Hierarchy::new(levels.clone(), tree, 0).there_and_back();
+            let (up, down) = (FoldAlong::new(up, n), FoldAlong::new(down, n).reversed());
+            if call.from_input {
+                visitor.with(up.placed(Keep::Everywhere).then(down))
+            } else {
+                visitor.with(up.then(down))
+            }
         }
         Collective::ReduceScatter => visitor.with(Copied::new(scatter(), blocks())),
         Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),

@@ -78,7 +78,7 @@ impl Call {
     ///
     /// let call = Call::new(Collective::AllReduce, 16, 1).on(Levels::runs(16, &[8]));
     /// let schedule = "hierarchical".parse::<Algorithm>()?.schedule(&call)?;
-    /// assert_eq!(rankfold::schedule::Schedule::steps(&schedule), 2 * (3 + 1));
+    /// assert_eq!(rankfold::schedule::Schedule::steps(&schedule), 3 + 1 + 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on(self, levels: impl Into<Arc<Levels>>) -> Call {

@@ -113,7 +113,9 @@ fn topology(folder: &Path, parts: &mut Parts) {
     for (kind, name, old, id) in SHARED {
         let shared = list(&folder.join(name)).or_else(|| list(&folder.join(old)));
         if let Some(shared) = shared {
-            parts.add(kind, number(&folder.join(id)), None, shared);
+            // The largest number of 16 bits stands for none.
+            let id = number(&folder.join(id)).filter(|&id| id < 0xffff);
+            parts.add(kind, id, None, shared);
         }
     }
 }

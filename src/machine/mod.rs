@@ -51,5 +51,6 @@ pub use cgroup::quota_under;
 pub use cpus::Cpus;
 pub use memory::vec_here;
 pub use place::{Bind, BindError, Placement, Unpinned, place};
+pub(crate) use show::Bytes;
 pub use text::MachineError;
 pub use tree::{Kind, Machine, Node, Object, Source};

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 
-use super::ranges::Ranges;
+use super::ranges::{Ranges, parse};
 use super::tree::{Kind, Machine};
 use super::{Cpus, PinError, spread};
 use crate::Rank;
@@ -38,6 +39,51 @@ pub enum Bind {
     Core,
     /// Rank `i` on CPU `list[i % list.len()]`: with more ranks than the list is long, they share.
     Cpus(Vec<usize>),
+}
+
+/// All names, as an error lists them.
+const NAMES: [(&str, Bind); 7] = [
+    ("auto", Bind::Auto),
+    ("none", Bind::None),
+    ("compact", Bind::Compact),
+    ("scatter", Bind::Scatter),
+    ("numa", Bind::Numa),
+    ("l3", Bind::L3),
+    ("core", Bind::Core),
+];
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Bind::Cpus(list) = self {
+            let words: Vec<String> = list.iter().map(usize::to_string).collect();
+            return f.write_str(&words.join(","));
+        }
+        let named = NAMES.iter().find(|(_, bind)| bind == self);
+        f.write_str(named.map_or("", |(name, _)| name))
+    }
+}
+
+/// By name, or a list of CPUs as `0-3,8`.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::machine::Bind;
+///
+/// assert_eq!("scatter".parse(), Ok(Bind::Scatter));
+/// assert_eq!("4,0-2".parse(), Ok(Bind::Cpus(vec![4, 0, 1, 2])));
+/// ```
+impl FromStr for Bind {
+    type Err = BindError;
+
+    fn from_str(name: &str) -> Result<Bind, BindError> {
+        if let Some((_, bind)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Ok(bind.clone());
+        }
+        let list = parse(name, 1 << 16).filter(|list| !list.is_empty());
+        list.map(Bind::Cpus)
+            .ok_or_else(|| BindError::UnknownName { name: name.into() })
+    }
 }
 
 /// Decides which rank goes on which CPU where nothing but the CPUs is known, each a core of its own; see
@@ -375,6 +421,11 @@ fn count(n: usize, noun: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BindError {
+    /// No binding is called that, and it is no list of CPUs.
+    UnknownName {
+        /// The text.
+        name: String,
+    },
     /// The list of CPUs is empty.
     NoCpus,
     /// A CPU in the list is not one that the process may use.
@@ -396,6 +447,14 @@ impl BindError {
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            BindError::UnknownName { name } => {
+                let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+                let (name, known) = (name.escape_debug(), known.join(", "));
+                write!(
+                    f,
+                    "no binding is called `{name}`; there are {known}, and lists of CPUs as `0-3,8`"
+                )
+            }
             BindError::NoCpus => f.write_str("cannot bind to an empty list of CPUs"),
             BindError::OutsideMask { cpu, mask } => {
                 write!(f, "cannot bind to CPU {cpu}: the mask is {}", Ranges(mask))

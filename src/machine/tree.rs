@@ -313,6 +313,12 @@ impl Parts {
             domain.cpus.retain(|cpu| all.contains(cpu));
         }
         domains.retain(|domain| !domain.cpus.is_empty() && domain.kind != Kind::Machine);
+        // A group that is something else too says nothing; some systems have one around every core.
+        let others = domains.iter().filter(|other| other.kind != Kind::Group);
+        let others: BTreeSet<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
+        let says =
+            |cpus: &BTreeSet<usize>| cpus.len() > 1 && *cpus != all && !others.contains(cpus);
+        domains.retain(|domain| domain.kind != Kind::Group || says(&domain.cpus));
         domains.sort_by_key(|domain| (usize::MAX - domain.cpus.len(), domain.kind));
         let root = Domain {
             kind: Kind::Machine,

@@ -5,6 +5,7 @@
 
 use super::agenda::Agenda;
 use super::machine::{Machine, Tolls};
+use super::wires::Wires;
 use super::{Fault, MOST_RANKS, blame};
 use crate::Rank;
 use crate::schedule::{Combine, Schedule, Step};
@@ -138,6 +139,7 @@ pub(super) struct Mark {
     /// The first step that is not done.
     pub(super) step: usize,
     pub(super) clock: Vec<f64>,
+    wires: Wires,
 }
 
 /// The state between two steps.
@@ -153,6 +155,8 @@ pub(super) struct Run<'a, S: ?Sized> {
     /// When those who are up have done their step; and who they are.
     ended: Vec<f64>,
     up: Vec<u32>,
+    /// The links that nodes share.
+    wires: Wires,
     pub(super) sums: Sums,
 }
 
@@ -164,11 +168,13 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             1..=MOST_RANKS => {}
             _ => return Err(Fault::TooManyRanks { ranks }),
         }
+        let tolls = Tolls::new(machine)?;
         let mark = Mark {
             step: 0,
             clock: vec![0.0; ranks],
+            wires: Wires::new(&tolls, ranks),
         };
-        Ok(Run::resume(schedule, Tolls::new(machine)?, mark))
+        Ok(Run::resume(schedule, tolls, mark))
     }
 
     pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Run<'a, S> {
@@ -179,6 +185,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             next: mark.step,
             turn: Turn::All,
             clock: mark.clock,
+            wires: mark.wires,
             ended: Vec::new(),
             up: Vec::new(),
             sums: Sums::default(),
@@ -189,6 +196,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Mark {
             step: self.next,
             clock: self.clock.clone(),
+            wires: self.wires.clone(),
         }
     }
 
@@ -217,6 +225,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             return Ok(false);
         }
         let (mut tally, ranks) = (Tally::default(), self.clock.len());
+        self.take_turns(step, 0..ranks);
         let mut ended = std::mem::take(&mut self.ended);
         ended.resize(ranks, 0.0);
         for (rank, end) in ended.iter_mut().enumerate() {
@@ -237,6 +246,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             self.next = self.steps;
             return Ok(false);
         };
+        self.take_turns(step, up.iter().map(|&rank| rank as Rank));
         let (mut tally, mut ended) = (Tally::default(), std::mem::take(&mut self.ended));
         ended.clear();
         ended.extend(
@@ -258,6 +268,20 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Ok(true)
     }
 
+    /// Gives the messages of a step their turns on the links that nodes share.
+    fn take_turns(&mut self, step: usize, up: impl Iterator<Item = Rank>) {
+        if !self.wires.shared() {
+            return;
+        }
+        for rank in up {
+            if let Some(send) = self.schedule.step(rank, step).send {
+                self.wires
+                    .queue(self.clock[rank], rank, send.peer, send.region.elements());
+            }
+        }
+        self.wires.go(&self.tolls);
+    }
+
     /// When the rank is done with the step.
     #[inline(always)]
     fn visit(&self, rank: Rank, number: usize, tally: &mut Tally, watch: &mut impl Watch) -> f64 {
@@ -271,6 +295,11 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         let Some(&sender_start) = self.clock.get(sender) else {
             tally.broken = true;
             return start;
+        };
+        // A sender without a message would be found when the step is settled.
+        let sender_start = match self.wires.begin(sender).filter(|_| step.recv.is_some()) {
+            Some(begin) => begin.max(sender_start),
+            None => sender_start,
         };
         let visit = Visit::new(&self.tolls, rank, &step, start, sender_start);
         watch.saw(rank, number, &visit);

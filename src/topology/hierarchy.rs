@@ -45,8 +45,20 @@ pub struct Hierarchy {
     levels: Arc<Levels>,
     tree: TreeName,
     root: Rank,
+    top: Top,
     /// The first step of each level, and the end of the last.
     starts: [usize; MOST_LEVELS + 1],
+}
+
+/// What becomes of the members of the one group that has all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Top {
+    /// They come to the root.
+    Tree,
+    /// The leaders of the only two exchange.
+    Meeting,
+    /// Nothing.
+    Apart,
 }
 
 impl Hierarchy {
@@ -63,12 +75,46 @@ impl Hierarchy {
             levels,
             tree,
             root,
+            top: Top::Tree,
             starts: [0; MOST_LEVELS + 1],
         };
         for level in 0..depth {
             hierarchy.starts[level + 1] = hierarchy.starts[level] + hierarchy.steps_of(level);
         }
         hierarchy
+    }
+
+    /// The way up and the way down of what everybody wants: backwards along the second comes what was folded
+    /// along the first.
+    ///
+    /// Both are the tree, but where the outermost group has two members: then their leaders exchange, which is
+    /// as many messages and one step less, and the way down begins inside.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::{Goal, check};
+    /// use rankfold::schedule::{FoldAlong, Schedule};
+    /// use rankfold::topology::{Hierarchy, Levels, Pattern, TreeName};
+    ///
+    /// let (up, down) = Hierarchy::new(Levels::runs(16, &[8]), TreeName::BINOMIAL, 0).there_and_back();
+    /// assert_eq!((Pattern::steps(&up), Pattern::steps(&down)), (4, 3));
+    /// let all_reduce = FoldAlong::new(up, 5).then(FoldAlong::new(down, 5).reversed());
+    /// check(&all_reduce, &Goal::all_reduce(5).in_rank_order()).unwrap();
+    /// ```
+    pub fn there_and_back(self) -> (Hierarchy, Hierarchy) {
+        let top = self.levels.depth() - 1;
+        if self.levels.members(top, 0).len() != 2 {
+            return (self.clone(), self);
+        }
+        let mut apart = self.clone();
+        apart.top = Top::Apart;
+        apart.starts[top + 1] = apart.starts[top];
+        let meeting = Hierarchy {
+            top: Top::Meeting,
+            ..self
+        };
+        (meeting, apart)
     }
 
     /// The levels.
@@ -144,6 +190,9 @@ impl Hierarchy {
         let level = self.level(step)?;
         let (inside, members, place) = self.part(p, level)?;
         let step = step - self.starts[level];
+        if self.top == Top::Meeting && level + 1 == self.levels.depth() {
+            return Some(self.leader(level, members[1 - place]));
+        }
         // Smaller groups are done before the largest.
         let other = (step < inside.steps()).then(|| end(&inside, place, step))??;
         Some(self.leader(level, members[other]))
@@ -174,6 +223,9 @@ impl Pattern for Hierarchy {
             let start = self.starts[level];
             let open = least < self.starts[level + 1];
             let (inside, _, place) = open.then(|| self.part(rank, level))??;
+            if self.top == Top::Meeting && level + 1 == self.levels.depth() {
+                return Some(start);
+            }
             let after = least.saturating_sub(start).checked_sub(1);
             inside.next_active(place, after).map(|step| start + step)
         };

@@ -23,7 +23,7 @@ pub(super) const MOST_LEVELS: usize = 12;
 ///
 /// let machine = Machine::from_text("package:2 numa:2 core:4")?;
 /// let levels = Levels::of(&machine, &machine.place(16, &Bind::Compact, true)?);
-/// assert_eq!(levels.to_string(), "16 ranks: 4 groups in 2 groups in one");
+/// assert_eq!(levels.to_string(), "16 ranks in 4 groups in 2 groups in one");
 /// assert!(levels.are_runs());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -71,7 +71,7 @@ impl Levels {
     /// use rankfold::topology::Levels;
     ///
     /// let levels = Levels::runs(20, &[4, 2]);
-    /// assert_eq!(levels.to_string(), "20 ranks: 5 groups in 3 groups in one");
+    /// assert_eq!(levels.to_string(), "20 ranks in 5 groups in 3 groups in one");
     /// ```
     pub fn runs(ranks: usize, widths: &[usize]) -> Levels {
         let mut width = 1usize;
@@ -112,7 +112,7 @@ impl Levels {
     ///
     /// let machine = Machine::from_text("package:2 numa:2 core:4")?;
     /// let levels = Levels::by(&machine, &machine.place(16, &Bind::Compact, true)?, &[Kind::Package]);
-    /// assert_eq!(levels.to_string(), "16 ranks: 2 groups in one");
+    /// assert_eq!(levels.to_string(), "16 ranks in 2 groups in one");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Levels {
@@ -290,11 +290,11 @@ impl Level {
 
 impl std::fmt::Display for Levels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ranks:", self.ranks)?;
+        write!(f, "{} ranks", self.ranks)?;
         for level in &self.levels[..self.depth() - 1] {
-            write!(f, " {} groups in", level.members.len())?;
+            write!(f, " in {} groups", level.members.len())?;
         }
-        f.write_str(" one")
+        f.write_str(" in one")
     }
 }
 
