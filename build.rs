@@ -31,14 +31,22 @@ fn detect() {
 /// The folders in which pkg-config looks, those that are there.
 #[cfg(feature = "hwloc")]
 fn watch() {
-    let asked = std::process::Command::new("pkg-config")
-        .args(["--variable", "pc_path", "pkg-config"])
-        .output();
-    let known = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let own = std::env::var("PKG_CONFIG_PATH").unwrap_or_default();
-    let all = format!("{own}:{}", known.unwrap_or_default());
-    let folders = all.trim().split(':').filter(|folder| !folder.is_empty());
-    for folder in folders.filter(|folder| std::path::Path::new(folder).is_dir()) {
+    let set = |name| std::env::var(name).ok();
+    let own = set("PKG_CONFIG_PATH").unwrap_or_default();
+    let rest = set("PKG_CONFIG_LIBDIR")
+        .or_else(built_in)
+        .unwrap_or_default();
+    let folders = own.split(':').chain(rest.trim().split(':'));
+    let there = |folder: &&str| !folder.is_empty() && std::path::Path::new(folder).is_dir();
+    for folder in folders.filter(there) {
         println!("cargo::rerun-if-changed={folder}");
     }
+}
+
+/// Those that pkg-config was made with.
+#[cfg(feature = "hwloc")]
+fn built_in() -> Option<String> {
+    let mut ask = std::process::Command::new("pkg-config");
+    let asked = ask.args(["--variable", "pc_path", "pkg-config"]).output();
+    String::from_utf8(asked.ok()?.stdout).ok()
 }
