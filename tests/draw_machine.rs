@@ -126,3 +126,13 @@ fn some_drawings_are_as_they_were() {
         kept(&format!("{file}.svg"), &drawing.svg());
     }
 }
+
+#[test]
+fn the_charts_of_the_documentation_are_legible() {
+    for file in ["hierarchy-2x8.svg", "hierarchy-8x16.svg"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("docs")
+            .join(file);
+        Page::read(&fs::read_to_string(path).unwrap()).assert_legible(file);
+    }
+}

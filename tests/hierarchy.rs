@@ -10,6 +10,7 @@ use rankfold::machine::{Bind, Kind, Machine};
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::span::Blocks;
 use rankfold::topology::{Hierarchy, Levels, Pattern, Topology, TreeName};
+use rankfold::{World, op};
 
 mod machines;
 
@@ -111,7 +112,9 @@ fn messages(schedule: &dyn Schedule) -> Vec<((usize, usize), usize)> {
 
 #[test]
 fn every_collective_is_proved_on_every_machine() {
+    let mut nested = 0;
     for (name, _, levels) in placements() {
+        nested += usize::from(levels.depth() > 2);
         let levels = Arc::new(levels);
         for collective in SERVED {
             for call in calls(collective, &levels, 2 * levels.ranks() + 3) {
@@ -127,7 +130,7 @@ fn every_collective_is_proved_on_every_machine() {
                             Collective::ReduceScatter | Collective::AllGather
                         );
                         assert!(
-                            ordered || blocks && !levels.are_runs(),
+                            (ordered || blocks) && !levels.are_runs(),
                             "{collective} of {name}: {refusal}"
                         );
                     }
@@ -135,6 +138,7 @@ fn every_collective_is_proved_on_every_machine() {
             }
         }
     }
+    assert!(nested > 20, "most machines have levels: {nested}");
 }
 
 #[test]
@@ -255,6 +259,48 @@ fn no_element_more_of_a_reduce_scatter_or_all_gather_crosses_than_must() {
     }
 }
 
+/// Joining texts does not commute.
+struct Join;
+
+impl op::Operator<[u8; 12]> for Join {
+    fn combine(&self, left: [u8; 12], right: [u8; 12]) -> [u8; 12] {
+        let used = |text: &[u8; 12]| text.iter().position(|&letter| letter == 0).unwrap();
+        let (mut all, free, more) = (left, used(&left), used(&right));
+        all[free..free + more].copy_from_slice(&right[..more]);
+        all
+    }
+}
+
+#[test]
+fn on_threads_the_sums_are_right_and_in_rank_order() {
+    let mut whole = [0; 12];
+    whole[..11].copy_from_slice(b"abcdefghijk");
+    for widths in [vec![4], vec![2, 3], vec![3, 2, 2]] {
+        let call = Call::new(Collective::AllReduce, 11, 5).on(Levels::runs(11, &widths));
+        let texts = World::new(11).run(|comm| {
+            let schedule = Algorithm::HIERARCHICAL.schedule(&call).unwrap();
+            let mut own = [0; 12];
+            own[0] = b'a' + comm.rank() as u8;
+            let mut v = [own; 5];
+            comm.run_schedule(&schedule, &goal(&call), &[], &mut v, Join)?;
+            Ok(v)
+        });
+        assert_eq!(texts.unwrap(), [[whole; 5]; 11], "{widths:?}");
+    }
+    let call = Call::new(Collective::ReduceScatter, 7, 20)
+        .on(Levels::runs(7, &[2, 2]))
+        .commuting();
+    let blocks = World::new(7).run(|comm| {
+        let schedule = Algorithm::HIERARCHICAL.schedule(&call).unwrap();
+        let input: Vec<usize> = (0..20).map(|i| i + comm.rank()).collect();
+        let mut own = vec![0; call.blocks.count(comm.rank())];
+        comm.run_schedule(&schedule, &goal(&call), &input, &mut own, op::Sum)?;
+        Ok(own)
+    });
+    let sums: Vec<usize> = (0..20).map(|i| 7 * i + 21).collect();
+    assert_eq!(blocks.unwrap().concat(), sums);
+}
+
 #[test]
 fn blocks_of_any_lengths_are_scattered_and_gathered() {
     let levels = Arc::new(Levels::runs(11, &[2, 2, 2]));
@@ -277,6 +323,7 @@ fn one_domain_is_the_flat_form_and_a_level_can_be_left_out() {
     for collective in SERVED {
         for call in calls(collective, &Arc::new(levels.clone()), 40) {
             let flat = match collective {
+                Collective::ReduceScatter if !call.commutes => Algorithm::Halving,
                 Collective::ReduceScatter | Collective::AllGather => Algorithm::Ring,
                 _ => Algorithm::tree(TreeName::BINOMIAL),
             };

@@ -66,7 +66,7 @@ pub enum Algorithm {
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
     /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
-    /// family is by itself, or [`Ring`] for blocks. Written `hierarchical`, or `hierarchical:flat` for another
+    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. Written `hierarchical`, or `hierarchical:flat` for another
     /// family than the binomial tree.
     Hierarchical {
         /// The family among the members of each group.

@@ -371,6 +371,7 @@ impl Algorithm {
 /// What follows the machine, where there is nothing to follow.
 fn flat(tree: TreeName, call: &Call) -> Algorithm {
     match call.collective {
+        Collective::ReduceScatter if !call.commutes => Algorithm::Halving,
         Collective::ReduceScatter | Collective::AllGather => Algorithm::Ring,
         _ => Algorithm::tree(tree),
     }
@@ -408,7 +409,14 @@ fn by_levels<V: WithSchedule>(
                 visitor.with(up.then(down))
             }
         }
-        Collective::ReduceScatter => visitor.with(Copied::new(scatter(), blocks())),
+        Collective::ReduceScatter if call.commutes => {
+            visitor.with(Copied::new(scatter(), blocks()))
+        }
+        Collective::ReduceScatter => {
+            let down = Hierarchy::new(levels.clone(), TreeName::BINOMIAL, 0);
+            let both = fold(0).then(Gather::along(down, blocks()).reversed());
+            visitor.with(Copied::new(both, blocks()))
+        }
         Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
         collective => {
             let algorithm = Algorithm::Hierarchical { tree };

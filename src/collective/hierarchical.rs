@@ -19,7 +19,9 @@ use crate::topology::{Hierarchy, Levels, Pattern, TreeName};
 /// ```
 ///
 /// Groups must be runs of ranks, or their blocks would not lie in one piece; and the operator must commute:
-/// what comes from outside is folded before all of the inside is there.
+/// what comes from outside is folded before all of the inside is there. (For others
+/// [`Algorithm::Hierarchical`](super::Algorithm::Hierarchical) reduces in rank order to rank 0 and scatters, both
+/// along the [`Hierarchy`]: less than twice as much then crosses.)
 ///
 /// # Cost
 ///

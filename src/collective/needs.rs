@@ -72,7 +72,10 @@ impl Algorithm {
         }
         if let Hierarchical { tree } = self {
             return match collective {
-                Collective::ReduceScatter => Some(COMMUTATIVE),
+                Collective::ReduceScatter => Some(Needs {
+                    commutative: !keeps_order(tree),
+                    ..ANY
+                }),
                 Collective::AllGather => Some(ANY),
                 Collective::Gather | Collective::Scatter => None,
                 Collective::Scan | Collective::ExclusiveScan => None,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::levels::MOST_LEVELS;
 use super::{
-    BinomialTo, Levels, Pattern, SinglePort, StarTo, Topology, TopologyError, TreeName, Triple,
+    BinomialTo, Levels, Pattern, SinglePort, StarTo, Subtrees, Topology, TopologyError, TreeName,
+    Triple,
 };
 use crate::Rank;
 
@@ -233,6 +234,38 @@ impl Pattern for Hierarchy {
     }
 }
 
+/// Subtrees are runs of ranks where groups are, and where the family has runs inside them.
+impl Subtrees for Hierarchy {
+    fn root(&self) -> Rank {
+        self.root
+    }
+    fn behind(&self, from: Rank, step: usize) -> Range<Rank> {
+        let level = self.level(step);
+        level.map_or(from..from + 1, |level| self.behind_in(from, level))
+    }
+    fn subtree(&self, rank: Rank) -> Range<Rank> {
+        if rank == self.root {
+            return 0..self.levels.ranks();
+        }
+        // It speaks for ever larger groups until it sends.
+        let leads = |level: &usize| self.leader(*level, self.levels.member(*level, rank)) == rank;
+        let last = (0..self.levels.depth()).take_while(leads).last();
+        self.behind_in(rank, last.unwrap_or(0))
+    }
+}
+
+impl Hierarchy {
+    /// The ranks for which a leader speaks among the members of its group in a level.
+    fn behind_in(&self, rank: Rank, level: usize) -> Range<Rank> {
+        let Some((inside, members, place)) = self.part(rank, level) else {
+            return rank..rank + 1;
+        };
+        let places = inside.subtree(place);
+        let run = |place: usize| self.levels.run_of_member(level, members[place]);
+        run(places.start).start..run(places.end - 1).end
+    }
+}
+
 /// The tree among the members of one group, to the place of its leader.
 enum Inside {
     Binomial(BinomialTo),
@@ -246,6 +279,20 @@ impl Inside {
             TreeName::BINOMIAL => Inside::Binomial(BinomialTo::new(members, leader)),
             TreeName::Flat | TreeName::FlatSerial => Inside::Star(StarTo::new(members, leader)),
             tree => Inside::Family(tree.on(members).rooted(leader).single_port()),
+        }
+    }
+
+    /// The places whose way to the leader leads through one.
+    fn subtree(&self, place: usize) -> Range<usize> {
+        match self {
+            Inside::Binomial(tree) => tree.subtree(place),
+            Inside::Star(tree) => tree.subtree(place),
+            Inside::Family(tree) => {
+                let next = |p: &usize| tree.topology().successor(*p).map(|(_, to)| to);
+                let through = |&p: &usize| std::iter::successors(Some(p), next).any(|p| p == place);
+                let behind = || (0..Pattern::ranks(tree)).filter(through);
+                behind().min().unwrap_or(place)..behind().max().unwrap_or(place) + 1
+            }
         }
     }
 }

@@ -27,6 +27,27 @@ pub(super) const MOST_LEVELS: usize = 12;
 /// assert!(levels.are_runs());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// An all-reduce that follows the machine it runs on:
+///
+/// ```
+/// use rankfold::check::Goal;
+/// use rankfold::collective::{Algorithm, Call, Collective};
+/// use rankfold::machine::{Bind, Machine};
+/// use rankfold::{World, op, topology::Levels};
+///
+/// let machine = Machine::here();
+/// let levels = Levels::of(&machine, &machine.place(2, &Bind::Numa, true)?);
+/// let call = Call::new(Collective::AllReduce, 2, 3).on(levels);
+/// let sums = World::new(2).bind(Bind::Numa).run(|comm| {
+///     let follow = Algorithm::HIERARCHICAL.schedule(&call).expect("it serves all_reduce");
+///     let mut v = [comm.rank(), 1, 2];
+///     comm.run_schedule(&follow, &Goal::all_reduce(3), &[], &mut v, op::Sum)?;
+///     Ok(v)
+/// })?;
+/// assert_eq!(sums, [[1, 2, 4]; 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Levels {
     ranks: usize,

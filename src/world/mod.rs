@@ -73,6 +73,10 @@ impl World {
 
     /// Sets where the ranks run; without it [`Bind::Auto`].
     ///
+    /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
+    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. For memory near
+    /// the ranks, see [`vec_here`](crate::machine::vec_here).
+    ///
     /// # Examples
     ///
     /// ```
@@ -427,4 +431,42 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
         );
         WorldError::Spawn { rank, error }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many may spin, of so many ranks on a machine.
+    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
+        let machine = Machine::from_text(text).unwrap();
+        let placement = machine.place(ranks, bind, true).unwrap();
+        room_to_spin(&machine, &placement)
+    }
+
+    #[test]
+    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
+        let smt = "package:2 core:2 cpu:2";
+        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
+        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
+        assert_eq!(room(smt, 8, &Bind::Auto), 4);
+        assert_eq!(
+            room(smt, 2, &Bind::None),
+            4,
+            "wherever they run, there are four cores"
+        );
+        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn shared_cpus_and_the_quota_leave_less_room() {
+        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
+        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 2);
+        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
+        assert_eq!(
+            room("core:4 mask=1-2", 3, &Bind::Auto),
+            2,
+            "unpinned, as there are too few"
+        );
+    }
 }
