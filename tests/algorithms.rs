@@ -314,10 +314,10 @@ fn names_that_none_has_are_refused_with_what_is_wrong() {
 fn names_are_completed_for_their_collective() {
     let offered = |typed, collective| Algorithm::completions(typed, collective);
     assert_eq!(offered("k-", None), ["k-ring:K", "k-tree:K", "k-ary:K"]);
-    assert_eq!(offered("h", Some(Collective::Barrier)), [""; 0]);
+    assert_eq!(offered("h", Some(Collective::Barrier)), ["hierarchical"]);
     assert_eq!(
         offered("h", Some(Collective::AllReduce)),
-        ["halving", "hybrid:K"]
+        ["halving", "hierarchical", "hybrid:K"]
     );
     assert_eq!(offered("", None).len(), Algorithm::known().count());
 }

@@ -42,7 +42,7 @@ impl Machine {
     pub fn from_xml(xml: &str) -> Result<Machine, MachineError> {
         let mut reading = Reading::default();
         for tag in tags(xml) {
-            reading.tag(&tag)?;
+            reading.tag(tag)?;
         }
         let mut parts = reading.parts;
         if parts.cpus.is_empty() {
