@@ -45,8 +45,11 @@ impl Comm {
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
         let show = || format!("send(to {to}, tag {tag})");
         self.op(Location::caller(), &show, || {
-            self.check_rank("the receiver", to)?;
-            let ((), there) = self.core.port.send(to, self.head(tag), data, || Ok(()))?;
+            self.check_peer("the receiver", to)?;
+            let ((), there) =
+                self.core
+                    .port
+                    .send(self.world_rank(to), self.head(tag), data, || Ok(()))?;
             self.posted(to, there)
         })
     }
@@ -191,8 +194,10 @@ impl Comm {
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
         self.op(Location::caller(), &show, || {
-            self.check_rank("the receiver", to)?;
-            let there = self.fabric().post(to, Packet::value(self.head(tag), value));
+            self.check_peer("the receiver", to)?;
+            let there = self
+                .fabric()
+                .post(self.world_rank(to), Packet::value(self.head(tag), value));
             self.posted(to, there)
         })
     }
@@ -262,14 +267,17 @@ impl Comm {
             )
         };
         self.op(call.site, &show, || {
-            self.check_rank("the receiver", to)?;
+            self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
                 self.take(&call, is_of::<T>, |packet| {
                     packet.take_vec(&**self.fabric())
                 })
             };
-            let (received, there) = self.core.port.send(to, self.head(send_tag), data, take)?;
+            let (received, there) =
+                self.core
+                    .port
+                    .send(self.world_rank(to), self.head(send_tag), data, take)?;
             self.posted(to, there).map(|()| received)
         })
     }
@@ -301,7 +309,7 @@ impl Comm {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;
-            let status = Status::of(&packet);
+            let status = self.status(&packet);
             self.core.port.inbox().put_back(packet);
             Ok(status)
         })
@@ -322,7 +330,7 @@ impl Comm {
 
     #[inline]
     fn head(&self, tag: u32) -> Head {
-        Head::new(self.shared.context, self.rank(), tag, 0)
+        Head::new(self.shared.context, self.core.port.me, tag, 0)
     }
 
     /// What a sender hears about a receiver that has ended. One that returned just does not read any
@@ -332,7 +340,7 @@ impl Comm {
         if there {
             Ok(())
         } else {
-            self.fabric().check_failed(to)
+            self.fabric().check_failed(self.world_rank(to))
         }
     }
 }

@@ -66,7 +66,10 @@ pub(crate) struct Reason<'a> {
     pub call: &'a dyn Fn() -> String,
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
-    pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    /// The communicator, where its end would end the wait.
+    pub comm: Option<&'a Arc<CommShared>>,
+    /// In collectives: the call's number.
+    pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
@@ -265,9 +268,8 @@ impl Port {
             site: reason.site,
             needs: (reason.needs)(),
             ends_by_itself: reason.deadline.is_some(),
-            collective: reason
-                .collective
-                .map(|(comm, number)| (comm.clone(), number)),
+            comm: reason.comm.cloned(),
+            collective: reason.collective,
             turn: reason.turn,
             since,
             begun: self

@@ -5,6 +5,7 @@
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
+//! - `shrink` the living find each other
 //! - `gate` nobody leaves a barrier early
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
@@ -18,6 +19,7 @@ mod detector;
 mod gate;
 mod loan;
 mod rendezvous;
+mod shrink;
 mod sleeper;
 
 use std::panic::Location;
@@ -104,7 +106,8 @@ fn sleep_in(
         call: &|| "modelled".into(),
         site: Location::caller(),
         needs: &|| needs.clone(),
-        collective,
+        comm: collective.map(|(comm, _)| comm),
+        collective: collective.map(|(_, number)| number),
         turn,
         deadline: None,
     };
