@@ -2,6 +2,7 @@
 
 use std::{error, fmt};
 
+use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
@@ -11,6 +12,9 @@ const TREE_RANKS: usize = 512;
 const RANKS: usize = 128;
 /// The most steps of a space-time diagram; with as many ranks as there may be, some 10 MB of SVG.
 const STEPS: usize = 256;
+
+/// The most CPUs of a machine.
+const CPUS: usize = 1024;
 
 /// A drawing that nobody could read.
 ///
@@ -42,6 +46,13 @@ pub enum TooLarge {
         /// How many there may be.
         limit: usize,
     },
+    /// Too many CPUs.
+    Cpus {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for TooLarge {
@@ -49,6 +60,9 @@ impl fmt::Display for TooLarge {
         let (found, limit, what, instead) = match self {
             TooLarge::Ranks { found, limit } => {
                 (found, limit, "ranks", "draw the same for fewer ranks")
+            }
+            TooLarge::Cpus { found, limit } => {
+                (found, limit, "CPUs", "print the machine without its places")
             }
             TooLarge::Steps { found, limit } => (found, limit, "steps", "draw a window of them"),
         };
@@ -74,6 +88,14 @@ pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLa
         return Err(TooLarge::Steps { found, limit });
     }
     Ok(())
+}
+
+/// Whether a machine can be drawn.
+pub(super) fn machine(machine: &Machine) -> Result<(), TooLarge> {
+    match machine.tree.cpus.len() {
+        found if found > CPUS => Err(TooLarge::Cpus { found, limit: CPUS }),
+        _ => Ok(()),
+    }
 }
 
 fn ranks(found: usize, limit: usize) -> Result<(), TooLarge> {

@@ -33,8 +33,8 @@ mod fold;
 mod step;
 
 pub use combine::{
-    Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted,
-    Swapped, Then,
+    Copied, Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed,
+    Rooted, Swapped, Then,
 };
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};

@@ -10,6 +10,7 @@ use std::{io, thread};
 
 use super::agenda::Agenda;
 use super::machine::{Machine, Tolls};
+use super::wires::Wires;
 use super::{Fault, MOST_RANKS, blame};
 use crate::Rank;
 use crate::schedule::{Combine, Schedule, Step};
@@ -162,6 +163,8 @@ struct Scene<'a, S: ?Sized> {
     tolls: &'a Tolls,
     /// When each rank comes to it.
     clock: &'a [f64],
+    /// The links that nodes share, on which all messages of the step have their turns.
+    wires: &'a Wires,
     step: usize,
 }
 
@@ -217,6 +220,11 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
             tally.broken = true;
             return start;
         };
+        // A sender without a message would be found when the step is settled.
+        let sender_start = match self.wires.begin(sender).filter(|_| step.recv.is_some()) {
+            Some(begin) => begin.max(sender_start),
+            None => sender_start,
+        };
         let visit = Visit::new(self.tolls, rank, &step, start, sender_start);
         watch.saw(rank, self.step, &visit);
         visit.end
@@ -237,6 +245,7 @@ pub(super) struct Mark {
     /// The first step that is not done.
     pub(super) step: usize,
     pub(super) clock: Vec<f64>,
+    wires: Wires,
 }
 
 /// The state between two steps.
@@ -252,6 +261,8 @@ pub(super) struct Run<'a, S: ?Sized> {
     /// When those who are up have done their step; and who they are.
     ended: Vec<f64>,
     up: Vec<u32>,
+    /// The links that nodes share.
+    wires: Wires,
     pub(super) sums: Sums,
     /// How many can work at once.
     threads: usize,
@@ -265,11 +276,13 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             1..=MOST_RANKS => {}
             _ => return Err(Fault::TooManyRanks { ranks }),
         }
+        let tolls = Tolls::new(machine)?;
         let mark = Mark {
             step: 0,
             clock: vec![0.0; ranks],
+            wires: Wires::new(&tolls, ranks),
         };
-        Ok(Run::resume(schedule, Tolls::new(machine)?, mark))
+        Ok(Run::resume(schedule, tolls, mark))
     }
 
     pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Run<'a, S> {
@@ -280,6 +293,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             next: mark.step,
             turn: Turn::All,
             clock: mark.clock,
+            wires: mark.wires,
             ended: Vec::new(),
             up: Vec::new(),
             sums: Sums::default(),
@@ -291,6 +305,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Mark {
             step: self.next,
             clock: self.clock.clone(),
+            wires: self.wires.clone(),
         }
     }
 
@@ -319,6 +334,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             return Ok(false);
         }
         let ranks = self.clock.len();
+        self.take_turns(step, 0..ranks);
         let mut ended = std::mem::take(&mut self.ended);
         ended.resize(ranks, 0.0);
         let scene = self.scene(step);
@@ -344,6 +360,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             self.next = self.steps;
             return Ok(false);
         };
+        self.take_turns(step, up.iter().map(|&rank| rank as Rank));
         let mut ended = std::mem::take(&mut self.ended);
         ended.resize(up.len(), 0.0);
         let tally = self.scene(step).call(&up, &mut ended, watch);
@@ -367,8 +384,23 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             schedule: self.schedule,
             tolls: &self.tolls,
             clock: &self.clock,
+            wires: &self.wires,
             step,
         }
+    }
+
+    /// Gives the messages of a step their turns on the links that nodes share.
+    fn take_turns(&mut self, step: usize, up: impl Iterator<Item = Rank>) {
+        if !self.wires.shared() {
+            return;
+        }
+        for rank in up {
+            if let Some(send) = self.schedule.step(rank, step).send {
+                self.wires
+                    .queue(self.clock[rank], rank, send.peer, send.region.elements());
+            }
+        }
+        self.wires.go(&self.tolls);
     }
 
     /// Whether all messages of a step have both their ends; then the step is done.

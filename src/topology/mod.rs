@@ -16,6 +16,7 @@
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
+//! - `levels`: ranks in groups inside groups, as the machine has them; `hierarchy`: the tree that follows them;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
 //! - `packets`: broadcasts in packets that go different ways: down `two_trees`, along the trees of
 //!   `esbt`, round a `circulant` graph;
@@ -51,8 +52,10 @@ mod error;
 mod esbt;
 mod families;
 mod formal;
+mod hierarchy;
 #[cfg(feature = "json")]
 mod json;
+mod levels;
 mod names;
 mod own_steps;
 mod packets;
@@ -71,6 +74,8 @@ pub use cube::{Circle, Hypercube, Line, Shift};
 pub use error::TopologyError;
 pub use esbt::Esbt;
 pub use formal::Formal;
+pub use hierarchy::Hierarchy;
+pub use levels::Levels;
 pub use names::TreeName;
 pub use own_steps::OwnSteps;
 pub use packets::{Hop, Packets};
