@@ -44,9 +44,9 @@
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
-//! | [`draw`] | trees and space-time diagrams, as SVG and as text |
+//! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
 //! | [`op`] | operators and elements |
-//! | [`machine`] | the CPUs and where ranks go |
+//! | [`machine`] | the machine as a tree, the CPUs that may be used, and where ranks go |
 //! | [`error`] | what can go wrong with one operation |
 //!
 //! # The idea
@@ -70,9 +70,14 @@
 //!
 //! # Features
 //!
-//! None is on by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
-//! builds the tool `rankfold`, which proves, draws and times algorithms without running them; `signal` lets a
-//! running world be printed by a signal (`World::dump_on_signal`).
+//! `hwloc` is on by default: the machine's tree comes from libhwloc where that is installed with its headers and
+//! pkg-config when this crate is built. A program built so needs `libhwloc.so` where it runs;
+//! `RANKFOLD_NO_HWLOC=1` in the environment of the build, or `default-features = false`, builds one that does
+//! not. Nothing else depends on it.
+//!
+//! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
+//! builds the tool `rankfold`, which proves, draws and times algorithms without running them;
+//! `signal` lets a running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
 //!

@@ -2,6 +2,7 @@
 
 use std::{error, fmt};
 
+use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
@@ -13,6 +14,9 @@ const RANKS: usize = 128;
 const STEPS: usize = 256;
 /// The most calls or messages of a run.
 const EVENTS: usize = 4096;
+
+/// The most CPUs of a machine.
+const CPUS: usize = 1024;
 
 /// A drawing that nobody could read.
 ///
@@ -51,6 +55,13 @@ pub enum TooLarge {
         /// How many there may be.
         limit: usize,
     },
+    /// Too many CPUs.
+    Cpus {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for TooLarge {
@@ -58,6 +69,9 @@ impl fmt::Display for TooLarge {
         let (found, limit, what, instead) = match self {
             TooLarge::Ranks { found, limit } => {
                 (found, limit, "ranks", "draw the same for fewer ranks")
+            }
+            TooLarge::Cpus { found, limit } => {
+                (found, limit, "CPUs", "print the machine without its places")
             }
             TooLarge::Steps { found, limit } => (found, limit, "steps", "draw a window of them"),
             TooLarge::Events { found, limit } => {
@@ -96,6 +110,14 @@ pub(super) fn run(found_ranks: usize, found: usize) -> Result<(), TooLarge> {
     match found > limit {
         true => Err(TooLarge::Events { found, limit }),
         false => Ok(()),
+    }
+}
+
+/// Whether a machine can be drawn.
+pub(super) fn machine(machine: &Machine) -> Result<(), TooLarge> {
+    match machine.tree.cpus.len() {
+        found if found > CPUS => Err(TooLarge::Cpus { found, limit: CPUS }),
+        _ => Ok(()),
     }
 }
 

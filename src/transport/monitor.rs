@@ -22,6 +22,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::board::Call;
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
 use super::{CommShared, Fabric};
@@ -295,9 +296,14 @@ impl Fabric {
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
+    /// What `rank` called as collective `number`, if it has, and not long ago.
+    pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
+        self.doors[rank].log.find(context, number)
+    }
+
     /// What each rank called as collective `number`, if that does not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
-        let call = |rank: Rank| Some((rank, self.doors[rank].log.find(comm.context, number)?));
+        let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
         let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print()).collect();
         if prints.iter().all(|print| *print == prints[0]) {
@@ -332,12 +338,12 @@ impl Fabric {
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
         let comms = self.comms();
         let comm = comms.iter().find(|comm| comm.context == context)?;
-        let call = self.doors[rank].log.find(context, number)?;
+        let call = self.call_of(rank, context, number)?;
         if call.tolerant {
             return None;
         }
         let called = |rank: Rank| {
-            let call = self.doors[rank].log.find(context, number)?;
+            let call = self.call_of(rank, context, number)?;
             Some(Called {
                 rank,
                 call: call.to_string(),

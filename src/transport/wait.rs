@@ -311,16 +311,18 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        self.count(size_of_val(data));
         self.scribe.sent(to, head, size_of_val(data));
         if Packet::fits(data) {
             let there = self.fabric.post(to, Packet::eager(head, data));
+            self.count(size_of_val(data));
             return Ok((meanwhile()?, there));
         }
         if to == self.me || self.crowded() {
             let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
+            self.count(size_of_val(data));
             return Ok((meanwhile()?, there));
         }
+        self.count(size_of_val(data));
         self.send_long(to, head, data, meanwhile)
     }
 

@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::sync::WaitGroup;
+
 pub use report::{Counts, Lost, Outcome, Report, WorldError};
 pub use seat::{Seat, Seats};
 pub use team::Team;
@@ -31,7 +33,7 @@ pub use trace::{Trace, TracedCall, TracedMessage};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
-use crate::machine::{Bind, Cpus, Placement, place};
+use crate::machine::{Bind, Cpus, Machine, Placement};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
@@ -86,6 +88,10 @@ impl World {
     }
 
     /// Sets where the ranks run; without it [`Bind::Auto`].
+    ///
+    /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
+    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. For memory near
+    /// the ranks, see [`vec_here`](crate::machine::vec_here).
     ///
     /// # Examples
     ///
@@ -375,13 +381,12 @@ impl Venue {
         let (open, first) = Open::new();
         // Seats that were entered are ranks, though the world that handed them out is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
-        let cpus = Cpus::here();
-        let placement = place(world.ranks, &world.bind, &cpus, alone)
+        let machine = machine_for(world.ranks);
+        let placement = machine
+            .place(world.ranks, &world.bind, alone)
             .map_err(|error| WorldError::Usage(error.to_string()))?;
-        let usable = placement
-            .distinct_cpus()
-            .unwrap_or(usize::MAX)
-            .min(cpus.usable());
+        let usable = room_to_spin(&machine, &placement);
+        let cpus = machine.usable;
         let settings = Settings {
             cpus: usable,
             timeout: world.timeout,
@@ -410,6 +415,7 @@ impl Venue {
         }
         let printed = Arc::new(AtomicBool::new(false));
         let cpus = Arc::new(self.cpus.clone());
+        let all = WaitGroup::new();
         let start = |(rank, parker)| Start {
             fabric: fabric.clone(),
             rank,
@@ -418,10 +424,37 @@ impl Venue {
             pin: self.placement.cpu[rank].map(|cpu| Pin {
                 cpu,
                 cpus: cpus.clone(),
+                all: all.clone(),
             }),
         };
         parkers.into_iter().enumerate().map(start).collect()
     }
+}
+
+/// The machine, as far as it matters to so many ranks: where they do not fit, its tree is of no account.
+fn machine_for(ranks: usize) -> Machine {
+    let cpus = Cpus::here();
+    if ranks > cpus.mask.len() {
+        Machine::flat(cpus)
+    } else {
+        Machine::remembered(cpus)
+    }
+}
+
+/// How many ranks can spin without taking time from each other: one on each core where they are, or can be,
+/// and no more than the quota pays for. The SMT threads of one core share what a spinning one wears out.
+fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
+    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
+    let taken = if pinned.is_empty() {
+        &machine.usable.mask
+    } else {
+        &pinned
+    };
+    let cores = match taken.len() {
+        0 => usize::MAX,
+        _ => machine.distinct_cores(taken),
+    };
+    cores.min(machine.usable.usable())
 }
 
 /// Counts the worlds of this process that are open.
@@ -462,4 +495,42 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
         );
         WorldError::Spawn { rank, error }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many may spin, of so many ranks on a machine.
+    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
+        let machine = Machine::from_text(text).unwrap();
+        let placement = machine.place(ranks, bind, true).unwrap();
+        room_to_spin(&machine, &placement)
+    }
+
+    #[test]
+    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
+        let smt = "package:2 core:2 cpu:2";
+        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
+        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
+        assert_eq!(room(smt, 8, &Bind::Auto), 4);
+        assert_eq!(
+            room(smt, 2, &Bind::None),
+            4,
+            "wherever they run, there are four cores"
+        );
+        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn shared_cpus_and_the_quota_leave_less_room() {
+        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
+        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 2);
+        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
+        assert_eq!(
+            room("core:4 mask=1-2", 3, &Bind::Auto),
+            2,
+            "unpinned, as there are too few"
+        );
+    }
 }

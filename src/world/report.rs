@@ -155,8 +155,8 @@ impl<R, E> Report<R, E> {
         let mut placement = venue.placement.clone();
         let mut outcomes = Vec::with_capacity(lives.len());
         for (rank, life) in lives.into_iter().enumerate() {
-            if life.unpinned {
-                placement.cpu[rank] = None;
+            if let Some(why) = life.unpinned {
+                placement.refuse(rank, why);
             }
             outcomes.push(life.outcome);
         }
