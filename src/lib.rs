@@ -37,6 +37,7 @@
 //! | where | what |
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
+//! | [`Report::recent`], [`Trace`] | what each rank did last, always; all that went on, if asked for: as data, for Perfetto, as a picture |
 //! | [`Comm`] | what a rank talks through: SEND and RECV, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, the register of them by name, and the automatic choice; [`Comm::run_schedule`] runs your own |
@@ -75,7 +76,8 @@
 //! not. Nothing else depends on it.
 //!
 //! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
-//! builds the tool `rankfold`, which proves, draws and times algorithms without running them.
+//! builds the tool `rankfold`, which proves, draws and times algorithms without running them;
+//! `signal` lets a running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
 //!
@@ -117,4 +119,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::Fault;
 pub use transport::packet::EAGER_BYTES;
-pub use world::{Counts, Lost, Outcome, Report, Seat, Seats, Team, World, WorldError};
+pub use transport::recorder::{Operation, Passed, Progress};
+pub use world::{
+    Counts, Lost, Outcome, Report, Seat, Seats, Team, Trace, TracedCall, TracedMessage, World,
+    WorldError,
+};

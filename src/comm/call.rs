@@ -53,7 +53,7 @@ impl Comm {
         check: impl FnOnce() -> Result<()>,
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.op(call.site, &|| call.to_string(), || {
+        self.deed(&call.deed(), &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
@@ -227,10 +227,8 @@ impl InCall<'_> {
     /// Moves a value to `to`; answers whether it is there.
     pub(super) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
         self.comm.core.tick()?;
-        Ok(self
-            .comm
-            .fabric()
-            .post(self.comm.world_rank(to), Packet::value(self.head(), value)))
+        let port = &self.comm.core.port;
+        Ok(port.send_value(self.comm.world_rank(to), self.head(), value))
     }
 
     /// The error for a rank that was not there to receive.
@@ -265,6 +263,7 @@ impl InCall<'_> {
             if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
                 unwind::operator(|| arrived(data))
             }) {
+                self.comm.core.port.scribe.received(packet.head);
                 return Ok((source, done));
             }
         }
@@ -276,7 +275,10 @@ impl InCall<'_> {
         let mut packet = Packet::empty();
         self.next(from, &mut packet)?;
         match packet.take_value() {
-            Some(value) => Ok((self.comm.member(&packet), value)),
+            Some(value) => {
+                self.comm.core.port.scribe.received(packet.head);
+                Ok((self.comm.member(&packet), value))
+            }
             None => Err(self.strange(&packet)),
         }
     }

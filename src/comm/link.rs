@@ -17,6 +17,7 @@ impl Link for InCall<'_> {
             return Ok(false);
         }
         self.comm.core.tick()?;
+        self.note_sent(to, size_of_val(data));
         self.put(to, form, Packet::eager(self.head(), data))?;
         self.comm.core.port.count(size_of_val(data));
         Ok(true)
@@ -30,6 +31,7 @@ impl Link for InCall<'_> {
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.comm.core.tick()?;
+        self.note_sent(to, size_of_val(data));
         self.comm.core.port.lend(
             self.head(),
             data,
@@ -67,6 +69,7 @@ impl Link for InCall<'_> {
             }
             // If the sender took the loan back it has failed, and the next look will say why.
             if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
+                self.comm.core.port.scribe.received(packet.head);
                 return done;
             }
         }
@@ -74,6 +77,13 @@ impl Link for InCall<'_> {
 }
 
 impl InCall<'_> {
+    #[inline]
+    fn note_sent(&self, to: Rank, bytes: usize) {
+        let world = self.comm.world_rank(to);
+        let scribe = &self.comm.core.port.scribe;
+        scribe.sent(world, self.head(), bytes);
+    }
+
     /// Puts a packet into the lane to `to`, which must be there.
     #[inline]
     fn put(&self, to: Rank, form: Form, packet: Packet) -> Result<()> {

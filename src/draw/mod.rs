@@ -15,6 +15,7 @@
 //! - `chart`: curves of times over lengths;
 //! - `machine`: a machine with ranks in their places;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
+//! - `timeline`: what went on in a run, as a picture;
 //! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: how they are written.
 //!
 //! # Examples
@@ -51,6 +52,7 @@ mod outline;
 mod space_time;
 mod svg;
 mod table;
+pub(crate) mod timeline;
 mod traffic;
 mod tree;
 
@@ -264,6 +266,12 @@ pub fn beside(
         Traffic::read(title, schedule, 0..schedule.steps())
     };
     diagram(&[read(left)?, read(right)?])
+}
+
+/// A run as a picture, see [`Trace::svg`](crate::Trace::svg).
+pub(crate) fn timeline(run: &timeline::Timeline) -> Result<String, TooLarge> {
+    timeline::check(run)?;
+    Ok(svg::write(&timeline::figure(run)))
 }
 
 fn diagram(panels: &[Traffic]) -> Result<Drawing, TooLarge> {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::head::Info;
+use super::recorder::{Deed, Peer};
 use crate::Rank;
 use crate::error::{Mismatch, Site};
 use crate::names::Collective;
@@ -158,6 +159,20 @@ impl Call {
         let place = (self.verb, self.context, self.number);
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
         digest(&(place, data, self.algorithm, self.tolerant))
+    }
+}
+
+impl Call {
+    /// What the recorder is to know of it.
+    #[inline]
+    pub(crate) fn deed(&self) -> Deed {
+        Deed {
+            verb: self.verb.name(),
+            info: self.info,
+            peer: self.root.map_or(Peer::None, Peer::Root),
+            count: self.length,
+            ..Deed::at(self.site)
+        }
     }
 }
 

@@ -6,12 +6,15 @@
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
+//! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
+//!   last operations, [`clock`] their times
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
 //! - [`wait`] the one wait loop: spin, yield, park
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
+pub(crate) mod clock;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -23,6 +26,9 @@ pub(crate) mod mailbox;
 pub(crate) mod members;
 pub(crate) mod monitor;
 pub(crate) mod packet;
+pub(crate) mod recorder;
+pub(crate) mod ring;
+pub(crate) mod scribe;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
 pub(crate) mod wait;
@@ -38,6 +44,7 @@ use crate::error::Cause;
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
+use clock::Clock;
 use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
@@ -45,6 +52,8 @@ use mailbox::Inbox;
 use members::Members;
 use monitor::Book;
 use packet::Packet;
+use recorder::Record;
+use scribe::Scribe;
 use shrink::Shrinking;
 use sleeper::Sleeper;
 use wait::Port;
@@ -60,6 +69,7 @@ pub(crate) struct Fabric {
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
 }
 
 /// What holds for the whole world.
@@ -71,6 +81,10 @@ pub(crate) struct Settings {
     pub timeout: Option<Duration>,
     /// Whether every collective begins with a round of agreement.
     pub check: bool,
+    /// Whether the last operations of each rank are kept.
+    pub record: bool,
+    /// Whether everything is.
+    pub trace: bool,
     /// Failures asked for: in this rank, at this operation.
     pub faults: Vec<(Rank, u64, Fault)>,
 }
@@ -127,6 +141,8 @@ struct Door {
     loan: CachePadded<LoanWord>,
     tally: CachePadded<Tally>,
     log: CachePadded<CallLog>,
+    /// What the rank does, from when it enters, if that is to be written down.
+    record: OnceLock<Arc<Record>>,
 }
 
 impl Door {
@@ -139,6 +155,7 @@ impl Door {
             loan: CachePadded::new(LoanWord::new()),
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
+            record: OnceLock::new(),
         }
     }
 
@@ -158,6 +175,8 @@ struct Tally {
     bytes: AtomicU64,
     /// Waits so long that it went to sleep.
     sleeps: AtomicU64,
+    /// Nanoseconds in waits, after spinning was given up.
+    waited: AtomicU64,
 }
 
 impl Tally {
@@ -167,6 +186,7 @@ impl Tally {
             messages: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
         }
     }
 
@@ -195,6 +215,7 @@ impl Fabric {
             contexts: std::sync::atomic::AtomicU32::new(2),
             all,
             settings,
+            clock: Clock::new(),
         };
         (Arc::new(fabric), parkers)
     }
@@ -217,8 +238,9 @@ impl Fabric {
         self.comms.lock().clone()
     }
 
-    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps.
-    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 4]> {
+    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps,
+    /// nanoseconds waited.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 5]> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.doors.iter().map(move |door| {
             let Tally {
@@ -226,8 +248,9 @@ impl Fabric {
                 messages,
                 bytes,
                 sleeps,
+                waited,
             } = &*door.tally;
-            [begun, messages, bytes, sleeps].map(read)
+            [begun, messages, bytes, sleeps, waited].map(read)
         })
     }
 
@@ -239,6 +262,25 @@ impl Fabric {
             parker,
             Inbox::new(self.doors[rank].left.clone()),
         )
+    }
+
+    /// How many ranks the world has.
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn ranks(&self) -> usize {
+        self.doors.len()
+    }
+
+    /// What each rank has left to read, if it has entered.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<Arc<Record>>> {
+        self.doors.iter().map(|door| door.record.get().cloned())
+    }
+
+    /// The hand of `rank`, if something is to be written down.
+    fn scribe(&self, rank: Rank) -> Scribe {
+        let Settings { record, trace, .. } = self.settings;
+        let new = || Arc::new(Record::new(record, trace));
+        let wanted = (record || trace).then(|| self.doors[rank].record.get_or_init(new));
+        Scribe::new(wanted.cloned(), self.clock)
     }
 
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.

@@ -7,6 +7,7 @@
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `shrink` the living find each other
 //! - `gate` nobody leaves a barrier early
+//! - `ring` nobody reads an operation that is half overwritten
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
 //! (`crate::sync`). The channel between ranks knows nothing of loom, so here a post is a relaxed store
@@ -19,6 +20,7 @@ mod detector;
 mod gate;
 mod loan;
 mod rendezvous;
+mod ring;
 mod shrink;
 mod sleeper;
 
