@@ -104,9 +104,13 @@ mod world;
 /// The number of a process of the program: `0..size`.
 pub type Rank = usize;
 
-pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag};
+pub use comm::{
+    Comm, Message, Order, ReduceOver, ReduceValueOver, Request, Scope, Side, Source, Status,
+    Survivors, Tag,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
-pub use transport::Fault;
+pub use transport::budget::Buffering;
 pub use transport::packet::EAGER_BYTES;
+pub use transport::{Fault, Unfinished};
 pub use world::{Counts, Lost, Outcome, Report, Seat, Seats, Team, World, WorldError};

@@ -133,9 +133,14 @@ impl InCall<'_> {
         &self,
         needs: &dyn Fn() -> Needs,
         turn: Option<u32>,
-        look: impl FnMut() -> Option<R>,
+        mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        self.with_reason(needs, turn, |reason| self.comm.core.port.wait(reason, look))
+        let port = &self.comm.core.port;
+        let look = || {
+            port.progress();
+            look()
+        };
+        self.with_reason(needs, turn, |reason| port.wait(reason, look))
     }
 
     fn with_reason<R>(
@@ -151,6 +156,7 @@ impl InCall<'_> {
             collective: Some((&self.comm.shared, self.call.number)),
             turn,
             deadline: None,
+            needs_buffer: false,
         })
     }
 
@@ -221,7 +227,7 @@ impl InCall<'_> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
         self.next(from, &mut packet)?;
-        match packet.take_value() {
+        match packet.take_value(&**self.comm.fabric()) {
             Some(value) => Ok((packet.source(), value)),
             None => Err(self.strange(&packet)),
         }

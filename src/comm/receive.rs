@@ -29,7 +29,7 @@ impl fmt::Display for Receive {
 }
 
 impl Receive {
-    fn needs(&self) -> Needs {
+    pub(super) fn needs(&self) -> Needs {
         match self.from {
             Source::Rank(rank) => Needs::One(rank),
             Source::Any => Needs::Any,
@@ -96,12 +96,13 @@ impl Comm {
             if let Some(opened) = open(&mut packet) {
                 return Ok((opened, status));
             }
+            packet = Packet::empty();
         }
     }
 
-    /// Waits for the first message that matches, and puts it into `place`.
+    /// Which messages a call accepts.
     #[inline]
-    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+    pub(super) fn want(&self, call: &Receive) -> Want {
         let tag = match call.tag {
             Tag::Is(tag) => Some(tag),
             Tag::Any => None,
@@ -110,11 +111,17 @@ impl Comm {
             Source::Rank(rank) => Some(rank),
             Source::Any => None,
         };
-        let want = Want {
+        Want {
             context: self.shared.context,
             source,
             tag,
-        };
+        }
+    }
+
+    /// Waits for the first message that matches, and puts it into `place`.
+    #[inline]
+    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+        let want = self.want(call);
         if self.core.port.receive_now(&want, place) {
             Ok(())
         } else {
@@ -132,6 +139,7 @@ impl Comm {
             collective: None,
             turn: None,
             deadline: call.deadline,
+            needs_buffer: false,
         };
         self.core.port.receive(want, &reason, place)
     }

@@ -1,8 +1,9 @@
 //! Which ranks can never move again: the greatest fixpoint over who waits for whom. Arithmetic only.
 //!
 //! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come:
-//! *one* rank, *any* other rank (OR arcs), *all* of some ranks (AND arcs), or everybody else's arrival
-//! at the same gate. Everything that cannot be freed, starting from the ranks that run, is stuck.
+//! *one* rank, *any* other rank (OR arcs), *all* of some ranks (AND arcs), everybody else's arrival
+//! at the same gate, or *every* or *either* one of such needs, which is what a rank has that waits for
+//! several requests. Everything that cannot be freed, starting from the ranks that run, is stuck.
 
 use crate::Rank;
 
@@ -17,6 +18,10 @@ pub(crate) enum Needs {
     All(Vec<Rank>),
     /// Every other rank must come to the gate, to the call with this (context, number, fingerprint).
     Gate((u32, u32, u32)),
+    /// All of these, of several requests.
+    Every(Vec<Needs>),
+    /// One of these, of several requests.
+    Either(Vec<Needs>),
 }
 
 impl Needs {
@@ -26,6 +31,7 @@ impl Needs {
             Needs::One(one) => *one == rank,
             Needs::All(all) => all.contains(&rank),
             Needs::Any | Needs::Gate(_) => true,
+            Needs::Every(arms) | Needs::Either(arms) => arms.iter().any(|arm| arm.involves(rank)),
         }
     }
 }
@@ -128,6 +134,8 @@ impl Census {
             Needs::All(all) => all.iter().all(|&rank| free[rank]),
             Needs::Any => self.some_free,
             Needs::Gate(gate) => here(*gate).is_some_and(|(_, count)| *count == self.bound),
+            Needs::Every(arms) => arms.iter().all(|arm| self.frees(arm, free)),
+            Needs::Either(arms) => arms.iter().any(|arm| self.frees(arm, free)),
         }
     }
 }
@@ -137,7 +145,7 @@ fn can_be_freed(
     states: &[State<'_>],
     me: Rank,
     needs: &Needs,
-    free: impl Fn(Rank) -> bool,
+    free: impl Fn(Rank) -> bool + Copy,
 ) -> bool {
     let at_the_gate = |rank: Rank| matches!(states[rank], State::Waiting(other @ Needs::Gate(_)) if other == needs);
     let mut others = (0..states.len()).filter(|&rank| rank != me);
@@ -146,6 +154,8 @@ fn can_be_freed(
         Needs::All(all) => all.iter().all(|&rank| free(rank)),
         Needs::Any => others.any(free),
         Needs::Gate(_) => others.all(|rank| free(rank) || at_the_gate(rank)),
+        Needs::Every(arms) => arms.iter().all(|arm| can_be_freed(states, me, arm, free)),
+        Needs::Either(arms) => arms.iter().any(|arm| can_be_freed(states, me, arm, free)),
     }
 }
 
@@ -178,9 +188,14 @@ fn from_the_lowest(mut around: Vec<Rank>) -> Vec<Rank> {
 
 /// A stuck rank that `rank` waits for.
 fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
-    let State::Waiting(needs) = states[rank] else {
-        return None;
-    };
+    match states[rank] {
+        State::Waiting(needs) => next_needed(states, stuck, rank, needs),
+        _ => None,
+    }
+}
+
+/// One of `stuck` that keeps `rank` from what it needs.
+fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) -> Option<Rank> {
     let here = |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs == needs);
     let mut others = stuck.iter().copied().filter(|&other| other != rank);
     match needs {
@@ -188,6 +203,10 @@ fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> 
         Needs::All(all) => others.find(|other| all.contains(other)),
         Needs::Any => others.next(),
         Needs::Gate(_) => others.find(|other| !here(other)),
+        // Of requests that wait for each other's ranks only one that cannot be had keeps it.
+        Needs::Every(arms) | Needs::Either(arms) => arms
+            .iter()
+            .find_map(|arm| next_needed(states, stuck, rank, arm)),
     }
 }
 
@@ -218,14 +237,28 @@ mod tests {
         (0..n).filter(|&rank| waiting(largest, rank)).collect()
     }
 
+    /// What a request needs.
+    fn arm(n: usize) -> impl Strategy<Value = Needs> {
+        prop_oneof![5 => (0..n).prop_map(Needs::One), 1 => Just(Needs::Any)]
+    }
+
+    fn arms(n: usize) -> impl Strategy<Value = Vec<Needs>> {
+        proptest::collection::vec(arm(n), 1..4)
+    }
+
     fn needs(n: usize) -> impl Strategy<Value = Option<Option<Needs>>> {
+        let waiting = prop_oneof![
+            4 => (0..n).prop_map(Needs::One),
+            1 => Just(Needs::Any),
+            2 => proptest::collection::vec(0..n, 1..3).prop_map(Needs::All),
+            2 => (0..2u32).prop_map(|call| Needs::Gate((1, call, 0))),
+            2 => arms(n).prop_map(Needs::Every),
+            2 => arms(n).prop_map(Needs::Either),
+        ];
         prop_oneof![
             1 => Just(None),
             1 => Just(Some(None)),
-            4 => (0..n).prop_map(|one| Some(Some(Needs::One(one)))),
-            1 => Just(Some(Some(Needs::Any))),
-            2 => proptest::collection::vec(0..n, 1..3).prop_map(|all| Some(Some(Needs::All(all)))),
-            2 => (0..2u32).prop_map(|call| Some(Some(Needs::Gate((1, call, 0))))),
+            12 => waiting.prop_map(|needs| Some(Some(needs))),
         ]
     }
 

@@ -3,7 +3,9 @@
 //! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
-//! - [`mailbox`] what a rank receives: matching, order, messages that came early
+//! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
+//! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
+//!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
@@ -11,6 +13,7 @@
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
+pub(crate) mod budget;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -21,9 +24,12 @@ mod loom_models;
 pub(crate) mod mailbox;
 pub(crate) mod monitor;
 pub(crate) mod packet;
+pub(crate) mod posted;
+pub(crate) mod receipt;
 pub(crate) mod sleeper;
 pub(crate) mod wait;
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -31,10 +37,11 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
-use crate::error::Cause;
+use crate::error::{Cause, Site};
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
+use budget::{Account, Buffering, Charge};
 use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
@@ -51,6 +58,26 @@ pub(crate) struct Fabric {
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
     pub(crate) settings: Settings,
+    /// Requests that nobody saw to their end.
+    pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
+}
+
+/// A request of a rank that was neither waited for nor cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The rank that made it.
+    pub rank: Rank,
+    /// What was asked for, as it prints.
+    pub call: String,
+    /// The line of that call.
+    pub site: Site,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}, {} at {}", self.rank, self.call, self.site)
+    }
 }
 
 /// What holds for the whole world.
@@ -64,6 +91,8 @@ pub(crate) struct Settings {
     pub check: bool,
     /// Failures asked for: in this rank, at this operation.
     pub faults: Vec<(Rank, u64, Fault)>,
+    /// How much is kept of what is sent.
+    pub buffering: Buffering,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -99,6 +128,8 @@ struct Door {
     loan: CachePadded<LoanWord>,
     tally: CachePadded<Tally>,
     log: CachePadded<CallLog>,
+    /// What is kept for it, where that has a limit.
+    account: Account,
 }
 
 impl Door {
@@ -111,6 +142,7 @@ impl Door {
             loan: CachePadded::new(LoanWord::new()),
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
+            account: Account::new(),
         }
     }
 
@@ -171,6 +203,7 @@ impl Fabric {
             book: Mutex::new(Book::new(ranks)),
             all: Arc::new(all),
             settings,
+            unfinished: Default::default(),
         };
         (Arc::new(fabric), parkers)
     }
@@ -213,6 +246,11 @@ impl Fabric {
         let _ = door.mail.send(packet);
         door.sleeper.rouse();
         there
+    }
+
+    /// Room for a message to `to`; `None`: there is none, and its sender must wait until it is received.
+    pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
+        self.doors[to].account.charge(limit, bytes)
     }
 
     /// Whether a rank has not ended.

@@ -47,6 +47,8 @@ pub(crate) struct Wait {
     pub collective: Option<(Arc<CommShared>, u32)>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
+    /// It is a send that found no buffer and waits to be received.
+    pub needs_buffer: bool,
     pub since: Instant,
     /// How many operations each rank had begun, where the watchdog will want to know.
     pub begun: Vec<u64>,
@@ -112,15 +114,6 @@ impl Book {
     }
 
     /// The first recorded end among `ranks` that `counts`.
-    fn first_end(
-        &self,
-        ranks: impl Iterator<Item = Rank>,
-        counts: impl Fn(&End) -> bool,
-    ) -> Option<Error> {
-        let (rank, end) = self.first_of(ranks, counts)?;
-        Some(end.cause(rank).into())
-    }
-
     fn first_of(
         &self,
         ranks: impl Iterator<Item = Rank>,
@@ -137,16 +130,32 @@ impl Book {
     }
 
     /// Whether what `me` needs can no longer come because a rank has ended.
-    fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+    pub(super) fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+        let (rank, end) = self.missed(me, needs)?;
+        Some(end.cause(rank).into())
+    }
+
+    /// The end that took away what `me` needs; the first, where there are several.
+    fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &End)> {
         let all = 0..self.pages.len();
+        let first = |(_, end): &(Rank, &End)| end.order;
+        let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
         match needs {
-            Needs::One(one) => self.first_end([*one].into_iter(), |_| true),
-            Needs::All(some) => self.first_end(some.iter().copied(), |_| true),
-            Needs::Gate(_) => self.first_end(all.filter(|&rank| rank != me), |_| true),
+            Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
+            Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
+            Needs::Gate(_) => self.first_of(all.filter(|&rank| rank != me), |_| true),
             // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
-            Needs::Any => self.first_end(all.filter(|&rank| rank != me), |end| {
+            Needs::Any => self.first_of(all.filter(|&rank| rank != me), |end| {
                 end.why != Gone::Returned
             }),
+            Needs::Every(needs) => {
+                let missed: Vec<_> = arms(needs);
+                missed.into_iter().flatten().min_by_key(first)
+            }
+            Needs::Either(needs) => {
+                let missed: Option<Vec<_>> = arms(needs).into_iter().collect();
+                missed?.into_iter().min_by_key(first)
+            }
         }
     }
 }
@@ -244,6 +253,7 @@ impl Fabric {
             call: wait.call.clone(),
             site: wait.site,
             note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
+            needs_buffer: wait.needs_buffer,
         };
         let others = book.pages.len() - stuck.len() - book.ended;
         let knot = Arc::new(Deadlock {
@@ -261,7 +271,9 @@ impl Fabric {
             Needs::One(one) => format!("waits for rank {one}"),
             Needs::Any if book.ended + 1 >= book.pages.len() => "every other rank has ended".into(),
             Needs::Any => "no rank that could send will come".into(),
-            Needs::All(_) | Needs::Gate(_) => "waits for ranks that will not come".into(),
+            Needs::All(_) | Needs::Gate(_) | Needs::Every(_) | Needs::Either(_) => {
+                "waits for ranks that will not come".into()
+            }
         }
     }
 

@@ -107,6 +107,7 @@ fn sleep_in(
         collective,
         turn,
         deadline: None,
+        needs_buffer: false,
     };
     port.sleep(&reason, || come().then_some(()))
 }
