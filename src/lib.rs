@@ -105,8 +105,8 @@ mod world;
 pub type Rank = usize;
 
 pub use comm::{
-    Comm, Message, Order, ReduceOver, ReduceValueOver, Request, Scope, Side, Source, Status,
-    Survivors, Tag,
+    Comm, Message, Order, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Source,
+    Status, Survivors, Tag,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

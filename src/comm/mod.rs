@@ -45,7 +45,7 @@ pub use envelope::{Source, Status, Tag};
 pub use matched::Message;
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 pub use request::Request;
-pub use scope::Scope;
+pub use scope::{Scope, ScopedRequest};
 pub use template::Side;
 
 use crate::Rank;

@@ -199,7 +199,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         to: Rank,
         tag: u32,
         data: &'env [T],
-    ) -> Result<Request<'scope, &'env [T]>> {
+    ) -> Result<ScopedRequest<'scope, &'env [T]>> {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
         self.comm.op(site, &show, || {
@@ -221,7 +221,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
         buf: &'env mut [T],
-    ) -> Result<Request<'scope, (&'env mut [T], Status)>> {
+    ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
         let call = receive("irecv_into", from.into(), tag.into(), None);
         let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
         let (theirs, core): (_, &'scope Core) = (shared.clone(), &self.comm.core);
@@ -237,12 +237,49 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         request: Request<'scope, R>,
         land: Option<Land<'env>>,
-    ) -> Request<'scope, R> {
+    ) -> ScopedRequest<'scope, R> {
         self.begun.borrow_mut().push(Begun {
             core: self.comm.core.clone(),
             asked: request.asked().clone(),
             land,
         });
-        request.scoped()
+        ScopedRequest(request.scoped())
+    }
+}
+
+/// A [`Request`] of a [scope](Comm::scope), which need not be waited for: the scope does that at its end.
+///
+/// It turns [`Into`] a [`Request`], to be waited for with others.
+#[derive(Debug)]
+pub struct ScopedRequest<'scope, R>(Request<'scope, R>);
+
+impl<R> ScopedRequest<'_, R> {
+    /// As [`Request::wait`]; the loan comes back.
+    #[track_caller]
+    pub fn wait(self) -> Result<R> {
+        self.0.wait()
+    }
+
+    /// As [`Request::test`].
+    #[track_caller]
+    pub fn test(&mut self) -> Result<Option<R>> {
+        self.0.test()
+    }
+
+    /// As [`Request::is_done`].
+    pub fn is_done(&self) -> bool {
+        self.0.is_done()
+    }
+
+    /// As [`Request::cancel`]: the scope does not wait for it then.
+    #[track_caller]
+    pub fn cancel(self) -> Result<bool> {
+        self.0.cancel()
+    }
+}
+
+impl<'scope, R> From<ScopedRequest<'scope, R>> for Request<'scope, R> {
+    fn from(scoped: ScopedRequest<'scope, R>) -> Self {
+        scoped.0
     }
 }
