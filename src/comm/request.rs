@@ -234,10 +234,13 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 ///     Ok(())
 /// });
 /// ```
-/// ```compile_fail
-/// rankfold::World::new(2).run(|comm| {
-///     comm.irecv::<u8>(0, 1) // out of the run
-/// });
+/// ```compile_fail,E0597
+/// let seats = rankfold::World::connect(1);
+/// let request = {
+///     let comm = seats.take(0).unwrap().enter();
+///     comm.irecv::<u8>(0, 1).unwrap() // the communicator dies here
+/// };
+/// request.wait();
 /// ```
 #[must_use = "a request is waited for, or cancelled"]
 pub struct Request<'c, R> {

@@ -135,7 +135,7 @@ impl Comm {
     ///     })
     /// });
     /// ```
-    /// ```compile_fail,E0373
+    /// ```compile_fail,E0597
     /// rankfold::World::new(1).run(|comm| {
     ///     comm.scope(|s| {
     ///         let mut buf = [0];

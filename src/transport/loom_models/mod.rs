@@ -5,6 +5,7 @@
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
+//! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `gate` nobody leaves a barrier early
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
@@ -17,6 +18,7 @@
 mod detector;
 mod gate;
 mod loan;
+mod receipt;
 mod rendezvous;
 mod sleeper;
 
