@@ -159,7 +159,7 @@ fn calls(
             let calls = lengths
                 .iter()
                 .map(move |&n| Call::new(collective, p, n).to_root(root));
-            calls.filter(move |call| even_enough(call))
+            calls.filter(even_enough)
         })
     });
     let both = calls.flat_map(move |mut call| {
@@ -178,7 +178,7 @@ fn calls(
 /// Gather and scatter have blocks of one length; others are for the forms with counts.
 fn even_enough(call: &Call) -> bool {
     let equal = matches!(call.collective, Collective::Gather | Collective::Scatter);
-    !equal || call.length() % call.ranks() == 0
+    !equal || call.length().is_multiple_of(call.ranks())
 }
 
 fn lengths(p: usize) -> Vec<usize> {

@@ -484,6 +484,73 @@ fn a_send_without_a_buffer_can_be_taken_back_until_it_is_received() {
     assert_eq!(Arc::strong_count(&taken_back.unwrap()[0]), 1);
 }
 
+#[test]
+fn requests_of_several_communicators_do_not_meet() {
+    stays_silent(2, |comm| {
+        let twin = comm.dup()?;
+        let half = comm.split(comm.rank() as u32 % 2, -(comm.rank() as i64))?;
+        // The same tags everywhere, and any sender: only the communicators tell them apart.
+        let receives = [&half, &twin, comm].map(|of| of.irecv::<usize>(Source::Any, 0));
+        let receives = receives.into_iter().collect::<Result<Vec<_>>>()?;
+        let sends = [(comm, 1), (&twin, 2), (&half, 3)];
+        let sends = sends.map(|(of, mark)| of.isend(right(of), 0, vec![mark, of.rank()]));
+        for (place, (got, status)) in comm.wait_all(receives)?.into_iter().enumerate() {
+            let of = [&half, &twin, comm][place];
+            assert_eq!(
+                (&got[..], status.source),
+                (&[3 - place, left(of)][..], left(of))
+            );
+        }
+        half.wait_all(sends.into_iter().collect::<Result<Vec<_>>>()?)?;
+        let sent = half.isend_value(right(&half), 1, half.rank())?;
+        let message = half.probe_matched(Source::Any, 1)?;
+        assert_eq!(message.status().source, left(&half));
+        assert!(comm.iprobe(Source::Any, Tag::Any)?.is_none());
+        assert_eq!(message.recv_value::<usize>()?, left(&half));
+        sent.wait()
+    });
+}
+
+#[test]
+fn requests_of_a_communicator_that_is_left_fail_and_others_go_on() {
+    for buffering in BUFFERINGS {
+        let report = World::new(3).buffering(buffering).run_each(|comm| {
+            let twin = comm.dup()?;
+            if comm.rank() == 2 {
+                return Err(rankfold::Error::user("of itself"));
+            }
+            let other = 1 - comm.rank();
+            let kept = comm.isend(other, 0, vec![comm.rank()])?;
+            // Nobody sends this: it ends because the other rank leaves the communicator.
+            let mut either = [
+                twin.irecv::<usize>(other, 1)?,
+                comm.irecv::<usize>(other, 1)?,
+            ];
+            let small = if comm.rank() == 0 {
+                let left = comm.wait_any(&mut either).unwrap_err();
+                assert!(left.is_consequence(), "{left}");
+                assert!(!matches!(left.kind(), ErrorKind::Deadlock(_)), "{left}");
+                twin.shrink()?
+            } else {
+                twin.shrink()?
+            };
+            let [of_twin, of_all] = either;
+            of_twin.cancel()?;
+            of_all.cancel()?;
+            assert_eq!(comm.recv::<usize>(other, 0)?.0, [other]);
+            kept.wait()?;
+            assert!(matches!(twin.irecv::<u8>(other, 0), Err(error) if error.is_consequence()));
+            let mut sum = [1];
+            small.all_reduce(&mut sum, op::Sum)?;
+            Ok(sum[0])
+        });
+        for rank in [0, 1] {
+            assert_eq!(report.outcomes[rank].value(), Some(&2), "{buffering:?}");
+        }
+        assert!(report.deadlocks.is_empty() && report.unfinished.is_empty());
+    }
+}
+
 // ── wrong programs ──
 
 /// What came of a wrong program.

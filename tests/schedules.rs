@@ -460,3 +460,14 @@ fn a_million_ranks_are_only_arithmetic() {
     let flat = tree("flat", p, 1).reversed();
     assert_eq!(flat.next_active(0, Some(p / 2)), Some(p / 2 + 1));
 }
+
+#[test]
+fn those_that_say_that_they_never_copy_do_not() {
+    for (p, n) in [(1, 5), (2, 3), (5, 7), (8, 8), (11, 4)] {
+        for Exhibit { name, schedule, .. } in zoo(p, n) {
+            let copies = |rank, s| schedule.step(rank, s).local.is_some();
+            let some = (0..p).any(|rank| (0..schedule.steps()).any(|s| copies(rank, s)));
+            assert!(!some || schedule.may_copy(), "{name} {p}");
+        }
+    }
+}

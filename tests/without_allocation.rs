@@ -1,4 +1,5 @@
-//! Choosing an algorithm and asking its schedule allocates nothing: it happens in every call.
+//! Choosing an algorithm and asking its schedule allocates nothing, but for the tables of two trees: it
+//! happens in every call.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -64,7 +65,15 @@ fn no_schedule_allocates() {
                     let before = ALLOCATIONS.get();
                     let asked = algorithm.visit(call, Ask);
                     let allocated = ALLOCATIONS.get() - before;
-                    assert_eq!(allocated, 0, "{algorithm} for {call:?}: {asked:?}");
+                    // Colours, and the steps that follow from them.
+                    let tables = match algorithm {
+                        Algorithm::TwoTree { .. } => 2,
+                        _ => 0,
+                    };
+                    assert!(
+                        allocated <= tables,
+                        "{algorithm} for {call:?}: {asked:?} after {allocated}"
+                    );
                 }
             }
         }

@@ -63,6 +63,21 @@ pub enum Algorithm {
     ScatterDoubling,
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
+    /// Segments down two binary trees in turn.
+    TwoTree {
+        /// How many segments at most.
+        segments: NonZeroUsize,
+    },
+    /// Segments along the edge-disjoint trees of a hypercube.
+    Esbt {
+        /// How many segments at most.
+        segments: NonZeroUsize,
+    },
+    /// Segments round a circulant graph.
+    Circulant {
+        /// How many segments at most.
+        segments: NonZeroUsize,
+    },
 }
 
 use Algorithm::*;
@@ -82,7 +97,24 @@ const PLAIN: [(Algorithm, &str); 11] = [
     (ScatterRing, "scatter-ring"),
 ];
 
+/// What makes an algorithm that is nothing without segments.
+type InSegments = fn(NonZeroUsize) -> Algorithm;
+
+/// Those that are nothing without segments.
+const IN_SEGMENTS: [(InSegments, &str); 3] = [
+    (|segments| TwoTree { segments }, "two-tree:segments=K"),
+    (|segments| Algorithm::Esbt { segments }, "esbt:segments=K"),
+    (|segments| Circulant { segments }, "circulant:segments=K"),
+];
+
 const SEGMENTS: &str = ":segments=";
+
+/// What makes the algorithm of this name, if it is nothing without segments.
+fn only_in_segments(name: &str) -> Option<InSegments> {
+    let before = |known: &'static str| known.split(SEGMENTS).next();
+    let mut all = IN_SEGMENTS.into_iter();
+    all.find_map(|(make, known)| (before(known) == Some(name)).then_some(make))
+}
 
 impl Algorithm {
     /// A family of topologies, with whole vectors.
@@ -121,6 +153,9 @@ impl Algorithm {
                 tree,
                 segments: Some(segments),
             }),
+            TwoTree { .. } => Some(TwoTree { segments }),
+            Algorithm::Esbt { .. } => Some(Algorithm::Esbt { segments }),
+            Circulant { .. } => Some(Circulant { segments }),
             _ => None,
         }
     }
@@ -129,6 +164,9 @@ impl Algorithm {
     pub fn segments(self) -> Option<NonZeroUsize> {
         match self {
             Tree { segments, .. } => segments,
+            TwoTree { segments } | Algorithm::Esbt { segments } | Circulant { segments } => {
+                Some(segments)
+            }
             _ => None,
         }
     }
@@ -137,8 +175,10 @@ impl Algorithm {
     /// more). Those of families may be followed by `:segments=K` where they can be pipelined.
     pub fn known() -> impl Iterator<Item = &'static str> {
         let plain = PLAIN.into_iter().map(|(_, name)| name);
+        let in_segments = IN_SEGMENTS.into_iter().map(|(_, name)| name);
         plain
             .chain(["hybrid:K"])
+            .chain(in_segments)
             .chain(TreeName::KNOWN.iter().copied())
     }
 
@@ -177,7 +217,9 @@ impl Algorithm {
         let trees = TREES
             .iter()
             .flat_map(|&tree| [Algorithm::tree(tree), Algorithm::pipelined(tree, 4)]);
-        let all = plain.chain(hybrids).chain(trees);
+        let few = const { NonZeroUsize::new(4).unwrap() };
+        let in_segments = IN_SEGMENTS.into_iter().map(move |(make, _)| make(few));
+        let all = plain.chain(hybrids).chain(in_segments).chain(trees);
         all.filter(move |algorithm| algorithm.needs(collective).is_some())
     }
 }
@@ -201,7 +243,7 @@ const TREES: &[TreeName] = &[
 
 /// An algorithm of a name in which `K` stands for a number.
 fn sample(known: &str) -> Algorithm {
-    let name = known.replace(":K", ":2");
+    let name = known.replace('K', "2");
     name.parse().expect("every known name is read")
 }
 
@@ -209,6 +251,9 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Hybrid { stages } => write!(f, "hybrid:{stages}")?,
+            TwoTree { .. } => f.write_str("two-tree")?,
+            Algorithm::Esbt { .. } => f.write_str("esbt")?,
+            Circulant { .. } => f.write_str("circulant")?,
             Tree { tree, .. } => write!(f, "{tree}")?,
             plain => {
                 let named = PLAIN.iter().find(|(algorithm, _)| algorithm == plain);
@@ -234,6 +279,9 @@ impl FromStr for Algorithm {
             return whole(text, text);
         };
         let segments = segments.parse().map_err(|_| bad(PIPELINE))?;
+        if let Some(make) = only_in_segments(name) {
+            return Ok(make(segments));
+        }
         let pipeline = whole(name, text)?.in_segments(segments);
         pipeline.ok_or_else(|| bad(NO_PIPELINE))
     }
@@ -252,6 +300,9 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
         let stages = stages.parse().map_err(|_| bad(HYBRID))?;
         return Ok(Hybrid { stages });
     }
+    if only_in_segments(name).is_some() {
+        return Err(bad(ONLY_IN_SEGMENTS));
+    }
     match name.parse() {
         Ok(tree) => Ok(Algorithm::tree(tree)),
         Err(_) if is_family(name) => Err(bad(FAMILY)),
@@ -262,7 +313,9 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
 
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
-const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`";
+const ONLY_IN_SEGMENTS: &str = "wants a number of segments, as in `two-tree:segments=16`";
+const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`, or what is nothing without \
+     segments, as in `two-tree:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
 

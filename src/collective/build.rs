@@ -1,17 +1,20 @@
 //! The schedule of an algorithm for a call: the one place that goes from names to types.
 
+use std::num::NonZeroUsize;
+
 use super::needs::pipeline_period;
 use super::{
     Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
-    Gather, Pairwise, PassOn, Refusal, RingReduceScatter, far_halving_to_blocks,
-    halving_all_reduce, halving_reduce, halving_to_blocks, hybrid_all_reduce, simple_exchange,
+    Gather, PacketReduce, Pairwise, PassOn, PassUp, Refusal, RingReduceScatter,
+    far_halving_to_blocks, halving_all_reduce, halving_reduce, halving_to_blocks,
+    hybrid_all_reduce, simple_exchange,
 };
 use crate::Rank;
-use crate::schedule::{FoldAlong, FromBlocks, Keep, Schedule};
+use crate::schedule::{FoldAlong, Fresh, FromBlocks, Keep, Schedule};
 use crate::span::{Blocks, Pieces};
 use crate::topology::{
-    BinomialTo, Circle, CubeTo, Line, OwnSteps, Pattern, Shift, SinglePort, StarTo, Subtrees,
-    Topology, TreeName,
+    BinomialTo, Circle, Circulant, CubeTo, Esbt, Line, OwnSteps, Packets, Pattern, Shift,
+    SinglePort, StarTo, Subtrees, Topology, TreeName, TwoTrees,
 };
 
 /// Takes a schedule of whatever type: what [`Algorithm::visit`] hands it to.
@@ -55,7 +58,8 @@ impl WithSchedule for Boxed {
 type Built<V> = Result<<V as WithSchedule>::Out, Refusal>;
 
 impl Algorithm {
-    /// Hands the schedule for a call to a visitor. Nothing is allocated.
+    /// Hands the schedule for a call to a visitor. Nothing is allocated, but for the tables of
+    /// [`TwoTrees`].
     ///
     /// # Errors
     ///
@@ -138,6 +142,18 @@ impl Algorithm {
                 let ring = RingReduceScatter::to_blocks(even(call));
                 visitor.with(scatter().then(ring.reversed()))
             }
+            Algorithm::TwoTree { segments } => {
+                let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
+                visitor.with(reduce.reversed().rooted(root))
+            }
+            Algorithm::Esbt { segments } => {
+                let trees = self.esbt(call)?.rooted(root);
+                visitor.with(PacketReduce::new(trees, n, segments.get()).reversed())
+            }
+            Algorithm::Circulant { segments } => {
+                let reduce = PacketReduce::new(Circulant::new(ranks), n, segments.get());
+                visitor.with(reduce.reversed().rooted(root))
+            }
             Algorithm::Tree { tree, segments } => {
                 let topology = tree.on(ranks).rooted(root);
                 match segments {
@@ -161,6 +177,23 @@ impl Algorithm {
                 visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).placed(keep))
             }
             Algorithm::Halving => visitor.with(halving_reduce(ranks, n, root)),
+            Algorithm::TwoTree { segments } if call.commutes => {
+                let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
+                visitor.with(reduce.placed(Keep::AtRoot(0)).rooted(root))
+            }
+            Algorithm::TwoTree { segments } => {
+                let trees = TwoTrees::in_rank_order(ranks);
+                let reduce = PacketReduce::new(trees, n, segments.get()).placed(keep);
+                visitor.with(reduce.then(PassOn::new(ranks, 0, root, n)))
+            }
+            Algorithm::Esbt { segments } => {
+                let trees = self.esbt(call)?.rooted(root);
+                visitor.with(PacketReduce::new(trees, n, segments.get()).placed(keep))
+            }
+            Algorithm::Circulant { segments } => {
+                let reduce = PacketReduce::new(Circulant::new(ranks), n, segments.get());
+                visitor.with(reduce.placed(Keep::AtRoot(0)).rooted(root))
+            }
             Algorithm::Tree {
                 tree: TreeName::BINOMIAL,
                 segments: None,
@@ -212,6 +245,9 @@ impl Algorithm {
                     }
                 }
             }
+            Algorithm::TwoTree { .. } | Algorithm::Esbt { .. } | Algorithm::Circulant { .. } => {
+                return self.packets_there_and_back(call, visitor);
+            }
             _ => return self.no_such::<V>(call),
         })
     }
@@ -228,7 +264,7 @@ impl Algorithm {
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
                 let both = ring.clone().then(ring.reversed());
-                visitor.with(both.placed(keep).always_fresh())
+                visitor.with(both.placed(keep).fresh(Fresh::Always))
             }
             Algorithm::Tree { tree, segments } => {
                 let topology = tree.on(ranks);
@@ -246,8 +282,35 @@ impl Algorithm {
                     }
                 }
             }
+            Algorithm::TwoTree { .. } | Algorithm::Esbt { .. } | Algorithm::Circulant { .. } => {
+                return self.packets_there_and_back(call, visitor);
+            }
             _ => return self.no_such::<V>(call),
         })
+    }
+
+    fn packets_there_and_back<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
+        let ranks = call.ranks();
+        Ok(match self {
+            Algorithm::TwoTree { segments } if call.commutes => {
+                there_and_back(call, TwoTrees::new(ranks), segments, visitor)
+            }
+            Algorithm::TwoTree { segments } => {
+                there_and_back(call, TwoTrees::in_rank_order(ranks), segments, visitor)
+            }
+            Algorithm::Esbt { segments } => {
+                there_and_back(call, self.esbt(call)?, segments, visitor)
+            }
+            Algorithm::Circulant { segments } => {
+                there_and_back(call, Circulant::new(ranks), segments, visitor)
+            }
+            _ => return self.no_such::<V>(call),
+        })
+    }
+
+    fn esbt(self, call: &Call) -> Result<Esbt, Refusal> {
+        let (algorithm, ranks) = (self, call.ranks());
+        Esbt::on(ranks).ok_or(Refusal::NoPowerOfTwo { algorithm, ranks })
     }
 
     fn reduce_scatter<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
@@ -258,7 +321,7 @@ impl Algorithm {
             Algorithm::FarHalving => visitor.with(far_halving_to_blocks(blocks()).placed(keep)),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::to_blocks(blocks());
-                visitor.with(ring.placed(keep).always_fresh())
+                visitor.with(ring.placed(keep).fresh(Fresh::Always))
             }
             Algorithm::Pairwise => visitor.with(Pairwise::reduce_scatter(blocks())),
             _ => return self.no_such::<V>(call),
@@ -349,6 +412,10 @@ impl Algorithm {
         let above = (ranks - 1).max(1);
         Ok(match self {
             Algorithm::Doubling => visitor.with(ExclusiveScan::new(ranks, n)),
+            Algorithm::Exchange => {
+                let scan = ExchangeScan::new(ranks.ilog2(), n);
+                visitor.with(scan.then(PassUp::new(ranks, n)))
+            }
             Algorithm::Tree { segments, .. } => {
                 let segments = segments.map_or(1, usize::from);
                 let scan = FoldAlong::new(Line::new(above), n).pipelined(segments, 1);
@@ -356,6 +423,22 @@ impl Algorithm {
             }
             _ => return self.no_such::<V>(call),
         })
+    }
+}
+
+/// The all-reduce in packets: the reduction, and backwards the broadcast.
+fn there_and_back<V: WithSchedule, P: Packets + Clone + 'static>(
+    call: &Call,
+    broadcast: P,
+    segments: NonZeroUsize,
+    visitor: V,
+) -> V::Out {
+    let reduce = PacketReduce::new(broadcast, call.length(), segments.get());
+    let back = reduce.clone().reversed();
+    if call.from_input {
+        visitor.with(reduce.placed(Keep::Everywhere).then(back))
+    } else {
+        visitor.with(reduce.then(back))
     }
 }
 

@@ -309,6 +309,10 @@ impl Schedule for Halving {
         }
     }
 
+    fn may_copy(&self) -> bool {
+        false
+    }
+
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.blocks.length())
     }
@@ -350,6 +354,10 @@ impl Schedule for Homing {
         }
     }
 
+    fn may_copy(&self) -> bool {
+        false
+    }
+
     fn lengths(&self, rank: Rank) -> Lengths {
         self.halving.lengths(rank)
     }
@@ -385,6 +393,10 @@ impl Schedule for Rest {
             combine: Combine::by_rank(v, peer),
             ..Step::IDLE
         }
+    }
+
+    fn may_copy(&self) -> bool {
+        false
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

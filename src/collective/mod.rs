@@ -14,6 +14,7 @@
 //!   `build`: from names to schedules; `choose`: the automatic choice, and why;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
 //! - `rooted`: halving to one rank, and the way to another root;
+//! - `packets`: reductions in packets that go different ways;
 //! - `ring`: blocks that go round;
 //! - `gather`: gather, and backwards scatter, along trees;
 //! - `bruck`: all-gather in the least number of steps, for any number of ranks;
@@ -48,6 +49,7 @@ mod choose;
 mod exchange;
 mod gather;
 mod needs;
+mod packets;
 mod pairwise;
 mod ring;
 mod rooted;
@@ -67,11 +69,12 @@ pub use exchange::{
 };
 pub use gather::{BinomialGather, Gather};
 pub use needs::{Needs, Refusal, Root};
+pub use packets::PacketReduce;
 pub use pairwise::Pairwise;
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
 pub use scan::ExchangeScan;
-pub use shift::ExclusiveScan;
+pub use shift::{ExclusiveScan, PassUp};
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.
 fn ceil_log2(n: usize) -> usize {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Algorithm, Call, Collective};
 use crate::Rank;
-use crate::topology::TreeName;
+use crate::topology::{TreeName, TwoTrees};
 
 /// What an algorithm needs of a call of one collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,7 +80,27 @@ impl Algorithm {
             },
             (Collective::Reduce, Halving) => ROOTED,
             (Collective::AllReduce, Exchange | Halving | Hybrid { .. }) => ANY,
-            (Collective::AllReduce, Ring) => COMMUTATIVE,
+            (Collective::AllReduce, Ring | Circulant { .. }) => COMMUTATIVE,
+            (Collective::Broadcast | Collective::Reduce, TwoTree { .. }) => TURNED,
+            (Collective::AllReduce, TwoTree { .. }) => ANY,
+            (Collective::Broadcast, Circulant { .. }) => TURNED,
+            (Collective::Reduce, Circulant { .. }) => Needs {
+                commutative: true,
+                ..TURNED
+            },
+            (Collective::Broadcast, Esbt { .. }) => Needs {
+                root: Root::Any,
+                ..POWER_OF_TWO
+            },
+            (Collective::Reduce, Esbt { .. }) => Needs {
+                root: Root::Any,
+                commutative: true,
+                ..POWER_OF_TWO
+            },
+            (Collective::AllReduce, Esbt { .. }) => Needs {
+                commutative: true,
+                ..POWER_OF_TWO
+            },
             (Collective::ReduceScatter, Halving) => ANY,
             (Collective::ReduceScatter, FarHalving | Ring | Pairwise) => COMMUTATIVE,
             (Collective::AllGather, Doubling | Ring | Bruck | Pairwise) => ANY,
@@ -94,7 +114,7 @@ impl Algorithm {
                 ..ANY
             },
             (Collective::Scan | Collective::ExclusiveScan, Doubling) => ANY,
-            (Collective::Scan, Exchange) => POWER_OF_TWO,
+            (Collective::Scan | Collective::ExclusiveScan, Exchange) => POWER_OF_TWO,
             _ => return None,
         };
         Some(needs)
@@ -151,6 +171,13 @@ impl Algorithm {
             });
         }
         match self {
+            Algorithm::TwoTree { .. } if ranks > TwoTrees::MOST_RANKS => {
+                Some(Refusal::TooManyRanks {
+                    algorithm,
+                    ranks,
+                    most: TwoTrees::MOST_RANKS,
+                })
+            }
             Algorithm::Hybrid { stages } if stages > ranks.ilog2() => {
                 Some(Refusal::TooManyStages {
                     stages,
@@ -257,6 +284,12 @@ pub enum Refusal {
         dimensions: u32,
         ranks: usize,
     },
+    /// More ranks than it keeps a table for.
+    TooManyRanks {
+        algorithm: Algorithm,
+        ranks: usize,
+        most: usize,
+    },
     /// Blocks of other lengths than even ones.
     UnevenBlocks {
         algorithm: Algorithm,
@@ -302,6 +335,14 @@ impl fmt::Display for Refusal {
             } => write!(
                 f,
                 "hybrid:{stages} has more stages than {ranks} ranks have dimensions: at most {dimensions}"
+            ),
+            Refusal::TooManyRanks {
+                algorithm,
+                ranks,
+                most,
+            } => write!(
+                f,
+                "{algorithm} needs a table of all ranks, and has none for {ranks}: at most {most}"
             ),
             Refusal::UnevenBlocks {
                 algorithm,

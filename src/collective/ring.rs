@@ -81,6 +81,10 @@ impl Schedule for RingReduceScatter {
         }
     }
 
+    fn may_copy(&self) -> bool {
+        false
+    }
+
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.blocks.length())
     }

@@ -54,13 +54,13 @@ impl Comm {
     ) -> Result<Option<Arc<Receipt>>> {
         let fabric = self.fabric();
         let Some(limit) = fabric.settings.buffering.limit() else {
-            let there = fabric.post(to, packet);
+            let there = fabric.post(self.world_rank(to), packet);
             return self.posted(to, there).map(|()| None);
         };
-        let charge = fabric.charge(to, limit, bytes);
+        let charge = fabric.charge(self.world_rank(to), limit, bytes);
         let kept = charge.is_some();
         let receipt = Receipt::new(charge);
-        let there = fabric.post(to, packet.with_receipt(receipt.clone()));
+        let there = fabric.post(self.world_rank(to), packet.with_receipt(receipt.clone()));
         match kept {
             true => self.posted(to, there).map(|()| None),
             // If its receiver is gone, the wait will say so.
@@ -82,7 +82,9 @@ impl Comm {
         let reason = Reason {
             call: show,
             site,
-            needs: &|| Needs::One(to),
+            needs: &|| Needs::One(self.world_rank(to)),
+            comm: Some(&self.shared),
+            also: &[],
             collective: None,
             turn: None,
             deadline: None,

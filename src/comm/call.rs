@@ -70,7 +70,8 @@ impl Comm {
             result.inspect_err(|error| {
                 // A refusal reaches every rank, and before anything was sent.
                 if !matches!(error.kind(), ErrorKind::Refused(_)) {
-                    self.fabric().break_comm(&self.shared, error, self.rank())
+                    self.fabric()
+                        .break_comm(&self.shared, error, self.core.port.me)
                 }
             })
         })
@@ -114,11 +115,15 @@ impl InCall<'_> {
     /// Waits until every rank is in this same call.
     pub(super) fn pass_gate(&self) -> Result<()> {
         self.comm.core.tick()?;
-        let needs = || Needs::Gate((self.call.context, self.call.number, self.print));
+        let members = &self.comm.shared.members;
+        let call = (self.call.context, self.call.number, self.print);
+        let needs = || Needs::Gate(call, members.clone());
         let gate = &self.comm.shared.gate;
         match gate.arrive(self.size(), self.print) {
             Arrival::Last => {
-                self.comm.fabric().rouse_all(self.rank());
+                self.comm
+                    .fabric()
+                    .rouse_all(members, self.comm.core.port.me);
                 Ok(())
             }
             Arrival::Early(turn) => {
@@ -126,6 +131,15 @@ impl InCall<'_> {
             }
             // Those who are here mean another call. When nobody moves any more, the records are compared.
             Arrival::Strange => self.wait(&needs, None, || None),
+        }
+    }
+
+    /// What a wait for these needs.
+    pub(super) fn needs(&self, from: &From<'_>) -> Needs {
+        let world = |rank: &Rank| self.comm.world_rank(*rank);
+        match from {
+            From::Rank(rank) => Needs::One(world(rank)),
+            From::Any(ranks) => Needs::All(ranks.iter().map(world).collect()),
         }
     }
 
@@ -153,7 +167,9 @@ impl InCall<'_> {
             call: &|| self.call.to_string(),
             site: self.call.site,
             needs,
-            collective: Some((&self.comm.shared, self.call.number)),
+            comm: Some(&self.comm.shared),
+            also: &[],
+            collective: Some(self.call.number),
             turn,
             deadline: None,
             needs_buffer: false,
@@ -164,18 +180,18 @@ impl InCall<'_> {
         let Call {
             context, number, ..
         } = self.call;
-        Head::new(context + 1, self.rank(), number, self.print)
+        Head::new(context + 1, self.comm.core.port.me, number, self.print)
     }
 
     /// Sends elements to `to`, which must be there.
     pub(super) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.comm.core.tick()?;
-        let ((), there) = self.comm.core.port.send(to, self.head(), data, || Ok(()))?;
-        if there {
-            Ok(())
-        } else {
-            Err(self.comm.fabric().gone(to))
-        }
+        let ((), there) =
+            self.comm
+                .core
+                .port
+                .send(self.comm.world_rank(to), self.head(), data, || Ok(()))?;
+        if there { Ok(()) } else { Err(self.gone(to)) }
     }
 
     /// Moves a value to `to`; answers whether it is there.
@@ -184,23 +200,25 @@ impl InCall<'_> {
         Ok(self
             .comm
             .fabric()
-            .post(to, Packet::value(self.head(), value)))
+            .post(self.comm.world_rank(to), Packet::value(self.head(), value)))
     }
 
     /// The error for a rank that was not there to receive.
     pub(super) fn gone(&self, rank: Rank) -> Error {
-        self.comm.fabric().gone(rank)
+        self.comm.fabric().gone(self.comm.world_rank(rank))
     }
 
     /// The rank whose end made a wait for `from` fail; `None` if it failed for another reason.
     pub(super) fn dead_among(&self, from: &From<'_>) -> Option<Rank> {
+        let members = &self.comm.shared.members;
         let ranks = match from {
             From::Rank(rank) => std::slice::from_ref(rank),
             From::Any(ranks) => ranks,
         };
+        let ranks: Vec<Rank> = ranks.iter().map(|&rank| members.world(rank)).collect();
         let whole = self.comm.shared.cause.get().is_none();
-        let dead = self.comm.fabric().book.lock().first_gone(ranks);
-        dead.filter(|_| whole)
+        let dead = self.comm.fabric().book.lock().first_gone(&ranks);
+        dead.filter(|_| whole).and_then(|dead| members.member(dead))
     }
 
     /// The elements that one of `from` sends in this call, shown to `arrived`; and who it was.
@@ -213,7 +231,7 @@ impl InCall<'_> {
         let mut packet = Packet::empty();
         loop {
             self.next(from, &mut packet)?;
-            let source = packet.source();
+            let source = self.comm.member(&packet);
             if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
                 unwind::operator(|| arrived(data))
             }) {
@@ -228,7 +246,7 @@ impl InCall<'_> {
         let mut packet = Packet::empty();
         self.next(from, &mut packet)?;
         match packet.take_value(&**self.comm.fabric()) {
-            Some(value) => Ok((packet.source(), value)),
+            Some(value) => Ok((self.comm.member(&packet), value)),
             None => Err(self.strange(&packet)),
         }
     }
@@ -237,7 +255,7 @@ impl InCall<'_> {
     fn next(&self, from: &From<'_>, place: &mut Packet) -> Result<()> {
         let (source, tag) = match from {
             // The head of the sender's line must be of this call, so any other number is found out.
-            From::Rank(rank) => (Some(*rank), None),
+            From::Rank(rank) => (Some(self.comm.world_rank(*rank)), None),
             // Others may be ahead already: their next calls' packets wait.
             From::Any(_) => (None, Some(self.call.number)),
         };
@@ -248,11 +266,11 @@ impl InCall<'_> {
         };
         let port = &self.comm.core.port;
         if !port.receive_now(&want, place) {
-            self.with_reason(&|| from.needs(), None, |reason| {
+            self.with_reason(&|| self.needs(from), None, |reason| {
                 port.receive(&want, reason, place)
             })?;
         }
-        if self.is_ours(place) && from.includes(place.source()) {
+        if self.is_ours(place) && from.includes(self.comm.member(place)) {
             Ok(())
         } else {
             Err(self.strange(place))
@@ -270,7 +288,7 @@ impl InCall<'_> {
         let compared = self
             .comm
             .fabric()
-            .compare_calls(self.call.context, self.call.number);
+            .compare_calls(&self.comm.shared, self.call.number);
         let mismatch = compared.unwrap_or_else(|| self.two_views(packet));
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
@@ -293,7 +311,7 @@ impl InCall<'_> {
     /// This rank's call, with what it does, against what another's packet says.
     fn against(&self, packet: &Packet, mine: &str, theirs: String) -> Mismatch {
         let mine = Called {
-            rank: self.rank(),
+            rank: self.comm.core.port.me,
             call: format!("{}{mine}", self.call),
             site: Some(self.call.site),
         };
@@ -318,13 +336,6 @@ pub(super) enum From<'a> {
 }
 
 impl From<'_> {
-    pub(super) fn needs(&self) -> Needs {
-        match self {
-            From::Rank(rank) => Needs::One(*rank),
-            From::Any(ranks) => Needs::All(ranks.to_vec()),
-        }
-    }
-
     fn includes(&self, rank: Rank) -> bool {
         match self {
             From::Rank(one) => *one == rank,

@@ -94,7 +94,7 @@ impl fmt::Display for Tag {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Status {
-    /// Who sent it.
+    /// Who sent it, by its number in the communicator.
     pub source: Rank,
     /// Its tag.
     pub tag: u32,
@@ -125,9 +125,9 @@ impl fmt::Debug for Status {
 
 impl Status {
     #[inline]
-    pub(super) fn of(packet: &Packet) -> Self {
+    pub(super) fn of(packet: &Packet, source: Rank) -> Self {
         Status {
-            source: packet.source(),
+            source,
             tag: packet.head.tag(),
             count: packet.count().unwrap_or(1),
             info: packet.info(),

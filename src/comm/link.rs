@@ -39,7 +39,7 @@ impl Link for InCall<'_> {
             meanwhile,
             |loan| {
                 if !loan.is_settled() {
-                    let needs = || From::Rank(to).needs();
+                    let needs = || self.needs(&From::Rank(to));
                     self.wait(&needs, None, || loan.is_settled().then_some(()))?;
                 }
                 self.comm.core.port.count(size_of_val(data));
@@ -80,9 +80,10 @@ impl InCall<'_> {
     #[inline]
     fn put(&self, to: Rank, form: Form, packet: Packet) -> Result<()> {
         // Asked before the post: after it the receiver may take the packet and end well.
-        let there = self.comm.fabric().is_there(to);
+        let world = self.comm.world_rank(to);
+        let there = self.comm.fabric().is_there(world);
         self.comm.lanes.post(to, form, packet);
-        self.comm.fabric().rouse(to);
+        self.comm.fabric().rouse(world);
         if there { Ok(()) } else { Err(self.gone(to)) }
     }
 
@@ -92,7 +93,7 @@ impl InCall<'_> {
         if lanes.take(from, form, place) {
             return Ok(());
         }
-        let needs = || From::Rank(from).needs();
+        let needs = || self.needs(&From::Rank(from));
         self.wait(&needs, None, || lanes.take(from, form, place).then_some(()))
     }
 

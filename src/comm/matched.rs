@@ -59,7 +59,7 @@ impl Comm {
             if !self.find(&call, &mut packet)? {
                 return Ok(None);
             }
-            let status = Status::of(&packet);
+            let status = self.status(&packet);
             self.core.port.inbox().put_back(packet);
             Ok(Some(status))
         })
@@ -141,7 +141,7 @@ impl Comm {
         if port.receive_now(&want, place) {
             return Ok(true);
         }
-        let Some(error) = port.lost(&call.needs()) else {
+        let Some(error) = port.lost(&call.needs(&self.shared.members)) else {
             port.give_turn();
             return Ok(false);
         };
@@ -156,7 +156,7 @@ impl Comm {
     fn message(&self, packet: Packet) -> Message<'_> {
         Message {
             comm: self,
-            status: Status::of(&packet),
+            status: self.status(&packet),
             arrival: self.core.port.inbox().last_taken(),
             packet,
         }

@@ -11,12 +11,14 @@
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
 //! - `run_schedule`: any schedule; `link`: how its messages travel
+//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
 mod bounded;
 mod by_hand;
 mod call;
+mod cartesian;
 mod envelope;
 mod link;
 mod matched;
@@ -30,6 +32,7 @@ mod request;
 mod run_call;
 mod run_schedule;
 mod scope;
+mod split;
 mod start;
 mod template;
 mod values;
@@ -41,6 +44,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+pub use cartesian::{Cartesian, even_grid};
 pub use envelope::{Source, Status, Tag};
 pub use matched::Message;
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
@@ -82,9 +86,13 @@ use request::Asked;
 pub struct Comm {
     core: Rc<Core>,
     shared: Arc<CommShared>,
+    /// The number of this rank here.
+    me: Rank,
     lanes: ChannelLanes,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
+    /// And how often it has left the dead behind here.
+    shrinks: Cell<u32>,
 }
 
 /// One rank, as all its communicators share it.
@@ -108,13 +116,36 @@ impl Comm {
     /// The number of this rank: `0..size`.
     #[inline]
     pub fn rank(&self) -> Rank {
-        self.core.port.me
+        self.me
     }
 
     /// How many ranks there are.
     #[inline]
     pub fn size(&self) -> usize {
-        self.fabric().size()
+        self.shared.members.size()
+    }
+
+    /// The number in the world of one of the ranks here, as reports and errors have it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(4).run(|comm| {
+    ///     let odd = comm.split(comm.rank() as u32 % 2, 0)?;
+    ///     assert_eq!(odd.world_rank(1), comm.rank() % 2 + 2);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[inline]
+    pub fn world_rank(&self, rank: Rank) -> Rank {
+        self.shared.members.world(rank)
     }
 
     /// Makes this thread rank `me` of a world of which it is no rank yet.
@@ -151,11 +182,19 @@ impl Comm {
             synchronous: fabric.settings.buffering == Buffering::Zero,
             asked: RefCell::default(),
         };
+        Comm::of(Rc::new(core), fabric.all.clone(), me)
+    }
+
+    /// This rank's end of a communicator in which it has this number.
+    fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
+        let lanes = ChannelLanes::new(me, shared.lanes.clone());
         Comm {
-            core: Rc::new(core),
-            shared: fabric.all.clone(),
-            lanes: ChannelLanes::new(me, fabric.all.lanes.clone()),
+            core,
+            shared,
+            me,
+            lanes,
             calls: Cell::new(0),
+            shrinks: Cell::new(0),
         }
     }
 

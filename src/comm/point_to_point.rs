@@ -48,11 +48,14 @@ impl Comm {
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
         let show = || format!("send(to {to}, tag {tag})");
         self.op(Location::caller(), &show, || {
-            self.check_rank("the receiver", to)?;
+            self.check_peer("the receiver", to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, Location::caller());
             }
-            let ((), there) = self.core.port.send(to, self.head(tag), data, || Ok(()))?;
+            let ((), there) =
+                self.core
+                    .port
+                    .send(self.world_rank(to), self.head(tag), data, || Ok(()))?;
             self.posted(to, there)
         })
     }
@@ -197,7 +200,7 @@ impl Comm {
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
         self.op(Location::caller(), &show, || {
-            self.check_rank("the receiver", to)?;
+            self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
             self.await_receipt(receipt, to, &show, Location::caller())
@@ -270,7 +273,7 @@ impl Comm {
             )
         };
         self.op(call.site, &show, || {
-            self.check_rank("the receiver", to)?;
+            self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
                 self.take(&call, is_of::<T>, |packet| {
@@ -284,7 +287,10 @@ impl Comm {
                     .await_receipt(receipt, to, &show, call.site)
                     .map(|()| received);
             }
-            let (received, there) = self.core.port.send(to, self.head(send_tag), data, take)?;
+            let (received, there) =
+                self.core
+                    .port
+                    .send(self.world_rank(to), self.head(send_tag), data, take)?;
             self.posted(to, there).map(|()| received)
         })
     }
@@ -316,7 +322,7 @@ impl Comm {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;
-            let status = Status::of(&packet);
+            let status = self.status(&packet);
             self.core.port.inbox().put_back(packet);
             Ok(status)
         })
@@ -337,7 +343,7 @@ impl Comm {
 
     #[inline]
     pub(super) fn head(&self, tag: u32) -> Head {
-        Head::new(self.shared.context, self.rank(), tag, 0)
+        Head::new(self.shared.context, self.core.port.me, tag, 0)
     }
 
     /// What a sender hears about a receiver that has ended. One that returned just does not read any
@@ -347,7 +353,7 @@ impl Comm {
         if there {
             Ok(())
         } else {
-            self.fabric().check_failed(to)
+            self.fabric().check_failed(self.world_rank(to))
         }
     }
 }

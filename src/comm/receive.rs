@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use super::Comm;
 use super::envelope::{Source, Status, Tag};
+use crate::Rank;
 use crate::error::{Result, Site};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
+use crate::transport::members::Members;
 use crate::transport::packet::Packet;
 use crate::transport::wait::Reason;
 
@@ -29,10 +31,10 @@ impl fmt::Display for Receive {
 }
 
 impl Receive {
-    pub(super) fn needs(&self) -> Needs {
+    pub(super) fn needs(&self, members: &Members) -> Needs {
         match self.from {
-            Source::Rank(rank) => Needs::One(rank),
-            Source::Any => Needs::Any,
+            Source::Rank(rank) => Needs::One(members.world(rank)),
+            Source::Any => Needs::Any(members.clone()),
         }
     }
 }
@@ -57,9 +59,36 @@ impl Comm {
     #[inline]
     pub(super) fn check_source(&self, call: &Receive) -> Result<()> {
         match call.from {
-            Source::Rank(rank) => self.check_rank("the sender", rank),
-            Source::Any => Ok(()),
+            Source::Rank(rank) => self.check_peer("the sender", rank),
+            Source::Any => self.check_not_revoked(),
         }
+    }
+
+    /// Whether a message can go to a rank, or come from it.
+    #[inline]
+    pub(super) fn check_peer(&self, what: &str, rank: Rank) -> Result<()> {
+        self.check_rank(what, rank)?;
+        self.check_not_revoked()
+    }
+
+    #[inline]
+    fn check_not_revoked(&self) -> Result<()> {
+        match self.shared.revoked.get() {
+            None => Ok(()),
+            Some(cause) => Err(cause.clone().into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn status(&self, packet: &Packet) -> Status {
+        Status::of(packet, self.member(packet))
+    }
+
+    /// The number here of the rank that sent a packet. Its context says that it is a member.
+    #[inline]
+    pub(super) fn member(&self, packet: &Packet) -> Rank {
+        let source = packet.source();
+        self.shared.members.member(source).unwrap_or(source)
     }
 
     /// A receiving call from beginning to end.
@@ -91,7 +120,7 @@ impl Comm {
                 self.core.port.inbox().put_back(packet);
                 return Err(error);
             }
-            let status = Status::of(&packet);
+            let status = self.status(&packet);
             // If the sender took the loan back meanwhile, the same message comes again.
             if let Some(opened) = open(&mut packet) {
                 return Ok((opened, status));
@@ -108,7 +137,7 @@ impl Comm {
             Tag::Any => None,
         };
         let source = match call.from {
-            Source::Rank(rank) => Some(rank),
+            Source::Rank(rank) => Some(self.world_rank(rank)),
             Source::Any => None,
         };
         Want {
@@ -135,7 +164,9 @@ impl Comm {
         let reason = Reason {
             call: &|| call.to_string(),
             site: call.site,
-            needs: &|| call.needs(),
+            needs: &|| call.needs(&self.shared.members),
+            comm: Some(&self.shared),
+            also: &[],
             collective: None,
             turn: None,
             deadline: call.deadline,

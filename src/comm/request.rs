@@ -16,16 +16,18 @@ use super::receive::Receive;
 use super::{Comm, Core};
 use crate::Rank;
 use crate::error::{Error, Result, Site};
-use crate::transport::Unfinished;
 use crate::transport::knot::Needs;
 use crate::transport::packet::Packet;
 use crate::transport::posted::Slot;
 use crate::transport::receipt::Receipt;
 use crate::transport::wait::Reason;
+use crate::transport::{CommShared, Unfinished};
 
 /// What was asked for, as the request, its scope and its rank share it.
 pub(super) struct Asked {
     pub way: Way,
+    /// The communicator that it was asked for in.
+    comm: Arc<CommShared>,
     pub site: Site,
     /// It has come to its end, one way or another.
     pub over: Cell<bool>,
@@ -55,9 +57,14 @@ impl Asked {
 
     fn needs(&self) -> Needs {
         match &self.way {
-            Way::Send { to, .. } => Needs::One(*to),
-            Way::Receive { call, .. } => call.needs(),
+            Way::Send { to, .. } => Needs::One(self.comm.members.world(*to)),
+            Way::Receive { call, .. } => call.needs(&self.comm.members),
         }
+    }
+
+    /// Whether nothing goes on any more in its communicator.
+    pub(super) fn is_revoked(&self) -> bool {
+        self.comm.revoked.get().is_some()
     }
 
     fn is_send(&self) -> bool {
@@ -94,9 +101,13 @@ pub(super) enum Until {
 
 impl Core {
     /// Remembers a request until it comes to its end.
-    pub(super) fn ask(&self, way: Way, site: Site) -> Rc<Asked> {
-        let over = Cell::new(false);
-        let asked = Rc::new(Asked { way, site, over });
+    pub(super) fn ask(&self, way: Way, comm: &Arc<CommShared>, site: Site) -> Rc<Asked> {
+        let asked = Rc::new(Asked {
+            way,
+            comm: comm.clone(),
+            site,
+            over: Cell::new(false),
+        });
         self.asked.borrow_mut().push(asked.clone());
         asked
     }
@@ -165,10 +176,13 @@ impl Core {
             return Ok(());
         }
         let open = || asked.iter().filter(|one| !one.is_ready());
+        let comms = comms(open());
         let reason = Reason {
             call,
             site,
             needs: &|| needs(open().map(|one| one.needs()).collect(), until),
+            comm: comms.first(),
+            also: comms.get(1..).unwrap_or_default(),
             collective: None,
             turn: None,
             deadline: None,
@@ -191,6 +205,9 @@ impl Core {
         if asked.is_ready() {
             return Ok(true);
         }
+        if let Some(cause) = asked.comm.revoked.get() {
+            return Err(cause.clone().into());
+        }
         let Some(error) = self.port.lost(&asked.needs()) else {
             self.port.give_turn();
             return Ok(false);
@@ -203,6 +220,17 @@ impl Core {
             Err(error)
         }
     }
+}
+
+/// The communicators of some requests, each once.
+fn comms<'a>(asked: impl Iterator<Item = &'a Rc<Asked>>) -> Vec<Arc<CommShared>> {
+    let mut comms: Vec<Arc<CommShared>> = Vec::new();
+    for one in asked {
+        if !comms.iter().any(|comm| Arc::ptr_eq(comm, &one.comm)) {
+            comms.push(one.comm.clone());
+        }
+    }
+    comms
 }
 
 fn needs(mut arms: Vec<Needs>, until: Until) -> Needs {

@@ -74,12 +74,12 @@ fn land<'env, T: Element>(
     shared: &Shared<'env, T>,
     packet: &Packet,
     core: &Core,
-) -> Result<(&'env mut [T], Status)> {
+) -> Result<&'env mut [T]> {
     let buf = opened(shared.take())?;
     is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
     let copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
     opened(packet.open(&*core.port.fabric, copy))?;
-    Ok((buf, Status::of(packet)))
+    Ok(buf)
 }
 
 impl Comm {
@@ -224,8 +224,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
         let call = receive("irecv_into", from.into(), tag.into(), None);
         let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
-        let (theirs, core): (_, &'scope Core) = (shared.clone(), &self.comm.core);
-        let finish = move |packet: &mut Packet| land(&theirs, packet, core);
+        let (theirs, comm) = (shared.clone(), self.comm);
+        let finish = move |packet: &mut Packet| {
+            let status = comm.status(packet);
+            Ok((land(&theirs, packet, &comm.core)?, status))
+        };
         let request = self.comm.start_receive(call, Box::new(finish))?;
         let core = self.comm.core.clone();
         let at_the_end = move |packet: &mut Packet| land(&shared, packet, &core).map(|_| ());

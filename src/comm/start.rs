@@ -66,7 +66,7 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Way> {
-        self.check_rank("the receiver", to)?;
+        self.check_peer("the receiver", to)?;
         Ok(Way::Send {
             verb,
             to,
@@ -103,7 +103,7 @@ impl Comm {
         let site = Location::caller();
         let show = || format!("isend_value(to {to}, tag {tag})");
         self.op(site, &show, || {
-            self.check_rank("the receiver", to)?;
+            self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let way = Way::Send {
                 verb: "isend_value",
@@ -150,7 +150,7 @@ impl Comm {
         let fabric = &**self.fabric();
         let finish = move |packet: &mut Packet| {
             is_of::<T>(packet)?;
-            let status = Status::of(packet);
+            let status = self.status(packet);
             Ok((opened(packet.take_vec(fabric))?, status))
         };
         self.start_receive(call, Box::new(finish))
@@ -171,7 +171,7 @@ impl Comm {
         let fabric = &**self.fabric();
         let finish = move |packet: &mut Packet| {
             is_value::<V>(packet)?;
-            let status = Status::of(packet);
+            let status = self.status(packet);
             Ok((opened(packet.take_value(fabric))?, status))
         };
         self.start_receive(call, Box::new(finish))
@@ -199,7 +199,7 @@ impl Comm {
         site: Site,
         finish: Finish<'c, R>,
     ) -> Request<'c, R> {
-        Request::new(self, self.core.ask(way, site), finish)
+        Request::new(self, self.core.ask(way, &self.shared, site), finish)
     }
 
     /// Takes in what has arrived, so that messages for posted receives are received now and their senders

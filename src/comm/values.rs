@@ -272,7 +272,7 @@ fn append<V>(mut left: Vec<V>, right: Vec<V>) -> Vec<V> {
 
 impl InCall<'_> {
     /// Folds all values on the way to rank 0, in rank order, and passes the result on to the root.
-    fn fold_up<V: Send + 'static>(
+    pub(super) fn fold_up<V: Send + 'static>(
         &self,
         root: Rank,
         value: V,
@@ -310,7 +310,7 @@ impl InCall<'_> {
     /// The same with values of which each rank takes one: a rank passes on those of the ranks below it.
     ///
     /// Ranks are counted from the root on; then those below a rank follow it.
-    fn deal_out<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
+    pub(super) fn deal_out<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
         let (ranks, tree) = (self.size(), Topology::binomial(self.size()));
         let rank = |v: Rank| (v + root) % ranks;
         let me = (self.rank() + ranks - root) % ranks;

@@ -61,8 +61,8 @@ impl Comm {
     /// # Errors
     ///
     /// [`RankGone`](crate::ErrorKind::RankGone) and [`Deadlock`](crate::ErrorKind::Deadlock) if *none* can
-    /// complete any more. If the message of one does not fit, that one is over; the others stay as they
-    /// are.
+    /// complete any more. If the message of one does not fit, or the communicator of one was left by those
+    /// that live, that one is over; the others stay as they are.
     ///
     /// # Examples
     ///
@@ -91,7 +91,8 @@ impl Comm {
             if asked.is_empty() {
                 return Ok(None);
             }
-            self.core.await_ready(&asked, Until::One, show, site)?;
+            let waited = self.core.await_ready(&asked, Until::One, show, site);
+            waited.inspect_err(|_| give_up_revoked(requests))?;
             let ready = requests
                 .iter_mut()
                 .enumerate()
@@ -133,7 +134,8 @@ impl Comm {
             if asked.is_empty() {
                 return Ok(Vec::new());
             }
-            self.core.await_ready(&asked, Until::One, show, site)?;
+            let waited = self.core.await_ready(&asked, Until::One, show, site);
+            waited.inspect_err(|_| give_up_revoked(requests))?;
             let ready = requests.iter_mut().enumerate();
             let ready = ready.filter(|(_, one)| is_ready(one));
             ready
@@ -162,6 +164,12 @@ fn all<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
 fn open<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
     let open = requests.iter().filter(|one| one.is_open());
     open.map(|one| one.asked().clone()).collect()
+}
+
+/// After a failure: what belongs to a communicator where nothing goes on any more is over.
+fn give_up_revoked<R>(requests: &mut [Request<'_, R>]) {
+    let revoked = requests.iter_mut().filter(|one| one.asked().is_revoked());
+    revoked.for_each(|one| _ = one.give_up());
 }
 
 fn is_ready<R>(request: &Request<'_, R>) -> bool {

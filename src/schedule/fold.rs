@@ -80,6 +80,10 @@ impl<P: Pattern> Schedule for FoldAlong<P> {
         self.pattern.last_active(rank, before)
     }
 
+    fn may_copy(&self) -> bool {
+        false
+    }
+
     fn lengths(&self, _: Rank) -> Lengths {
         Lengths::in_place(self.length)
     }

@@ -33,7 +33,8 @@ mod fold;
 mod step;
 
 pub use combine::{
-    FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted, Swapped, Then,
+    Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted,
+    Swapped, Then,
 };
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};
@@ -136,6 +137,12 @@ pub trait Schedule {
         false
     }
 
+    /// Whether any rank may copy in any step. What [reverses](Self::reversed) a schedule that may has to
+    /// look for copies in every step.
+    fn may_copy(&self) -> bool {
+        true
+    }
+
     /// The same run backwards: receives become sends, and nothing is folded. What gathers now
     /// scatters.
     fn reversed(self) -> Reversed<Self>
@@ -226,6 +233,9 @@ macro_rules! forward {
             }
             fn copies_first(&self) -> bool {
                 (**self).copies_first()
+            }
+            fn may_copy(&self) -> bool {
+                (**self).may_copy()
             }
         }
     };

@@ -103,8 +103,8 @@ impl Timing {
 ///
 /// # Cost
 ///
-/// 2^20 ranks with 40 steps each take a fraction of a second if the type of the schedule is known here;
-/// `&dyn Schedule` works too, and takes several times as long.
+/// 2^20 ranks with 40 steps each take about a second in an optimised build, and tens of nanoseconds a
+/// rank and step; a `&dyn Schedule` takes a little more than one whose type is known here.
 ///
 /// # Errors
 ///

@@ -17,6 +17,8 @@
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
+//! - `packets`: broadcasts in packets that go different ways: down `two_trees`, along the trees of
+//!   `esbt`, round a `circulant` graph;
 //! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
 //!   can be wrong.
 //!
@@ -42,33 +44,41 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use crate::Rank;
 
 mod any_root;
+mod circulant;
 pub mod cube;
 mod dot;
 mod error;
+mod esbt;
 mod families;
 mod formal;
 #[cfg(feature = "json")]
 mod json;
 mod names;
 mod own_steps;
+mod packets;
 mod pattern;
 mod predecessors;
 mod single_port;
 mod strict;
 mod table;
 mod text;
+mod two_trees;
 mod written;
 
 pub use any_root::{BinomialTo, CubeTo, StarTo, Subtrees};
+pub use circulant::Circulant;
 pub use cube::{Circle, Hypercube, Line, Shift};
 pub use error::TopologyError;
+pub use esbt::Esbt;
 pub use formal::Formal;
 pub use names::TreeName;
 pub use own_steps::OwnSteps;
+pub use packets::{Hop, Packets};
 pub use pattern::Pattern;
 pub(crate) use pattern::last_before;
 pub use predecessors::Predecessors;
 pub use single_port::SinglePort;
+pub use two_trees::TwoTrees;
 
 use families::{Family, Shape};
 

@@ -104,6 +104,8 @@ pub(crate) enum Verb {
     ReduceOver,
     RunSchedule,
     Hypercube,
+    Split,
+    Neighbors,
 }
 
 impl Verb {
@@ -113,6 +115,8 @@ impl Verb {
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
+            Verb::Split => "split",
+            Verb::Neighbors => "neighbors",
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Which ranks can never move again: the greatest fixpoint over who waits for whom. Arithmetic only.
 //!
 //! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come:
-//! *one* rank, *any* other rank (OR arcs), *all* of some ranks (AND arcs), everybody else's arrival
-//! at the same gate, or *every* or *either* one of such needs, which is what a rank has that waits for
-//! several requests. Everything that cannot be freed, starting from the ranks that run, is stuck.
+//! *one* rank, *any* other member of a communicator (OR arcs), *all* of some ranks (AND arcs), every
+//! other member's arrival at the same gate, or every other living member's wish to leave the dead
+//! behind; or *every* or *either* one of such needs, which is what a rank has that waits for several
+//! requests. Everything that cannot be freed, starting from the ranks that run, is stuck.
 
+use super::members::Members;
 use crate::Rank;
 
 /// What a waiting rank needs to go on.
@@ -12,17 +14,22 @@ use crate::Rank;
 pub(crate) enum Needs {
     /// This rank must act.
     One(Rank),
-    /// Any other rank may act.
-    Any,
+    /// Any other of these may act.
+    Any(Members),
     /// Each of these ranks must act.
     All(Vec<Rank>),
-    /// Every other rank must come to the gate, to the call with this (context, number, fingerprint).
-    Gate((u32, u32, u32)),
+    /// Every other of these must come to the gate, to the call with this (context, number, fingerprint).
+    Gate(Call, Members),
+    /// Every other of these must come to the same shrinking, or have ended.
+    Shrink(Call, Members),
     /// All of these, of several requests.
     Every(Vec<Needs>),
     /// One of these, of several requests.
     Either(Vec<Needs>),
 }
+
+/// Context, number and fingerprint.
+type Call = (u32, u32, u32);
 
 impl Needs {
     /// Whether the end of `rank` changes what this waiter may hope for.
@@ -30,8 +37,17 @@ impl Needs {
         match self {
             Needs::One(one) => *one == rank,
             Needs::All(all) => all.contains(&rank),
-            Needs::Any | Needs::Gate(_) => true,
             Needs::Every(arms) | Needs::Either(arms) => arms.iter().any(|arm| arm.involves(rank)),
+            Needs::Any(of) | Needs::Gate(_, of) | Needs::Shrink(_, of) => of.contains(rank),
+        }
+    }
+
+    /// Whether both stand at the same gate, or want the same shrinking.
+    fn meets(&self, other: &Needs) -> bool {
+        match (self, other) {
+            (Needs::Gate(a, _), Needs::Gate(b, _)) => a == b,
+            (Needs::Shrink(a, _), Needs::Shrink(b, _)) => a == b,
+            _ => false,
         }
     }
 }
@@ -85,21 +101,21 @@ fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
     let mut any = false;
     for rank in 0..states.len() {
         if let (false, State::Waiting(needs)) = (free[rank], states[rank]) {
-            free[rank] = census.frees(needs, free);
+            free[rank] = census.frees(states, rank, needs, free);
             any |= free[rank];
         }
     }
     any
 }
 
-/// What a pass needs to know of all ranks at once, so that it takes one look at each and not one for
-/// each pair.
+/// What a pass needs to know of all ranks at once, so that in the communicator of all ranks it takes one
+/// look at each and not one for each pair.
 struct Census {
     /// Ranks that are not free: stuck as far as is known, or ended.
     bound: usize,
     some_free: bool,
     /// How many of the bound stand at each gate.
-    gates: Vec<((u32, u32, u32), usize)>,
+    gates: Vec<(Call, usize)>,
 }
 
 impl Census {
@@ -111,14 +127,14 @@ impl Census {
             gates: Vec::new(),
         };
         for (state, _) in states.iter().zip(free).filter(|(_, free)| !**free) {
-            if let State::Waiting(Needs::Gate(gate)) = state {
+            if let State::Waiting(Needs::Gate(gate, _)) = state {
                 census.count(*gate);
             }
         }
         census
     }
 
-    fn count(&mut self, gate: (u32, u32, u32)) {
+    fn count(&mut self, gate: Call) {
         match self.gates.iter_mut().find(|(other, _)| *other == gate) {
             Some((_, count)) => *count += 1,
             None => self.gates.push((gate, 1)),
@@ -127,15 +143,16 @@ impl Census {
 
     /// Whether a rank that is not free and needs this can be freed. A gate opens if all who are not free
     /// stand at it.
-    fn frees(&self, needs: &Needs, free: &[bool]) -> bool {
+    fn frees(&self, states: &[State<'_>], me: Rank, needs: &Needs, free: &[bool]) -> bool {
         let here = |gate| self.gates.iter().find(|(other, _)| *other == gate);
         match needs {
-            Needs::One(one) => free[*one],
-            Needs::All(all) => all.iter().all(|&rank| free[rank]),
-            Needs::Any => self.some_free,
-            Needs::Gate(gate) => here(*gate).is_some_and(|(_, count)| *count == self.bound),
-            Needs::Every(arms) => arms.iter().all(|arm| self.frees(arm, free)),
-            Needs::Either(arms) => arms.iter().any(|arm| self.frees(arm, free)),
+            Needs::Any(Members::All(_)) => self.some_free,
+            Needs::Gate(gate, Members::All(_)) => {
+                here(*gate).is_some_and(|(_, count)| *count == self.bound)
+            }
+            Needs::Every(arms) => arms.iter().all(|arm| self.frees(states, me, arm, free)),
+            Needs::Either(arms) => arms.iter().any(|arm| self.frees(states, me, arm, free)),
+            _ => can_be_freed(states, me, needs, |rank| free[rank]),
         }
     }
 }
@@ -147,16 +164,23 @@ fn can_be_freed(
     needs: &Needs,
     free: impl Fn(Rank) -> bool + Copy,
 ) -> bool {
-    let at_the_gate = |rank: Rank| matches!(states[rank], State::Waiting(other @ Needs::Gate(_)) if other == needs);
-    let mut others = (0..states.len()).filter(|&rank| rank != me);
+    let meets_me = |rank: Rank| matches!(states[rank], State::Waiting(other) if other.meets(needs));
+    let ended = |rank: Rank| matches!(states[rank], State::Ended);
     match needs {
         Needs::One(one) => free(*one),
         Needs::All(all) => all.iter().all(|&rank| free(rank)),
-        Needs::Any => others.any(free),
-        Needs::Gate(_) => others.all(|rank| free(rank) || at_the_gate(rank)),
+        Needs::Any(of) => others(of, me).any(free),
+        Needs::Gate(_, of) => others(of, me).all(|rank| free(rank) || meets_me(rank)),
+        Needs::Shrink(_, of) => {
+            others(of, me).all(|rank| free(rank) || ended(rank) || meets_me(rank))
+        }
         Needs::Every(arms) => arms.iter().all(|arm| can_be_freed(states, me, arm, free)),
         Needs::Either(arms) => arms.iter().any(|arm| can_be_freed(states, me, arm, free)),
     }
+}
+
+fn others(of: &Members, me: Rank) -> impl Iterator<Item = Rank> {
+    of.iter().filter(move |&rank| rank != me)
 }
 
 /// Ranks of `stuck` each of which waits for the next and the last for the first; empty if the trail
@@ -196,14 +220,17 @@ fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> 
 
 /// One of `stuck` that keeps `rank` from what it needs.
 fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) -> Option<Rank> {
-    let here = |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs == needs);
+    let here =
+        |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs.meets(needs));
     let mut others = stuck.iter().copied().filter(|&other| other != rank);
     match needs {
         Needs::One(one) => stuck.contains(one).then_some(*one),
         Needs::All(all) => others.find(|other| all.contains(other)),
-        Needs::Any => others.next(),
-        Needs::Gate(_) => others.find(|other| !here(other)),
-        // Of requests that wait for each other's ranks only one that cannot be had keeps it.
+        Needs::Any(of) => others.find(|other| of.contains(*other)),
+        Needs::Gate(_, of) | Needs::Shrink(_, of) => {
+            others.find(|other| of.contains(*other) && !here(other))
+        }
+        // Of requests only one that cannot be had keeps it.
         Needs::Every(arms) | Needs::Either(arms) => arms
             .iter()
             .find_map(|arm| next_needed(states, stuck, rank, arm)),
@@ -237,9 +264,18 @@ mod tests {
         (0..n).filter(|&rank| waiting(largest, rank)).collect()
     }
 
+    /// All, or some.
+    fn members(n: usize) -> impl Strategy<Value = Members> {
+        let some = proptest::collection::vec(any::<bool>(), n);
+        some.prop_map(move |inside| match inside[0] {
+            true => Members::All(n),
+            false => Members::of((0..n).rev().filter(|&rank| inside[rank]).collect()),
+        })
+    }
+
     /// What a request needs.
     fn arm(n: usize) -> impl Strategy<Value = Needs> {
-        prop_oneof![5 => (0..n).prop_map(Needs::One), 1 => Just(Needs::Any)]
+        prop_oneof![5 => (0..n).prop_map(Needs::One), 1 => members(n).prop_map(Needs::Any)]
     }
 
     fn arms(n: usize) -> impl Strategy<Value = Vec<Needs>> {
@@ -249,9 +285,10 @@ mod tests {
     fn needs(n: usize) -> impl Strategy<Value = Option<Option<Needs>>> {
         let waiting = prop_oneof![
             4 => (0..n).prop_map(Needs::One),
-            1 => Just(Needs::Any),
+            1 => members(n).prop_map(Needs::Any),
             2 => proptest::collection::vec(0..n, 1..3).prop_map(Needs::All),
-            2 => (0..2u32).prop_map(|call| Needs::Gate((1, call, 0))),
+            2 => (0..2u32, members(n)).prop_map(|(call, of)| Needs::Gate((1, call, 0), of)),
+            1 => (0..2u32, members(n)).prop_map(|(call, of)| Needs::Shrink((1, call, 0), of)),
             2 => arms(n).prop_map(Needs::Every),
             2 => arms(n).prop_map(Needs::Either),
         ];

@@ -72,6 +72,11 @@ impl LaneBook {
         lanes.entry((from, to)).or_insert_with(Ends::new).clone()
     }
 
+    /// Whether there is nothing that nobody took.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().values().all(|ends| ends.take.is_empty())
+    }
+
     /// What nobody took, by receiver and then by sender.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let lanes = self.0.lock();

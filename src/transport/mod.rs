@@ -8,6 +8,7 @@
 //!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
+//! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
 //! - [`wait`] the one wait loop: spin, yield, park
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
@@ -22,10 +23,12 @@ pub(crate) mod loan;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub(crate) mod mailbox;
+pub(crate) mod members;
 pub(crate) mod monitor;
 pub(crate) mod packet;
 pub(crate) mod posted;
 pub(crate) mod receipt;
+pub(crate) mod shrink;
 pub(crate) mod sleeper;
 pub(crate) mod wait;
 
@@ -46,8 +49,10 @@ use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
+use members::Members;
 use monitor::Book;
 use packet::Packet;
+use shrink::Shrinking;
 use sleeper::Sleeper;
 use wait::Port;
 
@@ -57,6 +62,10 @@ pub(crate) struct Fabric {
     pub(crate) book: Mutex<Book>,
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
+    /// All communicators that somebody may still hold, or that have something to tell.
+    comms: parking_lot::Mutex<Vec<Arc<CommShared>>>,
+    /// The next context that no communicator has.
+    contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
     /// Requests that nobody saw to their end.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
@@ -111,12 +120,31 @@ pub enum Fault {
 pub(crate) struct CommShared {
     /// Even: point-to-point; plus one: collectives.
     pub context: u32,
+    pub members: Members,
     pub gate: Gate,
     pub lanes: Arc<LaneBook>,
     /// What the examination of the present call has found.
     pub verdict: parking_lot::Mutex<Verdict>,
-    /// Why the communicator is broken, once it is.
+    /// Why the communicator is broken, once it is: its collectives fail with this.
     pub cause: OnceLock<Cause>,
+    /// Why nothing at all goes on here any more, once somebody leaves the dead behind.
+    pub revoked: OnceLock<Cause>,
+    pub shrinking: Shrinking,
+}
+
+impl CommShared {
+    pub(crate) fn new(context: u32, members: Members) -> Arc<CommShared> {
+        Arc::new(CommShared {
+            context,
+            members,
+            gate: Gate::new(),
+            lanes: Arc::default(),
+            verdict: Default::default(),
+            cause: OnceLock::new(),
+            revoked: OnceLock::new(),
+            shrinking: Shrinking::new(),
+        })
+    }
 }
 
 /// What others see of one rank.
@@ -191,25 +219,35 @@ impl Fabric {
     /// A fabric for `ranks` ranks, and the parker of each.
     pub(crate) fn new(ranks: usize, settings: Settings) -> (Arc<Fabric>, Vec<Parker>) {
         let parkers: Vec<Parker> = (0..ranks).map(|_| Parker::new()).collect();
-        let all = CommShared {
-            context: 0,
-            gate: Gate::new(),
-            lanes: Arc::default(),
-            verdict: Default::default(),
-            cause: OnceLock::new(),
-        };
+        let all = CommShared::new(0, Members::All(ranks));
         let fabric = Fabric {
             doors: parkers.iter().map(Door::new).collect(),
             book: Mutex::new(Book::new(ranks)),
-            all: Arc::new(all),
+            comms: parking_lot::Mutex::new(vec![all.clone()]),
+            contexts: std::sync::atomic::AtomicU32::new(2),
+            all,
             settings,
             unfinished: Default::default(),
         };
         (Arc::new(fabric), parkers)
     }
 
-    pub(crate) fn size(&self) -> usize {
-        self.doors.len()
+    /// A communicator of some of the ranks, with a context of its own.
+    pub(crate) fn new_comm(&self, members: Members) -> Arc<CommShared> {
+        // Relaxed: the number alone counts.
+        let context = self.contexts.fetch_add(2, Ordering::Relaxed);
+        let comm = CommShared::new(context, members);
+        let mut comms = self.comms.lock();
+        let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
+        let silent = |comm: &CommShared| comm.cause.get().is_none() && comm.lanes.is_empty();
+        comms.retain(|comm| !(forgotten(comm) && silent(comm)));
+        comms.push(comm.clone());
+        comm
+    }
+
+    /// The communicators that somebody holds, or that have something to tell.
+    pub(crate) fn comms(&self) -> Vec<Arc<CommShared>> {
+        self.comms.lock().clone()
     }
 
     /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps.
@@ -272,16 +310,11 @@ impl Fabric {
     }
 
     /// Wakes whoever of the members sleeps: everybody's gate has turned.
-    pub(crate) fn rouse_all(&self, but: Rank) {
+    pub(crate) fn rouse_all(&self, members: &Members, but: Rank) {
         // One fence for all: pairs with the one in `Sleeper::lie_down`.
         fence(Ordering::SeqCst);
-        for (_, door) in self
-            .doors
-            .iter()
-            .enumerate()
-            .filter(|(rank, _)| *rank != but)
-        {
-            door.sleeper.rouse_fenced();
+        for rank in members.iter().filter(|rank| *rank != but) {
+            self.doors[rank].sleeper.rouse_fenced();
         }
     }
 
@@ -291,13 +324,13 @@ impl Fabric {
         let doors = self.doors.iter().enumerate();
         let mail =
             doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)));
-        let lanes = self.all.lanes.drain();
-        mail.chain(
-            lanes
-                .into_iter()
-                .filter(|(_, packet)| !packet.is_dead(self)),
-        )
-        .collect()
+        let comms = self.comms();
+        let lanes = comms.iter().flat_map(|comm| {
+            let left = comm.lanes.drain().into_iter();
+            left.map(|(to, packet)| (comm.members.world(to), packet))
+        });
+        mail.chain(lanes.filter(|(_, packet)| !packet.is_dead(self)))
+            .collect()
     }
 }
 

@@ -43,8 +43,12 @@ pub(crate) struct Wait {
     pub needs: Needs,
     /// The call has a deadline of its own, so this rank comes out by itself.
     pub ends_by_itself: bool,
-    /// In collectives: the communicator, the call's number and fingerprint.
-    pub collective: Option<(Arc<CommShared>, u32)>,
+    /// The communicator, where its end would end the wait.
+    pub comm: Option<Arc<CommShared>>,
+    /// Those of other requests that it waits for.
+    pub also: Vec<Arc<CommShared>>,
+    /// In collectives: the call's number.
+    pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     /// It is a send that found no buffer and waits to be received.
@@ -58,8 +62,25 @@ impl Wait {
     /// Whether the gate has turned or the communicator has broken, and the rank need only be told.
     fn is_over(&self) -> bool {
         let turned = |comm: &CommShared| self.turn.is_some_and(|turn| comm.gate.has_turned(turn));
-        let over = |comm: &CommShared| comm.cause.get().is_some() || turned(comm);
-        self.collective.as_ref().is_some_and(|(comm, _)| over(comm))
+        self.broken().is_some() || self.comm.as_deref().is_some_and(turned)
+    }
+
+    /// Why the communicator has broken, if that concerns this wait: for point-to-point only if it was
+    /// revoked.
+    fn broken(&self) -> Option<&Cause> {
+        let comm = self.comm.as_ref()?;
+        let cause = self.collective.and_then(|_| comm.cause.get());
+        let revoked = || self.comms().find_map(|comm| comm.revoked.get());
+        cause.or_else(revoked)
+    }
+
+    fn comms(&self) -> impl Iterator<Item = &Arc<CommShared>> {
+        self.comm.iter().chain(&self.also)
+    }
+
+    /// The communicator and number of a collective.
+    fn call(&self) -> Option<(&Arc<CommShared>, u32)> {
+        self.comm.as_ref().zip(self.collective)
     }
 }
 
@@ -137,17 +158,17 @@ impl Book {
 
     /// The end that took away what `me` needs; the first, where there are several.
     fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &End)> {
-        let all = 0..self.pages.len();
         let first = |(_, end): &(Rank, &End)| end.order;
         let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
         match needs {
             Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
             Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
-            Needs::Gate(_) => self.first_of(all.filter(|&rank| rank != me), |_| true),
+            Needs::Gate(_, of) => self.first_of(of.iter().filter(|&rank| rank != me), |_| true),
             // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
-            Needs::Any => self.first_of(all.filter(|&rank| rank != me), |end| {
+            Needs::Any(of) => self.first_of(of.iter().filter(|&rank| rank != me), |end| {
                 end.why != Gone::Returned
             }),
+            Needs::Shrink(..) => None,
             Needs::Every(needs) => {
                 let missed: Vec<_> = arms(needs);
                 missed.into_iter().flatten().min_by_key(first)
@@ -197,11 +218,7 @@ impl Fabric {
 
     /// Writes the wait down; the reason not to sleep, if there is one.
     fn may_sleep(&self, book: &mut Book, me: Rank, wait: Wait) -> Option<Error> {
-        let broken = wait
-            .collective
-            .as_ref()
-            .and_then(|(comm, _)| comm.cause.get());
-        if let Some(cause) = broken {
+        if let Some(cause) = wait.broken() {
             return Some(cause.clone().into());
         }
         if let Some(gone) = book.lost(me, &wait.needs) {
@@ -269,23 +286,25 @@ impl Fabric {
     fn note(&self, book: &Book, needs: &Needs) -> String {
         match needs {
             Needs::One(one) => format!("waits for rank {one}"),
-            Needs::Any if book.ended + 1 >= book.pages.len() => "every other rank has ended".into(),
-            Needs::Any => "no rank that could send will come".into(),
-            Needs::All(_) | Needs::Gate(_) | Needs::Every(_) | Needs::Either(_) => {
-                "waits for ranks that will not come".into()
+            Needs::Any(_) if book.ended + 1 >= book.pages.len() => {
+                "every other rank has ended".into()
             }
+            Needs::Any(_) => "no rank that could send will come".into(),
+            Needs::All(_)
+            | Needs::Gate(..)
+            | Needs::Shrink(..)
+            | Needs::Every(_)
+            | Needs::Either(_) => "waits for ranks that will not come".into(),
         }
     }
 
     /// Collective calls among the stuck that do not match, with the ranks that are in that communicator.
     fn mismatch(&self, book: &Book, stuck: &[Rank]) -> Option<(Cause, Vec<Rank>)> {
-        let collective = |rank: &Rank| book.pages[*rank].wait.as_ref()?.collective.as_ref();
+        let collective = |rank: &Rank| book.pages[*rank].wait.as_ref()?.call();
         let (comm, found) = stuck
             .iter()
             .filter_map(collective)
-            .find_map(|(comm, number)| {
-                Some((comm.clone(), self.compare_calls(comm.context, *number)?))
-            })?;
+            .find_map(|(comm, number)| Some((comm.clone(), self.compare_calls(comm, number)?)))?;
         let cause = Cause::Mismatch(Arc::new(found));
         comm.cause.get_or_init(|| cause.clone());
         let inside =
@@ -294,9 +313,9 @@ impl Fabric {
     }
 
     /// What each rank called as collective `number`, if that does not agree.
-    pub(crate) fn compare_calls(&self, context: u32, number: u32) -> Option<Mismatch> {
-        let call = |rank: Rank| Some((rank, self.doors[rank].log.find(context, number)?));
-        let calls: Vec<_> = (0..self.doors.len()).filter_map(call).collect();
+    pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
+        let call = |rank: Rank| Some((rank, self.doors[rank].log.find(comm.context, number)?));
+        let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
         let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print()).collect();
         if prints.iter().all(|print| *print == prints[0]) {
             return None;
@@ -306,7 +325,7 @@ impl Fabric {
         let majority = prints
             .iter()
             .copied()
-            .find(|&print| votes(print) * 2 > self.doors.len());
+            .find(|&print| votes(print) * 2 > comm.members.size());
         let differs = |print: u32| majority.is_some_and(|majority| print != majority);
         let odd = calls
             .iter()
@@ -328,6 +347,8 @@ impl Fabric {
     /// What there is to say of a call of `rank` whose packet nobody took: every rank's call of this number,
     /// though they may agree as far as they are known.
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
+        let comms = self.comms();
+        let comm = comms.iter().find(|comm| comm.context == context)?;
         let call = self.doors[rank].log.find(context, number)?;
         if call.tolerant {
             return None;
@@ -340,8 +361,8 @@ impl Fabric {
                 site: Some(call.site),
             })
         };
-        let known = || (0..self.doors.len()).filter_map(called).collect();
-        let compared = self.compare_calls(context, number);
+        let known = || comm.members.iter().filter_map(called).collect();
+        let compared = self.compare_calls(comm, number);
         Some(compared.unwrap_or_else(|| Mismatch {
             calls: known(),
             odd: Vec::new(),
@@ -401,11 +422,29 @@ impl Fabric {
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));
         let inside = |wait: &Wait| {
-            wait.collective
-                .as_ref()
-                .is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm))
+            let call = wait.call();
+            call.is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm))
         };
         self.wake_if(&self.book.lock(), inside);
+    }
+
+    /// Nothing goes on in a communicator any more: all members inside any call of it get to know.
+    pub(crate) fn revoke_comm(&self, comm: &Arc<CommShared>, rank: Rank) {
+        let left = || Cause::Other {
+            rank,
+            error: "this rank has left it, with those that live".into(),
+        };
+        let cause = comm.cause.get_or_init(left).clone();
+        comm.revoked.get_or_init(|| cause);
+        let inside = |wait: &Wait| wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
+        self.wake_if(&self.book.lock(), inside);
+    }
+
+    /// Tells everybody who waits for the living members of a communicator that one more has come.
+    pub(crate) fn rouse_shrinking(&self, context: u32) {
+        let waits =
+            |wait: &Wait| matches!(wait.needs, Needs::Shrink((theirs, ..), _) if theirs == context);
+        self.wake_if(&self.book.lock(), waits);
     }
 
     fn wake_if(&self, book: &Book, concerned: impl Fn(&Wait) -> bool) {

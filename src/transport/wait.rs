@@ -66,7 +66,12 @@ pub(crate) struct Reason<'a> {
     pub call: &'a dyn Fn() -> String,
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
-    pub collective: Option<(&'a Arc<CommShared>, u32)>,
+    /// The communicator, where its end would end the wait.
+    pub comm: Option<&'a Arc<CommShared>>,
+    /// Those of other requests that it waits for.
+    pub also: &'a [Arc<CommShared>],
+    /// In collectives: the call's number.
+    pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
@@ -151,7 +156,7 @@ impl Port {
     /// Why what this rank needs can no longer come, if a rank has ended that should have brought it.
     pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
         let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
-        if !(0..self.fabric.size()).any(|rank| gone(&rank)) {
+        if !(0..self.fabric.doors.len()).any(|rank| gone(&rank)) {
             return None;
         }
         self.fabric.book.lock().lost(self.me, needs)
@@ -297,9 +302,9 @@ impl Port {
             site: reason.site,
             needs: (reason.needs)(),
             ends_by_itself: reason.deadline.is_some(),
-            collective: reason
-                .collective
-                .map(|(comm, number)| (comm.clone(), number)),
+            comm: reason.comm.cloned(),
+            also: reason.also.to_vec(),
+            collective: reason.collective,
             turn: reason.turn,
             needs_buffer: reason.needs_buffer,
             since,

@@ -69,7 +69,7 @@ pub struct Report<R, E = Error> {
     pub culprit: Option<Rank>,
     /// The knots that were found, in the order in which they were found.
     pub deadlocks: Vec<Arc<Deadlock>>,
-    /// The mismatch that broke the communicator of all ranks, if one did.
+    /// The mismatch that broke a communicator, if one did.
     pub mismatch: Option<Arc<Mismatch>>,
     /// Messages that were sent and never received.
     pub lost: Vec<Lost>,
@@ -176,7 +176,12 @@ impl<R, E> Report<R, E> {
     /// What the ranks left behind in the fabric.
     fn read(&mut self, fabric: &Fabric) {
         let left = fabric.leftovers();
-        if fabric.all.cause.get().is_none() {
+        let comms = fabric.comms();
+        let mismatched = comms.iter().find_map(|comm| match comm.cause.get() {
+            Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
+            _ => None,
+        });
+        if comms.iter().all(|comm| comm.cause.get().is_none()) {
             let strays = left.iter().map(|(_, packet)| packet);
             self.stray = strays.filter_map(|packet| stray(fabric, packet)).next();
         }
@@ -197,9 +202,7 @@ impl<R, E> Report<R, E> {
         self.unfinished.sort_by_key(|one| one.rank);
         let book = fabric.book.lock();
         self.deadlocks = book.deadlocks.clone();
-        if let Some(Cause::Mismatch(mismatch)) = fabric.all.cause.get() {
-            self.mismatch = Some(mismatch.clone());
-        }
+        self.mismatch = mismatched;
         let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));
         let ends = (0..self.outcomes.len()).filter_map(|rank| Some((rank, book.end(rank)?)));
         let of_itself = |(rank, end): &(Rank, &_)| failed(rank) && !followed(end);

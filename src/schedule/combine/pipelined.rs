@@ -82,12 +82,6 @@ impl<S: Schedule> Pipelined<S> {
     fn spread(&self) -> usize {
         (self.segments - 1) * self.period
     }
-
-    /// The active steps of the rank in the schedule of one segment, from `least` on.
-    fn active(&self, rank: Rank, least: usize) -> impl Iterator<Item = usize> {
-        let next = move |&step: &usize| self.inner.next_active(rank, Some(step));
-        std::iter::successors(first_from(&self.inner, rank, least), next)
-    }
 }
 
 impl<S: Schedule> Schedule for Pipelined<S> {
@@ -122,16 +116,23 @@ impl<S: Schedule> Schedule for Pipelined<S> {
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         let least = least_after(after)?;
-        let mut best = None;
-        for inner in self.active(rank, least.saturating_sub(self.spread())) {
-            if best.is_some_and(|best| best <= inner) {
-                break;
-            }
+        let (mut best, first) = (None, least.saturating_sub(self.spread()));
+        let mut active = first_from(&self.inner, rank, first);
+        while let Some(inner) = active.filter(|&inner| best.is_none_or(|best| inner < best)) {
             let segment = least.saturating_sub(inner).div_ceil(self.period);
             let step = inner + segment * self.period;
             best = Some(best.map_or(step, |best: usize| best.min(step)));
+            // Nothing comes before `least`: asking on would be in vain.
+            let more = best > Some(least);
+            active = more
+                .then(|| self.inner.next_active(rank, Some(inner)))
+                .flatten();
         }
         best
+    }
+
+    fn may_copy(&self) -> bool {
+        self.inner.may_copy()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::Rank;
 use crate::schedule::{
-    Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, first_from, least_after,
+    Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer, first_from, least_after,
 };
 use crate::span::Blocks;
 
@@ -53,8 +53,22 @@ pub enum Keep {
 pub struct Placed<S> {
     inner: S,
     keep: Keep,
-    /// Whether every fold is into elements that were not folded into before.
-    always_fresh: bool,
+    fresh: Fresh,
+}
+
+/// Which folds are into elements that were not folded into before, and so must be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// The first of a rank: all later ones are into some of its elements.
+    First,
+    /// All of them.
+    Always,
+    /// The first into each region, regions being the same or apart. Whatever else a rank does with a
+    /// region it does at most so many steps later.
+    Regions {
+        /// How many.
+        within: usize,
+    },
 }
 
 impl<S: Schedule> Placed<S> {
@@ -62,18 +76,13 @@ impl<S: Schedule> Placed<S> {
         Placed {
             inner,
             keep,
-            always_fresh: false,
+            fresh: Fresh::First,
         }
     }
 
-    /// For schedules in which no element of a rank is folded into twice: each is copied from the input
-    /// when its fold comes. Else it is the elements of the first fold, and all later folds are into
-    /// some of these.
-    pub fn always_fresh(self) -> Placed<S> {
-        Placed {
-            always_fresh: true,
-            ..self
-        }
+    /// For schedules whose folds are fresh in another way than [`Fresh::First`].
+    pub fn fresh(self, fresh: Fresh) -> Placed<S> {
+        Placed { fresh, ..self }
     }
 
     /// Where the rank's vector is folded; `None` if it is there from the start.
@@ -97,15 +106,34 @@ impl<S: Schedule> Placed<S> {
     /// The inner step with its regions where they belong, after the copy of what is folded into.
     fn place(&self, rank: Rank, number: usize, step: Step, work: Buffer) -> Step {
         assert!(step.local.is_none(), "rank {rank} copies in step {number}");
-        let first = self.first_receive(rank);
-        let untouched = first.is_none_or(|first| number <= first);
+        let untouched = |t: &Transfer| self.is_untouched(rank, number, t.region);
         let mut placed = step.map_regions(|region| region.moved_to(work));
-        if let Some(send) = placed.send.as_mut().filter(|_| untouched) {
+        if let Some(send) = placed
+            .send
+            .as_mut()
+            .filter(|_| step.send.is_some_and(|t| untouched(&t)))
+        {
             send.region = send.region.moved_to(Buffer::Input);
         }
-        let folds = step.combine != Combine::Replace && (untouched || self.always_fresh);
-        placed.local = (step.recv.filter(|_| folds)).and_then(|recv| load(recv.region, work));
+        let folds = step.combine != Combine::Replace;
+        let fresh = |t: &Transfer| folds && (self.fresh == Fresh::Always || untouched(t));
+        placed.local = (step.recv.filter(fresh)).and_then(|recv| load(recv.region, work));
         placed
+    }
+
+    /// Whether nothing was folded into the region of a step before it.
+    fn is_untouched(&self, rank: Rank, number: usize, region: Region) -> bool {
+        match self.fresh {
+            Fresh::First | Fresh::Always => {
+                let first = self.first_receive(rank);
+                first.is_none_or(|first| number <= first)
+            }
+            Fresh::Regions { within } => {
+                let mut before = number.saturating_sub(within)..number;
+                let received = |step| self.inner.step(rank, step).recv;
+                !before.any(|step| received(step).is_some_and(|t| t.region == region))
+            }
+        }
     }
 
     fn vector(&self) -> usize {

@@ -203,6 +203,10 @@ impl<S: Schedule> Schedule for Proxied<S> {
         self.before() == 0 && self.inner.copies_first()
     }
 
+    fn may_copy(&self) -> bool {
+        self.inner.may_copy()
+    }
+
     fn lengths(&self, rank: Rank) -> Lengths {
         self.inner
             .lengths(self.inner_rank(rank).unwrap_or(rank / 2))
@@ -279,6 +283,10 @@ impl<S: Schedule> Schedule for Rooted<S> {
 
     fn copies_first(&self) -> bool {
         self.inner.copies_first()
+    }
+
+    fn may_copy(&self) -> bool {
+        self.inner.may_copy()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

@@ -2,7 +2,8 @@
 
 use super::assert_same_ranks;
 use crate::Rank;
-use crate::schedule::{Combine, Lengths, LocalCopy, Schedule, Step, least_after};
+use crate::schedule::{Combine, Lengths, LocalCopy, Schedule, Step, first_from, least_after};
+use crate::topology::last_before;
 
 /// A schedule run backwards: the last step first, receives become sends, and nothing is folded.
 ///
@@ -47,6 +48,9 @@ impl<S: Schedule> Reversed<S> {
 
     /// The copy that undoes the one before the messages that were undone in the step before.
     fn undone(&self, rank: Rank, step: usize) -> Option<LocalCopy> {
+        if !self.inner.may_copy() {
+            return None;
+        }
         let mirrored = self.inner.steps().checked_sub(step)?;
         if step == 0 || mirrored == 0 && !self.copies_last() {
             return None;
@@ -90,9 +94,26 @@ impl<S: Schedule> Schedule for Reversed<S> {
         // The last that it did forwards: now a message, or only the copy that comes a step later.
         let mirrored = self.inner.last_active(rank, bound)?;
         let step = self.inner.steps() - 1 - mirrored;
+        if !self.inner.may_copy() {
+            return Some(step);
+        }
         let forward = self.inner.step(rank, mirrored);
         let talks = forward.send.is_some() || forward.recv.is_some() || forward.clash.is_some();
         Some(if talks { step } else { step + 1 })
+    }
+
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        if self.inner.may_copy() {
+            let from = |least: usize| self.next_active(rank, least.checked_sub(1));
+            return last_before(before, from);
+        }
+        let steps = self.inner.steps();
+        let first = first_from(&self.inner, rank, steps.saturating_sub(before))?;
+        Some(steps - 1 - first)
+    }
+
+    fn may_copy(&self) -> bool {
+        self.inner.may_copy()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
@@ -153,6 +174,10 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
         } else {
             self.second.copies_first()
         }
+    }
+
+    fn may_copy(&self) -> bool {
+        self.first.may_copy() || self.second.may_copy()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
@@ -216,6 +241,10 @@ impl<A: Schedule, B: Schedule> Schedule for Overlay<A, B> {
 
     fn copies_first(&self) -> bool {
         self.one.copies_first() || self.other.copies_first()
+    }
+
+    fn may_copy(&self) -> bool {
+        self.one.may_copy() || self.other.may_copy()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

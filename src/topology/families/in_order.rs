@@ -63,12 +63,25 @@ fn height(v: Rank) -> usize {
 }
 
 impl InOrder {
+    /// On ranks `1..=last`.
+    pub(in crate::topology) fn to(last: Rank) -> InOrder {
+        InOrder { last }
+    }
+
+    /// The children of a rank; rank 0 has one.
+    pub(in crate::topology) fn children(&self, v: Rank) -> [Option<Rank>; 2] {
+        match v {
+            0 => [self.top(), None],
+            _ => [self.left(v), self.right(v)],
+        }
+    }
+
     /// The child of rank 0.
     fn top(&self) -> Option<Rank> {
         self.last.checked_ilog2().map(|i| 1 << i)
     }
 
-    fn parent(&self, v: Rank) -> Rank {
+    pub(in crate::topology) fn parent(&self, v: Rank) -> Rank {
         let bit = 1usize << height(v);
         let above = v ^ bit;
         match bit.checked_mul(2) {

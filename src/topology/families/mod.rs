@@ -24,7 +24,7 @@ mod ring;
 mod star;
 
 use fibonacci::Fibonacci;
-use in_order::InOrder;
+pub(super) use in_order::InOrder;
 use k_ary::KAry;
 use k_tree::KTree;
 use ring::{DecreasingRing, Ring};

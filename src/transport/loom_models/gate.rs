@@ -92,10 +92,13 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
 /// A barrier that goes to sleep at once.
 fn sleep_through(port: &Port, print: u32) {
     let gate = &port.fabric.all.gate;
-    match gate.arrive(port.fabric.size(), print) {
-        Arrival::Last => port.fabric.rouse_all(port.me),
+    match gate.arrive(port.fabric.all.members.size(), print) {
+        Arrival::Last => port.fabric.rouse_all(&port.fabric.all.members, port.me),
         Arrival::Early(turn) => {
-            let (comm, needs) = (&port.fabric.all, Needs::Gate((0, print, print)));
+            let (comm, needs) = (
+                &port.fabric.all,
+                Needs::Gate((0, print, print), port.fabric.all.members.clone()),
+            );
             let turned = || gate.has_turned(turn);
             let passed = sleep_in(Some((comm, print)), Some(turn), port, needs, turned);
             passed.expect("all ranks come");
@@ -165,9 +168,11 @@ fn two_strangers_at_the_gate_are_a_knot() {
                 _ => None,
             };
             let gate = &port.fabric.all.gate;
-            sleep(port, Needs::Gate((0, 0, print)), || {
-                turn.is_some_and(|turn| gate.has_turned(turn))
-            })
+            sleep(
+                port,
+                Needs::Gate((0, 0, print), port.fabric.all.members.clone()),
+                || turn.is_some_and(|turn| gate.has_turned(turn)),
+            )
         });
         for result in &results {
             let kind = result.as_ref().map_err(Error::kind);

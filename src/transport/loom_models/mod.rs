@@ -6,6 +6,7 @@
 //! - `loan` lent memory is never read after its lender has left
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
+//! - `shrink` the living find each other
 //! - `gate` nobody leaves a barrier early
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
@@ -20,6 +21,7 @@ mod gate;
 mod loan;
 mod receipt;
 mod rendezvous;
+mod shrink;
 mod sleeper;
 
 use std::panic::Location;
@@ -106,7 +108,9 @@ fn sleep_in(
         call: &|| "modelled".into(),
         site: Location::caller(),
         needs: &|| needs.clone(),
-        collective,
+        comm: collective.map(|(comm, _)| comm),
+        also: &[],
+        collective: collective.map(|(_, number)| number),
         turn,
         deadline: None,
         needs_buffer: false,

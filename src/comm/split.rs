@@ -1,0 +1,210 @@
+//! New communicators from old ones: dup, split, shrink.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::Comm;
+use super::call::{InCall, elements};
+use crate::Rank;
+use crate::error::{Result, Site};
+use crate::transport::CommShared;
+use crate::transport::board::Verb;
+use crate::transport::knot::Needs;
+use crate::transport::members::Members;
+use crate::transport::wait::Reason;
+
+/// What a rank asks of a split, and what it gets.
+type Wish = (Option<u32>, i64);
+type Place = Option<(Arc<CommShared>, Rank)>;
+
+impl Comm {
+    /// The same ranks once more, with messages and collectives of their own: what goes on in the one is
+    /// never taken for what goes on in the other. All ranks call it together.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(2).run(|comm| {
+    ///     let library = comm.dup()?; // its messages are nobody else's
+    ///     if comm.rank() == 0 {
+    ///         comm.send(1, 7, &[1])?;
+    ///         library.send(1, 7, &[2])?;
+    ///     } else {
+    ///         assert_eq!(library.recv::<i32>(0, 7)?.0, [2]);
+    ///         assert_eq!(comm.recv::<i32>(0, 7)?.0, [1]);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn dup(&self) -> Result<Comm> {
+        let all = self.split_at((Some(0), 0), Location::caller())?;
+        Ok(all.unwrap_or_else(|| unreachable!("everybody asked for a place")))
+    }
+
+    /// Splits the ranks: those that pass the same colour are in one new communicator, in the order of
+    /// their keys, and of their ranks here where keys are equal. All ranks call it together.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// let sums = World::new(6).run(|comm| {
+    ///     let row = comm.split(comm.rank() as u32 / 3, 0)?;
+    ///     let mut v = [comm.rank()];
+    ///     row.all_reduce(&mut v, op::Sum)?;
+    ///     Ok((row.rank(), v[0]))
+    /// })?;
+    /// assert_eq!(sums, [(0, 3), (1, 3), (2, 3), (0, 12), (1, 12), (2, 12)]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn split(&self, color: u32, key: i64) -> Result<Comm> {
+        let part = self.split_at((Some(color), key), Location::caller())?;
+        Ok(part.unwrap_or_else(|| unreachable!("this rank asked for a place")))
+    }
+
+    /// [`split`](Self::split) where ranks may stay out: those that pass no colour get `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let sizes = World::new(3).run(|comm| {
+    ///     let some = comm.split_if((comm.rank() > 0).then_some(0), 0)?;
+    ///     Ok(some.map(|some| some.size()))
+    /// })?;
+    /// assert_eq!(sizes, [None, Some(2), Some(2)]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn split_if(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>> {
+        self.split_at((color, key), Location::caller())
+    }
+
+    /// Rank 0 hears all wishes, makes the communicators, and deals them out.
+    fn split_at(&self, wish: Wish, site: Site) -> Result<Option<Comm>> {
+        let call = elements::<Wish>(self.call(Verb::Split, site), 1);
+        let place = self.collective(call, || Ok(()), |inside| inside.find_place(wish))?;
+        Ok(place.map(|(shared, me)| Comm::of(self.core.clone(), shared, me)))
+    }
+
+    /// Leaves the dead behind: a communicator of the ranks that live, in their old order. The old one
+    /// ends with that, and whoever waits in one of its calls gets its first failure.
+    ///
+    /// It is for a communicator some of whose ranks have ended, and that may be broken. Every living rank
+    /// of it calls `shrink`, or ends; then it completes. Ranks that end meanwhile are left behind too.
+    ///
+    /// # Errors
+    ///
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a living rank waits for something else that can never
+    /// come.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Comm, World, op};
+    ///
+    /// let report = World::new(4).run_each(|comm| {
+    ///     let sum = |comm: &Comm| {
+    ///         let mut v = [comm.size()];
+    ///         comm.all_reduce(&mut v, op::Sum).map(|()| v[0])
+    ///     };
+    ///     assert_ne!(comm.rank(), 2, "rank 2 fails");
+    ///     match sum(comm) {
+    ///         Ok(all) => Ok(all),
+    ///         Err(_) => sum(&comm.shrink()?), // go on without it
+    ///     }
+    /// });
+    /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, and all of them know
+    /// ```
+    #[track_caller]
+    pub fn shrink(&self) -> Result<Comm> {
+        let site = Location::caller();
+        self.op(site, &|| "shrink".into(), || {
+            let number = self.shrinks.get();
+            self.shrinks.set(number + 1);
+            self.fabric().revoke_comm(&self.shared, self.core.port.me);
+            let shared = self.meet_the_living(number, site)?;
+            let me = shared.members.member(self.core.port.me);
+            let me = me.unwrap_or_else(|| unreachable!("this rank has come"));
+            Ok(Comm::of(self.core.clone(), shared, me))
+        })
+    }
+
+    /// Comes to a shrinking, and waits for everybody who lives.
+    fn meet_the_living(&self, number: u32, site: Site) -> Result<Arc<CommShared>> {
+        let (fabric, members) = (self.fabric(), &self.shared.members);
+        let look = || {
+            let gone = |rank| !fabric.is_there(rank);
+            let make = |come| fabric.new_comm(Members::of(come));
+            let shrinking = &self.shared.shrinking;
+            self.core.port.progress();
+            shrinking.result(number, members.iter(), gone, make)
+        };
+        self.shared.shrinking.come(number, self.core.port.me);
+        fabric.rouse_shrinking(self.shared.context);
+        let call = (self.shared.context, number, 0);
+        let reason = Reason {
+            call: &|| "shrink".into(),
+            site,
+            needs: &|| Needs::Shrink(call, members.clone()),
+            comm: None,
+            also: &[],
+            needs_buffer: false,
+            collective: None,
+            turn: None,
+            deadline: None,
+        };
+        self.core.port.wait(&reason, look)
+    }
+}
+
+impl InCall<'_> {
+    fn find_place(&self, wish: Wish) -> Result<Place> {
+        let append = |mut left: Vec<Wish>, right: Vec<Wish>| {
+            left.extend(right);
+            left
+        };
+        let wishes = self.fold_up(0, vec![wish], append)?;
+        let places = wishes.map(|wishes| self.make_places(&wishes));
+        self.deal_out(0, places)
+    }
+
+    /// The communicators that all ranks together have asked for, each rank with its own.
+    fn make_places(&self, wishes: &[Wish]) -> Vec<Place> {
+        let mut places: Vec<Place> = vec![None; wishes.len()];
+        let mut asked: Vec<(u32, i64, Rank)> = wishes
+            .iter()
+            .zip(0..)
+            .filter_map(|((color, key), rank)| Some(((*color)?, *key, rank)))
+            .collect();
+        asked.sort_unstable();
+        for group in asked.chunk_by(|a, b| a.0 == b.0) {
+            let world = |(.., rank): &(u32, i64, Rank)| self.comm.world_rank(*rank);
+            let members = Members::of(group.iter().map(world).collect());
+            let shared = self.comm.fabric().new_comm(members);
+            for (member, (.., rank)) in group.iter().enumerate() {
+                places[*rank] = Some((shared.clone(), member));
+            }
+        }
+        places
+    }
+}

@@ -1,0 +1,66 @@
+//! Proves that the living find each other: whoever wants to leave the dead behind comes out when every
+//! other member has come or has ended, wherever it ended, with the same communicator as the others.
+//!
+//! The meeting, the book and the last stage of the wait are the real ones.
+//!
+//! Checked by hand that the models can fail: if `record_end` did not wake those who shrink, or if
+//! `rouse_shrinking` did nothing, somebody sleeps for ever.
+
+use std::sync::Arc;
+
+use super::{explore, sleep_in, world};
+use crate::Rank;
+use crate::error::{Gone, Result};
+use crate::transport::CommShared;
+use crate::transport::knot::Needs;
+use crate::transport::members::Members;
+use crate::transport::wait::Port;
+
+/// What `Comm::shrink` does.
+fn shrink(port: &Port) -> Result<Arc<CommShared>> {
+    let (fabric, comm) = (&port.fabric, &port.fabric.all);
+    comm.shrinking.come(0, port.me);
+    fabric.rouse_shrinking(comm.context);
+    let found = std::cell::RefCell::new(None);
+    let needs = Needs::Shrink((0, 0, 0), comm.members.clone());
+    sleep_in(None, None, port, needs, || {
+        let gone = |rank: Rank| !fabric.is_there(rank);
+        let make = |come: Vec<Rank>| fabric.new_comm(Members::of(come));
+        let result = comm.shrinking.result(0, comm.members.iter(), gone, make);
+        *found.borrow_mut() = result;
+        found.borrow().is_some()
+    })?;
+    Ok(found.into_inner().unwrap())
+}
+
+fn survivors(ranks: usize, dead: Rank, preemptions: Option<usize>) {
+    explore(preemptions, move || {
+        let (_, results) = world(ranks, move |port| {
+            if port.me == dead {
+                port.fabric.record_end(port.me, Gone::Returned, None, None);
+                return None;
+            }
+            Some(shrink(port).unwrap())
+        });
+        let mut comms = results.into_iter().flatten();
+        let first = comms.next().unwrap();
+        let living: Vec<Rank> = (0..ranks).filter(|rank| *rank != dead).collect();
+        assert_eq!(first.members, Members::of(living));
+        assert!(comms.all(|comm| Arc::ptr_eq(&comm, &first)));
+    });
+}
+
+#[test]
+fn one_of_two_goes_on_alone() {
+    survivors(2, 1, None);
+}
+
+#[test]
+fn two_of_three_go_on_together() {
+    survivors(3, 1, Some(2));
+}
+
+#[test]
+fn two_that_are_both_there_meet() {
+    survivors(2, 7, None);
+}
