@@ -32,7 +32,7 @@ impl fmt::Display for Receive {
 }
 
 impl Receive {
-    fn needs(&self, members: &Members) -> Needs {
+    pub(super) fn needs(&self, members: &Members) -> Needs {
         match self.from {
             Source::Rank(rank) => Needs::One(members.world(rank)),
             Source::Any => Needs::Any(members.clone()),
@@ -148,12 +148,13 @@ impl Comm {
                 self.core.port.scribe.received(packet.head);
                 return Ok((opened, status));
             }
+            packet = Packet::empty();
         }
     }
 
-    /// Waits for the first message that matches, and puts it into `place`.
+    /// Which messages a call accepts.
     #[inline]
-    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+    pub(super) fn want(&self, call: &Receive) -> Want {
         let tag = match call.tag {
             Tag::Is(tag) => Some(tag),
             Tag::Any => None,
@@ -162,11 +163,17 @@ impl Comm {
             Source::Rank(rank) => Some(self.world_rank(rank)),
             Source::Any => None,
         };
-        let want = Want {
+        Want {
             context: self.shared.context,
             source,
             tag,
-        };
+        }
+    }
+
+    /// Waits for the first message that matches, and puts it into `place`.
+    #[inline]
+    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+        let want = self.want(call);
         if self.core.port.receive_now(&want, place) {
             Ok(())
         } else {
@@ -182,9 +189,11 @@ impl Comm {
             site: call.site,
             needs: &|| call.needs(&self.shared.members),
             comm: Some(&self.shared),
+            also: &[],
             collective: None,
             turn: None,
             deadline: call.deadline,
+            needs_buffer: false,
         };
         self.core.port.receive(want, &reason, place)
     }

@@ -6,12 +6,15 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
+use std::rc::Rc;
 
 use crossbeam_channel::Receiver;
 
 use super::lend::Lenders;
 use super::packet::Packet;
+use super::posted::{Offered, Posted, Slot};
 use crate::Rank;
+use crate::unwind;
 
 /// Which messages a receive accepts.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +27,15 @@ pub(crate) struct Want {
 }
 
 impl Want {
+    /// No message is of this context: a communicator's are even, and the next odd one its collectives'.
+    const NOTHING: Want = Want {
+        context: u32::MAX,
+        source: None,
+        tag: None,
+    };
+
     #[inline]
-    fn accepts(&self, packet: &Packet) -> bool {
+    pub(super) fn accepts(&self, packet: &Packet) -> bool {
         packet.head.context() == self.context
             && self.source.is_none_or(|source| source == packet.source())
             && self.tag.is_none_or(|tag| tag == packet.head.tag())
@@ -46,6 +56,11 @@ pub(crate) struct Inbox {
     arrivals: u64,
     /// The arrival of the message handed out last, for `put_back`.
     taken: u64,
+    /// Receives that were posted before anybody waits for them.
+    posted: Posted,
+    /// Messages that were taken back, and own something of the user's: its destructor runs only when
+    /// nothing of ours is being looked at.
+    buried: Vec<Packet>,
 }
 
 impl Inbox {
@@ -55,6 +70,8 @@ impl Inbox {
             early: HashMap::new(),
             arrivals: 0,
             taken: 0,
+            posted: Posted::default(),
+            buried: Vec::new(),
         }
     }
 
@@ -88,7 +105,7 @@ impl Inbox {
             .iter_mut()
             .filter(|(key, _)| key.0 == want.context)
         {
-            queue.retain(|early| !early.packet.is_dead(lenders));
+            sweep(queue, &mut self.buried, lenders);
             let arrival = queue
                 .iter()
                 .find(|early| want.accepts(&early.packet))
@@ -113,7 +130,9 @@ impl Inbox {
             // What was there is nothing, or a dead loan: there is nothing to drop.
             mem::forget(mem::replace(place, packet));
             self.arrivals += 1;
-            if !place.is_dead(lenders) {
+            if place.is_dead(lenders) {
+                self.bury(place);
+            } else if self.posted.is_empty() || self.is_unwanted(place, lenders) {
                 if want.accepts(place) {
                     self.taken = self.arrivals;
                     return true;
@@ -124,9 +143,77 @@ impl Inbox {
         false
     }
 
+    /// Whether no posted receive wants the message that has just arrived. Else `place` is empty.
+    #[cold]
+    fn is_unwanted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
+        let offered = self.posted.offer(place, self.arrivals, lenders);
+        if matches!(offered, Offered::Dead) {
+            self.bury(place);
+        }
+        matches!(offered, Offered::Unwanted)
+    }
+
+    /// Empties the place of a message that was taken back.
+    fn bury(&mut self, place: &mut Packet) {
+        let dead = mem::replace(place, Packet::empty());
+        if dead.is_owned() {
+            self.buried.push(dead);
+        }
+    }
+
+    /// Takes in all that has arrived: for posted receives, and for later ones.
+    pub(crate) fn stow(&mut self, lenders: &impl Lenders) {
+        let mut place = Packet::empty();
+        let found = self.poll(&Want::NOTHING, lenders, &mut place);
+        debug_assert!(!found, "nothing wants nothing");
+    }
+
+    /// Posts a receive, behind all that are posted already.
+    pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
+        while let Some(mut packet) = self.find_early(&want, lenders) {
+            if packet.make_own(lenders) {
+                return Posted::filled(want, packet, self.taken);
+            }
+            self.bury(&mut packet);
+        }
+        let slot = self.posted.open(want);
+        self.stow(lenders);
+        slot
+    }
+
+    /// Whether there are posted receives whose messages have not come.
+    #[inline]
+    pub(crate) fn has_posted(&self) -> bool {
+        !self.posted.is_empty()
+    }
+
+    /// Takes back a posted receive: its message, if it has come, waits for the next that wants it.
+    pub(crate) fn unpost(&mut self, slot: &Rc<Slot>, lenders: &impl Lenders) {
+        if slot.is_filled() {
+            let (packet, arrival) = slot.take();
+            self.give_back(packet, arrival, lenders);
+        } else {
+            self.posted.close(slot);
+        }
+    }
+
+    /// The place in the order of arrival of the message handed out last.
+    pub(crate) fn last_taken(&self) -> u64 {
+        self.taken
+    }
+
     /// Puts the message handed out last back where it was in its sender's line.
     pub(crate) fn put_back(&mut self, packet: Packet) {
         self.keep(self.taken, packet);
+    }
+
+    /// Puts a message back that was handed out a while ago: posted receives may want it now.
+    pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
+        match self.posted.offer(&mut packet, arrival, lenders) {
+            Offered::Taken => {}
+            Offered::Dead => self.bury(&mut packet),
+            Offered::Unwanted => self.keep(arrival, packet),
+        }
     }
 
     fn keep(&mut self, arrival: u64, packet: Packet) {
@@ -142,11 +229,26 @@ impl Inbox {
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
         early.sort_by_key(|early| early.arrival);
+        // Nobody looks into anything any more.
+        mem::take(&mut self.buried)
+            .into_iter()
+            .for_each(unwind::drop_quietly);
         let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.try_recv().ok());
         early
             .chain(late)
             .filter(|packet| !packet.is_dead(lenders))
             .collect()
+    }
+}
+
+/// Takes out what its sender has taken back.
+fn sweep(queue: &mut VecDeque<Early>, buried: &mut Vec<Packet>, lenders: &impl Lenders) {
+    if queue.iter().any(|early| early.packet.is_dead(lenders)) {
+        let (dead, live): (VecDeque<_>, VecDeque<_>) = mem::take(queue)
+            .into_iter()
+            .partition(|early| early.packet.is_dead(lenders));
+        *queue = live;
+        buried.extend(dead.into_iter().map(|early| early.packet));
     }
 }

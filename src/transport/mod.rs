@@ -3,7 +3,9 @@
 //! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
-//! - [`mailbox`] what a rank receives: matching, order, messages that came early
+//! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
+//! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
+//!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
@@ -14,6 +16,7 @@
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
+pub(crate) mod budget;
 pub(crate) mod clock;
 pub(crate) mod head;
 pub(crate) mod knot;
@@ -26,6 +29,8 @@ pub(crate) mod mailbox;
 pub(crate) mod members;
 pub(crate) mod monitor;
 pub(crate) mod packet;
+pub(crate) mod posted;
+pub(crate) mod receipt;
 pub(crate) mod recorder;
 pub(crate) mod ring;
 pub(crate) mod scribe;
@@ -33,6 +38,7 @@ pub(crate) mod shrink;
 pub(crate) mod sleeper;
 pub(crate) mod wait;
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -40,10 +46,11 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
-use crate::error::Cause;
+use crate::error::{Cause, Site};
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
+use budget::{Account, Buffering, Charge};
 use clock::Clock;
 use lane::LaneBook;
 use lend::Lenders;
@@ -70,6 +77,26 @@ pub(crate) struct Fabric {
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
+    /// Requests that nobody saw to their end.
+    pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
+}
+
+/// A request of a rank that was neither waited for nor cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The rank that made it.
+    pub rank: Rank,
+    /// What was asked for, as it prints.
+    pub call: String,
+    /// The line of that call.
+    pub site: Site,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}, {} at {}", self.rank, self.call, self.site)
+    }
 }
 
 /// What holds for the whole world.
@@ -87,6 +114,8 @@ pub(crate) struct Settings {
     pub trace: bool,
     /// Failures asked for: in this rank, at this operation.
     pub faults: Vec<(Rank, u64, Fault)>,
+    /// How much is kept of what is sent.
+    pub buffering: Buffering,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -143,6 +172,8 @@ struct Door {
     log: CachePadded<CallLog>,
     /// What the rank does, from when it enters, if that is to be written down.
     record: OnceLock<Arc<Record>>,
+    /// What is kept for it, where that has a limit.
+    account: Account,
 }
 
 impl Door {
@@ -156,6 +187,7 @@ impl Door {
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
             record: OnceLock::new(),
+            account: Account::new(),
         }
     }
 
@@ -216,6 +248,7 @@ impl Fabric {
             all,
             settings,
             clock: Clock::new(),
+            unfinished: Default::default(),
         };
         (Arc::new(fabric), parkers)
     }
@@ -293,6 +326,11 @@ impl Fabric {
         let _ = door.mail.send(packet);
         door.sleeper.rouse();
         there
+    }
+
+    /// Room for a message to `to`; `None`: there is none, and its sender must wait until it is received.
+    pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
+        self.doors[to].account.charge(limit, bytes)
     }
 
     /// Whether a rank has not ended.

@@ -48,10 +48,14 @@ pub(crate) struct Wait {
     pub ends_by_itself: bool,
     /// The communicator, where its end would end the wait.
     pub comm: Option<Arc<CommShared>>,
+    /// Those of other requests that it waits for.
+    pub also: Vec<Arc<CommShared>>,
     /// In collectives: the call's number.
     pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
+    /// It is a send that found no buffer and waits to be received.
+    pub needs_buffer: bool,
     pub since: Instant,
     /// How many operations each rank had begun, where the watchdog will want to know.
     pub begun: Vec<u64>,
@@ -69,7 +73,12 @@ impl Wait {
     fn broken(&self) -> Option<&Cause> {
         let comm = self.comm.as_ref()?;
         let cause = self.collective.and_then(|_| comm.cause.get());
-        cause.or_else(|| comm.revoked.get())
+        let revoked = || self.comms().find_map(|comm| comm.revoked.get());
+        cause.or_else(revoked)
+    }
+
+    fn comms(&self) -> impl Iterator<Item = &Arc<CommShared>> {
+        self.comm.iter().chain(&self.also)
     }
 
     /// The communicator and number of a collective.
@@ -129,15 +138,6 @@ impl Book {
     }
 
     /// The first recorded end among `ranks` that `counts`.
-    fn first_end(
-        &self,
-        ranks: impl Iterator<Item = Rank>,
-        counts: impl Fn(&End) -> bool,
-    ) -> Option<Error> {
-        let (rank, end) = self.first_of(ranks, counts)?;
-        Some(end.cause(rank).into())
-    }
-
     fn first_of(
         &self,
         ranks: impl Iterator<Item = Rank>,
@@ -154,16 +154,32 @@ impl Book {
     }
 
     /// Whether what `me` needs can no longer come because a rank has ended.
-    fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+    pub(super) fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+        let (rank, end) = self.missed(me, needs)?;
+        Some(end.cause(rank).into())
+    }
+
+    /// The end that took away what `me` needs; the first, where there are several.
+    fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &End)> {
+        let first = |(_, end): &(Rank, &End)| end.order;
+        let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
         match needs {
-            Needs::One(one) => self.first_end([*one].into_iter(), |_| true),
-            Needs::All(some) => self.first_end(some.iter().copied(), |_| true),
-            Needs::Gate(_, of) => self.first_end(of.iter().filter(|&rank| rank != me), |_| true),
+            Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
+            Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
+            Needs::Gate(_, of) => self.first_of(of.iter().filter(|&rank| rank != me), |_| true),
             // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
-            Needs::Any(of) => self.first_end(of.iter().filter(|&rank| rank != me), |end| {
+            Needs::Any(of) => self.first_of(of.iter().filter(|&rank| rank != me), |end| {
                 end.why != Gone::Returned
             }),
             Needs::Shrink(..) => None,
+            Needs::Every(needs) => {
+                let missed: Vec<_> = arms(needs);
+                missed.into_iter().flatten().min_by_key(first)
+            }
+            Needs::Either(needs) => {
+                let missed: Option<Vec<_>> = arms(needs).into_iter().collect();
+                missed?.into_iter().min_by_key(first)
+            }
         }
     }
 }
@@ -257,6 +273,7 @@ impl Fabric {
             call: wait.call.clone(),
             site: wait.site,
             note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
+            needs_buffer: wait.needs_buffer,
         };
         let others = book.pages.len() - stuck.len() - book.ended;
         let knot = Arc::new(Deadlock {
@@ -276,9 +293,11 @@ impl Fabric {
                 "every other rank has ended".into()
             }
             Needs::Any(_) => "no rank that could send will come".into(),
-            Needs::All(_) | Needs::Gate(..) | Needs::Shrink(..) => {
-                "waits for ranks that will not come".into()
-            }
+            Needs::All(_)
+            | Needs::Gate(..)
+            | Needs::Shrink(..)
+            | Needs::Every(_)
+            | Needs::Either(_) => "waits for ranks that will not come".into(),
         }
     }
 
@@ -425,10 +444,7 @@ impl Fabric {
         };
         let cause = comm.cause.get_or_init(left).clone();
         comm.revoked.get_or_init(|| cause);
-        let inside = |wait: &Wait| {
-            let theirs = wait.comm.as_ref();
-            theirs.is_some_and(|theirs| Arc::ptr_eq(theirs, comm))
-        };
+        let inside = |wait: &Wait| wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
         self.wake_if(&self.book.lock(), inside);
     }
 

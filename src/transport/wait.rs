@@ -69,11 +69,15 @@ pub(crate) struct Reason<'a> {
     pub needs: &'a dyn Fn() -> Needs,
     /// The communicator, where its end would end the wait.
     pub comm: Option<&'a Arc<CommShared>>,
+    /// Those of other requests that it waits for.
+    pub also: &'a [Arc<CommShared>],
     /// In collectives: the call's number.
     pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
+    /// It is a send that found no buffer and waits to be received.
+    pub needs_buffer: bool,
 }
 
 /// The place of one rank in the fabric; it stays on the rank's thread.
@@ -137,6 +141,36 @@ impl Port {
     #[inline]
     pub(crate) fn inbox(&self) -> std::cell::RefMut<'_, Inbox> {
         self.inbox.borrow_mut()
+    }
+
+    /// Takes in what has arrived, if a posted receive may want it. Every wait that is not for messages
+    /// does this whenever it looks: who waits elsewhere may need them to be received.
+    #[inline]
+    pub(crate) fn progress(&self) {
+        if self.inbox.borrow().has_posted() {
+            self.inbox.borrow_mut().stow(&*self.fabric);
+        }
+    }
+
+    /// Takes in what has arrived.
+    pub(crate) fn stow(&self) {
+        self.inbox.borrow_mut().stow(&*self.fabric);
+    }
+
+    /// Why what this rank needs can no longer come, if a rank has ended that should have brought it.
+    pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
+        let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
+        if !(0..self.fabric.doors.len()).any(|rank| gone(&rank)) {
+            return None;
+        }
+        self.fabric.book.lock().lost(self.me, needs)
+    }
+
+    /// Lets others run after a look that found nothing, where they do not all fit on the CPUs.
+    pub(crate) fn give_turn(&self) {
+        if self.crowded() {
+            yield_now();
+        }
     }
 
     /// Whether the live ranks do not all fit on the CPUs.
@@ -287,8 +321,10 @@ impl Port {
             needs: (reason.needs)(),
             ends_by_itself: reason.deadline.is_some(),
             comm: reason.comm.cloned(),
+            also: reason.also.to_vec(),
             collective: reason.collective,
             turn: reason.turn,
+            needs_buffer: reason.needs_buffer,
             since,
             begun: self
                 .fabric

@@ -12,9 +12,9 @@ use super::trace::Trace;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Mismatch};
 use crate::machine::Placement;
-use crate::transport::Fabric;
 use crate::transport::packet::Packet;
 use crate::transport::recorder::{self, Operation, Record};
+use crate::transport::{Fabric, Unfinished};
 use crate::unwind;
 
 /// What came of one rank.
@@ -76,6 +76,8 @@ pub struct Report<R, E = Error> {
     pub mismatch: Option<Arc<Mismatch>>,
     /// Messages that were sent and never received.
     pub lost: Vec<Lost>,
+    /// Requests that were neither waited for nor cancelled, of ranks that returned.
+    pub unfinished: Vec<Unfinished>,
     /// Where the ranks ran.
     pub placement: Placement,
     /// What each rank did.
@@ -166,6 +168,7 @@ impl<R, E> Report<R, E> {
             deadlocks: Vec::new(),
             mismatch: None,
             lost: Vec::new(),
+            unfinished: Vec::new(),
             placement,
             counts: Vec::new(),
             wall,
@@ -205,6 +208,11 @@ impl<R, E> Report<R, E> {
                 waiting: Duration::from_nanos(waited),
             })
             .collect();
+        let returned = |one: &Unfinished| self.outcomes[one.rank].value().is_some();
+        self.unfinished = fabric.unfinished.lock().clone();
+        self.unfinished.retain(returned);
+        // Each rank's own stay in their order.
+        self.unfinished.sort_by_key(|one| one.rank);
         let book = fabric.book.lock();
         self.deadlocks = book.deadlocks.clone();
         self.mismatch = mismatched;
@@ -294,10 +302,8 @@ impl<R, E> Report<R, E> {
         outcomes.all(|outcome| matches!(outcome, Outcome::Returned(_)))
     }
 
-    /// The results in rank order if every rank returned one, else the first culprit. Lost messages
-    /// print one line, or are an error in a [strict](crate::World::strict) world. If the environment
-    /// variable `RANKFOLD_RECENT` is set, a failed run prints the last operations of each rank on the
-    /// standard error.
+    /// The results in rank order if every rank returned one, else the first culprit. Lost messages and
+    /// unfinished requests print one line each, or are an error in a [strict](crate::World::strict) world.
     ///
     /// # Errors
     ///
@@ -312,10 +318,20 @@ impl<R, E> Report<R, E> {
         if let Some(mismatch) = self.stray {
             return Err(WorldError::Mismatch(Arc::new(mismatch)));
         }
+        match (
+            self.strict,
+            self.unfinished.is_empty(),
+            self.lost.is_empty(),
+        ) {
+            (true, false, _) => return Err(WorldError::Unfinished(self.unfinished)),
+            (true, _, false) => return Err(WorldError::Lost(self.lost)),
+            _ => {}
+        }
+        if !self.unfinished.is_empty() {
+            let left = WorldError::<Error>::Unfinished(self.unfinished);
+            eprintln!("rankfold: {left}");
+        }
         if !self.lost.is_empty() {
-            if self.strict {
-                return Err(WorldError::Lost(self.lost));
-            }
             eprintln!("rankfold: {}", WorldError::<Error>::Lost(self.lost));
         }
         let values = self
@@ -382,7 +398,11 @@ impl<R, E: fmt::Display> fmt::Display for Report<R, E> {
         }
         if !self.lost.is_empty() {
             f.write_str("\n")?;
-            show_lost(f, &self.lost)?;
+            show_left(f, &self.lost, LOST)?;
+        }
+        if !self.unfinished.is_empty() {
+            f.write_str("\n")?;
+            show_left(f, &self.unfinished, UNFINISHED)?;
         }
         if !self.is_whole() && self.is_recorded() {
             write!(f, "\n{}", self.recent_lines())?;
@@ -458,6 +478,8 @@ pub enum WorldError<E = Error> {
     Mismatch(Arc<Mismatch>),
     /// Messages were never received, in a [strict](crate::World::strict) world.
     Lost(Vec<Lost>),
+    /// Requests were neither waited for nor cancelled, in a [strict](crate::World::strict) world.
+    Unfinished(Vec<Unfinished>),
     /// The world was asked for something it cannot be.
     Usage(String),
     /// The thread of a rank could not be started.
@@ -517,7 +539,8 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
             }
             WorldError::Deadlock(knot) => knot.fmt(f),
             WorldError::Mismatch(mismatch) => mismatch.fmt(f),
-            WorldError::Lost(lost) => show_lost(f, lost),
+            WorldError::Lost(lost) => show_left(f, lost, LOST),
+            WorldError::Unfinished(requests) => show_left(f, requests, UNFINISHED),
             WorldError::Usage(what) => f.write_str(what),
             WorldError::Spawn { rank, error } => {
                 write!(f, "the thread of rank {rank} could not be started: {error}")
@@ -526,17 +549,28 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
     }
 }
 
-/// The first lost messages, and how many more there are.
-fn show_lost(f: &mut fmt::Formatter<'_>, lost: &[Lost]) -> fmt::Result {
+/// What was left behind, one and several.
+const LOST: [&str; 2] = ["message was never received", "messages were never received"];
+const UNFINISHED: [&str; 2] = [
+    "request was neither waited for nor cancelled",
+    "requests were neither waited for nor cancelled",
+];
+
+/// The first of what was left behind, and how much more there is.
+fn show_left(
+    f: &mut fmt::Formatter<'_>,
+    left: &[impl fmt::Display],
+    [one, several]: [&str; 2],
+) -> fmt::Result {
     const SHOWN: usize = 3;
-    let first: Vec<_> = lost.iter().take(SHOWN).map(Lost::to_string).collect();
-    match lost.len() {
-        1 => f.write_str("1 message was never received: ")?,
-        many => write!(f, "{many} messages were never received: ")?,
+    let first: Vec<_> = left.iter().take(SHOWN).map(ToString::to_string).collect();
+    match left.len() {
+        1 => write!(f, "1 {one}: ")?,
+        many => write!(f, "{many} {several}: ")?,
     }
     f.write_str(&first.join("; "))?;
-    if lost.len() > SHOWN {
-        write!(f, "; and {} more", lost.len() - SHOWN)
+    if left.len() > SHOWN {
+        write!(f, "; and {} more", left.len() - SHOWN)
     } else {
         Ok(())
     }

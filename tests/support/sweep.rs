@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use rankfold::{Comm, ErrorKind, Fault, Outcome, Rank, Report, Result, World, WorldError};
+use rankfold::{
+    Buffering, Comm, ErrorKind, Fault, Outcome, Rank, Report, Result, World, WorldError,
+};
 
 use super::{Sieve, Spoiled, guarded};
 
@@ -13,6 +15,7 @@ pub struct Death<'a> {
     name: &'a str,
     ranks: usize,
     check: bool,
+    buffering: Buffering,
     victim: Rank,
     nth: u64,
     fault: Fault,
@@ -24,16 +27,20 @@ impl Death<'_> {
             name,
             ranks,
             check,
+            buffering,
             victim,
             nth,
             fault,
         } = self;
-        format!("{name}, {ranks} ranks, check({check}), inject({victim}, {nth}, {fault:?})")
+        format!(
+            "{name}, {ranks} ranks, check({check}), {buffering:?}, inject({victim}, {nth}, {fault:?})"
+        )
     }
 
     fn world(&self) -> World {
         World::new(self.ranks)
             .check(self.check)
+            .buffering(self.buffering)
             .inject(self.victim, self.nth, self.fault)
     }
 }
@@ -48,19 +55,19 @@ pub fn sweep(
 ) {
     for ranks in sizes {
         for check in [false, true] {
-            sweep_world(name, part, &program, ranks, check);
+            sweep_world(name, part, &program, (ranks, check, Buffering::Unbounded));
         }
     }
 }
 
-fn sweep_world(
+/// The same in one world: so many ranks, checking or not, with so much room for messages.
+pub fn sweep_world(
     name: &str,
     part: f64,
     program: &(impl Fn(&Comm) -> Result<u64> + Sync),
-    ranks: usize,
-    check: bool,
+    (ranks, check, buffering): (usize, bool, Buffering),
 ) {
-    let world = World::new(ranks).check(check);
+    let world = World::new(ranks).check(check).buffering(buffering);
     let case = || format!("{name}, {ranks} ranks, check({check}), nobody dies");
     let healthy = guarded(&case, || world.run_each(program));
     let mut sieve = Sieve::part(ranks as u64, part);
@@ -71,6 +78,7 @@ fn sweep_world(
                     name,
                     ranks,
                     check,
+                    buffering,
                     victim,
                     nth,
                     fault,
