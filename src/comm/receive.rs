@@ -77,6 +77,13 @@ pub(super) fn receive(
     }
 }
 
+/// Empties the place of a message whose sender has taken it back.
+#[cold]
+#[inline(never)]
+fn clear(place: &mut Packet) {
+    *place = Packet::empty();
+}
+
 impl Comm {
     #[inline]
     pub(super) fn check_source(&self, call: &Receive) -> Result<()> {
@@ -148,7 +155,7 @@ impl Comm {
                 self.core.port.scribe.received(packet.head);
                 return Ok((opened, status));
             }
-            packet = Packet::empty();
+            clear(&mut packet);
         }
     }
 
