@@ -37,6 +37,7 @@
 //! | where | what |
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
+//! | [`Report::recent`], [`Trace`] | what each rank did last, always; all that went on, if asked for: as data, for Perfetto, as a picture |
 //! | [`Comm`] | what a rank talks through: SEND and RECV, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
 //! | [`Request`], [`Comm::scope`], [`Message`] | operations that are started and waited for later, with owned and with borrowed buffers; matched probes |
 //! | [`World::buffering`] | finds programs that are right only as long as messages are kept |
@@ -45,9 +46,9 @@
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
-//! | [`draw`] | trees and space-time diagrams, as SVG and as text |
+//! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
 //! | [`op`] | operators and elements |
-//! | [`machine`] | the CPUs and where ranks go |
+//! | [`machine`] | the machine as a tree, the CPUs that may be used, and where ranks go |
 //! | [`error`] | what can go wrong with one operation |
 //!
 //! # The idea
@@ -71,8 +72,14 @@
 //!
 //! # Features
 //!
-//! None is on by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
-//! builds the tool `rankfold`, which proves, draws and times algorithms without running them.
+//! `hwloc` is on by default: the machine's tree comes from libhwloc where that is installed with its headers and
+//! pkg-config when this crate is built. A program built so needs `libhwloc.so` where it runs;
+//! `RANKFOLD_NO_HWLOC=1` in the environment of the build, or `default-features = false`, builds one that does
+//! not. Nothing else depends on it.
+//!
+//! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
+//! builds the tool `rankfold`, which proves, draws and times algorithms without running them;
+//! `signal` lets a running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
 //!
@@ -114,5 +121,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::budget::Buffering;
 pub use transport::packet::EAGER_BYTES;
+pub use transport::recorder::{Operation, Passed, Progress};
 pub use transport::{Fault, Unfinished};
-pub use world::{Counts, Lost, Outcome, Report, Seat, Seats, Team, World, WorldError};
+pub use world::{
+    Counts, Lost, Outcome, Report, Seat, Seats, Team, Trace, TracedCall, TracedMessage, World,
+    WorldError,
+};

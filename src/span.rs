@@ -36,13 +36,20 @@ pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
 /// ```
 #[inline]
 pub fn cut(n: usize, p: usize, i: usize) -> usize {
-    assert!(i <= p, "cut {i} of {p} blocks");
-    // Schedules cut in every step, and dividing 128 bits is slow: only where the product needs them.
+    if i > p {
+        no_cut(i, p);
+    }
+    // Dividing 128 bits is slow: only where the product needs them.
     match i.checked_mul(n) {
-        Some(product) if p.is_power_of_two() => product >> p.trailing_zeros(),
         Some(product) => product / p,
         None => (i as u128 * n as u128 / p as u128) as usize,
     }
+}
+
+/// Out of the way: a message that names numbers keeps them in memory.
+#[cold]
+fn no_cut(i: usize, p: usize) -> ! {
+    panic!("cut {i} of {p} blocks");
 }
 
 /// How a vector is cut into a block for each rank: evenly, or by a count for each.
@@ -68,6 +75,9 @@ enum Cuts {
     Even {
         length: usize,
         parts: usize,
+        /// The parts are two to this, and no product of a part and the length is too large: schedules
+        /// cut in every step, and shall not divide.
+        log: Option<u32>,
     },
     /// Where each block starts, and at last the length.
     At(Arc<[usize]>),
@@ -76,8 +86,10 @@ enum Cuts {
 impl Blocks {
     /// So many blocks over so many elements, as [`block`] cuts them.
     pub const fn even(length: usize, parts: usize) -> Blocks {
+        let plain = parts.is_power_of_two() && parts.checked_mul(length).is_some();
+        let log = if plain { Some(parts.ilog2()) } else { None };
         Blocks {
-            cuts: Cuts::Even { length, parts },
+            cuts: Cuts::Even { length, parts, log },
         }
     }
 
@@ -96,6 +108,7 @@ impl Blocks {
     }
 
     /// The number of blocks.
+    #[inline]
     pub fn parts(&self) -> usize {
         match &self.cuts {
             Cuts::Even { parts, .. } => *parts,
@@ -104,6 +117,7 @@ impl Blocks {
     }
 
     /// The elements of all blocks.
+    #[inline]
     pub fn length(&self) -> usize {
         match &self.cuts {
             Cuts::Even { length, .. } => *length,
@@ -121,11 +135,34 @@ impl Blocks {
     /// # Panics
     ///
     /// If `i > parts`, or if there are no blocks.
+    #[inline]
     pub fn cut(&self, i: usize) -> usize {
         match &self.cuts {
-            Cuts::Even { length, parts } => cut(*length, *parts, i),
+            Cuts::Even { length, parts, .. } => cut(*length, *parts, i),
             Cuts::At(cuts) => cuts[i],
         }
+    }
+
+    /// Where several blocks start, as [`cut`](Self::cut) says of each; quicker than to ask one by one.
+    ///
+    /// # Panics
+    ///
+    /// As `cut`.
+    #[inline(always)]
+    pub fn cuts<const N: usize>(&self, blocks: [usize; N]) -> [usize; N] {
+        match self.cuts {
+            Cuts::Even {
+                length,
+                parts,
+                log: Some(log),
+            } if blocks.iter().all(|&i| i <= parts) => blocks.map(|i| (i * length) >> log),
+            _ => self.uneven_cuts(blocks),
+        }
+    }
+
+    #[cold] // and so it takes no registers from what is quick
+    fn uneven_cuts<const N: usize>(&self, blocks: [usize; N]) -> [usize; N] {
+        blocks.map(|i| self.cut(i))
     }
 
     /// Where block `i` is.
@@ -133,6 +170,7 @@ impl Blocks {
     /// # Panics
     ///
     /// If `i ≥ parts`.
+    #[inline]
     pub fn block(&self, i: usize) -> Range<usize> {
         self.run(i..i + 1)
     }
@@ -142,6 +180,7 @@ impl Blocks {
     /// # Panics
     ///
     /// If it ends beyond the last block, or if there are none.
+    #[inline]
     pub fn run(&self, blocks: Range<usize>) -> Range<usize> {
         self.cut(blocks.start)..self.cut(blocks.end)
     }

@@ -314,10 +314,10 @@ fn names_that_none_has_are_refused_with_what_is_wrong() {
 fn names_are_completed_for_their_collective() {
     let offered = |typed, collective| Algorithm::completions(typed, collective);
     assert_eq!(offered("k-", None), ["k-ring:K", "k-tree:K", "k-ary:K"]);
-    assert_eq!(offered("h", Some(Collective::Barrier)), [""; 0]);
+    assert_eq!(offered("h", Some(Collective::Barrier)), ["hierarchical"]);
     assert_eq!(
         offered("h", Some(Collective::AllReduce)),
-        ["halving", "hybrid:K"]
+        ["halving", "hierarchical", "hybrid:K"]
     );
     assert_eq!(offered("", None).len(), Algorithm::known().count());
 }
@@ -343,7 +343,7 @@ fn every_refusal_says_what_and_what_to_do() {
     );
     assert_eq!(
         said("bruck", Call::new(Collective::Barrier, 4, 0)),
-        "bruck does not do barrier; these do: exchange, dissemination, chain, decreasing-ring, \
+        "bruck does not do barrier; these do: exchange, dissemination, hierarchical, chain, decreasing-ring, \
          split-ring, k-ring:K, k-tree:K, binomial, flat, flat-serial, k-ary:K, in-order, fibonacci"
     );
     assert_eq!(

@@ -115,6 +115,11 @@ fn timings_are_printed_as_they_were() {
 }
 
 #[test]
+fn machines_are_printed_as_they_were() {
+    repeats("machine.txt");
+}
+
+#[test]
 fn what_is_json_is_json_with_a_schema_on_every_line() {
     for (line, schema) in [
         (
@@ -129,6 +134,7 @@ fn what_is_json_is_json_with_a_schema_on_every_line() {
             "simulate all --ranks 3 --bytes 24 --format json",
             "rankfold.simulate/1",
         ),
+        ("machine --format json", "rankfold.machine/1"),
     ] {
         let output = text(rankfold(line).output().unwrap().stdout);
         let values = serde_json::Deserializer::from_str(&output).into_iter::<serde_json::Value>();

@@ -9,166 +9,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rankfold::error::Gone;
 use rankfold::topology::Topology;
 use rankfold::{
-    Buffering, Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag,
-    World, WorldError, op,
+    Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag, World,
+    WorldError, op,
 };
-use support::{Sieve, Spoiled, guarded};
+use support::sweep::{assert_from, assert_sum, buffer, element, sweep, sweep_bufferings};
+use support::{Spoiled, guarded};
 
 /// Short enough to travel in its packet, and long enough to be lent.
 const LENGTHS: [usize; 2] = [3, 1500];
-const FAULTS: [Fault; 3] = [Fault::Panic, Fault::Error, Fault::Return];
-
-/// A program of which every rank returns a number that depends on nothing but its rank.
-type Program = fn(&Comm) -> Result<u64>;
-
-/// One death: who, at which operation, how.
-struct Death<'a> {
-    name: &'a str,
-    ranks: usize,
-    check: bool,
-    buffering: Buffering,
-    victim: Rank,
-    nth: u64,
-    fault: Fault,
-}
-
-impl Death<'_> {
-    fn show(&self) -> String {
-        let Death {
-            name,
-            ranks,
-            check,
-            buffering,
-            victim,
-            nth,
-            fault,
-        } = self;
-        format!(
-            "{name}, {ranks} ranks, check({check}), {buffering:?}, inject({victim}, {nth}, {fault:?})"
-        )
-    }
-
-    fn world(&self) -> World {
-        World::new(self.ranks)
-            .check(self.check)
-            .buffering(self.buffering)
-            .inject(self.victim, self.nth, self.fault)
-    }
-}
 
 /// Kills every rank at each of its operations, for 2 to 9 ranks.
-fn sweep(name: &str, program: Program) {
-    for ranks in 2..=9 {
-        for check in [false, true] {
-            sweep_world(name, program, ranks, check, Buffering::Unbounded);
-        }
-    }
-}
-
-/// The same with less room for messages, down to none.
-fn sweep_requests(name: &str, program: Program) {
-    for ranks in [2, 3, 5, 8] {
-        for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
-            sweep_world(name, program, ranks, false, buffering);
-        }
-    }
-}
-
-fn sweep_world(name: &str, program: Program, ranks: usize, check: bool, buffering: Buffering) {
-    let world = World::new(ranks).check(check).buffering(buffering);
-    let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
-    let healthy = guarded(&case, || world.run_each(program));
-    let mut sieve = Sieve::new(ranks as u64);
-    for (victim, counts) in healthy.counts.iter().enumerate() {
-        for nth in 1..=counts.operations {
-            for fault in FAULTS.into_iter().filter(|_| sieve.takes()) {
-                let death = Death {
-                    name,
-                    ranks,
-                    check,
-                    buffering,
-                    victim,
-                    nth,
-                    fault,
-                };
-                let report = guarded(&|| death.show(), || death.world().run_each(program));
-                judge(&death, &healthy, report);
-            }
-        }
-    }
-}
-
-fn judge(death: &Death<'_>, healthy: &Report<u64>, report: Report<u64>) {
-    for (rank, outcome) in report.outcomes.iter().enumerate() {
-        let fine = if rank == death.victim {
-            died(death.fault, outcome)
-        } else {
-            survived(death, healthy.outcomes[rank].value(), outcome)
-        };
-        assert!(fine, "{}: rank {rank}: {outcome:?}", death.show());
-    }
-    assert_eq!(report.culprit, Some(death.victim), "{}", death.show());
-    assert!(report.mismatch.is_none(), "{}", death.show());
-    let error = report.into_result().unwrap_err();
-    assert!(names(death, &error), "{}: {error}", death.show());
-}
-
-fn died(fault: Fault, outcome: &Outcome<u64>) -> bool {
-    match (fault, outcome) {
-        (Fault::Error, Outcome::Failed(error)) => matches!(error.kind(), ErrorKind::Injected),
-        (Fault::Panic, Outcome::Panicked { message, .. }) => message.starts_with("injected panic"),
-        (Fault::Return, Outcome::Left) => true,
-        _ => false,
-    }
-}
-
-/// A rank that returned leaves the set of those whom a wildcard may hear: what is left is a knot.
-fn survived(death: &Death<'_>, right: Option<&u64>, outcome: &Outcome<u64>) -> bool {
-    let wild = death.name.contains("any source") && death.fault == Fault::Return;
-    match outcome {
-        Outcome::Returned(value) => Some(value) == right,
-        Outcome::Failed(error) => {
-            error.culprit() == Some(death.victim)
-                || wild && matches!(error.kind(), ErrorKind::Deadlock(_))
-        }
-        _ => false,
-    }
-}
-
-fn names(death: &Death<'_>, error: &WorldError) -> bool {
-    let right_kind = match death.fault {
-        Fault::Panic => matches!(error, WorldError::Panicked { .. }),
-        Fault::Error => matches!(error, WorldError::Failed { .. }),
-        _ => matches!(error, WorldError::ReturnedEarly { .. }),
-    };
-    right_kind && error.culprit() == Some(death.victim)
-}
-
-/// What rank `rank` has in place `i` of its buffer.
-fn element(rank: Rank, i: usize) -> u64 {
-    (rank as u64 + 1) * 1_000_003 + i as u64
-}
-
-fn buffer(rank: Rank, length: usize) -> Spoiled {
-    Spoiled::new((0..length).map(|i| element(rank, i)).collect())
-}
-
-#[track_caller]
-fn assert_from(rank: Rank, data: &[u64], length: usize) {
-    assert_eq!(data.len(), length);
-    let wrong = data
-        .iter()
-        .enumerate()
-        .find(|(i, x)| **x != element(rank, *i));
-    assert_eq!(wrong, None, "elements of rank {rank}");
-}
-
-/// The sum over `ranks`.
-#[track_caller]
-fn assert_sum(ranks: impl Iterator<Item = Rank> + Clone, data: &[u64]) {
-    let want = |i: usize| ranks.clone().map(|rank| element(rank, i)).sum::<u64>();
-    let wrong = data.iter().enumerate().find(|(i, x)| **x != want(*i));
-    assert_eq!(wrong, None, "sums");
+fn every(name: &str, program: fn(&Comm) -> Result<u64>) {
+    sweep(name, 2..=9, 1.0, program);
 }
 
 fn right(comm: &Comm) -> Rank {
@@ -181,7 +33,7 @@ fn left(comm: &Comm) -> Rank {
 
 #[test]
 fn in_send_and_recv() {
-    sweep("send, recv", |comm| {
+    every("send, recv", |comm| {
         for length in LENGTHS {
             comm.send(right(comm), 1, &buffer(comm.rank(), length))?;
             let (got, _) = comm.recv::<u64>(left(comm), 1)?;
@@ -193,7 +45,7 @@ fn in_send_and_recv() {
 
 #[test]
 fn in_recv_into() {
-    sweep("send, recv_into", |comm| {
+    every("send, recv_into", |comm| {
         for length in LENGTHS {
             comm.send(right(comm), 1, &buffer(comm.rank(), length))?;
             let mut got = Spoiled::new(vec![0; length + 2]);
@@ -206,7 +58,7 @@ fn in_recv_into() {
 
 #[test]
 fn in_sendrecv() {
-    sweep("sendrecv", |comm| {
+    every("sendrecv", |comm| {
         for length in LENGTHS {
             let mine = buffer(comm.rank(), length);
             let (got, _) = comm.sendrecv(right(comm), 1, &mine, left(comm), 1)?;
@@ -221,7 +73,7 @@ struct Parcel(Spoiled);
 
 #[test]
 fn in_send_value_and_recv_value() {
-    sweep("send_value, recv_value", |comm| {
+    every("send_value, recv_value", |comm| {
         for length in LENGTHS {
             comm.send_value(right(comm), 1, Parcel(buffer(comm.rank(), length)))?;
             let (got, _) = comm.recv_value::<Parcel>(left(comm), 1)?;
@@ -233,7 +85,7 @@ fn in_send_value_and_recv_value() {
 
 #[test]
 fn in_probe_and_discard() {
-    sweep("probe, discard", |comm| {
+    every("probe, discard", |comm| {
         for length in LENGTHS {
             comm.send(right(comm), 1, &buffer(comm.rank(), length))?;
             comm.send(right(comm), 2, &[0u8])?;
@@ -248,7 +100,7 @@ fn in_probe_and_discard() {
 /// Who dies far up the line is named at its end, not the neighbour who failed for it.
 #[test]
 fn in_a_line_of_ranks_where_each_waits_for_the_one_before() {
-    sweep("line", |comm| {
+    every("line", |comm| {
         for length in LENGTHS {
             let mut sum = buffer(comm.rank(), length);
             if comm.rank() > 0 {
@@ -266,7 +118,7 @@ fn in_a_line_of_ranks_where_each_waits_for_the_one_before() {
 
 #[test]
 fn in_a_server_of_any_source() {
-    sweep("any source", |comm| {
+    every("any source", |comm| {
         if comm.rank() > 0 {
             comm.send(0, 1, &buffer(comm.rank(), LENGTHS[comm.rank() % 2]))?;
             return Ok(comm.recv::<u64>(0, 2)?.0[0]);
@@ -282,7 +134,7 @@ fn in_a_server_of_any_source() {
 
 #[test]
 fn in_barriers() {
-    sweep("barrier", |comm| {
+    every("barrier", |comm| {
         for _ in 0..3 {
             comm.barrier()?;
         }
@@ -292,7 +144,7 @@ fn in_barriers() {
 
 #[test]
 fn in_broadcasts() {
-    sweep("broadcast", |comm| {
+    every("broadcast", |comm| {
         for (length, root) in LENGTHS.into_iter().zip([0, comm.size() - 1]) {
             let mut data = buffer(comm.rank(), length);
             comm.broadcast(root, &mut data)?;
@@ -304,7 +156,7 @@ fn in_broadcasts() {
 
 #[test]
 fn in_reduces() {
-    sweep("reduce", |comm| {
+    every("reduce", |comm| {
         for (length, root) in LENGTHS.into_iter().zip([0, comm.size() - 1]) {
             let mut data = buffer(comm.rank(), length);
             comm.reduce(root, &mut data, op::Sum)?;
@@ -333,7 +185,7 @@ fn composed(ranks: usize) -> (u64, u64) {
 
 #[test]
 fn in_reduces_that_keep_the_order() {
-    sweep("reduce_by", |comm| {
+    every("reduce_by", |comm| {
         for (length, root) in LENGTHS.into_iter().zip([0, comm.size() - 1]) {
             let mut maps = vec![(2, comm.rank() as u64); length];
             comm.reduce_by(root, &mut maps, compose)?;
@@ -347,7 +199,7 @@ fn in_reduces_that_keep_the_order() {
 
 #[test]
 fn in_all_reduces() {
-    sweep("all_reduce", |comm| {
+    every("all_reduce", |comm| {
         for length in LENGTHS {
             let mut data = buffer(comm.rank(), length);
             comm.all_reduce(&mut data, op::Sum)?;
@@ -359,7 +211,7 @@ fn in_all_reduces() {
 
 #[test]
 fn in_all_reduces_from_one_buffer_into_another() {
-    sweep("all_reduce_into", |comm| {
+    every("all_reduce_into", |comm| {
         let mut sums = Spoiled::new(vec![0; LENGTHS[1]]);
         comm.all_reduce_into(&buffer(comm.rank(), LENGTHS[1]), &mut sums, op::Sum)?;
         assert_sum(0..comm.size(), &sums);
@@ -398,22 +250,22 @@ fn sum_over(comm: &Comm, order: Order) -> Result<u64> {
 
 #[test]
 fn in_reductions_over_topologies_by_arrival() {
-    sweep("by arrival", |comm| sum_over(comm, Order::Arrival));
+    every("by arrival", |comm| sum_over(comm, Order::Arrival));
 }
 
 #[test]
 fn in_reductions_over_topologies_by_step() {
-    sweep("by step", |comm| sum_over(comm, Order::Step));
+    every("by step", |comm| sum_over(comm, Order::Step));
 }
 
 #[test]
 fn in_reductions_over_topologies_by_rank() {
-    sweep("by rank", |comm| sum_over(comm, Order::Rank));
+    every("by rank", |comm| sum_over(comm, Order::Rank));
 }
 
 #[test]
 fn in_reductions_of_values() {
-    sweep("values", |comm| {
+    every("values", |comm| {
         let text: String = (0..comm.size()).map(|rank| format!("{rank},")).collect();
         for topology in topologies(comm.size())
             .iter()
@@ -432,7 +284,7 @@ fn in_reductions_of_values() {
 /// The sum must be that of the contributors it names, whoever they are.
 #[test]
 fn in_reductions_over_survivors() {
-    sweep("survivors", |comm| {
+    every("survivors", |comm| {
         for (i, topology) in topologies(comm.size()).iter().enumerate() {
             let mut data = buffer(comm.rank(), LENGTHS[i % 2]);
             let sum = comm
@@ -449,7 +301,7 @@ fn in_reductions_over_survivors() {
 
 #[test]
 fn in_a_program_of_everything() {
-    sweep("everything", |comm| {
+    every("everything", |comm| {
         let mut data = buffer(comm.rank(), LENGTHS[1]);
         comm.barrier()?;
         comm.broadcast(1, &mut data)?;
@@ -466,7 +318,7 @@ fn in_a_program_of_everything() {
 
 #[test]
 fn in_requests() {
-    sweep_requests("isend, irecv", |comm| {
+    sweep_bufferings("isend, irecv", |comm| {
         for length in LENGTHS {
             let coming = comm.irecv::<u64>(left(comm), 1)?;
             let sent = comm.isend(right(comm), 1, buffer(comm.rank(), length).to_vec())?;
@@ -479,7 +331,7 @@ fn in_requests() {
 
 #[test]
 fn in_requests_of_values() {
-    sweep_requests("isend_value, irecv_value", |comm| {
+    sweep_bufferings("isend_value, irecv_value", |comm| {
         for length in LENGTHS {
             let parcel = Parcel(buffer(comm.rank(), length));
             let sent = comm.isend_value(right(comm), 1, parcel)?;
@@ -493,7 +345,7 @@ fn in_requests_of_values() {
 
 #[test]
 fn in_waits_for_several_requests() {
-    sweep_requests("wait_all, wait_any", |comm| {
+    sweep_bufferings("wait_all, wait_any", |comm| {
         let sends = (0..comm.size()).map(|to| comm.isend(to, 1, vec![element(comm.rank(), 0)]));
         let sends: Vec<_> = sends.collect::<Result<_>>()?;
         let receives = (0..comm.size()).map(|from| comm.irecv::<u64>(from, 1));
@@ -508,7 +360,7 @@ fn in_waits_for_several_requests() {
 
 #[test]
 fn in_tests_and_probes_again_and_again() {
-    sweep_requests("test, iprobe", |comm| {
+    sweep_bufferings("test, iprobe", |comm| {
         // Always as many operations, however often one looks.
         let mut coming = comm.irecv::<u64>(left(comm), 1)?;
         let sent = comm.isend(right(comm), 1, vec![element(comm.rank(), 0)])?;
@@ -537,7 +389,7 @@ fn in_tests_and_probes_again_and_again() {
 
 #[test]
 fn in_scopes() {
-    sweep_requests("scope", |comm| {
+    sweep_bufferings("scope", |comm| {
         for length in LENGTHS {
             let mine = buffer(comm.rank(), length);
             let mut from_left = buffer(comm.rank(), length);
@@ -558,7 +410,7 @@ fn in_scopes() {
 
 #[test]
 fn in_collectives_while_requests_go_on() {
-    sweep_requests("requests and collectives", |comm| {
+    sweep_bufferings("requests and collectives", |comm| {
         let coming = comm.irecv::<u64>(left(comm), 1)?;
         comm.send(right(comm), 1, &buffer(comm.rank(), 600))?;
         let mut sum = buffer(comm.rank(), 20);

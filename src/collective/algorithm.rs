@@ -4,6 +4,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+#[cfg(doc)]
+use super::Call;
 use super::Collective;
 use crate::names;
 use crate::topology::TreeName;
@@ -63,6 +65,13 @@ pub enum Algorithm {
     ScatterDoubling,
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
+    /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
+    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. Written `hierarchical`, or `hierarchical:flat` for another
+    /// family than the binomial tree.
+    Hierarchical {
+        /// The family among the members of each group.
+        tree: TreeName,
+    },
     /// Segments down two binary trees in turn.
     TwoTree {
         /// How many segments at most.
@@ -83,7 +92,7 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 11] = [
+const PLAIN: [(Algorithm, &str); 12] = [
     (Hypercube, "hypercube"),
     (Exchange, "exchange"),
     (Halving, "halving"),
@@ -95,6 +104,7 @@ const PLAIN: [(Algorithm, &str); 11] = [
     (Dissemination, "dissemination"),
     (ScatterDoubling, "scatter-doubling"),
     (ScatterRing, "scatter-ring"),
+    (Algorithm::HIERARCHICAL, "hierarchical"),
 ];
 
 /// What makes an algorithm that is nothing without segments.
@@ -108,6 +118,7 @@ const IN_SEGMENTS: [(InSegments, &str); 3] = [
 ];
 
 const SEGMENTS: &str = ":segments=";
+const LEVELS: &str = "hierarchical:";
 
 /// What makes the algorithm of this name, if it is nothing without segments.
 fn only_in_segments(name: &str) -> Option<InSegments> {
@@ -117,6 +128,11 @@ fn only_in_segments(name: &str) -> Option<InSegments> {
 }
 
 impl Algorithm {
+    /// [`Hierarchical`](Self::Hierarchical) with binomial trees.
+    pub const HIERARCHICAL: Algorithm = Hierarchical {
+        tree: TreeName::BINOMIAL,
+    };
+
     /// A family of topologies, with whole vectors.
     pub const fn tree(tree: TreeName) -> Algorithm {
         Tree {
@@ -255,6 +271,7 @@ impl fmt::Display for Algorithm {
             Algorithm::Esbt { .. } => f.write_str("esbt")?,
             Circulant { .. } => f.write_str("circulant")?,
             Tree { tree, .. } => write!(f, "{tree}")?,
+            Hierarchical { tree } if *tree != TreeName::BINOMIAL => write!(f, "{LEVELS}{tree}")?,
             plain => {
                 let named = PLAIN.iter().find(|(algorithm, _)| algorithm == plain);
                 f.write_str(named.expect("what has no parameter is in the list").1)?;
@@ -303,9 +320,14 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
     if only_in_segments(name).is_some() {
         return Err(bad(ONLY_IN_SEGMENTS));
     }
-    match name.parse() {
+    let (family, by_levels) = match name.strip_prefix(LEVELS) {
+        Some(family) => (family, true),
+        None => (name, false),
+    };
+    match family.parse() {
+        Ok(tree) if by_levels => Ok(Hierarchical { tree }),
         Ok(tree) => Ok(Algorithm::tree(tree)),
-        Err(_) if is_family(name) => Err(bad(FAMILY)),
+        Err(_) if is_family(family) => Err(bad(FAMILY)),
         Err(_) if name == "hybrid" => Err(bad(HYBRID)),
         Err(_) => Err(UnknownAlgorithm::NoSuchName { name: text.into() }),
     }

@@ -1,20 +1,21 @@
 //! The schedule of an algorithm for a call: the one place that goes from names to types.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use super::needs::pipeline_period;
 use super::{
     Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
-    Gather, PacketReduce, Pairwise, PassOn, PassUp, Refusal, RingReduceScatter,
-    far_halving_to_blocks, halving_all_reduce, halving_reduce, halving_to_blocks,
-    hybrid_all_reduce, simple_exchange,
+    Gather, HierarchicalReduceScatter, PacketReduce, Pairwise, PassOn, PassUp, Refusal,
+    RingReduceScatter, far_halving_to_blocks, halving_all_reduce, halving_reduce,
+    halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
 use crate::Rank;
-use crate::schedule::{FoldAlong, Fresh, FromBlocks, Keep, Schedule};
+use crate::schedule::{Copied, FoldAlong, Fresh, FromBlocks, Keep, Schedule};
 use crate::span::{Blocks, Pieces};
 use crate::topology::{
-    BinomialTo, Circle, Circulant, CubeTo, Esbt, Line, OwnSteps, Packets, Pattern, Shift,
-    SinglePort, StarTo, Subtrees, Topology, TreeName, TwoTrees,
+    BinomialTo, Circle, Circulant, CubeTo, Esbt, Hierarchy, Levels, Line, OwnSteps, Packets,
+    Pattern, Shift, SinglePort, StarTo, Subtrees, Topology, TreeName, TwoTrees,
 };
 
 /// Takes a schedule of whatever type: what [`Algorithm::visit`] hands it to.
@@ -67,6 +68,12 @@ impl Algorithm {
     pub fn visit<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         if let Some(refusal) = self.refused(call) {
             return Err(refusal);
+        }
+        if let Algorithm::Hierarchical { tree } = self {
+            return match &call.levels {
+                Some(levels) if levels.depth() > 1 => by_levels(tree, levels, call, visitor),
+                _ => flat(tree, call).visit(call, visitor),
+            };
         }
         match call.collective {
             Collective::Barrier => self.barrier(call, visitor),
@@ -424,6 +431,66 @@ impl Algorithm {
             _ => return self.no_such::<V>(call),
         })
     }
+}
+
+/// What follows the machine, where there is nothing to follow.
+fn flat(tree: TreeName, call: &Call) -> Algorithm {
+    match call.collective {
+        Collective::ReduceScatter if !call.commutes => Algorithm::Halving,
+        Collective::ReduceScatter | Collective::AllGather => Algorithm::Ring,
+        _ => Algorithm::tree(tree),
+    }
+}
+
+/// By the levels of the machine.
+fn by_levels<V: WithSchedule>(
+    tree: TreeName,
+    levels: &Arc<Levels>,
+    call: &Call,
+    visitor: V,
+) -> Built<V> {
+    let (ranks, n, root) = (call.ranks(), call.length(), call.root);
+    let fold = |root| FoldAlong::new(Hierarchy::new(levels.clone(), tree, root), n);
+    let blocks = || call.blocks.clone();
+    let scatter = || HierarchicalReduceScatter::to_blocks(levels.clone(), blocks(), tree);
+    Ok(match call.collective {
+        Collective::Broadcast => visitor.with(fold(root).reversed()),
+        Collective::Reduce => {
+            // As for a family by itself: others than these lose rank order when they are turned.
+            let any = matches!(
+                tree,
+                TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial
+            );
+            let end = if call.commutes || any { root } else { 0 };
+            let fold = fold(end).placed(Keep::AtRoot(root));
+            visitor.with(fold.then(PassOn::new(ranks, end, root, n)))
+        }
+        Collective::Barrier | Collective::AllReduce => {
+            let (up, down) = Hierarchy::new(levels.clone(), tree, 0).there_and_back();
+            let (up, down) = (FoldAlong::new(up, n), FoldAlong::new(down, n).reversed());
+            if call.from_input {
+                visitor.with(up.placed(Keep::Everywhere).then(down))
+            } else {
+                visitor.with(up.then(down))
+            }
+        }
+        Collective::ReduceScatter if call.commutes => {
+            visitor.with(Copied::new(scatter(), blocks()))
+        }
+        Collective::ReduceScatter => {
+            let down = Hierarchy::new(levels.clone(), TreeName::BINOMIAL, 0);
+            let both = fold(0).then(Gather::along(down, blocks()).reversed());
+            visitor.with(Copied::new(both, blocks()))
+        }
+        Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
+        collective => {
+            let algorithm = Algorithm::Hierarchical { tree };
+            return Err(Refusal::NotFor {
+                algorithm,
+                collective,
+            });
+        }
+    })
 }
 
 /// The all-reduce in packets: the reduction, and backwards the broadcast.

@@ -1,8 +1,11 @@
 //! The shape of a call: all that an algorithm must know of it.
 
+use std::sync::Arc;
+
 use super::Collective;
 use crate::Rank;
 use crate::span::{Blocks, Pieces};
+use crate::topology::Levels;
 
 /// The shape of a collective call.
 ///
@@ -44,6 +47,8 @@ pub struct Call {
     pub commutes: bool,
     /// Whether an all-reduce starts from inputs.
     pub from_input: bool,
+    /// Who is near to whom, for algorithms that follow the machine; without it, all are alike.
+    pub levels: Option<Arc<Levels>>,
 }
 
 impl Call {
@@ -59,6 +64,27 @@ impl Call {
             root: 0,
             commutes: false,
             from_input: false,
+            levels: None,
+        }
+    }
+
+    /// The same for ranks in groups: algorithms that follow the machine follow these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::{Algorithm, Call, Collective};
+    /// use rankfold::topology::Levels;
+    ///
+    /// let call = Call::new(Collective::AllReduce, 16, 1).on(Levels::runs(16, &[8]));
+    /// let schedule = "hierarchical".parse::<Algorithm>()?.schedule(&call)?;
+    /// assert_eq!(rankfold::schedule::Schedule::steps(&schedule), 3 + 1 + 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on(self, levels: impl Into<Arc<Levels>>) -> Call {
+        Call {
+            levels: Some(levels.into()),
+            ..self
         }
     }
 

@@ -235,39 +235,39 @@ impl Halving {
         }
     }
 
-    /// Where so many parts that start at one end lie in the vector.
+    /// Where some parts, one after the other, lie in the vector.
     #[inline]
     fn parts(&self, parts: Range<usize>) -> Range<usize> {
-        self.start(parts.start)..self.start(parts.end)
+        let [start, end] = self.starts([parts.start, parts.end]);
+        start..end
     }
 
-    /// Where a part starts.
-    #[inline]
-    fn start(&self, part: usize) -> usize {
-        let block = part + part.min(self.doubled);
-        self.blocks.cut(block)
+    /// Where each of some parts starts.
+    #[inline(always)]
+    fn starts<const N: usize>(&self, parts: [usize; N]) -> [usize; N] {
+        let block = |part: usize| part + part.min(self.doubled);
+        self.blocks.cuts(parts.map(block))
     }
 
     /// What a rank keeps in a stage of what it had, and what it gives to its partner.
     #[inline(always)]
     fn halves(&self, v: Rank, stage: u32) -> (Range<usize>, Range<usize>) {
-        let had = self.left(v, stage);
-        let middle = had.start + had.len() / 2;
-        let (start, end) = (self.start(had.start), self.start(had.end));
-        let cut = self.start(middle);
-        let upper = self.path(v) >> (self.dimensions - stage - 1) & 1 == 1;
-        if upper {
+        let path = self.path(v);
+        let had = self.left(path, stage);
+        let middle = had.start.midpoint(had.end);
+        let [start, cut, end] = self.starts([had.start, middle, had.end]);
+        if path >= middle {
             (cut..end, start..cut)
         } else {
             (start..cut, cut..end)
         }
     }
 
-    /// The parts that a rank has left after so many stages.
+    /// The parts that are left on a path after so many stages.
     #[inline]
-    fn left(&self, v: Rank, stages: u32) -> Range<usize> {
+    fn left(&self, path: usize, stages: u32) -> Range<usize> {
         let log = self.dimensions - stages;
-        let first = self.path(v) >> log << log;
+        let first = path >> log << log;
         first..first + (1 << log)
     }
 
@@ -385,7 +385,8 @@ impl Schedule for Rest {
         }
         let stages = self.halving.stages;
         let peer = self.halving.partner(v, stages + step as u32);
-        let region = Region::output(self.halving.parts(self.halving.left(v, stages)));
+        let left = self.halving.left(self.halving.path(v), stages);
+        let region = Region::output(self.halving.parts(left));
         let transfer = Some(Transfer { peer, region });
         Step {
             send: transfer,
@@ -404,10 +405,8 @@ impl Schedule for Rest {
     }
 }
 
-/// The lowest so many bits of a number, in reverse.
+/// The lowest so many bits of a number, fewer than all, in reverse.
 #[inline]
 fn reverse_bits(v: usize, bits: u32) -> usize {
-    v.reverse_bits()
-        .checked_shr(usize::BITS - bits)
-        .unwrap_or(0)
+    v.reverse_bits() >> 1 >> (usize::BITS - 1 - bits)
 }

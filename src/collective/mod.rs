@@ -20,7 +20,8 @@
 //! - `bruck`: all-gather in the least number of steps, for any number of ranks;
 //! - `bruck_all_to_all`: all-to-all in the least number of messages;
 //! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
-//! - `pairwise`: everybody with everybody.
+//! - `pairwise`: everybody with everybody;
+//! - `hierarchical`: by the levels of the machine.
 //!
 //! # Examples
 //!
@@ -48,6 +49,7 @@ mod call;
 mod choose;
 mod exchange;
 mod gather;
+mod hierarchical;
 mod needs;
 mod packets;
 mod pairwise;
@@ -68,6 +70,7 @@ pub use exchange::{
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
 pub use gather::{BinomialGather, Gather};
+pub use hierarchical::HierarchicalReduceScatter;
 pub use needs::{Needs, Refusal, Root};
 pub use packets::PacketReduce;
 pub use pairwise::Pairwise;

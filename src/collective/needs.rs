@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Algorithm, Call, Collective};
 use crate::Rank;
-use crate::topology::{TreeName, TwoTrees};
+use crate::topology::{Levels, TreeName, TwoTrees};
 
 /// What an algorithm needs of a call of one collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +69,18 @@ impl Algorithm {
         use Algorithm::*;
         if let Tree { tree, segments } = self {
             return tree_needs(tree, segments.is_some(), collective);
+        }
+        if let Hierarchical { tree } = self {
+            return match collective {
+                Collective::ReduceScatter => Some(Needs {
+                    commutative: !keeps_order(tree),
+                    ..ANY
+                }),
+                Collective::AllGather => Some(ANY),
+                Collective::Gather | Collective::Scatter => None,
+                Collective::Scan | Collective::ExclusiveScan => None,
+                _ => tree_needs(tree, false, collective),
+            };
         }
         let needs = match (collective, self) {
             (Collective::Barrier, Dissemination | Exchange) => ANY,
@@ -170,6 +182,9 @@ impl Algorithm {
                 collective,
             });
         }
+        if let (Algorithm::Hierarchical { .. }, Some(levels)) = (self, &call.levels) {
+            return self.refused_on(call, levels);
+        }
         match self {
             Algorithm::TwoTree { .. } if ranks > TwoTrees::MOST_RANKS => {
                 Some(Refusal::TooManyRanks {
@@ -185,8 +200,31 @@ impl Algorithm {
                     ranks,
                 })
             }
+            Algorithm::Tree {
+                tree: TreeName::KRing(0) | TreeName::KTree(0) | TreeName::KAry(0),
+                ..
+            } => Some(Refusal::NoWidth { algorithm }),
             _ => None,
         }
+    }
+
+    /// Why the groups that ranks are in do not serve.
+    fn refused_on(self, call: &Call, levels: &Levels) -> Option<Refusal> {
+        let (collective, ranks) = (call.collective, call.ranks());
+        if levels.ranks() != ranks {
+            let of = levels.ranks();
+            return Some(Refusal::OtherLevels { of, ranks });
+        }
+        let in_order = collective.folds() && !call.commutes;
+        let in_blocks = matches!(
+            collective,
+            Collective::ReduceScatter | Collective::AllGather
+        );
+        let refused = (in_order || in_blocks) && !levels.are_runs();
+        refused.then_some(Refusal::NotRuns {
+            algorithm: self,
+            collective,
+        })
     }
 
     /// The refusal to serve a collective.
@@ -284,6 +322,8 @@ pub enum Refusal {
         dimensions: u32,
         ranks: usize,
     },
+    /// A family of width 0.
+    NoWidth { algorithm: Algorithm },
     /// More ranks than it keeps a table for.
     TooManyRanks {
         algorithm: Algorithm,
@@ -297,6 +337,13 @@ pub enum Refusal {
     },
     /// Pieces for pairs of ranks, and the collective has none.
     NoPieces { collective: Collective },
+    /// Levels of another number of ranks.
+    OtherLevels { of: usize, ranks: usize },
+    /// Groups of ranks that are not neighbours, where only neighbours can be folded or sent together.
+    NotRuns {
+        algorithm: Algorithm,
+        collective: Collective,
+    },
     /// From inputs was asked for, and the collective has one form only.
     OneForm { collective: Collective },
 }
@@ -336,6 +383,9 @@ impl fmt::Display for Refusal {
                 f,
                 "hybrid:{stages} has more stages than {ranks} ranks have dimensions: at most {dimensions}"
             ),
+            Refusal::NoWidth { algorithm } => {
+                write!(f, "{algorithm} is of no width: it must be at least 1")
+            }
             Refusal::TooManyRanks {
                 algorithm,
                 ranks,
@@ -355,6 +405,24 @@ impl fmt::Display for Refusal {
                 f,
                 "{collective} has no counts for pairs of ranks: only all_to_all has"
             ),
+            Refusal::OtherLevels { of, ranks } => {
+                write!(f, "the levels are of {of} ranks, and there are {ranks}")
+            }
+            Refusal::NotRuns {
+                algorithm,
+                collective,
+            } => {
+                let alone = if collective.folds() && *collective != Collective::ReduceScatter {
+                    " with an operator that does not commute"
+                } else {
+                    ""
+                };
+                write!(
+                    f,
+                    "{algorithm} does {collective}{alone} only where each group of the machine is a run of \
+                     neighbouring ranks: place them by compact, numa or l3"
+                )
+            }
             Refusal::OneForm { collective } => write!(
                 f,
                 "{collective} has one form only: only all_reduce is both in place and from inputs"

@@ -40,6 +40,7 @@ impl Comm {
             info: None,
             op: Kind::None,
             algorithm: 0,
+            part: 0,
             tolerant: false,
             site,
         }
@@ -52,7 +53,7 @@ impl Comm {
         check: impl FnOnce() -> Result<()>,
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.op(call.site, &|| call.to_string(), || {
+        self.deed(&call.deed(), &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
@@ -109,7 +110,43 @@ impl InCall<'_> {
         // The next call's gate keeps rank 0 from another verdict before all have read this one.
         self.pass_gate()?;
         let found = verdict.lock().clone();
-        found.map_or(Ok(()), |fault| Err(Error::new(ErrorKind::Refused(fault))))
+        match found {
+            Verdict::Right => Ok(()),
+            Verdict::Fault(fault) => Err(Error::new(ErrorKind::Refused(fault))),
+            Verdict::Mismatch(found) => Err(Error::new(ErrorKind::Mismatch(found))),
+        }
+    }
+
+    /// The mismatch if some rank is about to do something else than `part` says that it does.
+    pub(super) fn compare_parts(&self, part: impl Fn(Rank) -> u32) -> Option<Mismatch> {
+        let members = self.comm.shared.members.iter().enumerate();
+        let (mut calls, mut odd) = (Vec::new(), Vec::new());
+        for (rank, world) in members {
+            let Some(call) = self.record_of(world) else {
+                continue;
+            };
+            let same = call.part == part(rank);
+            let steps = if same {
+                ""
+            } else {
+                " with steps that rank 0 does not know"
+            };
+            odd.extend((!same).then_some(world));
+            calls.push(Called {
+                rank: world,
+                call: format!("{call}{steps}"),
+                site: Some(call.site),
+            });
+        }
+        (!odd.is_empty()).then_some(Mismatch { calls, odd })
+    }
+
+    /// What a rank of the world has written down of its call of this number.
+    fn record_of(&self, rank: Rank) -> Option<Call> {
+        let Call {
+            context, number, ..
+        } = self.call;
+        self.comm.fabric().call_of(rank, context, number)
     }
 
     /// Waits until every rank is in this same call.
@@ -197,10 +234,8 @@ impl InCall<'_> {
     /// Moves a value to `to`; answers whether it is there.
     pub(super) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
         self.comm.core.tick()?;
-        Ok(self
-            .comm
-            .fabric()
-            .post(self.comm.world_rank(to), Packet::value(self.head(), value)))
+        let port = &self.comm.core.port;
+        Ok(port.send_value(self.comm.world_rank(to), self.head(), value))
     }
 
     /// The error for a rank that was not there to receive.
@@ -235,6 +270,7 @@ impl InCall<'_> {
             if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
                 unwind::operator(|| arrived(data))
             }) {
+                self.comm.core.port.scribe.received(packet.head);
                 return Ok((source, done));
             }
         }
@@ -246,7 +282,10 @@ impl InCall<'_> {
         let mut packet = Packet::empty();
         self.next(from, &mut packet)?;
         match packet.take_value(&**self.comm.fabric()) {
-            Some(value) => Ok((self.comm.member(&packet), value)),
+            Some(value) => {
+                self.comm.core.port.scribe.received(packet.head);
+                Ok((self.comm.member(&packet), value))
+            }
             None => Err(self.strange(&packet)),
         }
     }
@@ -318,7 +357,7 @@ impl InCall<'_> {
         let other = Called {
             rank: packet.source(),
             call: theirs,
-            site: None,
+            site: self.record_of(packet.source()).map(|call| call.site),
         };
         Mismatch {
             calls: vec![mine, other],

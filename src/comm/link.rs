@@ -19,6 +19,7 @@ impl Link for InCall<'_> {
             return Ok(false);
         }
         core.tick()?;
+        self.note_sent(to, size_of_val(data));
         self.put(to, form, Packet::eager(self.head(), data))?;
         core.port.count(size_of_val(data));
         Ok(true)
@@ -32,6 +33,7 @@ impl Link for InCall<'_> {
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.comm.core.tick()?;
+        self.note_sent(to, size_of_val(data));
         self.comm.core.port.lend(
             self.head(),
             data,
@@ -69,6 +71,7 @@ impl Link for InCall<'_> {
             }
             // If the sender took the loan back it has failed, and the next look will say why.
             if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
+                self.comm.core.port.scribe.received(packet.head);
                 return done;
             }
         }
@@ -76,6 +79,13 @@ impl Link for InCall<'_> {
 }
 
 impl InCall<'_> {
+    #[inline]
+    fn note_sent(&self, to: Rank, bytes: usize) {
+        let world = self.comm.world_rank(to);
+        let scribe = &self.comm.core.port.scribe;
+        scribe.sent(world, self.head(), bytes);
+    }
+
     /// Puts a packet into the lane to `to`, which must be there.
     #[inline]
     fn put(&self, to: Rank, form: Form, packet: Packet) -> Result<()> {

@@ -222,6 +222,7 @@ impl Message<'_> {
         let comm = self.comm;
         comm.op(site, &show, || {
             let opened = take(&mut self)?;
+            comm.core.port.scribe.received(self.packet.head);
             // Nothing is left of it that could be found again.
             self.packet = Packet::empty();
             Ok(opened)

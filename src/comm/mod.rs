@@ -58,6 +58,7 @@ use crate::execute::Workspace;
 use crate::sync::Parker;
 use crate::transport::budget::Buffering;
 use crate::transport::lane::ChannelLanes;
+use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -211,6 +212,31 @@ impl Comm {
     /// One operation: refused inside operators, counted, and its errors say where they arose.
     #[inline]
     fn op<R>(
+        &self,
+        site: Site,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.deed(&Deed::at(site), show, body)
+    }
+
+    /// The same for an operation whose arguments the recorder is to know.
+    #[inline]
+    fn deed<R>(
+        &self,
+        deed: &Deed,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let scribe = &self.core.port.scribe;
+        let token = scribe.begin(deed, show);
+        let result = self.guarded(deed.site, show, body);
+        scribe.end(token, deed, show, result.is_ok());
+        result
+    }
+
+    #[inline]
+    fn guarded<R>(
         &self,
         site: Site,
         show: &dyn Fn() -> String,

@@ -13,10 +13,11 @@ use super::receive::receive;
 use crate::Rank;
 #[cfg(doc)]
 use crate::error::ErrorKind;
-use crate::error::Result;
+use crate::error::{Result, Site};
 use crate::op::Element;
-use crate::transport::head::Head;
+use crate::transport::head::{Head, Info};
 use crate::transport::packet::Packet;
+use crate::transport::recorder::{Deed, Peer, Tagged};
 
 impl Comm {
     /// Sends elements to rank `to`. It does not wait until they are received, unless the world's
@@ -47,7 +48,12 @@ impl Comm {
     #[inline]
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
         let show = || format!("send(to {to}, tag {tag})");
-        self.op(Location::caller(), &show, || {
+        let deed = Deed {
+            count: Some(data.len()),
+            posts: Packet::fits(data),
+            ..sending::<T>("send", to, tag, Location::caller())
+        };
+        self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, Location::caller());
@@ -199,7 +205,8 @@ impl Comm {
     #[track_caller]
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
-        self.op(Location::caller(), &show, || {
+        let deed = sending::<V>("send_value", to, tag, Location::caller());
+        self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
@@ -272,7 +279,12 @@ impl Comm {
                 call.from, call.tag
             )
         };
-        self.op(call.site, &show, || {
+        let deed = Deed {
+            count: Some(data.len()),
+            posts: false,
+            ..sending::<T>("sendrecv", to, send_tag, call.site)
+        };
+        self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
@@ -318,7 +330,7 @@ impl Comm {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("probe", from.into(), tag.into(), None);
-        self.op(call.site, &|| call.to_string(), || {
+        self.deed(&call.deed(), &|| call.to_string(), || {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;
@@ -355,5 +367,18 @@ impl Comm {
         } else {
             self.fabric().check_failed(self.world_rank(to))
         }
+    }
+}
+
+/// What the recorder is to know of a call that sends.
+#[inline]
+fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> Deed {
+    Deed {
+        verb,
+        info: Some(Info::of::<T>()),
+        peer: Peer::To(to),
+        tag: Tagged::Is(tag),
+        posts: true,
+        ..Deed::at(site)
     }
 }

@@ -13,6 +13,7 @@ use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
 use crate::transport::members::Members;
 use crate::transport::packet::Packet;
+use crate::transport::recorder::{Deed, Peer, Tagged};
 use crate::transport::wait::Reason;
 
 /// One receiving call: what it accepts and how it prints.
@@ -35,6 +36,27 @@ impl Receive {
         match self.from {
             Source::Rank(rank) => Needs::One(members.world(rank)),
             Source::Any => Needs::Any(members.clone()),
+        }
+    }
+}
+
+impl Receive {
+    /// What the recorder is to know of it.
+    #[inline]
+    pub(super) fn deed(&self) -> Deed {
+        let peer = match self.from {
+            Source::Rank(rank) => Peer::From(rank),
+            Source::Any => Peer::FromAny,
+        };
+        let tag = match self.tag {
+            Tag::Is(tag) => Tagged::Is(tag),
+            Tag::Any => Tagged::Any,
+        };
+        Deed {
+            verb: self.verb,
+            peer,
+            tag,
+            ..Deed::at(self.site)
         }
     }
 }
@@ -106,7 +128,7 @@ impl Comm {
         fits: impl Fn(&Packet) -> Result<()>,
         open: impl FnMut(&mut Packet) -> Option<R>,
     ) -> Result<(R, Status)> {
-        self.op(call.site, &|| call.to_string(), || {
+        self.deed(&call.deed(), &|| call.to_string(), || {
             self.check_source(call)?;
             self.take(call, fits, open)
         })
@@ -130,6 +152,7 @@ impl Comm {
             let status = self.status(&packet);
             // If the sender took the loan back meanwhile, the same message comes again.
             if let Some(opened) = open(&mut packet) {
+                self.core.port.scribe.received(packet.head);
                 return Ok((opened, status));
             }
             clear(&mut packet);

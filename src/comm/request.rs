@@ -344,8 +344,11 @@ impl<'c, R> Request<'c, R> {
             return finish(&mut Packet::empty());
         };
         let (mut packet, arrival) = slot.take();
+        let head = packet.head;
         let result = finish(&mut packet);
-        if result.is_err() {
+        if result.is_ok() {
+            core.port.scribe.received(head);
+        } else {
             let mut inbox = core.port.inbox();
             inbox.give_back(packet, arrival, &*core.port.fabric);
         }

@@ -78,35 +78,38 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        let call = self.describe::<T>(&ask, op.kind());
         let Ask {
-            site,
             shape,
             algorithm,
             wrong,
+            ..
         } = ask;
         let checked = wrong.map_or_else(
             || self.check_call(&shape, algorithm, input.len(), output.len()),
             Err,
         );
-        let call = Call {
-            root: shape.collective.has_root().then_some(shape.root),
-            op: if shape.collective.folds() {
-                op.kind()
-            } else {
-                Kind::None
-            },
-            algorithm: fingerprint(&shape, algorithm),
-            ..elements::<T>(
-                self.call(Verb::Collective(shape.collective), site),
-                shape.length(),
-            )
-        };
         let algorithm = algorithm.unwrap_or_else(|| Choice::quickly(&shape, size_of::<T>()));
         self.collective(
             call,
             || checked,
             |inside| inside.run_algorithm(algorithm, &shape, input, output, op),
         )
+    }
+
+    /// What must be the same on all ranks.
+    fn describe<T: Element>(&self, ask: &Ask, op: Kind) -> Call {
+        let shape = &ask.shape;
+        let collective = shape.collective;
+        Call {
+            root: collective.has_root().then_some(shape.root),
+            op: if collective.folds() { op } else { Kind::None },
+            algorithm: fingerprint(shape, ask.algorithm),
+            ..elements::<T>(
+                self.call(Verb::Collective(collective), ask.site),
+                shape.length(),
+            )
+        }
     }
 
     /// Whether root, algorithm and buffers are such that the call can be made.
@@ -143,12 +146,13 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
     ))
 }
 
-/// What must be equal in all ranks besides collective, root, length, type and operator.
+/// What must be equal in all ranks besides collective, root, length, type and operator. Whether the
+/// operator commutes decides about the automatic choice.
 fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
     let uneven = (!shape.blocks.is_even()).then_some(&shape.blocks);
     match (algorithm, uneven) {
-        (None, None) => 0,
-        both => digest(&both),
+        (None, None) => shape.commutes.into(),
+        both => digest(&(both, shape.commutes)),
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Comm;
 use super::call::{InCall, elements};
+use crate::Rank;
 use crate::check::{Goal, check};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
 use crate::op::{Element, Operator};
 use crate::schedule::{Lengths, Schedule};
@@ -17,7 +18,7 @@ impl Comm {
     ///
     /// The goal says what it is for. Where the world [checks](crate::World::check), the schedule is
     /// [certified](check) first, and one that does not reach its goal is refused on every rank, with its
-    /// fault, before anything is sent. Elsewhere the schedule is trusted to be the same on every rank
+    /// fault, before anything is sent; so are schedules that are not the same on every rank. Elsewhere the schedule is trusted to be the same on every rank
     /// and right: a wrong one gives wrong results or an error, but no rank waits for ever.
     ///
     /// # Shape
@@ -36,7 +37,9 @@ impl Comm {
     /// [`Usage`](crate::ErrorKind::Usage) if the schedule is for another number of ranks or other
     /// lengths; [`Refused`](crate::ErrorKind::Refused) with its fault if it is wrong and the world
     /// checks, [`Usage`](crate::ErrorKind::Usage) or [`Mismatch`](crate::ErrorKind::Mismatch) where it
-    /// does not; else as [`broadcast`](Self::broadcast).
+    /// does not;
+    /// [`Mismatch`](crate::ErrorKind::Mismatch) if the schedules differ; else as
+    /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -65,24 +68,33 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        let call = Call {
-            root: goal.root(),
-            op: op.kind(),
-            algorithm: digest(&(goal, schedule.ranks(), schedule.steps())),
-            ..elements::<T>(
-                self.call(Verb::RunSchedule, Location::caller()),
-                goal.length(),
-            )
-        };
         let shape = self.check_shape(schedule, input.len(), output.len());
+        let checks = self.fabric().settings.check && shape.is_ok();
+        let call = Call {
+            op: op.kind(),
+            algorithm: digest(&(goal, schedule.ranks(), schedule.steps(), op.commutes())),
+            part: if checks {
+                part(schedule, self.rank())
+            } else {
+                0
+            },
+            ..self.describe_goal::<T>(goal, Location::caller())
+        };
         self.collective(
             call,
             || shape,
             |inside| {
-                inside.agree_that(|| examine(schedule, goal, op.commutes()))?;
+                inside.agree_that(|| inside.examine(schedule, goal, op.commutes()))?;
                 inside.execute(schedule, input, output, &op)
             },
         )
+    }
+
+    fn describe_goal<T: Element>(&self, goal: &Goal, site: Site) -> Call {
+        Call {
+            root: goal.root(),
+            ..elements::<T>(self.call(Verb::RunSchedule, site), goal.length())
+        }
     }
 
     /// Whether a schedule is made for this communicator and these buffers.
@@ -110,19 +122,34 @@ impl Comm {
     }
 }
 
-/// Certifies a schedule: in rank order, if the operator needs that.
-fn examine(schedule: &(impl Schedule + ?Sized), goal: &Goal, commutes: bool) -> Verdict {
-    let goal = if commutes {
-        *goal
-    } else {
-        goal.in_rank_order()
-    };
-    check(&schedule, &goal)
-        .err()
-        .map(|fault| Arc::new(fault) as _)
+/// What a rank does, step by step, as a hash.
+fn part(schedule: &(impl Schedule + ?Sized), rank: Rank) -> u32 {
+    let mut part = digest(&schedule.lengths(rank));
+    let mut next = schedule.next_active(rank, None);
+    while let Some(step) = next {
+        part = digest(&(part, step, schedule.step(rank, step)));
+        let later = schedule.next_active(rank, Some(step));
+        next = later.filter(|later| *later > step);
+    }
+    part
 }
 
 impl InCall<'_> {
+    /// Certifies a schedule, in rank order if the operator needs that, and looks whether all ranks have
+    /// the same one.
+    fn examine(&self, schedule: &(impl Schedule + ?Sized), goal: &Goal, commutes: bool) -> Verdict {
+        let goal = if commutes {
+            *goal
+        } else {
+            goal.in_rank_order()
+        };
+        if let Err(fault) = check(&schedule, &goal) {
+            return Verdict::Fault(Arc::new(fault));
+        }
+        let mismatch = self.compare_parts(|rank| part(schedule, rank));
+        mismatch.map_or(Verdict::Right, |found| Verdict::Mismatch(Arc::new(found)))
+    }
+
     /// Runs this rank's steps of a schedule.
     #[inline]
     pub(super) fn execute<T: Element>(

@@ -48,9 +48,11 @@ impl Begun<'_> {
         };
         self.core.close(&self.asked);
         let (mut packet, arrival) = slot.take();
+        let port = &self.core.port;
         let landed = land(&mut packet);
-        if landed.is_err() {
-            let port = &self.core.port;
+        if landed.is_ok() {
+            port.scribe.received(packet.head);
+        } else {
             port.inbox().give_back(packet, arrival, &*port.fabric);
         }
         landed

@@ -2,6 +2,7 @@
 
 use std::{error, fmt};
 
+use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
@@ -11,6 +12,11 @@ const TREE_RANKS: usize = 512;
 const RANKS: usize = 128;
 /// The most steps of a space-time diagram; with as many ranks as there may be, some 10 MB of SVG.
 const STEPS: usize = 256;
+/// The most calls or messages of a run.
+const EVENTS: usize = 4096;
+
+/// The most CPUs of a machine.
+const CPUS: usize = 1024;
 
 /// A drawing that nobody could read.
 ///
@@ -42,6 +48,20 @@ pub enum TooLarge {
         /// How many there may be.
         limit: usize,
     },
+    /// Too many calls or messages of a run.
+    Events {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Too many CPUs.
+    Cpus {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for TooLarge {
@@ -50,7 +70,14 @@ impl fmt::Display for TooLarge {
             TooLarge::Ranks { found, limit } => {
                 (found, limit, "ranks", "draw the same for fewer ranks")
             }
+            TooLarge::Cpus { found, limit } => {
+                (found, limit, "CPUs", "print the machine without its places")
+            }
             TooLarge::Steps { found, limit } => (found, limit, "steps", "draw a window of them"),
+            TooLarge::Events { found, limit } => {
+                let instead = "trace a shorter run, or look at the trace in Perfetto";
+                (found, limit, "calls or messages", instead)
+            }
         };
         write!(
             f,
@@ -74,6 +101,24 @@ pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLa
         return Err(TooLarge::Steps { found, limit });
     }
     Ok(())
+}
+
+/// Whether a run with so many calls or messages can be drawn.
+pub(super) fn run(found_ranks: usize, found: usize) -> Result<(), TooLarge> {
+    ranks(found_ranks, RANKS)?;
+    let limit = EVENTS;
+    match found > limit {
+        true => Err(TooLarge::Events { found, limit }),
+        false => Ok(()),
+    }
+}
+
+/// Whether a machine can be drawn.
+pub(super) fn machine(machine: &Machine) -> Result<(), TooLarge> {
+    match machine.tree.cpus.len() {
+        found if found > CPUS => Err(TooLarge::Cpus { found, limit: CPUS }),
+        _ => Ok(()),
+    }
 }
 
 fn ranks(found: usize, limit: usize) -> Result<(), TooLarge> {

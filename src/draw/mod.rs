@@ -12,7 +12,10 @@
 //! - `limit`: what is too large to be drawn;
 //! - `traffic`: the messages of a schedule, both ends of each found together;
 //! - `notation`: how a message, a copy and a region are written, and what the signs mean;
+//! - `chart`: curves of times over lengths;
+//! - `machine`: a machine with ranks in their places;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
+//! - `timeline`: what went on in a run, as a picture;
 //! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: how they are written.
 //!
 //! # Examples
@@ -35,20 +38,25 @@
 
 use std::ops::Range;
 
+use crate::machine::{Machine, Placement};
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
+mod chart;
 mod figure;
 mod legend;
 mod limit;
+mod machine;
 mod notation;
 mod outline;
 mod space_time;
 mod svg;
 mod table;
+pub(crate) mod timeline;
 mod traffic;
 mod tree;
 
+pub use chart::Curve;
 pub use limit::TooLarge;
 
 use figure::Figure;
@@ -106,6 +114,60 @@ pub fn tree(topology: &Topology) -> Result<Drawing, TooLarge> {
     Ok(Drawing {
         figure: tree::figure(topology),
         text: outline::text(topology),
+    })
+}
+
+/// Curves as an SVG document: logarithmic axes, the one that goes right in powers of two.
+///
+/// `axes` says what the axes are, the one that goes right first. Points whose numbers are not above 0 have no
+/// place.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::draw::{Curve, chart};
+///
+/// let line = Curve { name: "a line".into(), points: vec![(1.0, 2.0), (1024.0, 2048.0)] };
+/// assert!(chart("growth", ("bytes", "time/us"), &[line]).contains(">a line</text>"));
+/// ```
+pub fn chart(title: &str, axes: (&str, &str), curves: &[Curve]) -> String {
+    svg::write(&chart::figure(title, axes, curves))
+}
+
+/// A machine with ranks in their places: boxes inside boxes from packages to CPUs.
+///
+/// In text a CPU that this process may not use stands in brackets. What alone is in another shares its line
+/// or box.
+///
+/// # Errors
+///
+/// If the machine has more than 1024 CPUs.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::draw;
+/// use rankfold::machine::{Bind, Machine};
+///
+/// let machine = Machine::from_text("package:2 l3:1(size=32MiB) core:2 cpu:2 mask=0-5")?;
+/// let drawing = draw::machine(&machine, &machine.place(3, &Bind::Core, true)?)?;
+/// assert_eq!(drawing.text(), "\
+/// machine: 8 CPUs, 3 ranks
+/// ├─ package 0, l3 32 MiB
+/// │  ├─ core 0: cpu 0 ◀ rank 0  cpu 1
+/// │  └─ core 1: cpu 2 ◀ rank 1  cpu 3
+/// └─ package 1, l3 32 MiB
+///    ├─ core 2: cpu 4 ◀ rank 2  cpu 5
+///    └─ core 3: (cpu 6)  (cpu 7)
+/// usable: 6 CPUs (0-5), no quota, 6 usable
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn machine(machine: &Machine, placement: &Placement) -> Result<Drawing, TooLarge> {
+    limit::machine(machine)?;
+    Ok(Drawing {
+        figure: machine::figure(machine, placement),
+        text: machine::text(machine, placement),
     })
 }
 
@@ -204,6 +266,12 @@ pub fn beside(
         Traffic::read(title, schedule, 0..schedule.steps())
     };
     diagram(&[read(left)?, read(right)?])
+}
+
+/// A run as a picture, see [`Trace::svg`](crate::Trace::svg).
+pub(crate) fn timeline(run: &timeline::Timeline) -> Result<String, TooLarge> {
+    timeline::check(run)?;
+    Ok(svg::write(&timeline::figure(run)))
 }
 
 fn diagram(panels: &[Traffic]) -> Result<Drawing, TooLarge> {

@@ -326,7 +326,7 @@ pub(super) fn arrow(ends: [Point; 2], end: End, width: f64, role: Role, figure: 
 }
 
 /// The head of an arrow, its tip so far before the end.
-fn arrow_head(from: Point, to: Point, before: f64, ink: Ink, figure: &mut Figure) {
+pub(super) fn arrow_head(from: Point, to: Point, before: f64, ink: Ink, figure: &mut Figure) {
     let (dx, dy) = (to.x - from.x, to.y - from.y);
     let length = dx.hypot(dy).max(1.0);
     let (dx, dy) = (dx / length, dy / length);
@@ -358,7 +358,7 @@ fn fold_mark(centre: Point, figure: &mut Figure) {
 }
 
 /// Where a message has no end.
-fn cross(centre: Point, figure: &mut Figure) {
+pub(super) fn cross(centre: Point, figure: &mut Figure) {
     let (Point { x, y }, stroke) = (centre, Stroke::solid(Ink::Black, 2.0));
     figure.line(
         at(x - 5.0, y - 5.0),

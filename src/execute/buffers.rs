@@ -4,8 +4,8 @@
 use std::mem;
 use std::ops::Range;
 
-use super::Link;
 use super::rooms::{Rooms, at_least};
+use super::{Link, wrong};
 use crate::error::{Error, Result};
 use crate::op::{Element, Operator, fold_left, fold_right, fold_two};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
@@ -20,6 +20,15 @@ pub(crate) struct Buffers<'a, T> {
     scratch: usize,
     /// The run of the output whose elements are in the spare room, at the same places.
     away: Range<usize>,
+}
+
+/// A message that leaves and one that arrives in the same step.
+#[derive(Clone, Copy)]
+struct Both {
+    form: Form,
+    send: Transfer,
+    recv: Transfer,
+    combine: Combine,
 }
 
 /// Where the elements of a region are.
@@ -68,12 +77,21 @@ impl<'a, T: Element> Buffers<'a, T> {
             (None, None) => Ok(()),
             (None, Some(recv)) => self.receive(link, form, recv, step.combine, op),
             (Some(send), recv) => {
-                if !self.post(link, form, send)? {
-                    return self.lend(link, form, &step, send, op);
+                let combine = step.combine;
+                match (self.post(link, form, send)?, recv) {
+                    (true, None) => Ok(()),
+                    (true, Some(recv)) => self.receive(link, form, recv, combine, op),
+                    (false, None) => self.lend(link, form, send),
+                    (false, Some(recv)) => {
+                        let both = Both {
+                            form,
+                            send,
+                            recv,
+                            combine,
+                        };
+                        self.lend_and_receive(link, both, op)
+                    }
                 }
-                recv.map_or(Ok(()), |recv| {
-                    self.receive(link, form, recv, step.combine, op)
-                })
             }
         }
     }
@@ -82,6 +100,7 @@ impl<'a, T: Element> Buffers<'a, T> {
     #[inline]
     fn post(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<bool> {
         if send.region.count != 1 {
+            self.check_runs(send.region)?;
             self.pack(send.region)?;
             return link.post(send.peer, form, &self.rooms.stage);
         }
@@ -98,48 +117,59 @@ impl<'a, T: Element> Buffers<'a, T> {
         combine: Combine,
         op: &impl Operator<T>,
     ) -> Result<()> {
+        self.check_runs(recv.region)?;
         let count = recv.region.elements();
         link.receive(recv.peer, form, count, |data: &[T]| {
             let Some(&some) = data.first() else {
                 return Ok(());
             };
-            self.furnish(recv.region, some);
+            self.furnish(recv.region, some)?;
             let room = self.room(recv.region);
             let view = View::whole(self.writable(room)?);
             fold(view, recv.region, combine, data, op)
         })
     }
 
-    /// Sends what is too long for a packet, and receives meanwhile.
-    fn lend(
+    /// Sends what is too long for a packet, or finds no room for it, and receives nothing.
+    fn lend(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<()> {
+        let data = match send.region.count {
+            1 => self.read(send.region)?,
+            _ => &self.rooms.stage, // where `post` has packed it
+        };
+        link.lend(send.peer, form, data, || Ok(()))
+    }
+
+    /// The same, and receives meanwhile.
+    fn lend_and_receive(
         &mut self,
         link: &impl Link,
-        form: Form,
-        step: &Step,
-        send: Transfer,
+        both: Both,
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let Some(recv) = step.recv else {
-            if send.region.count != 1 {
-                return link.lend(send.peer, form, &self.rooms.stage, || Ok(()));
-            }
-            return link.lend(send.peer, form, self.read(send.region)?, || Ok(()));
-        };
-        let combine = step.combine;
-        if send.region.is_empty() {
-            return link.lend(send.peer, form, &[] as &[T], || {
-                self.receive(link, form, recv, combine, op)
-            });
+        let Both { send, recv, .. } = both;
+        self.check_runs(recv.region)?;
+        let in_one_piece = send.region.count == 1 && !send.region.is_empty();
+        if in_one_piece && !send.region.overlaps(&recv.region) {
+            return self.lend_beside(link, both, op);
         }
-        if send.region.count == 1 && !send.region.overlaps(&recv.region) {
-            return self.lend_beside(link, form, send, recv, combine, op);
-        }
-        if send.region == recv.region && combine != Combine::Replace && in_place(send.region) {
-            return self.fold_out_of_place(link, form, send, recv, combine, op);
+        let folds = both.combine != Combine::Replace;
+        if in_one_piece && send.region == recv.region && folds && is_output(send.region) {
+            return self.fold_out_of_place(link, both, op);
         }
         if send.region.count == 1 {
             self.pack(send.region)?;
         }
+        self.lend_stage(link, both, op)
+    }
+
+    /// Lends what is packed, and writes anything meanwhile.
+    fn lend_stage(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
+        let Both {
+            form,
+            send,
+            recv,
+            combine,
+        } = both;
         let stage = mem::take(&mut self.rooms.stage);
         let done = link.lend(send.peer, form, &stage, || {
             self.receive(link, form, recv, combine, op)
@@ -149,17 +179,15 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 
     /// Lends one run while others are written.
-    fn lend_beside(
-        &mut self,
-        link: &impl Link,
-        form: Form,
-        send: Transfer,
-        recv: Transfer,
-        combine: Combine,
-        op: &impl Operator<T>,
-    ) -> Result<()> {
+    fn lend_beside(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
+        let Both {
+            form,
+            send,
+            recv,
+            combine,
+        } = both;
         let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
-        self.furnish(recv.region, some);
+        self.furnish(recv.region, some)?;
         // Both may bring elements home, so where they are is known only after the second.
         self.room(send.region);
         let into = self.room(recv.region);
@@ -177,26 +205,24 @@ impl<'a, T: Element> Buffers<'a, T> {
     fn fold_out_of_place(
         &mut self,
         link: &impl Link,
-        form: Form,
-        send: Transfer,
-        recv: Transfer,
-        combine: Combine,
+        both: Both,
         op: &impl Operator<T>,
     ) -> Result<()> {
+        let Both { send, recv, .. } = both;
         let run = run_of(send.region);
         let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
         if self.away != run {
             self.bring_home();
         }
-        at_least(&mut self.rooms.spare, self.output.len(), some);
+        at_least(&mut self.rooms.spare, self.output.len(), some)?;
         let (output, spare) = (&mut *self.output, &mut self.rooms.spare[..]);
         let (held, into, away) = match self.away.is_empty() {
             true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
             false => (&spare[run.clone()], &mut output[run.clone()], 0..0),
         };
-        link.lend(send.peer, form, held, || {
-            link.receive(recv.peer, form, run.len(), |data: &[T]| {
-                unwind::operator(|| match combine {
+        link.lend(send.peer, both.form, held, || {
+            link.receive(recv.peer, both.form, run.len(), |data: &[T]| {
+                unwind::operator(|| match both.combine {
                     Combine::FoldLeft => fold_two(op, into, data, held),
                     _ => fold_two(op, into, held, data),
                 });
@@ -218,6 +244,8 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// Makes a step's copy inside the rank.
     fn copy(&mut self, copy: LocalCopy) -> Result<()> {
+        self.check_runs(copy.from)?;
+        self.check_runs(copy.to)?;
         if copy.from.elements() != copy.to.elements() {
             return Err(wrong(format!("copies {} to {}", copy.from, copy.to)));
         }
@@ -227,7 +255,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         let Some(&some) = self.read(copy.from)?.first() else {
             return Ok(());
         };
-        self.furnish(copy.to, some);
+        self.furnish(copy.to, some)?;
         self.room(copy.from);
         let into = self.room(copy.to);
         let from = self.room(copy.from);
@@ -240,7 +268,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         let Some(&some) = self.rooms.stage.first() else {
             return Ok(());
         };
-        self.furnish(copy.to, some);
+        self.furnish(copy.to, some)?;
         let room = self.room(copy.to);
         let stage = mem::take(&mut self.rooms.stage);
         let view = self.writable(room).map(View::whole);
@@ -276,9 +304,34 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// Makes sure that a region of the scratch room has elements to write to.
     #[inline]
-    fn furnish(&mut self, region: Region, some: T) {
-        if region.buffer == Buffer::Scratch {
-            at_least(&mut self.rooms.scratch, self.scratch, some);
+    fn furnish(&mut self, region: Region, some: T) -> Result<()> {
+        if region.buffer != Buffer::Scratch {
+            return Ok(());
+        }
+        at_least(&mut self.rooms.scratch, self.scratch, some)
+    }
+
+    /// Whether the runs of a region, where there are several, are apart and inside their buffer: a few
+    /// numbers stand for very many runs otherwise.
+    #[inline]
+    fn check_runs(&self, region: Region) -> Result<()> {
+        if region.count <= 1 {
+            return Ok(());
+        }
+        let inside = region
+            .end()
+            .is_some_and(|end| end <= self.length(region.buffer));
+        match inside && !region.overlaps_itself() {
+            true => Ok(()),
+            false => Err(not_there(region)),
+        }
+    }
+
+    fn length(&self, buffer: Buffer) -> usize {
+        match buffer {
+            Buffer::Input => self.input.len(),
+            Buffer::Output => self.output.len(),
+            Buffer::Scratch => self.scratch,
         }
     }
 
@@ -461,22 +514,14 @@ fn form(step: &Step) -> Form {
     }
 }
 
-fn in_place(region: Region) -> bool {
-    region.buffer == Buffer::Output && region.count == 1
+fn is_output(region: Region) -> bool {
+    region.buffer == Buffer::Output
 }
 
 /// The only run of a region.
 #[inline]
 fn run_of(region: Region) -> Range<usize> {
     region.start..region.start.saturating_add(region.length)
-}
-
-/// The error for a schedule that says what cannot be done.
-#[cold]
-fn wrong(what: String) -> Error {
-    Error::usage(format!(
-        "the schedule {what}: `check` it, or run it in a world that checks"
-    ))
 }
 
 #[cold]

@@ -20,7 +20,7 @@ pub(crate) use buffers::Buffers;
 pub(crate) use rooms::Workspace;
 
 use crate::Rank;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::{Element, Operator};
 use crate::schedule::Schedule;
 use crate::transport::lane::Form;
@@ -67,7 +67,23 @@ pub(crate) fn execute<T: Element>(
     while let Some(step) = next {
         buffers.run(link, schedule.step(rank, step), op)?;
         next = schedule.next_active(rank, Some(step));
+        if next.is_some_and(|later| later <= step) {
+            return Err(goes_back(step));
+        }
     }
     buffers.bring_home();
     Ok(())
+}
+
+#[cold]
+fn goes_back(step: usize) -> Error {
+    wrong(format!("goes back after step {step}"))
+}
+
+/// The error for a schedule that says what cannot be done.
+#[cold]
+fn wrong(what: String) -> Error {
+    Error::usage(format!(
+        "the schedule {what}: `check` it, or run it in a world that checks"
+    ))
 }

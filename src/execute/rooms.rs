@@ -4,6 +4,8 @@
 use std::any::Any;
 use std::cell::RefCell;
 
+use super::wrong;
+use crate::error::Result;
 use crate::op::Element;
 
 /// What a call may need besides the caller's buffers.
@@ -20,11 +22,20 @@ pub(crate) struct Rooms<T> {
     pub stage: Vec<T>,
 }
 
-/// Makes a room at least so long, with some element in it.
-pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) {
-    if room.len() < length {
-        room.resize(length, some);
+/// Makes a room at least so long, with some element in it. How long is what a schedule says, which may
+/// be anything.
+#[inline]
+pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) -> Result<()> {
+    if room.len() >= length {
+        return Ok(());
     }
+    if room.try_reserve(length - room.len()).is_err() {
+        return Err(wrong(format!(
+            "wants room for {length} elements, which is not to be had"
+        )));
+    }
+    room.resize(length, some);
+    Ok(())
 }
 
 /// The rooms of one rank, for each type of elements that it has reduced so far.

@@ -1,10 +1,14 @@
-//! The machine as plain data: which CPUs this process may use, and which rank goes where.
+//! The machine as plain data: its tree, which CPUs this process may use, and which rank goes where.
 //!
+//! - `tree`: packages, NUMA nodes, caches, cores, as a tree; `files`, `hwloc`, `text`, `xml`: where it comes
+//!   from; `stand_in`: machines to plan for.
 //! - `cpus`: the CPUs this process may really use: its affinity mask and its quota.
 //! - `cgroup`: the CPU quota of a control group, read from Linux's own files.
-//! - `place`: which rank goes on which CPU, as a pure function.
+//! - `place`: which rank goes on which CPU, as a pure function; `spread`: the orders in which they are
+//!   handed out.
 //! - `affinity`: the one place where a thread is pinned.
-//! - `ranges`: how lists of CPUs are printed, `0-3,8`.
+//! - `memory`: vectors on the NUMA node of the rank that makes them.
+//! - `show`: how a machine is printed; `ranges`: how lists of CPUs are, `0-3,8`.
 //!
 //! Placing and pinning are apart on purpose: the first is arithmetic and can be tested for machines
 //! we do not have, the second is one system call.
@@ -29,10 +33,24 @@
 mod affinity;
 mod cgroup;
 mod cpus;
+mod files;
+#[cfg(rankfold_hwloc)]
+mod hwloc;
+mod memory;
 mod place;
 mod ranges;
+mod show;
+mod spread;
+mod stand_in;
+mod text;
+mod tree;
+mod xml;
 
 pub use affinity::{PinError, pin};
 pub use cgroup::quota_under;
 pub use cpus::Cpus;
+pub use memory::vec_here;
 pub use place::{Bind, BindError, Placement, Unpinned, place};
+pub(crate) use show::Bytes;
+pub use text::MachineError;
+pub use tree::{Kind, Machine, Node, Object, Source};

@@ -1,11 +1,13 @@
-//! Which rank goes on which CPU: a pure function of the ranks, the wish and the CPUs.
+//! Which rank goes on which CPU: a pure function of the ranks, the wish and the machine.
 
 use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 
-use super::Cpus;
-use super::ranges::Ranges;
+use super::ranges::{Ranges, parse};
+use super::tree::{Kind, Machine};
+use super::{Cpus, PinError, spread};
 use crate::Rank;
 
 /// How ranks are bound to CPUs.
@@ -15,19 +17,77 @@ use crate::Rank;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Bind {
-    /// As [`Bind::Compact`] where that is safe: nothing else in this process is pinned, there is a
+    /// As [`Bind::Core`] where that is safe: nothing else in this process is pinned, there is a
     /// CPU for every rank, and the quota pays for all CPUs of the mask. Otherwise nobody is pinned.
     #[default]
     Auto,
     /// Nobody is pinned; the system moves ranks as it likes.
     None,
-    /// Rank `i` on the `i`-th CPU of the mask. With more ranks than CPUs nobody is pinned.
+    /// Neighbours next to each other: rank `i` on the `i`-th CPU of the mask in the order of the machine's
+    /// tree, so that SMT threads, cores and caches fill up one after another. With more ranks than CPUs
+    /// nobody is pinned; so it is for all that follow but the list.
     Compact,
+    /// As far apart as can be: packages, NUMA nodes, caches and cores take ranks in turn.
+    Scatter,
+    /// An even share of neighbouring ranks on each NUMA node, inside it one on each core while there are
+    /// cores.
+    Numa,
+    /// The same for the caches of the third level.
+    L3,
+    /// One on each core, neighbours next to each other; a second one on each only with more ranks than
+    /// cores.
+    Core,
     /// Rank `i` on CPU `list[i % list.len()]`: with more ranks than the list is long, they share.
     Cpus(Vec<usize>),
 }
 
-/// Decides which rank goes on which CPU. Touches nothing: see [`pin`](super::pin) for the deed.
+/// All names, as an error lists them.
+const NAMES: [(&str, Bind); 7] = [
+    ("auto", Bind::Auto),
+    ("none", Bind::None),
+    ("compact", Bind::Compact),
+    ("scatter", Bind::Scatter),
+    ("numa", Bind::Numa),
+    ("l3", Bind::L3),
+    ("core", Bind::Core),
+];
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Bind::Cpus(list) = self {
+            let words: Vec<String> = list.iter().map(usize::to_string).collect();
+            return f.write_str(&words.join(","));
+        }
+        let named = NAMES.iter().find(|(_, bind)| bind == self);
+        f.write_str(named.map_or("", |(name, _)| name))
+    }
+}
+
+/// By name, or a list of CPUs as `0-3,8`.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::machine::Bind;
+///
+/// assert_eq!("scatter".parse(), Ok(Bind::Scatter));
+/// assert_eq!("4,0-2".parse(), Ok(Bind::Cpus(vec![4, 0, 1, 2])));
+/// ```
+impl FromStr for Bind {
+    type Err = BindError;
+
+    fn from_str(name: &str) -> Result<Bind, BindError> {
+        if let Some((_, bind)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Ok(bind.clone());
+        }
+        let list = parse(name, 1 << 16).filter(|list| !list.is_empty());
+        list.map(Bind::Cpus)
+            .ok_or_else(|| BindError::UnknownName { name: name.into() })
+    }
+}
+
+/// Decides which rank goes on which CPU where nothing but the CPUs is known, each a core of its own; see
+/// [`Machine::place`] for a machine that has a tree. Touches nothing: see [`pin`](super::pin) for the deed.
 ///
 /// `alone` says that no other world's ranks live in this process; it matters to [`Bind::Auto`] only.
 ///
@@ -53,44 +113,80 @@ pub enum Bind {
 /// # Ok::<(), rankfold::machine::BindError>(())
 /// ```
 pub fn place(ranks: usize, bind: &Bind, cpus: &Cpus, alone: bool) -> Result<Placement, BindError> {
-    let asked = match bind {
-        Bind::None => Err(Unpinned::NotAsked),
-        Bind::Auto => automatic(ranks, cpus, alone),
-        Bind::Compact => compact(ranks, cpus),
-        Bind::Cpus(list) => listed(list, cpus)?,
-    };
-    Ok(match asked {
-        Ok(list) => Placement::pinned(ranks, list),
-        Err(why) => Placement::unpinned(ranks, why),
-    })
+    Machine::flat(cpus.clone()).place(ranks, bind, alone)
+}
+
+impl Machine {
+    /// Decides which rank goes on which CPU of this machine, a pure function of what it is given.
+    ///
+    /// `alone` says that no other world's ranks live in this process; it matters to [`Bind::Auto`] only. A
+    /// wish that the machine cannot fulfil is not an error: nobody is pinned, and
+    /// [`Placement::why_unpinned`] says why.
+    ///
+    /// # Errors
+    ///
+    /// As [`place`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::machine::{Bind, Machine};
+    ///
+    /// // The second SMT threads of the cores have the higher numbers, as they often do.
+    /// let machine = Machine::from_text("package:2 core:2 cpu:2 numbers=0,4,1,5,2,6,3,7")?;
+    /// let cpus = |bind| machine.place(4, &bind, true).map(|placement| placement.to_string());
+    /// assert_eq!(cpus(Bind::Compact)?, "rank 0  cpu 0\nrank 1  cpu 4\nrank 2  cpu 1\nrank 3  cpu 5");
+    /// assert_eq!(cpus(Bind::Scatter)?, "rank 0  cpu 0\nrank 1  cpu 2\nrank 2  cpu 1\nrank 3  cpu 3");
+    /// assert_eq!(cpus(Bind::Core)?, "rank 0  cpu 0\nrank 1  cpu 1\nrank 2  cpu 2\nrank 3  cpu 3");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn place(&self, ranks: usize, bind: &Bind, alone: bool) -> Result<Placement, BindError> {
+        let asked = match bind {
+            Bind::None => Err(Unpinned::NotAsked),
+            Bind::Cpus(list) => listed(list, &self.usable)?,
+            Bind::Auto => self.automatic(ranks, alone),
+            wish => self.by_tree(ranks, wish),
+        };
+        Ok(match asked {
+            Ok(list) => Placement::pinned(ranks, &list),
+            Err(why) => Placement::unpinned(ranks, why),
+        })
+    }
+
+    fn automatic(&self, ranks: usize, alone: bool) -> Asked {
+        if !alone {
+            return Err(Unpinned::NotAlone);
+        }
+        let list = self.by_tree(ranks, &Bind::Core)?;
+        let cpus = self.usable.mask.len();
+        match self.usable.quota {
+            Some(quota) if quota < cpus as f64 => Err(Unpinned::Quota { quota, cpus }),
+            _ => Ok(list),
+        }
+    }
+
+    fn by_tree(&self, ranks: usize, wish: &Bind) -> Asked {
+        let Some(tree) = self.usable_tree() else {
+            return Err(Unpinned::MaskUnknown);
+        };
+        let cpus = tree.cpus.len();
+        if ranks > cpus {
+            return Err(Unpinned::Crowded { ranks, cpus });
+        }
+        Ok(match wish {
+            Bind::Scatter => spread::scatter(&tree),
+            Bind::Numa => spread::shares(&tree, Kind::Node, ranks),
+            Bind::L3 => spread::shares(&tree, Kind::L3, ranks),
+            Bind::Compact => spread::compact(&tree),
+            _ => spread::shares(&tree, Kind::Machine, ranks),
+        })
+    }
 }
 
 /// The CPUs to hand out in turn, or why none.
-type Asked<'a> = Result<&'a [usize], Unpinned>;
+type Asked = Result<Vec<usize>, Unpinned>;
 
-fn automatic(ranks: usize, cpus: &Cpus, alone: bool) -> Asked<'_> {
-    if !alone {
-        return Err(Unpinned::NotAlone);
-    }
-    let list = compact(ranks, cpus)?;
-    match cpus.quota {
-        Some(quota) if quota < list.len() as f64 => Err(Unpinned::Quota {
-            quota,
-            cpus: list.len(),
-        }),
-        _ => Ok(list),
-    }
-}
-
-fn compact(ranks: usize, cpus: &Cpus) -> Asked<'_> {
-    match cpus.mask.len() {
-        0 => Err(Unpinned::MaskUnknown),
-        n if ranks > n => Err(Unpinned::Crowded { ranks, cpus: n }),
-        _ => Ok(&cpus.mask),
-    }
-}
-
-fn listed<'a>(list: &'a [usize], cpus: &Cpus) -> Result<Asked<'a>, BindError> {
+fn listed(list: &[usize], cpus: &Cpus) -> Result<Asked, BindError> {
     if list.is_empty() {
         return Err(BindError::NoCpus);
     }
@@ -99,7 +195,7 @@ fn listed<'a>(list: &'a [usize], cpus: &Cpus) -> Result<Asked<'a>, BindError> {
     }
     match list.iter().find(|cpu| !cpus.mask.contains(cpu)) {
         Some(&cpu) => Err(BindError::outside(cpu, cpus)),
-        None => Ok(Ok(list)),
+        None => Ok(Ok(list.to_vec())),
     }
 }
 
@@ -126,6 +222,9 @@ pub struct Placement {
     pub cpu: Vec<Option<usize>>,
     /// Why nobody is pinned; `None` when all are.
     pub why_unpinned: Option<Unpinned>,
+    /// The ranks that were to be pinned and are not, or not where they should be, as a world found when it
+    /// looked after pinning; and why.
+    pub refused: Vec<(Rank, PinError)>,
 }
 
 impl Placement {
@@ -133,6 +232,7 @@ impl Placement {
         Placement {
             cpu: list.iter().copied().map(Some).cycle().take(ranks).collect(),
             why_unpinned: None,
+            refused: Vec::new(),
         }
     }
 
@@ -140,7 +240,20 @@ impl Placement {
         Placement {
             cpu: vec![None; ranks],
             why_unpinned: Some(why),
+            refused: Vec::new(),
         }
+    }
+
+    /// Takes down that a rank could not be pinned.
+    pub(crate) fn refuse(&mut self, rank: Rank, why: PinError) {
+        self.cpu[rank] = None;
+        self.refused.push((rank, why));
+    }
+
+    /// The reason why a rank of its own was not pinned.
+    fn refusal(&self, rank: Rank) -> Option<&PinError> {
+        let of_rank = |(refused, _): &&(Rank, PinError)| *refused == rank;
+        self.refused.iter().find(of_rank).map(|(_, why)| why)
     }
 
     /// How many CPUs the pinned ranks are on; `None` when nobody is pinned.
@@ -157,9 +270,13 @@ impl Placement {
         let mut first = 0;
         std::iter::from_fn(move || {
             let rest = self.cpu.get(first..).filter(|rest| !rest.is_empty())?;
+            let alone = self.refusal(first).is_some();
+            let until =
+                (first..self.cpu.len()).find(|&rank| rank > first && self.refusal(rank).is_some());
+            let rest = &rest[..until.map_or(rest.len(), |until| until - first)];
             let run = Run {
                 first,
-                cpu: &rest[..run_len(rest, join)],
+                cpu: &rest[..if alone { 1 } else { run_len(rest, join) }],
             };
             first += run.cpu.len();
             Some(run)
@@ -171,7 +288,10 @@ impl Placement {
         match (run.cpu[0], &self.why_unpinned) {
             (Some(cpu), _) => run.cpus(cpu),
             (None, Some(why)) => format!("unpinned: {why}"),
-            (None, None) => "unpinned".to_owned(),
+            (None, None) => match self.refusal(run.first) {
+                Some(why) => format!("unpinned: {why}"),
+                None => "unpinned".to_owned(),
+            },
         }
     }
 }
@@ -301,6 +421,11 @@ fn count(n: usize, noun: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BindError {
+    /// No binding is called that, and it is no list of CPUs.
+    UnknownName {
+        /// The text.
+        name: String,
+    },
     /// The list of CPUs is empty.
     NoCpus,
     /// A CPU in the list is not one that the process may use.
@@ -322,6 +447,14 @@ impl BindError {
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            BindError::UnknownName { name } => {
+                let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+                let (name, known) = (name.escape_debug(), known.join(", "));
+                write!(
+                    f,
+                    "no binding is called `{name}`; there are {known}, and lists of CPUs as `0-3,8`"
+                )
+            }
             BindError::NoCpus => f.write_str("cannot bind to an empty list of CPUs"),
             BindError::OutsideMask { cpu, mask } => {
                 write!(f, "cannot bind to CPU {cpu}: the mask is {}", Ranges(mask))

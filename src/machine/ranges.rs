@@ -25,9 +25,45 @@ impl fmt::Display for Ranges<'_> {
     }
 }
 
+/// Reads such a list: `0-3,8`. `None` if it is none, or has more than `most` numbers. Nothing is the empty
+/// list, and numbers come out as they stand.
+pub(super) fn parse(text: &str, most: usize) -> Option<Vec<usize>> {
+    let mut all = Vec::new();
+    for part in text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        let fits = first <= last && last - first < most.saturating_sub(all.len());
+        fits.then(|| all.extend(first..=last))?;
+    }
+    Some(all)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Ranges;
+    use super::{Ranges, parse};
+
+    #[test]
+    fn what_is_printed_is_read_and_nonsense_is_not() {
+        for list in [vec![], vec![3], vec![0, 1, 2, 8], vec![5, 7, 9]] {
+            let text = Ranges(&list).to_string().replace("none", "");
+            assert_eq!(parse(&text, 10), Some(list));
+        }
+        for text in [
+            "x",
+            "3-1",
+            "1-",
+            "-",
+            "0-10",
+            "0-5,0-5",
+            "0-18446744073709551615",
+        ] {
+            assert_eq!(parse(text, 10), None, "{text}");
+        }
+    }
 
     #[test]
     fn neighbours_are_joined_and_others_are_not() {

@@ -33,8 +33,8 @@ mod fold;
 mod step;
 
 pub use combine::{
-    Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed, Rooted,
-    Swapped, Then,
+    Copied, Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed,
+    Rooted, Swapped, Then,
 };
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};
@@ -91,8 +91,8 @@ impl Lengths {
 /// - [`next_active`](Self::next_active) skips no step in which the rank is not idle.
 /// - Regions lie inside the buffers, and nothing is written to the input.
 ///
-/// [`check`](crate::check::check) holds a schedule against them. `step` is pure and does not
-/// allocate; ranks are below [`ranks`](Self::ranks), else it may panic.
+/// [`check`](crate::check::check) holds a schedule against them. `step` is pure, so threads may share
+/// a schedule, and does not allocate; ranks are below [`ranks`](Self::ranks), else it may panic.
 ///
 /// # Examples
 ///
@@ -104,7 +104,7 @@ impl Lengths {
 /// let step = exchange.step(5, 1);
 /// assert_eq!((step.send.unwrap().peer, step.recv.unwrap().peer), (7, 7));
 /// ```
-pub trait Schedule {
+pub trait Schedule: Sync {
     /// The number of ranks.
     fn ranks(&self) -> usize;
 

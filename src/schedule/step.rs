@@ -102,16 +102,13 @@ impl Region {
         self.length == 0 || self.count == 0
     }
 
-    /// The runs that hold elements, in order.
-    ///
-    /// # Panics
-    ///
-    /// In debug builds, if a run ends beyond the last number; see [`end`](Self::end).
+    /// The runs that hold elements, in order. One that would end beyond the last number ends there; see
+    /// [`end`](Self::end).
     pub fn runs(self) -> impl Iterator<Item = Range<usize>> + Clone {
         let count = if self.is_empty() { 0 } else { self.count };
         (0..count).map(move |run| {
-            let start = self.start + run * self.stride;
-            start..start + self.length
+            let start = self.start.saturating_add(run.saturating_mul(self.stride));
+            start..start.saturating_add(self.length)
         })
     }
 
@@ -149,7 +146,8 @@ impl Region {
     pub(super) fn clip(self, window: &Range<usize>) -> Region {
         assert!(self.count <= 1, "{self} does not lie in one piece");
         let start = self.start.clamp(window.start, window.end);
-        let end = (self.start + self.length).clamp(window.start, window.end);
+        let end = self.start.saturating_add(self.length);
+        let end = end.clamp(window.start, window.end);
         Region::new(self.buffer, start..end)
     }
 }

@@ -31,6 +31,8 @@ pub enum Fault {
     NoTime { what: &'static str, value: f64 },
     /// A two-level machine whose nodes have no ranks.
     EmptyNodes,
+    /// The critical path is not told where nodes share links: it could lead through any message before.
+    SharedLinks,
     /// A rank is to send, receive or copy twice in one step.
     Clash {
         rank: Rank,
@@ -79,6 +81,12 @@ impl fmt::Display for Fault {
             }
             Fault::NoTime { what, value } => {
                 write!(f, "a {what} of {value}: it must be finite and not negative")
+            }
+            Fault::SharedLinks => {
+                write!(
+                    f,
+                    "the critical path is not known where the ranks of a node share its links"
+                )
             }
             Fault::EmptyNodes => write!(f, "nodes of 0 ranks: a node has at least one"),
             Fault::Clash { rank, step, what } => {

@@ -23,8 +23,8 @@ pub struct Link {
 /// A machine as the simulator sees it: a [`Link`] between any two ranks, or one inside a node and
 /// another between nodes; what a fold costs; how large an element is.
 ///
-/// Nodes do not share a wire: ranks of one node can all send to other nodes at once, each at full
-/// speed. Local copies cost nothing.
+/// Ranks of one node can all send to other nodes at once, each at full speed, unless they
+/// [share](Self::shared_links) a link. Local copies cost nothing.
 ///
 /// # Examples
 ///
@@ -47,6 +47,8 @@ pub struct Machine {
     between: Link,
     /// Ranks of a node.
     node: usize,
+    /// Whether the ranks of a node share its link to other nodes.
+    shared: bool,
     fold: f64,
     element_bytes: usize,
 }
@@ -64,6 +66,7 @@ impl Machine {
             inside,
             between,
             node,
+            shared: false,
             fold: 0.0,
             element_bytes: 1,
         }
@@ -93,6 +96,32 @@ impl Machine {
             per_byte: beta,
         };
         Machine::flat(link).fold_cost(gamma)
+    }
+
+    /// The same machine where the ranks of a node share one link to the other nodes: g and G hold for all of
+    /// them together, each way, as where they share a network card or the link of a package.
+    ///
+    /// A message that leaves its node begins when the link out of it, and that into the other node, are free;
+    /// both are then taken for `max(o, g) + b G`. Those that come to a step at the same time take turns by
+    /// rank, and messages of one step go before those of later steps.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::simple_exchange;
+    /// use rankfold::simulate::{Link, Machine, simulate};
+    ///
+    /// let link = Link { latency: 3.0, overhead: 1.0, gap: 2.0, per_byte: 0.0 };
+    /// let machine = Machine::two_level(4, link, link);
+    /// let time = |machine: &Machine| simulate(&simple_exchange(8, 1), machine).unwrap().total;
+    /// assert_eq!(time(&machine), 3.0 * 5.0);
+    /// assert_eq!(time(&machine.shared_links()), 3.0 * 5.0 + 3.0 * 2.0); // the last of four waits for three
+    /// ```
+    pub const fn shared_links(self) -> Machine {
+        Machine {
+            shared: true,
+            ..self
+        }
     }
 
     /// The same machine where folding one element into another takes so many seconds.
@@ -206,6 +235,7 @@ pub(super) struct Tolls {
     between: Toll,
     /// `usize::MAX` where there is one node.
     node: usize,
+    shared: bool,
     fold: f64,
 }
 
@@ -217,8 +247,27 @@ impl Tolls {
             inside: toll(&machine.inside),
             between: toll(&machine.between),
             node: machine.node,
+            shared: machine.shared,
             fold: machine.fold,
         })
+    }
+
+    /// The nodes of two ranks whose message takes shared links.
+    pub(super) fn shared(&self, from: Rank, to: Rank) -> Option<(usize, usize)> {
+        if !self.shared || self.node == usize::MAX {
+            return None;
+        }
+        let (out, into) = (from / self.node, to / self.node);
+        (out != into).then_some((out, into))
+    }
+
+    /// How many nodes share links.
+    pub(super) fn sharing_nodes(&self, ranks: usize) -> usize {
+        if self.shared && self.node != usize::MAX {
+            ranks.div_ceil(self.node)
+        } else {
+            0
+        }
     }
 
     #[inline]

@@ -21,7 +21,7 @@
 //! - is done with the step when it has sent, and received and folded.
 //!
 //! Local copies cost nothing, and ports are the only thing that messages share: the wires are never
-//! full. With `g = L + 2 o` (see [`Machine::alpha_beta_gamma`]) both are `α + n β`, and what comes out
+//! full, but where the ranks of a node [share a link](Machine::shared_links). With `g = L + 2 o` (see [`Machine::alpha_beta_gamma`]) both are `α + n β`, and what comes out
 //! is what the closed formulas say.
 //!
 //! # Cost
@@ -33,6 +33,7 @@
 //! The files, one idea each:
 //! - `machine`: links and machines;
 //! - `run`: the ranks in step, with `agenda`, who is up next, and `blame`, who broke a law;
+//! - `wires`: links that the ranks of a node share;
 //! - `load`: how busy ranks are;
 //! - `path`: the critical path;
 //! - `fault`: what can be wrong.
@@ -62,6 +63,7 @@ mod load;
 mod machine;
 mod path;
 mod run;
+mod wires;
 
 pub use fault::Fault;
 pub use load::{Load, Loads, loads};
@@ -103,8 +105,10 @@ impl Timing {
 ///
 /// # Cost
 ///
-/// 2^20 ranks with 40 steps each take about a second in an optimised build, and tens of nanoseconds a
-/// rank and step; a `&dyn Schedule` takes a little more than one whose type is known here.
+/// 2^20 ranks with 40 steps each take less than a second in an optimised build, and some ten nanoseconds
+/// a rank and step; a `&dyn Schedule` takes more than one whose type is known here. Where many ranks do
+/// something in a step, as many threads as the process has processors share them; the times that come out
+/// are the same to the last bit.
 ///
 /// # Errors
 ///

@@ -79,6 +79,9 @@ pub fn critical_path<S: Schedule + ?Sized>(
     machine: &Machine,
 ) -> Result<CriticalPath, Fault> {
     let tolls = Tolls::new(machine)?;
+    if tolls.sharing_nodes(schedule.ranks()) > 0 {
+        return Err(Fault::SharedLinks);
+    }
     let (marks, clock) = marks(schedule, machine)?;
     let (last, total) = latest(&clock);
     let mut trail = Trail {

@@ -1,10 +1,16 @@
 //! All ranks, step by step: who is up, what each does, and when it is done.
 //!
 //! A rank's only state is its clock. What happens in a step follows from the clocks before it, so ranks
-//! of one step can be taken in any order, and nobody can wait for what comes later.
+//! of one step can be taken in any order, also at once, and nobody can wait for what comes later.
+
+use std::num::NonZero;
+use std::ops::AddAssign;
+use std::panic::resume_unwind;
+use std::{io, thread};
 
 use super::agenda::Agenda;
 use super::machine::{Machine, Tolls};
+use super::wires::Wires;
 use super::{Fault, MOST_RANKS, blame};
 use crate::Rank;
 use crate::schedule::{Combine, Schedule, Step};
@@ -69,11 +75,16 @@ fn later(a: f64, b: f64) -> f64 {
 
 /// Looks on at every step in which a rank does something.
 pub(super) trait Watch {
+    /// Whether it sees anything. If not, nobody can tell in which order ranks are taken.
+    const LOOKS: bool = true;
+
     fn saw(&mut self, rank: Rank, step: usize, visit: &Visit);
 }
 
 /// Nobody looks.
 impl Watch for () {
+    const LOOKS: bool = false;
+
     fn saw(&mut self, _: Rank, _: usize, _: &Visit) {}
 }
 
@@ -84,6 +95,14 @@ pub(super) struct Sums {
     pub(super) visits: u64,
     pub(super) messages: u64,
     pub(super) elements: u128,
+}
+
+impl AddAssign for Sums {
+    fn add_assign(&mut self, other: Sums) {
+        self.visits += other.visits;
+        self.messages += other.messages;
+        self.elements = self.elements.saturating_add(other.elements);
+    }
 }
 
 /// What is counted over the ranks of one step.
@@ -99,19 +118,30 @@ struct Tally {
 impl Tally {
     #[inline(always)]
     fn count(&mut self, rank: Rank, step: &Step) {
+        let (mut sent, mut received) = (0, 0);
         self.sums.visits += 1;
         self.broken |= step.clash.is_some();
         if let Some(send) = step.send {
             let elements = send.region.elements();
-            self.open = self.open.wrapping_add(mix(rank, send.peer, elements));
+            sent = mix(rank, send.peer, elements);
             self.broken |= send.peer == rank;
             self.sums.messages += 1;
             self.sums.elements += elements as u128;
         }
         if let Some(recv) = step.recv {
-            let message = mix(recv.peer, rank, recv.region.elements());
-            self.open = self.open.wrapping_sub(message);
+            received = mix(recv.peer, rank, recv.region.elements());
         }
+        // Once, and not twice: every sum waits for the one before.
+        let both = sent.wrapping_sub(received);
+        self.open = self.open.wrapping_add(both);
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.sums += other.sums;
+        self.open = self.open.wrapping_add(other.open);
+        self.broken |= other.broken;
     }
 }
 
@@ -121,7 +151,84 @@ fn mix(from: Rank, to: Rank, elements: usize) -> u64 {
     let ends = (from as u64) << 32 ^ to as u64;
     let ends = ends.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let all = (ends ^ ends >> 29).wrapping_add((elements as u64).rotate_left(17));
-    all.wrapping_mul(all ^ 0xc2b2_ae3d_27d4_eb4f)
+    all.wrapping_mul(all)
+}
+
+/// Fewer ranks than this are not worth a thread.
+const SHARE: usize = 1 << 15;
+
+/// One step, before anybody has done it.
+struct Scene<'a, S: ?Sized> {
+    schedule: &'a S,
+    tolls: &'a Tolls,
+    /// When each rank comes to it.
+    clock: &'a [f64],
+    /// The links that nodes share, on which all messages of the step have their turns.
+    wires: &'a Wires,
+    step: usize,
+}
+
+impl<S: Schedule + ?Sized> Scene<'_, S> {
+    /// When all ranks are done, by so many threads at the most.
+    fn spread(&self, threads: usize, ended: &mut [f64]) -> io::Result<Tally> {
+        let share = ended.len().div_ceil(threads).max(SHARE);
+        let work = |(i, ended)| move || self.sweep(i * share, ended, &mut ());
+        thread::scope(|scope| {
+            let mut shares = ended.chunks_mut(share).enumerate().map(work);
+            let own = shares.next();
+            let spawn = |work| thread::Builder::new().spawn_scoped(scope, work);
+            let others: Vec<_> = shares.map(spawn).collect::<io::Result<_>>()?;
+            let mut tally = own.map_or_else(Tally::default, |work| work());
+            for other in others {
+                tally += other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            }
+            Ok(tally)
+        })
+    }
+
+    /// When the ranks from `first` on are done, as many as there is room for in `ended`.
+    #[inline(never)] // what is the same for all ranks can leave the loop only if nothing else is written to
+    fn sweep(&self, first: Rank, ended: &mut [f64], watch: &mut impl Watch) -> Tally {
+        let mut tally = Tally::default();
+        for (rank, end) in (first..).zip(ended) {
+            *end = self.visit(rank, &mut tally, watch);
+        }
+        tally
+    }
+
+    /// The same for listed ranks.
+    #[inline(never)]
+    fn call(&self, ranks: &[u32], ended: &mut [f64], watch: &mut impl Watch) -> Tally {
+        let mut tally = Tally::default();
+        for (&rank, end) in ranks.iter().zip(ended) {
+            *end = self.visit(rank as Rank, &mut tally, watch);
+        }
+        tally
+    }
+
+    /// When the rank is done.
+    #[inline(always)]
+    fn visit(&self, rank: Rank, tally: &mut Tally, watch: &mut impl Watch) -> f64 {
+        let step = self.schedule.step(rank, self.step);
+        let start = self.clock[rank];
+        if step.is_idle() {
+            return start;
+        }
+        tally.count(rank, &step);
+        let sender = step.recv.map_or(rank, |recv| recv.peer);
+        let Some(&sender_start) = self.clock.get(sender) else {
+            tally.broken = true;
+            return start;
+        };
+        // A sender without a message would be found when the step is settled.
+        let sender_start = match self.wires.begin(sender).filter(|_| step.recv.is_some()) {
+            Some(begin) => begin.max(sender_start),
+            None => sender_start,
+        };
+        let visit = Visit::new(self.tolls, rank, &step, start, sender_start);
+        watch.saw(rank, self.step, &visit);
+        visit.end
+    }
 }
 
 /// Whose turn it is.
@@ -138,6 +245,7 @@ pub(super) struct Mark {
     /// The first step that is not done.
     pub(super) step: usize,
     pub(super) clock: Vec<f64>,
+    wires: Wires,
 }
 
 /// The state between two steps.
@@ -153,7 +261,11 @@ pub(super) struct Run<'a, S: ?Sized> {
     /// When those who are up have done their step; and who they are.
     ended: Vec<f64>,
     up: Vec<u32>,
+    /// The links that nodes share.
+    wires: Wires,
     pub(super) sums: Sums,
+    /// How many can work at once.
+    threads: usize,
 }
 
 impl<'a, S: Schedule + ?Sized> Run<'a, S> {
@@ -164,11 +276,13 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             1..=MOST_RANKS => {}
             _ => return Err(Fault::TooManyRanks { ranks }),
         }
+        let tolls = Tolls::new(machine)?;
         let mark = Mark {
             step: 0,
             clock: vec![0.0; ranks],
+            wires: Wires::new(&tolls, ranks),
         };
-        Ok(Run::resume(schedule, Tolls::new(machine)?, mark))
+        Ok(Run::resume(schedule, tolls, mark))
     }
 
     pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Run<'a, S> {
@@ -179,9 +293,11 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             next: mark.step,
             turn: Turn::All,
             clock: mark.clock,
+            wires: mark.wires,
             ended: Vec::new(),
             up: Vec::new(),
             sums: Sums::default(),
+            threads: thread::available_parallelism().map_or(1, NonZero::get),
         }
     }
 
@@ -189,6 +305,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Mark {
             step: self.next,
             clock: self.clock.clone(),
+            wires: self.wires.clone(),
         }
     }
 
@@ -211,17 +328,23 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         }
     }
 
-    fn all(&mut self, watch: &mut impl Watch) -> Result<bool, Fault> {
+    fn all<W: Watch>(&mut self, watch: &mut W) -> Result<bool, Fault> {
         let step = self.next;
         if step >= self.steps {
             return Ok(false);
         }
-        let (mut tally, ranks) = (Tally::default(), self.clock.len());
+        let ranks = self.clock.len();
+        self.take_turns(step, 0..ranks);
         let mut ended = std::mem::take(&mut self.ended);
         ended.resize(ranks, 0.0);
-        for (rank, end) in ended.iter_mut().enumerate() {
-            *end = self.visit(rank, step, &mut tally, watch);
-        }
+        let scene = self.scene(step);
+        let tally = if W::LOOKS || ranks < 2 * SHARE {
+            scene.sweep(0, &mut ended, watch)
+        } else {
+            let spread = scene.spread(self.threads, &mut ended);
+            // Where there are no more threads to be had, one will do.
+            spread.unwrap_or_else(|_| scene.sweep(0, &mut ended, watch))
+        };
         self.ended = std::mem::replace(&mut self.clock, ended);
         let active = tally.sums.visits;
         self.settle(step, tally, None)?;
@@ -237,12 +360,10 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             self.next = self.steps;
             return Ok(false);
         };
-        let (mut tally, mut ended) = (Tally::default(), std::mem::take(&mut self.ended));
-        ended.clear();
-        ended.extend(
-            up.iter()
-                .map(|&rank| self.visit(rank as Rank, step, &mut tally, watch)),
-        );
+        self.take_turns(step, up.iter().map(|&rank| rank as Rank));
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.resize(up.len(), 0.0);
+        let tally = self.scene(step).call(&up, &mut ended, watch);
         for (&rank, &end) in up.iter().zip(&ended) {
             self.clock[rank as usize] = end;
         }
@@ -258,23 +379,28 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Ok(true)
     }
 
-    /// When the rank is done with the step.
-    #[inline(always)]
-    fn visit(&self, rank: Rank, number: usize, tally: &mut Tally, watch: &mut impl Watch) -> f64 {
-        let step = self.schedule.step(rank, number);
-        let start = self.clock[rank];
-        if step.is_idle() {
-            return start;
+    fn scene(&self, step: usize) -> Scene<'_, S> {
+        Scene {
+            schedule: self.schedule,
+            tolls: &self.tolls,
+            clock: &self.clock,
+            wires: &self.wires,
+            step,
         }
-        tally.count(rank, &step);
-        let sender = step.recv.map_or(rank, |recv| recv.peer);
-        let Some(&sender_start) = self.clock.get(sender) else {
-            tally.broken = true;
-            return start;
-        };
-        let visit = Visit::new(&self.tolls, rank, &step, start, sender_start);
-        watch.saw(rank, number, &visit);
-        visit.end
+    }
+
+    /// Gives the messages of a step their turns on the links that nodes share.
+    fn take_turns(&mut self, step: usize, up: impl Iterator<Item = Rank>) {
+        if !self.wires.shared() {
+            return;
+        }
+        for rank in up {
+            if let Some(send) = self.schedule.step(rank, step).send {
+                self.wires
+                    .queue(self.clock[rank], rank, send.peer, send.region.elements());
+            }
+        }
+        self.wires.go(&self.tolls);
     }
 
     /// Whether all messages of a step have both their ends; then the step is done.
@@ -283,9 +409,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             return Err(blame::find(self.schedule, step, up));
         }
         self.next = step + 1;
-        self.sums.visits += tally.sums.visits;
-        self.sums.messages += tally.sums.messages;
-        self.sums.elements = self.sums.elements.saturating_add(tally.sums.elements);
+        self.sums += tally.sums;
         Ok(())
     }
 
@@ -318,5 +442,90 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
 
     pub(super) fn clock(&self) -> &[f64] {
         &self.clock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, Machine, Run, SHARE, Watch};
+    use crate::Rank;
+    use crate::schedule::{FoldAlong, Lengths, Schedule, Step};
+    use crate::topology::Circle;
+
+    /// A circle, one of whose ranks sends nothing in the first step.
+    struct Lame {
+        inner: FoldAlong<Circle>,
+        lame: Rank,
+    }
+
+    impl Schedule for Lame {
+        fn ranks(&self) -> usize {
+            self.inner.ranks()
+        }
+        fn steps(&self) -> usize {
+            self.inner.steps()
+        }
+        fn step(&self, rank: Rank, step: usize) -> Step {
+            let whole = self.inner.step(rank, step);
+            if (rank, step) == (self.lame, 0) {
+                Step {
+                    send: None,
+                    ..whole
+                }
+            } else {
+                whole
+            }
+        }
+        fn lengths(&self, rank: Rank) -> Lengths {
+            self.inner.lengths(rank)
+        }
+    }
+
+    const RANKS: usize = 3 * SHARE + 17;
+
+    /// Somebody who looks on, so that one thread does it all.
+    struct Onlooker;
+
+    impl Watch for Onlooker {
+        fn saw(&mut self, _: Rank, _: usize, _: &super::Visit) {}
+    }
+
+    fn clocks(threads: usize, watch: &mut impl Watch) -> (Vec<f64>, u64, u128) {
+        let circle = FoldAlong::new(Circle::new(RANKS), 3);
+        let mut run = Run::new(&circle, &Machine::default()).unwrap();
+        run.threads = threads;
+        for (rank, clock) in run.clock.iter_mut().enumerate() {
+            *clock = (rank % 1013) as f64 * 1e-7;
+        }
+        for _ in 0..3 {
+            assert!(run.advance(watch).unwrap());
+        }
+        (run.clock, run.sums.visits, run.sums.elements)
+    }
+
+    #[test]
+    fn however_many_threads_there_are_times_are_the_same() {
+        let want = clocks(1, &mut Onlooker);
+        for threads in [1, 2, 3, 4, 64] {
+            assert!(clocks(threads, &mut ()) == want, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_found_whichever_thread_comes_to_it() {
+        for lame in [0, SHARE, 2 * SHARE - 1, RANKS - 1] {
+            let inner = FoldAlong::new(Circle::new(RANKS), 3);
+            let schedule = Lame { inner, lame };
+            let mut run = Run::new(&schedule, &Machine::default()).unwrap();
+            run.threads = 4;
+            let found = run.finish(&mut ());
+            let rank = (lame + 1) % RANKS;
+            let fault = Fault::NoSend {
+                rank,
+                step: 0,
+                peer: lame,
+            };
+            assert_eq!(found, Err(fault));
+        }
     }
 }

@@ -16,6 +16,7 @@
 //! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
+//! - `levels`: ranks in groups inside groups, as the machine has them; `hierarchy`: the tree that follows them;
 //! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
 //! - `packets`: broadcasts in packets that go different ways: down `two_trees`, along the trees of
 //!   `esbt`, round a `circulant` graph;
@@ -51,8 +52,10 @@ mod error;
 mod esbt;
 mod families;
 mod formal;
+mod hierarchy;
 #[cfg(feature = "json")]
 mod json;
+mod levels;
 mod names;
 mod own_steps;
 mod packets;
@@ -71,6 +74,8 @@ pub use cube::{Circle, Hypercube, Line, Shift};
 pub use error::TopologyError;
 pub use esbt::Esbt;
 pub use formal::Formal;
+pub use hierarchy::Hierarchy;
+pub use levels::Levels;
 pub use names::TreeName;
 pub use own_steps::OwnSteps;
 pub use packets::{Hop, Packets};
@@ -138,6 +143,7 @@ impl Topology {
     }
 
     /// The number of ranks, at least 1.
+    #[inline]
     pub fn ranks(&self) -> usize {
         self.ranks
     }
@@ -164,6 +170,7 @@ impl Topology {
     /// assert_eq!(Topology::binomial(8).steps(), 3);
     /// assert_eq!(Topology::binomial(1).steps(), 0);
     /// ```
+    #[inline]
     pub fn steps(&self) -> usize {
         self.family().steps()
     }
@@ -182,6 +189,7 @@ impl Topology {
     /// assert_eq!(tree.successor(6), Some((1, 4)));
     /// assert_eq!(tree.successor(0), None);
     /// ```
+    #[inline]
     pub fn successor(&self, p: Rank) -> Option<(usize, Rank)> {
         let v = self.inner(p);
         if v == self.family().root() {
@@ -209,6 +217,7 @@ impl Topology {
     }
 
     /// The first triple that enters rank `q` in step `least` or later.
+    #[inline]
     fn arrival(&self, q: Rank, least: usize) -> Option<Triple> {
         Predecessors::new(self, self.inner(q), least).first()
     }
@@ -244,6 +253,7 @@ impl Topology {
     /// assert_eq!(tree.next_step(4, Some(0)), Some(1));
     /// assert_eq!(tree.next_step(4, Some(1)), None);
     /// ```
+    #[inline]
     pub fn next_step(&self, q: Rank, after: Option<usize>) -> Option<usize> {
         let q = self.inner(q);
         let least = least_after(after)?;
@@ -328,11 +338,13 @@ impl Topology {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(parts)
     }
 
+    #[inline]
     fn family(&self) -> &dyn Family {
         self.shape.family()
     }
 
     /// The number that rank `p` has in the shape.
+    #[inline]
     fn inner(&self, p: Rank) -> Rank {
         self.assert_rank(p);
         if p >= self.shift {
@@ -343,6 +355,7 @@ impl Topology {
     }
 
     /// The rank that has number `v` in the shape.
+    #[inline]
     fn outer(&self, v: Rank) -> Rank {
         let before_wrap = self.ranks - self.shift;
         if v < before_wrap {
@@ -352,6 +365,7 @@ impl Topology {
         }
     }
 
+    #[inline]
     #[track_caller]
     fn assert_rank(&self, p: Rank) {
         assert!(
@@ -363,6 +377,7 @@ impl Topology {
 }
 
 /// The first step that comes after `after`, if there is one at all.
+#[inline]
 fn least_after(after: Option<usize>) -> Option<usize> {
     after.map_or(Some(0), |step| step.checked_add(1))
 }

@@ -40,17 +40,21 @@ impl Pattern for OwnSteps {
     fn ranks(&self) -> usize {
         self.topology.ranks()
     }
+    #[inline]
     fn steps(&self) -> usize {
         self.topology.steps()
     }
+    #[inline]
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         let (step, to) = self.topology.successor(p)?;
         (step == s).then_some(to)
     }
+    #[inline]
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         let next = self.topology.arrival(q, s)?;
         (next.step == s).then_some(next.from)
     }
+    #[inline]
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         // What a rank sends comes after all that it receives.
         let sends = || {
@@ -59,6 +63,7 @@ impl Pattern for OwnSteps {
         };
         self.topology.next_step(rank, after).or_else(sends)
     }
+    #[inline]
     fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
         let sends = self.topology.successor(rank).map(|(step, _)| step);
         let receives = |least: usize| self.topology.next_step(rank, least.checked_sub(1));

@@ -36,7 +36,7 @@ pub struct Hop {
 /// let found = [steps(&TwoTrees::new(8)), steps(&Esbt::new(3)), steps(&Circulant::new(8))];
 /// assert_eq!(found, [14, 13, 12]);
 /// ```
-pub trait Packets {
+pub trait Packets: Sync {
     /// The number of ranks.
     fn ranks(&self) -> usize;
 

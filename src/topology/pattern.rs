@@ -23,7 +23,7 @@ use crate::Rank;
 /// assert_eq!((tree.to(6, 1), tree.from(4, 1)), (Some(4), Some(6)));
 /// assert_eq!(Hypercube::new(3).to(6, 1), Some(4)); // and 4 sends to 6 in the same step
 /// ```
-pub trait Pattern {
+pub trait Pattern: Sync {
     /// The number of ranks.
     fn ranks(&self) -> usize;
 

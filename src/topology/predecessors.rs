@@ -19,6 +19,7 @@ pub struct Predecessors<'a> {
 
 impl<'a> Predecessors<'a> {
     /// Those that enter in step `least` or later.
+    #[inline]
     pub(super) fn new(topology: &'a Topology, to: Rank, least: usize) -> Self {
         let mut all = Predecessors {
             topology,
@@ -32,6 +33,7 @@ impl<'a> Predecessors<'a> {
     }
 
     /// Goes to the first run of step `least` or later.
+    #[inline]
     fn enter(&mut self, least: usize) {
         self.run = self.topology.family().arrivals(self.to, least);
         self.given = 0;
@@ -39,6 +41,7 @@ impl<'a> Predecessors<'a> {
     }
 
     // A run ascends in the shape's numbers. The senders that wrap round have the lowest ranks.
+    #[inline]
     fn lowest_of(&self, run: Run) -> usize {
         if run.count == 1 {
             return 0;
@@ -49,10 +52,12 @@ impl<'a> Predecessors<'a> {
     }
 
     /// The next of them, which stays.
+    #[inline]
     pub(super) fn first(&self) -> Option<Triple> {
         self.run.map(|run| self.triple(run))
     }
 
+    #[inline]
     fn triple(&self, run: Run) -> Triple {
         let place = self.lowest + self.given;
         let wrapped = place.checked_sub(run.count).unwrap_or(place);

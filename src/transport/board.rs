@@ -20,8 +20,9 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::head::Info;
+use super::recorder::{Deed, Peer};
 use crate::Rank;
-use crate::error::Site;
+use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::Kind;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -92,8 +93,16 @@ impl Gate {
     }
 }
 
-/// What the examination of a call has found, for all its ranks: nothing, or a fault.
-pub(crate) type Verdict = Option<Arc<dyn std::error::Error + Send + Sync>>;
+/// What the examination of a call has found, for all its ranks.
+#[derive(Clone, Default)]
+pub(crate) enum Verdict {
+    #[default]
+    Right,
+    /// What they are all about to do is wrong.
+    Fault(Arc<dyn std::error::Error + Send + Sync>),
+    /// They are not all about to do the same.
+    Mismatch(Arc<Mismatch>),
+}
 
 /// The collectives, as they print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,7 +130,8 @@ impl Verb {
     }
 }
 
-/// What a collective call is: two ranks are in the same call if all of this is equal but the site.
+/// What a collective call is: two ranks are in the same call if all of this is equal but the site
+/// and the part.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub verb: Verb,
@@ -135,6 +145,9 @@ pub(crate) struct Call {
     pub op: Kind,
     /// What distinguishes algorithms, as a hash: 0 for the automatic choice.
     pub algorithm: u32,
+    /// The part of this rank in what they all do, as a hash: for the examination of the call, and not
+    /// compared here.
+    pub part: u32,
     /// Whether it goes on without ranks that are gone.
     pub tolerant: bool,
     pub site: Site,
@@ -146,6 +159,20 @@ impl Call {
         let place = (self.verb, self.context, self.number);
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
         digest(&(place, data, self.algorithm, self.tolerant))
+    }
+}
+
+impl Call {
+    /// What the recorder is to know of it.
+    #[inline]
+    pub(crate) fn deed(&self) -> Deed {
+        Deed {
+            verb: self.verb.name(),
+            info: self.info,
+            peer: self.root.map_or(Peer::None, Peer::Root),
+            count: self.length,
+            ..Deed::at(self.site)
+        }
     }
 }
 

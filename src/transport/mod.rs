@@ -8,6 +8,8 @@
 //!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
+//! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
+//!   last operations, [`clock`] their times
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
 //! - [`wait`] the one wait loop: spin, yield, park
@@ -15,6 +17,7 @@
 
 pub(crate) mod board;
 pub(crate) mod budget;
+pub(crate) mod clock;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -28,6 +31,9 @@ pub(crate) mod monitor;
 pub(crate) mod packet;
 pub(crate) mod posted;
 pub(crate) mod receipt;
+pub(crate) mod recorder;
+pub(crate) mod ring;
+pub(crate) mod scribe;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
 pub(crate) mod wait;
@@ -45,6 +51,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
+use clock::Clock;
 use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
@@ -52,6 +59,8 @@ use mailbox::Inbox;
 use members::Members;
 use monitor::Book;
 use packet::Packet;
+use recorder::Record;
+use scribe::Scribe;
 use shrink::Shrinking;
 use sleeper::Sleeper;
 use wait::Port;
@@ -67,6 +76,7 @@ pub(crate) struct Fabric {
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
     /// Requests that nobody saw to their end.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
 }
@@ -98,6 +108,10 @@ pub(crate) struct Settings {
     pub timeout: Option<Duration>,
     /// Whether every collective begins with a round of agreement.
     pub check: bool,
+    /// Whether the last operations of each rank are kept.
+    pub record: bool,
+    /// Whether everything is.
+    pub trace: bool,
     /// Failures asked for: in this rank, at this operation.
     pub faults: Vec<(Rank, u64, Fault)>,
     /// How much is kept of what is sent.
@@ -158,6 +172,8 @@ struct Door {
     log: CachePadded<CallLog>,
     /// What is kept for it, where that has a limit.
     account: Account,
+    /// What the rank does, from when it enters, if that is to be written down.
+    record: OnceLock<Arc<Record>>,
 }
 
 impl Door {
@@ -171,6 +187,7 @@ impl Door {
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
             account: Account::new(),
+            record: OnceLock::new(),
         }
     }
 
@@ -190,6 +207,8 @@ struct Tally {
     bytes: AtomicU64,
     /// Waits so long that it went to sleep.
     sleeps: AtomicU64,
+    /// Nanoseconds in waits, after spinning was given up.
+    waited: AtomicU64,
 }
 
 impl Tally {
@@ -199,6 +218,7 @@ impl Tally {
             messages: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
         }
     }
 
@@ -228,6 +248,7 @@ impl Fabric {
             all,
             settings,
             unfinished: Default::default(),
+            clock: Clock::new(),
         };
         (Arc::new(fabric), parkers)
     }
@@ -250,8 +271,9 @@ impl Fabric {
         self.comms.lock().clone()
     }
 
-    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps.
-    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 4]> {
+    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps,
+    /// nanoseconds waited.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 5]> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.doors.iter().map(move |door| {
             let Tally {
@@ -259,8 +281,9 @@ impl Fabric {
                 messages,
                 bytes,
                 sleeps,
+                waited,
             } = &*door.tally;
-            [begun, messages, bytes, sleeps].map(read)
+            [begun, messages, bytes, sleeps, waited].map(read)
         })
     }
 
@@ -272,6 +295,25 @@ impl Fabric {
             parker,
             Inbox::new(self.doors[rank].left.clone()),
         )
+    }
+
+    /// How many ranks the world has.
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn ranks(&self) -> usize {
+        self.doors.len()
+    }
+
+    /// What each rank has left to read, if it has entered.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<Arc<Record>>> {
+        self.doors.iter().map(|door| door.record.get().cloned())
+    }
+
+    /// The hand of `rank`, if something is to be written down.
+    fn scribe(&self, rank: Rank) -> Scribe {
+        let Settings { record, trace, .. } = self.settings;
+        let new = || Arc::new(Record::new(record, trace));
+        let wanted = (record || trace).then(|| self.doors[rank].record.get_or_init(new));
+        Scribe::new(wanted.cloned(), self.clock)
     }
 
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.

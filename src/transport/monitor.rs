@@ -18,10 +18,13 @@
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::board::Call;
 use super::knot::{self, Needs, State};
+use super::recorder::lines;
 use super::{CommShared, Fabric};
 use crate::Rank;
 use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
@@ -312,9 +315,14 @@ impl Fabric {
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
+    /// What `rank` called as collective `number`, if it has, and not long ago.
+    pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
+        self.doors[rank].log.find(context, number)
+    }
+
     /// What each rank called as collective `number`, if that does not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
-        let call = |rank: Rank| Some((rank, self.doors[rank].log.find(comm.context, number)?));
+        let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
         let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print()).collect();
         if prints.iter().all(|print| *print == prints[0]) {
@@ -349,12 +357,12 @@ impl Fabric {
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
         let comms = self.comms();
         let comm = comms.iter().find(|comm| comm.context == context)?;
-        let call = self.doors[rank].log.find(context, number)?;
+        let call = self.call_of(rank, context, number)?;
         if call.tolerant {
             return None;
         }
         let called = |rank: Rank| {
-            let call = self.doors[rank].log.find(context, number)?;
+            let call = self.call_of(rank, context, number)?;
             Some(Called {
                 rank,
                 call: call.to_string(),
@@ -455,19 +463,39 @@ impl Fabric {
         }
     }
 
-    /// Where every rank is, for the watchdog: `mine` is the wait that took too long.
-    pub(crate) fn picture(&self, me: Rank, mine: &Wait) -> String {
+    /// Where every rank is, and what it did last: for the watchdog, where `own` is the wait that took too
+    /// long, and for whoever asks from outside.
+    pub(crate) fn picture(&self, own: Option<(Rank, &Wait)>) -> String {
         let book = self.book.lock();
-        let line = |rank: Rank| match &book.pages[rank] {
-            _ if rank == me => waiting(mine),
-            Page { end: Some(end), .. } => end.why.to_string(),
-            Page {
-                wait: Some(wait), ..
-            } => waiting(wait),
-            _ => self.outside(rank, mine),
-        };
-        let lines = (0..self.doors.len()).map(|rank| format!("  rank {rank}  {}", line(rank)));
+        let now = Duration::from_nanos(self.clock.exact());
+        let lines = (0..self.doors.len()).flat_map(|rank| {
+            let line = format!("  rank {rank}  {}", self.whereabouts(&book, rank, own));
+            iter::once(line).chain(self.deeds(rank, now))
+        });
         lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn whereabouts(&self, book: &Book, rank: Rank, own: Option<(Rank, &Wait)>) -> String {
+        match (&book.pages[rank], own) {
+            (_, Some((me, mine))) if rank == me => waiting(mine),
+            (Page { end: Some(end), .. }, _) => end.why.to_string(),
+            (
+                Page {
+                    wait: Some(wait), ..
+                },
+                _,
+            ) => waiting(wait),
+            (_, Some((_, mine))) => self.outside(rank, mine),
+            (_, None) => "running".into(),
+        }
+    }
+
+    /// A few of the last operations of a rank, if they are recorded.
+    fn deeds(&self, rank: Rank, now: Duration) -> Vec<String> {
+        const SHOWN: usize = 3;
+        let record = self.doors[rank].record.get();
+        let recent = record.map(|record| record.recent(rank)).unwrap_or_default();
+        lines(&recent, SHOWN, now)
     }
 
     /// A rank that is not asleep in one of our calls.

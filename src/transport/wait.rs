@@ -19,6 +19,7 @@ use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::Wait;
 use super::packet::Packet;
+use super::scribe::Scribe;
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
@@ -85,6 +86,7 @@ pub(crate) struct Port {
     pub(crate) me: Rank,
     inbox: RefCell<Inbox>,
     parker: Parker,
+    pub(crate) scribe: Scribe,
     spins: Cell<u32>,
     /// How many looks a lender waits before it copies; adapts like `spins`.
     lending: Cell<u32>,
@@ -102,11 +104,13 @@ impl Drop for Port {
 impl Port {
     pub(super) fn new(fabric: Arc<Fabric>, me: Rank, parker: Parker, inbox: Inbox) -> Self {
         let inbox = RefCell::new(inbox);
+        let scribe = fabric.scribe(me);
         Port {
             fabric,
             me,
             inbox,
             parker,
+            scribe,
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
         }
@@ -206,10 +210,23 @@ impl Port {
         if let Some(found) = self.spin(&self.spins, &mut look) {
             return Ok(found);
         }
-        if let Some(found) = self.give_way(&mut look) {
-            return Ok(found);
-        }
-        self.sleep(reason, look)
+        self.wait_long(reason, look)
+    }
+
+    /// The wait after the spins, and how long it took.
+    fn wait_long<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
+        let begin = Instant::now();
+        let found = match self.give_way(&mut look) {
+            Some(found) => Ok(found),
+            None => self.sleep(reason, look),
+        };
+        self.count_wait(begin);
+        found
+    }
+
+    fn count_wait(&self, begin: Instant) {
+        let waited = begin.elapsed().as_nanos() as u64;
+        super::Tally::add(&self.door().tally.waited, waited);
     }
 
     /// Looks again and again for a while that grows with success and shrinks with failure.
@@ -288,7 +305,8 @@ impl Port {
     }
 
     fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
-        let picture = self.fabric.picture(self.me, &self.describe(reason, since));
+        let mine = self.describe(reason, since);
+        let picture = self.fabric.picture(Some((self.me, &mine)));
         Error::new(ErrorKind::TimedOut {
             waited: since.elapsed(),
             picture,
@@ -329,16 +347,26 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        self.count(size_of_val(data));
+        self.scribe.sent(to, head, size_of_val(data));
         if Packet::fits(data) {
             let there = self.fabric.post(to, Packet::eager(head, data));
+            self.count(size_of_val(data));
             return Ok((meanwhile()?, there));
         }
         if to == self.me || self.crowded() {
             let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
+            self.count(size_of_val(data));
             return Ok((meanwhile()?, there));
         }
+        self.count(size_of_val(data));
         self.send_long(to, head, data, meanwhile)
+    }
+
+    /// Moves a value to `to`; answers as [`send`](Self::send).
+    #[inline]
+    pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, head: Head, value: V) -> bool {
+        self.scribe.sent(to, head, size_of::<V>());
+        self.fabric.post(to, Packet::value(head, value))
     }
 
     // Apart, so that the head of a short message can stay in registers.
@@ -407,13 +435,14 @@ impl Port {
     /// in the book: to the detector a rank that waits here is running.
     fn wait_settled(&self, word: &LoanWord, ticket: Ticket) {
         let mut settled = || word.is_settled(ticket).then_some(());
-        if self
-            .spin(&self.spins, &mut settled)
-            .or_else(|| self.give_way(&mut settled))
-            .is_none()
-        {
+        if self.spin(&self.spins, &mut settled).is_some() {
+            return;
+        }
+        let begin = Instant::now();
+        if self.give_way(&mut settled).is_none() {
             self.sleep_until_settled(word, ticket);
         }
+        self.count_wait(begin);
     }
 
     #[cold]

@@ -2,14 +2,20 @@
 //!
 //! - `mod` the settings, and one run on fresh threads
 //! - `report` what came of it
+//! - `trace` all that went on in it; `perfetto`: written down for a viewer
+//! - `dump` what goes on in it, asked for by a signal
 //! - `team` ranks that stay for many runs
 //! - `seat` ranks on threads that somebody else started
 //! - `rank` the life of one rank on its thread
 
+#[cfg(all(unix, feature = "signal"))]
+mod dump;
+mod perfetto;
 mod rank;
 mod report;
 mod seat;
 mod team;
+mod trace;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,14 +23,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::sync::WaitGroup;
+
 pub use report::{Counts, Lost, Outcome, Report, WorldError};
 pub use seat::{Seat, Seats};
 pub use team::Team;
+pub use trace::{Trace, TracedCall, TracedMessage};
 
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
-use crate::machine::{Bind, Cpus, Placement, place};
+use crate::machine::{Bind, Cpus, Machine, Placement};
 use crate::transport::budget::Buffering;
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
@@ -54,6 +63,11 @@ pub struct World {
     strict: bool,
     timeout: Option<Duration>,
     check: bool,
+    record: bool,
+    trace: bool,
+    /// Whether a signal prints it.
+    #[cfg(all(unix, feature = "signal"))]
+    dump: bool,
     faults: Vec<(Rank, u64, Fault)>,
     buffering: Buffering,
 }
@@ -67,12 +81,20 @@ impl World {
             strict: false,
             timeout: None,
             check: cfg!(debug_assertions),
+            record: true,
+            trace: false,
+            #[cfg(all(unix, feature = "signal"))]
+            dump: false,
             faults: Vec::new(),
             buffering: Buffering::Unbounded,
         }
     }
 
     /// Sets where the ranks run; without it [`Bind::Auto`].
+    ///
+    /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
+    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. For memory near
+    /// the ranks, see [`vec_here`](crate::machine::vec_here).
     ///
     /// # Examples
     ///
@@ -131,6 +153,44 @@ impl World {
     /// ```
     pub fn buffering(mut self, buffering: Buffering) -> World {
         self.buffering = buffering;
+        self
+    }
+
+    /// Sets whether each rank keeps its last 64 operations, for [`Report::recent`] and for the watchdog's
+    /// picture. Default: yes. It costs some nanoseconds an operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let silent = World::new(2).record(false).run_each(|comm| comm.barrier());
+    /// assert!(silent.recent().iter().all(|rank| rank.is_empty()));
+    /// ```
+    pub fn record(mut self, record: bool) -> World {
+        self.record = record;
+        self
+    }
+
+    /// Sets whether every operation and every message is kept with its time, for [`Report::trace`]. Default:
+    /// no. It costs two readings of the clock an operation and one for each end of a message, and memory
+    /// that grows with the run: some 50 bytes for each of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let report = World::new(2).trace(true).run_each(|comm| match comm.rank() {
+    ///     0 => comm.send(1, 7, &[1.0]),
+    ///     _ => comm.recv::<f64>(0, 7).map(|_| ()),
+    /// });
+    /// let trace = report.trace().unwrap();
+    /// assert_eq!(trace.messages[0].bytes, 8);
+    /// assert!(trace.messages[0].sent <= trace.messages[0].received.unwrap());
+    /// ```
+    pub fn trace(mut self, trace: bool) -> World {
+        self.trace = trace;
         self
     }
 
@@ -334,6 +394,8 @@ pub(crate) struct Venue {
     placement: Placement,
     cpus: Cpus,
     strict: bool,
+    #[cfg(all(unix, feature = "signal"))]
+    dump: bool,
     _open: Open,
 }
 
@@ -351,17 +413,18 @@ impl Venue {
         let (open, first) = Open::new();
         // Seats that were entered are ranks, though the world that handed them out is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
-        let cpus = Cpus::here();
-        let placement = place(world.ranks, &world.bind, &cpus, alone)
+        let machine = machine_for(world.ranks);
+        let placement = machine
+            .place(world.ranks, &world.bind, alone)
             .map_err(|error| WorldError::Usage(error.to_string()))?;
-        let usable = placement
-            .distinct_cpus()
-            .unwrap_or(usize::MAX)
-            .min(cpus.usable());
+        let usable = room_to_spin(&machine, &placement);
+        let cpus = machine.usable;
         let settings = Settings {
             cpus: usable,
             timeout: world.timeout,
             check: world.check,
+            record: world.record,
+            trace: world.trace,
             faults: world.faults.clone(),
             buffering: world.buffering,
         };
@@ -370,6 +433,8 @@ impl Venue {
             placement,
             cpus,
             strict: world.strict,
+            #[cfg(all(unix, feature = "signal"))]
+            dump: world.dump,
             _open: open,
         })
     }
@@ -377,8 +442,13 @@ impl Venue {
     /// What each rank of a new run needs to begin; nothing of an earlier run is left in it.
     fn starts(&self) -> Vec<Start> {
         let (fabric, parkers) = Fabric::new(self.placement.cpu.len(), self.settings.clone());
+        #[cfg(all(unix, feature = "signal"))]
+        if self.dump {
+            dump::watch(&fabric);
+        }
         let printed = Arc::new(AtomicBool::new(false));
         let cpus = Arc::new(self.cpus.clone());
+        let all = WaitGroup::new();
         let start = |(rank, parker)| Start {
             fabric: fabric.clone(),
             rank,
@@ -387,10 +457,37 @@ impl Venue {
             pin: self.placement.cpu[rank].map(|cpu| Pin {
                 cpu,
                 cpus: cpus.clone(),
+                all: all.clone(),
             }),
         };
         parkers.into_iter().enumerate().map(start).collect()
     }
+}
+
+/// The machine, as far as it matters to so many ranks: where they do not fit, its tree is of no account.
+fn machine_for(ranks: usize) -> Machine {
+    let cpus = Cpus::here();
+    if ranks > cpus.mask.len() {
+        Machine::flat(cpus)
+    } else {
+        Machine::remembered(cpus)
+    }
+}
+
+/// How many ranks can spin without taking time from each other: one on each core where they are, or can be,
+/// and no more than the quota pays for. The SMT threads of one core share what a spinning one wears out.
+fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
+    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
+    let taken = if pinned.is_empty() {
+        &machine.usable.mask
+    } else {
+        &pinned
+    };
+    let cores = match taken.len() {
+        0 => usize::MAX,
+        _ => machine.distinct_cores(taken),
+    };
+    cores.min(machine.usable.usable())
 }
 
 /// Counts the worlds of this process that are open.
@@ -431,4 +528,42 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
         );
         WorldError::Spawn { rank, error }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many may spin, of so many ranks on a machine.
+    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
+        let machine = Machine::from_text(text).unwrap();
+        let placement = machine.place(ranks, bind, true).unwrap();
+        room_to_spin(&machine, &placement)
+    }
+
+    #[test]
+    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
+        let smt = "package:2 core:2 cpu:2";
+        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
+        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
+        assert_eq!(room(smt, 8, &Bind::Auto), 4);
+        assert_eq!(
+            room(smt, 2, &Bind::None),
+            4,
+            "wherever they run, there are four cores"
+        );
+        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn shared_cpus_and_the_quota_leave_less_room() {
+        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
+        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 2);
+        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
+        assert_eq!(
+            room("core:4 mask=1-2", 3, &Bind::Auto),
+            2,
+            "unpinned, as there are too few"
+        );
+    }
 }

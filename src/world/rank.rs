@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crossbeam_utils::sync::WaitGroup;
+
 use super::report::Outcome;
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
-use crate::machine::{Cpus, pin};
+use crate::machine::{Cpus, PinError, pin};
 use crate::sync::Parker;
 use crate::transport::Fabric;
 use crate::unwind;
@@ -27,23 +29,29 @@ pub(super) struct Start {
 }
 
 /// Where a rank is to run.
+#[derive(Clone)]
 pub(super) struct Pin {
     pub cpu: usize,
     pub cpus: Arc<Cpus>,
+    /// Every rank that is to be pinned holds it until it is.
+    pub all: WaitGroup,
 }
 
 impl Pin {
-    /// Pins this thread; whether the system did it.
-    pub(super) fn done(&self) -> bool {
-        pin(self.cpu, &self.cpus).is_ok()
+    /// Pins this thread, makes sure of it, and waits until all others are where they should be: nobody sends
+    /// before. Gives why it is not pinned.
+    pub(super) fn refused(self) -> Option<PinError> {
+        let refused = pin(self.cpu, &self.cpus).err();
+        self.all.wait();
+        refused
     }
 }
 
 /// What is left of a rank.
 pub(super) struct Lived<R, E> {
     pub outcome: Outcome<R, E>,
-    /// It was to be pinned, and the system refused.
-    pub unpinned: bool,
+    /// It was to be pinned, and is not.
+    pub unpinned: Option<PinError>,
     /// The run that it lived in; `None` if its thread itself broke.
     pub fabric: Option<Arc<Fabric>>,
 }
@@ -58,7 +66,7 @@ impl<R, E> Lived<R, E> {
                 message,
                 site: None,
             },
-            unpinned: false,
+            unpinned: None,
             fabric: None,
         }
     }
@@ -66,15 +74,18 @@ impl<R, E> Lived<R, E> {
 
 impl Start {
     /// Runs `f` as this rank, on this thread.
-    pub(super) fn live<R, E: fmt::Display>(self, f: impl Fn(&Comm) -> Result<R, E>) -> Lived<R, E> {
-        let unpinned = self.pin.as_ref().is_some_and(|pin| !pin.done());
+    pub(super) fn live<R, E: fmt::Display>(
+        mut self,
+        f: impl Fn(&Comm) -> Result<R, E>,
+    ) -> Lived<R, E> {
+        let unpinned = self.pin.take().and_then(Pin::refused);
         self.run(unpinned, f)
     }
 
     /// The same on a thread that is where it should be.
     pub(super) fn run<R, E: fmt::Display>(
         self,
-        unpinned: bool,
+        unpinned: Option<PinError>,
         f: impl Fn(&Comm) -> Result<R, E>,
     ) -> Lived<R, E> {
         let comm = Comm::enter(&self.fabric, self.rank, self.parker, &self.printed);

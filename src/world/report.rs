@@ -1,5 +1,6 @@
 //! What came of a run: rank by rank in [`Report`], in one sentence in [`WorldError`].
 
+use std::env;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -7,10 +8,12 @@ use std::time::Duration;
 
 use super::Venue;
 use super::rank::Lived;
+use super::trace::Trace;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Mismatch};
 use crate::machine::Placement;
 use crate::transport::packet::Packet;
+use crate::transport::recorder::{self, Operation, Record};
 use crate::transport::{Fabric, Unfinished};
 use crate::unwind;
 
@@ -84,6 +87,9 @@ pub struct Report<R, E = Error> {
     /// What a packet of a collective proves that nobody took, though all ranks returned.
     stray: Option<Mismatch>,
     strict: bool,
+    /// What the ranks wrote down, and when they had ended, since the world began.
+    records: Vec<Option<Arc<Record>>>,
+    end: Duration,
 }
 
 /// What one rank did.
@@ -99,6 +105,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Waits so long that it gave up looking and slept.
     pub sleeps: u64,
+    /// How long it waited in all. Waits so short that it kept looking are not counted.
+    pub waiting: Duration,
 }
 
 /// A message that was sent and never received.
@@ -149,8 +157,8 @@ impl<R, E> Report<R, E> {
         let mut placement = venue.placement.clone();
         let mut outcomes = Vec::with_capacity(lives.len());
         for (rank, life) in lives.into_iter().enumerate() {
-            if life.unpinned {
-                placement.cpu[rank] = None;
+            if let Some(why) = life.unpinned {
+                placement.refuse(rank, why);
             }
             outcomes.push(life.outcome);
         }
@@ -166,6 +174,8 @@ impl<R, E> Report<R, E> {
             wall,
             stray: None,
             strict: venue.strict,
+            records: Vec::new(),
+            end: Duration::ZERO,
         };
         if let Some(fabric) = fabric {
             report.read(&fabric);
@@ -175,6 +185,8 @@ impl<R, E> Report<R, E> {
 
     /// What the ranks left behind in the fabric.
     fn read(&mut self, fabric: &Fabric) {
+        self.records = fabric.records().collect();
+        self.end = Duration::from_nanos(fabric.clock.exact());
         let left = fabric.leftovers();
         let comms = fabric.comms();
         let mismatched = comms.iter().find_map(|comm| match comm.cause.get() {
@@ -188,11 +200,12 @@ impl<R, E> Report<R, E> {
         self.lost = left.into_iter().filter_map(Lost::of).collect();
         self.counts = fabric
             .tallies()
-            .map(|[operations, messages, bytes, sleeps]| Counts {
+            .map(|[operations, messages, bytes, sleeps, waited]| Counts {
                 operations,
                 messages,
                 bytes,
                 sleeps,
+                waiting: Duration::from_nanos(waited),
             })
             .collect();
         let returned = |one: &Unfinished| self.outcomes[one.rank].value().is_some();
@@ -221,18 +234,87 @@ impl<R, E> Report<R, E> {
         }
     }
 
+    /// The last 64 operations of each rank, the oldest first: none if the world does not
+    /// [record](crate::World::record). The report prints the last few of them if the run failed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Progress, World};
+    ///
+    /// let report = World::new(2).run_each(|comm| match comm.rank() {
+    ///     0 => comm.recv::<u8>(1, 7).map(|_| ()), // rank 1 never sends it
+    ///     _ => comm.send(0, 8, &[1u8]),
+    /// });
+    /// let recent = report.recent();
+    /// assert_eq!(recent[0].last().unwrap().call, "recv(from 1, tag 7)");
+    /// assert_eq!(recent[0].last().unwrap().progress, Progress::Failed);
+    /// assert_eq!(recent[1].last().unwrap().call, "send(to 0, tag 8, 1 x u8)");
+    /// ```
+    pub fn recent(&self) -> Vec<Vec<Operation>> {
+        let of = |(rank, record): (Rank, &Option<Arc<Record>>)| {
+            let recent = record.as_ref().map(|record| record.recent(rank));
+            recent.unwrap_or_default()
+        };
+        self.records.iter().enumerate().map(of).collect()
+    }
+
+    /// Everything that went on, if the world was to [trace](crate::World::trace) it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// let report = World::new(4).trace(true).run_each(|comm| {
+    ///     comm.all_reduce(&mut [comm.rank()], op::Sum)
+    /// });
+    /// let trace = report.trace().unwrap();
+    /// assert_eq!((trace.calls.len(), trace.messages.len()), (4, 8));
+    /// ```
+    pub fn trace(&self) -> Option<Trace> {
+        Trace::of(&self.records)
+    }
+
+    /// The last few operations of each rank, as they print.
+    fn recent_lines(&self) -> String {
+        let mut text =
+            String::from("the last operations of each rank, and how long before the end");
+        for (rank, operations) in self.recent().iter().enumerate() {
+            let lines = recorder::lines(operations, SHOWN, self.end);
+            text.push_str(&format!("\n  rank {rank}"));
+            lines.iter().for_each(|line| {
+                text.push('\n');
+                text.push_str(line);
+            });
+        }
+        text
+    }
+
+    fn is_recorded(&self) -> bool {
+        let mut records = self.records.iter().flatten();
+        records.any(|record| record.keeps_recent())
+    }
+
+    /// Whether every rank returned.
+    fn is_whole(&self) -> bool {
+        let mut outcomes = self.outcomes.iter();
+        outcomes.all(|outcome| matches!(outcome, Outcome::Returned(_)))
+    }
+
     /// The results in rank order if every rank returned one, else the first culprit. Lost messages and
     /// unfinished requests print one line each, or are an error in a [strict](crate::World::strict) world.
+    /// If the environment variable `RANKFOLD_RECENT` is set, a failed run prints the last operations of each
+    /// rank on the standard error.
     ///
     /// # Errors
     ///
     /// As [`World::run`](crate::World::run).
     pub fn into_result(self) -> Result<Vec<R>, WorldError<E>> {
-        let whole = self
-            .outcomes
-            .iter()
-            .all(|outcome| matches!(outcome, Outcome::Returned(_)));
-        if !whole {
+        if !self.is_whole() {
+            if self.is_recorded() && env::var_os("RANKFOLD_RECENT").is_some() {
+                eprintln!("rankfold: {}", self.recent_lines());
+            }
             return Err(self.into_error());
         }
         if let Some(mismatch) = self.stray {
@@ -303,6 +385,48 @@ impl<R, E> Report<R, E> {
             .iter()
             .position(|outcome| !matches!(outcome, Outcome::Returned(_)));
         self.blame(failed.unwrap_or(0))
+    }
+}
+
+/// How many of the last operations of each rank are printed.
+const SHOWN: usize = 6;
+
+impl<R, E: fmt::Display> fmt::Display for Report<R, E> {
+    /// What came of each rank, and what was lost; of a run that failed, what the ranks did last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (rank, outcome) in self.outcomes.iter().enumerate() {
+            let gap = if rank == 0 { "" } else { "\n" };
+            write!(f, "{gap}rank {rank} {outcome}")?;
+        }
+        if !self.lost.is_empty() {
+            f.write_str("\n")?;
+            show_left(f, &self.lost, LOST)?;
+        }
+        if !self.unfinished.is_empty() {
+            f.write_str("\n")?;
+            show_left(f, &self.unfinished, UNFINISHED)?;
+        }
+        if !self.is_whole() && self.is_recorded() {
+            write!(f, "\n{}", self.recent_lines())?;
+        }
+        Ok(())
+    }
+}
+
+impl<R, E: fmt::Display> fmt::Display for Outcome<R, E> {
+    /// What the rank did, without what it returned.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Returned(_) => f.write_str("returned"),
+            Outcome::Failed(error) => write!(f, "failed: {error}"),
+            Outcome::Panicked { message, site } => {
+                f.write_str("panicked")?;
+                site.as_ref()
+                    .map_or(Ok(()), |site| write!(f, " at {site}"))?;
+                write!(f, ": {message}")
+            }
+            Outcome::Left => f.write_str("left early"),
+        }
     }
 }
 
@@ -417,19 +541,8 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
             }
             WorldError::Deadlock(knot) => knot.fmt(f),
             WorldError::Mismatch(mismatch) => mismatch.fmt(f),
-            WorldError::Lost(lost) => show_left(
-                f,
-                lost,
-                ["message was never received", "messages were never received"],
-            ),
-            WorldError::Unfinished(requests) => show_left(
-                f,
-                requests,
-                [
-                    "request was neither waited for nor cancelled",
-                    "requests were neither waited for nor cancelled",
-                ],
-            ),
+            WorldError::Lost(lost) => show_left(f, lost, LOST),
+            WorldError::Unfinished(requests) => show_left(f, requests, UNFINISHED),
             WorldError::Usage(what) => f.write_str(what),
             WorldError::Spawn { rank, error } => {
                 write!(f, "the thread of rank {rank} could not be started: {error}")
@@ -437,6 +550,13 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
         }
     }
 }
+
+/// What there is to say of one thing that was left behind, and of several.
+const LOST: [&str; 2] = ["message was never received", "messages were never received"];
+const UNFINISHED: [&str; 2] = [
+    "request was neither waited for nor cancelled",
+    "requests were neither waited for nor cancelled",
+];
 
 /// The first of what was left behind, and how much more there is.
 fn show_left(

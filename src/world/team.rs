@@ -21,10 +21,11 @@ use super::rank::{Lived, Pin, Start};
 use super::{Report, Venue, World, WorldError};
 use crate::comm::Comm;
 use crate::error::Result;
+use crate::machine::PinError;
 use crate::unwind;
 
 /// What a rank of a team is told to do: the closure takes the rank's start and puts its result away.
-type Work<'a> = dyn Fn(Start, bool) + Sync + 'a;
+type Work<'a> = dyn Fn(Start, Option<PinError>) + Sync + 'a;
 
 struct Job {
     work: &'static Work<'static>,
@@ -56,7 +57,7 @@ impl Team {
             let rank = start.rank;
             let (job, jobs) = bounded(1);
             let pin = start.pin;
-            let serve = move || serve(pin.as_ref(), &jobs);
+            let serve = move || serve(pin, &jobs);
             let thread = thread::Builder::new()
                 .name(format!("rank-{rank}"))
                 .spawn(serve);
@@ -170,11 +171,13 @@ impl Drop for WaitAtTheEnd {
 }
 
 /// A rank's thread: one job after another until the team is dropped.
-fn serve(pin: Option<&Pin>, jobs: &Receiver<Job>) {
-    let unpinned = pin.is_some_and(|pin| !pin.done());
+fn serve(pin: Option<Pin>, jobs: &Receiver<Job>) {
+    let unpinned = pin.and_then(Pin::refused);
     while let Ok(Job { work, start, token }) = jobs.recv() {
         // Whatever panics here, a destructor of the user's say, the next job finds the thread alive.
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(start, unpinned)));
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            work(start, unpinned.clone())
+        }));
         if let Err(payload) = done {
             unwind::discard(payload);
         }

@@ -1,6 +1,7 @@
 //! A reader of SVG drawings: well-formed or not, labels as boxes, lines, and what they say.
 //!
 //! It knows no length of the writer. How wide letters are is measured from a wide font.
+#![allow(dead_code)] // each test takes what it needs
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,12 @@
 //! What the tests of failures share: the net under a test that hangs, cases that scale, random
 //! numbers that can be repeated, and buffers whose memory is spoiled when they are given back.
 //!
+//! - `sweep`: deaths at every operation, and what must come of them
 //! - `random` programs that cannot deadlock, by construction, and how a rank runs its part
 #![allow(dead_code)] // each test binary uses its own part
 
 pub mod random;
+pub mod sweep;
 
 use std::ops::{Deref, DerefMut};
 use std::process;
@@ -51,16 +53,25 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 }
 
 /// Which cases run: all of them, or the scaled-down part, spread evenly and always the same.
-pub struct Sieve(u64);
+pub struct Sieve {
+    number: u64,
+    part: f64,
+}
 
 impl Sieve {
     pub fn new(seed: u64) -> Self {
-        Sieve(seed)
+        Sieve::part(seed, 1.0)
+    }
+
+    /// Takes such a part of them, times the scale.
+    pub fn part(seed: u64, part: f64) -> Self {
+        let part = part * scale();
+        Sieve { number: seed, part }
     }
 
     pub fn takes(&mut self) -> bool {
-        self.0 += 1;
-        unit(mix(self.0)) < scale()
+        self.number += 1;
+        unit(mix(self.number)) < self.part
     }
 }
 

@@ -108,7 +108,8 @@ fn verdict(pair: Pair, arguments: &Arguments) -> Result<Verdict, Stop> {
     for ranks in arguments.ranks.iter() {
         for &length in &arguments.elements.0 {
             for root in roots(pair, ranks, arguments.root) {
-                verdict.take(&call(pair.collective, ranks, length, root, true)?);
+                let call = call(pair.collective, ranks, length, root, true)?;
+                verdict.take(&arguments.choice.in_groups(call)?);
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Which algorithms are meant: by name, or all of them, for one collective or for those they serve.
 
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call, Collective, UnknownAlgorithm};
 use rankfold::simulate::MOST_RANKS;
+use rankfold::topology::Levels;
 
 use super::stop::Stop;
 
@@ -21,6 +23,9 @@ pub struct Choice {
     /// What they are to do, as `all_reduce`; without it, what they can.
     #[arg(long, value_name = "COLLECTIVE")]
     collective: Option<Collective>,
+    /// Ranks in groups, for `hierarchical`: groups of 8 neighbours, and these in groups of 2, are `8,2`.
+    #[arg(long, value_name = "WIDTHS", value_delimiter = ',')]
+    groups: Vec<NonZeroUsize>,
 }
 
 /// A name as it was typed.
@@ -64,6 +69,34 @@ pub fn call(
     let call = Call::new(collective, ranks, length).to_root(root);
     Ok(if ordered { call } else { call.commuting() })
 }
+
+impl Choice {
+    /// The call among ranks that are in the groups that were asked for.
+    pub fn in_groups(&self, call: Call) -> Result<Call, Stop> {
+        if self.groups.is_empty() || call.ranks() == 0 {
+            return Ok(call);
+        }
+        if self.groups.len() > MOST_GROUPS {
+            return Err(Stop::Input(format!(
+                "--groups: at most {MOST_GROUPS} widths"
+            )));
+        }
+        if call.ranks() > MOST_GROUPED {
+            return Err(Stop::Input(format!(
+                "--groups: for at most {MOST_GROUPED} ranks"
+            )));
+        }
+        let widths: Vec<usize> = self.groups.iter().map(|width| width.get()).collect();
+        let levels = Levels::runs(call.ranks(), &widths);
+        Ok(call.on(levels))
+    }
+}
+
+/// Groups in groups that no machine has more of.
+const MOST_GROUPS: usize = 8;
+
+/// Ranks whose groups are written down one by one.
+const MOST_GROUPED: usize = 1 << 20;
 
 /// One algorithm for one collective.
 #[derive(Clone, Copy)]

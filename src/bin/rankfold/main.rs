@@ -13,6 +13,7 @@ mod algorithms;
 mod check;
 mod choice;
 mod draw;
+mod machine;
 mod numbers;
 mod output;
 mod simulate;
@@ -39,6 +40,7 @@ enum Command {
     Check(check::Arguments),
     Draw(draw::Arguments),
     Simulate(simulate::Arguments),
+    Machine(machine::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +63,7 @@ fn run(command: Command) -> Result<(), Stop> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Machine(arguments) => machine::run(&arguments),
     }
 }
 

@@ -131,6 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             for &pair in &pairs {
                 let Arguments { root, ordered, .. } = *arguments;
                 let call = call(pair.collective, ranks, length, root, ordered)?;
+                let call = arguments.choice.in_groups(call)?;
                 if let Some(timing) = timed(pair, &call, &machine)? {
                     lines.push(Line {
                         pair,

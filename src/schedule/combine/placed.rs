@@ -311,6 +311,108 @@ impl<S: Schedule> Schedule for FromBlocks<S> {
     }
 }
 
+/// A reduce-scatter in place, run on inputs that are left as they are: each is copied to scratch room first,
+/// and the rank's block to its output last.
+///
+/// For schedules that fold one part after another, of which [`Placed`] cannot know what has been copied.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::check::{Goal, check};
+/// use rankfold::collective::halving_reduce_scatter;
+/// use rankfold::schedule::Copied;
+/// use rankfold::span::Blocks;
+///
+/// let scatter = Copied::new(halving_reduce_scatter(6, 20), Blocks::even(20, 6));
+/// check(&scatter, &Goal::reduce_scatter(20).from_input()).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied<S> {
+    inner: S,
+    blocks: Blocks,
+}
+
+impl<S: Schedule> Copied<S> {
+    /// The schedule from inputs to blocks cut like this.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one for each rank.
+    #[track_caller]
+    pub fn new(inner: S, blocks: Blocks) -> Copied<S> {
+        let (parts, ranks) = (blocks.parts(), inner.ranks());
+        assert!(parts == ranks, "{parts} blocks of {ranks} ranks");
+        Copied { inner, blocks }
+    }
+
+    /// The copy before step 0, or after all steps.
+    fn copy(&self, rank: Rank, last: bool) -> Option<LocalCopy> {
+        let all = 0..self.blocks.length();
+        let block = self.blocks.block(rank);
+        let copy = if last {
+            LocalCopy {
+                to: Region::output(0..block.len()),
+                from: Region::scratch(block),
+            }
+        } else {
+            LocalCopy {
+                from: Region::input(all.clone()),
+                to: Region::scratch(all),
+            }
+        };
+        (!copy.to.is_empty()).then_some(copy)
+    }
+}
+
+impl<S: Schedule> Schedule for Copied<S> {
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        self.inner.steps().max(1) + 1
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        let last = step + 1 == self.steps();
+        let local = if step == 0 || last {
+            self.copy(rank, last)
+        } else {
+            None
+        };
+        let inner = self.inner.step(rank, step);
+        inner
+            .map_regions(|region| region.moved_to(Buffer::Scratch))
+            .beside(Step {
+                local,
+                ..Step::IDLE
+            })
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let least = least_after(after)?;
+        let last = self.steps() - 1;
+        if least == 0 && self.copy(rank, false).is_some() {
+            return Some(0);
+        }
+        let copies = || (least <= last && self.copy(rank, true).is_some()).then_some(last);
+        self.inner.next_active(rank, after).or_else(copies)
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        Lengths {
+            input: self.blocks.length(),
+            output: self.blocks.count(rank),
+            scratch: self.blocks.length(),
+        }
+    }
+
+    fn copies_first(&self) -> bool {
+        true
+    }
+}
+
 /// The same with input and output changing places, as a reversal wants it: what a gather reads, a
 /// scatter writes.
 ///

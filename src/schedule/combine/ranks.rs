@@ -1,5 +1,7 @@
 //! The same schedule on other ranks: more than a power of two, or another root.
 
+use std::ops::Range;
+
 use crate::Rank;
 use crate::schedule::{
     Combine, Lengths, Region, Schedule, Step, Transfer, first_from, least_after,
@@ -88,20 +90,13 @@ impl<S: Schedule> Proxied<S> {
     /// The number among those who take part; `None` stands aside.
     #[inline]
     fn inner_rank(&self, rank: Rank) -> Option<Rank> {
-        if rank >= 2 * self.extra {
-            Some(rank - self.extra)
-        } else {
-            rank.is_multiple_of(2).then_some(rank / 2)
-        }
+        let aside = rank < 2 * self.extra && !rank.is_multiple_of(2);
+        (!aside).then_some(rank - self.extra.min(rank / 2))
     }
 
     #[inline]
     fn outer_rank(&self, v: Rank) -> Rank {
-        if v < self.extra {
-            2 * v
-        } else {
-            v + self.extra
-        }
+        v + self.extra.min(v)
     }
 
     /// The other one of the rank's pair, if it has one.
@@ -118,12 +113,25 @@ impl<S: Schedule> Proxied<S> {
         usize::from(self.extra > 0 && self.hand_out != HandOut::Nothing)
     }
 
-    fn vector(&self) -> Region {
-        Region::output(0..self.inner.lengths(0).output)
+    #[cold] // among all steps, two at the most: it shall take no registers from the others
+    fn vector(&self) -> Range<usize> {
+        0..self.inner.lengths(0).output
     }
 
+    /// What a rank that stands aside gets.
+    #[cold]
+    fn handed_out(&self, aside: Rank) -> Range<usize> {
+        let vector = self.vector();
+        match &self.blocks {
+            _ if self.hand_out != HandOut::Block => vector,
+            Some(blocks) => blocks.block(aside),
+            None => span::block(vector.len(), self.ranks(), aside),
+        }
+    }
+
+    #[inline(always)] // as `step`
     fn fold_in(&self, rank: Rank) -> Step {
-        let region = self.vector();
+        let region = Region::output(self.vector());
         match self.neighbour(rank).map(|peer| Transfer { peer, region }) {
             Some(recv) if rank.is_multiple_of(2) => Step {
                 recv: Some(recv),
@@ -134,18 +142,12 @@ impl<S: Schedule> Proxied<S> {
         }
     }
 
+    #[inline(always)] // as `step`
     fn serve(&self, rank: Rank) -> Step {
         let Some(peer) = self.neighbour(rank) else {
             return Step::IDLE;
         };
-        let mut region = self.vector();
-        if self.hand_out == HandOut::Block {
-            let aside = rank | 1;
-            region = Region::output(match &self.blocks {
-                Some(blocks) => blocks.block(aside),
-                None => span::block(region.length, self.ranks(), aside),
-            });
-        }
+        let region = Region::output(self.handed_out(rank | 1));
         let transfer = Some(Transfer { peer, region });
         let (send, recv) = if rank.is_multiple_of(2) {
             (transfer, None)

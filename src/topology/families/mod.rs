@@ -134,6 +134,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
+    #[inline]
     pub(super) fn family(&self) -> &dyn Family {
         match self {
             Shape::Chain(f) | Shape::SplitRing(f) | Shape::KRing(f) => f,

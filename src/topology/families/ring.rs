@@ -143,6 +143,8 @@ pub(in crate::topology) struct Ring {
     k: usize,
     short: usize,
     longer: usize,
+    /// The lowest rank of the first row that is not a longer one.
+    first_short: Rank,
 }
 
 /// Ranks `lowest..=highest`, a chain down to `lowest`; `index` counts the rows.
@@ -156,11 +158,13 @@ impl Ring {
     #[track_caller]
     fn new(n: usize, k: usize) -> Ring {
         let k = width(n, k);
+        let (short, longer) = ((n - 1) / k, (n - 1) % k);
         Ring {
             n,
             k,
-            short: (n - 1) / k,
-            longer: (n - 1) % k,
+            short,
+            longer,
+            first_short: 1 + longer * (short + 1),
         }
     }
 
@@ -168,19 +172,16 @@ impl Ring {
         self.k
     }
 
-    /// The lowest rank of the first row that is not a longer one.
-    fn first_short(&self) -> Rank {
-        1 + self.longer * (self.short + 1)
-    }
-
     /// The row of `v`, which is not the root.
     fn row(&self, v: Rank) -> Row {
-        let (from, length, before) = if v < self.first_short() {
+        let (from, length, before) = if v < self.first_short {
             (1, self.short + 1, 0)
         } else {
-            (self.first_short(), self.short, self.longer)
+            (self.first_short, self.short, self.longer)
         };
-        let index = (v - from) / length;
+        // The chain has one row, is long, and shall not divide whenever it is asked.
+        let place = v - from;
+        let index = if place < length { 0 } else { place / length };
         let lowest = from + index * length;
         Row {
             index: before + index,
@@ -193,7 +194,7 @@ impl Ring {
     fn ends_at_root(&self, least: usize) -> Option<Run> {
         let (short, longer) = (self.short, self.longer);
         if least < short {
-            let first = self.first_short();
+            let first = self.first_short;
             return Some(Run {
                 step: short - 1,
                 count: self.k - longer,

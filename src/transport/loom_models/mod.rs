@@ -8,6 +8,7 @@
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `shrink` the living find each other
 //! - `gate` nobody leaves a barrier early
+//! - `ring` nobody reads an operation that is half overwritten
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
 //! (`crate::sync`). The channel between ranks knows nothing of loom, so here a post is a relaxed store
@@ -21,6 +22,7 @@ mod gate;
 mod loan;
 mod receipt;
 mod rendezvous;
+mod ring;
 mod shrink;
 mod sleeper;
 

@@ -1,0 +1,52 @@
+//! Looks whether libhwloc is installed, so that a fresh clone builds with it and without it.
+//!
+//! `rankfold_hwloc` is set where the feature `hwloc` is on, `RANKFOLD_NO_HWLOC` is not set, and pkg-config
+//! knows a libhwloc of the right version. Its folders are watched: the library that is installed or removed
+//! later takes effect in the next build. (A single file that is not there yet cannot be watched: cargo
+//! would build everything anew each time.)
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(rankfold_hwloc)");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=RANKFOLD_NO_HWLOC");
+    #[cfg(feature = "hwloc")]
+    detect();
+}
+
+#[cfg(feature = "hwloc")]
+fn detect() {
+    watch();
+    let unwanted = std::env::var_os("RANKFOLD_NO_HWLOC").is_some_and(|value| value != "0");
+    // From 2.1 on types have the numbers that the crate hwloc2 knows; version 3 has others.
+    let found = || {
+        pkg_config::Config::new()
+            .range_version("2.1.0".."3.0.0")
+            .probe("hwloc")
+    };
+    if !unwanted && found().is_ok() {
+        println!("cargo::rustc-cfg=rankfold_hwloc");
+    }
+}
+
+/// The folders in which pkg-config looks, those that are there.
+#[cfg(feature = "hwloc")]
+fn watch() {
+    let set = |name| std::env::var(name).ok();
+    let own = set("PKG_CONFIG_PATH").unwrap_or_default();
+    let rest = set("PKG_CONFIG_LIBDIR")
+        .or_else(built_in)
+        .unwrap_or_default();
+    let folders = own.split(':').chain(rest.trim().split(':'));
+    let there = |folder: &&str| !folder.is_empty() && std::path::Path::new(folder).is_dir();
+    for folder in folders.filter(there) {
+        println!("cargo::rerun-if-changed={folder}");
+    }
+}
+
+/// Those that pkg-config was made with.
+#[cfg(feature = "hwloc")]
+fn built_in() -> Option<String> {
+    let mut ask = std::process::Command::new("pkg-config");
+    let asked = ask.args(["--variable", "pc_path", "pkg-config"]).output();
+    String::from_utf8(asked.ok()?.stdout).ok()
+}

@@ -1,0 +1,259 @@
+//! The machine from Linux's own files, under any root: this machine's, or a copy of another's.
+//!
+//! ```text
+//! /sys/devices/system/cpu/online                               0-7
+//!     cpuN/topology/{package,die,cluster,core}_cpus_list       who shares what, as lists of CPUs
+//!     cpuN/cache/indexI/{level,type,size,shared_cpu_list}
+//!     cpuN/cpu_capacity                                        kinds of cores; on x86 the lists of
+//! /sys/devices/{cpu_core,cpu_atom}/cpus                        its performance monitor
+//! /sys/devices/system/node/nodeN/{cpulist,meminfo,distance}
+//! ```
+//!
+//! Lists are taken, not numbers: numbers of dies and cores are unique only inside a package, and older
+//! kernels have other names for the same. What is missing is left out of the tree.
+//!
+//! Source: *How CPU topology info is exported via sysfs*, and `Documentation/ABI/stable/sysfs-devices-node`,
+//! in the documentation of the Linux kernel.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::Cpus;
+use super::ranges::parse;
+use super::tree::{Kind, Machine, Node, Parts, Source};
+
+impl Machine {
+    /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another's.
+    ///
+    /// `None` if they do not say which CPUs there are, as on other systems.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use rankfold::machine::{Cpus, Machine};
+    ///
+    /// assert_eq!(Machine::from_files(Path::new("/nothing/here"), Cpus::here()), None);
+    /// ```
+    pub fn from_files(root: &Path, usable: Cpus) -> Option<Machine> {
+        let mut parts = parts(root)?;
+        // A machine in a container may hide the files of CPUs that it lets us use.
+        let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
+        let hidden = usable.mask.iter().filter(|cpu| !known.contains(cpu));
+        parts.cpus.extend(hidden);
+        Some(parts.machine(usable, Source::Files))
+    }
+}
+
+/// Whether so many CPUs can be believed in: a list of more comes from a broken file.
+const MOST_CPUS: usize = 1 << 16;
+
+fn parts(root: &Path) -> Option<Parts> {
+    let cpus = root.join("sys/devices/system/cpu");
+    let online = list(&cpus.join("online")).filter(|online| !online.is_empty())?;
+    let mut parts = Parts::of(online.clone());
+    for cpu in online {
+        let folder = cpus.join(format!("cpu{cpu}"));
+        topology(&folder.join("topology"), &mut parts);
+        caches(&folder.join("cache"), &mut parts);
+    }
+    parts.nodes = nodes(root);
+    parts.kinds = kinds(root, &parts.cpus);
+    Some(parts)
+}
+
+/// Memory and kinds of cores, for whoever knows the rest already.
+#[cfg(rankfold_hwloc)]
+fn complete(parts: &mut Parts, root: &Path) {
+    let nodes = nodes(root);
+    if !nodes.is_empty() {
+        parts.nodes = nodes;
+    }
+    parts.kinds = kinds(root, &parts.cpus);
+}
+
+fn word(path: &Path) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn number(path: &Path) -> Option<usize> {
+    word(path)?.parse().ok()
+}
+
+fn list(path: &Path) -> Option<Vec<usize>> {
+    parse(&word(path)?, MOST_CPUS)
+}
+
+/// What a CPU shares with others; the second name is that of older kernels.
+const SHARED: [(Kind, &str, &str, &str); 4] = [
+    (
+        Kind::Package,
+        "package_cpus_list",
+        "core_siblings_list",
+        "physical_package_id",
+    ),
+    (Kind::Die, "die_cpus_list", "die_cpus_list", "die_id"),
+    (
+        Kind::Group,
+        "cluster_cpus_list",
+        "cluster_cpus_list",
+        "cluster_id",
+    ),
+    (
+        Kind::Core,
+        "core_cpus_list",
+        "thread_siblings_list",
+        "core_id",
+    ),
+];
+
+fn topology(folder: &Path, parts: &mut Parts) {
+    for (kind, name, old, id) in SHARED {
+        let shared = list(&folder.join(name)).or_else(|| list(&folder.join(old)));
+        if let Some(shared) = shared {
+            // The largest number of 16 bits stands for none.
+            let id = number(&folder.join(id)).filter(|&id| id < 0xffff);
+            parts.add(kind, id, None, shared);
+        }
+    }
+}
+
+fn caches(folder: &Path, parts: &mut Parts) {
+    for index in 0..16 {
+        let folder = folder.join(format!("index{index}"));
+        let Some(level) = number(&folder.join("level")) else {
+            return;
+        };
+        let instructions = word(&folder.join("type")).is_some_and(|kind| kind == "Instruction");
+        let kind = match level {
+            1 if !instructions => Kind::L1,
+            2 if !instructions => Kind::L2,
+            3 => Kind::L3,
+            _ => continue,
+        };
+        if let Some(shared) = list(&folder.join("shared_cpu_list")) {
+            let bytes = word(&folder.join("size")).and_then(|size| kibibytes(&size));
+            parts.add(kind, None, bytes, shared);
+        }
+    }
+}
+
+/// `512K` or `512 kB`.
+fn kibibytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    digits.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn nodes(root: &Path) -> Vec<Node> {
+    let folder = root.join("sys/devices/system/node");
+    let numbers = list(&folder.join("online")).unwrap_or_default();
+    let node = |&number: &usize| node(&folder.join(format!("node{number}")), number);
+    let mut nodes: Vec<Node> = numbers.iter().filter_map(node).collect();
+    let count = nodes.len();
+    for node in &mut nodes {
+        if node.distances.len() != count {
+            node.distances.clear();
+        }
+    }
+    nodes
+}
+
+fn node(folder: &Path, number: usize) -> Option<Node> {
+    let distances = word(&folder.join("distance")).unwrap_or_default();
+    let distances = distances
+        .split_whitespace()
+        .map_while(|far| far.parse().ok());
+    Some(Node {
+        number,
+        cpus: list(&folder.join("cpulist"))?,
+        bytes: memory(&folder.join("meminfo")),
+        cache: side_cache(folder),
+        distances: distances.collect(),
+    })
+}
+
+/// The line `Node 0 MemTotal:  8388608 kB`.
+fn memory(path: &Path) -> Option<u64> {
+    let text = word(path)?;
+    let line = text.lines().find(|line| line.contains("MemTotal:"))?;
+    kibibytes(line.rsplit(':').next()?.trim())
+}
+
+/// The size of the cache before the node's memory, in bytes.
+fn side_cache(folder: &Path) -> Option<u64> {
+    word(&folder.join("memory_side_cache/index1/size"))?
+        .parse()
+        .ok()
+}
+
+/// The CPUs by kind of core, where there are several.
+fn kinds(root: &Path, cpus: &[usize]) -> Vec<Vec<usize>> {
+    let by_monitor = ["cpu_atom", "cpu_core"]
+        .map(|name| list(&root.join("sys/devices").join(name).join("cpus")));
+    if let [Some(small), Some(large)] = by_monitor {
+        return vec![small, large];
+    }
+    let folder = |cpu: usize| -> PathBuf { root.join(format!("sys/devices/system/cpu/cpu{cpu}")) };
+    let mut by_capacity: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &cpu in cpus {
+        let Some(capacity) = number(&folder(cpu).join("cpu_capacity")) else {
+            return Vec::new();
+        };
+        by_capacity.entry(capacity).or_default().push(cpu);
+    }
+    match by_capacity.len() {
+        1 => Vec::new(),
+        _ => by_capacity.into_values().collect(),
+    }
+}
+
+impl Machine {
+    /// This machine: by libhwloc where that was there when this was built, else by Linux's own files,
+    /// else no more than the CPUs that this process may use.
+    ///
+    /// Ask on a thread that is not pinned, as for [`Cpus::here`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::machine::Machine;
+    ///
+    /// let machine = Machine::here();
+    /// assert!(machine.usable.mask.iter().all(|cpu| machine.tree.cpus.contains(cpu)));
+    /// ```
+    pub fn here() -> Machine {
+        Machine::with_usable(Cpus::here())
+    }
+
+    pub(crate) fn with_usable(usable: Cpus) -> Machine {
+        #[cfg(rankfold_hwloc)]
+        if let Some(mut parts) = super::hwloc::parts() {
+            complete(&mut parts, Path::new("/"));
+            let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
+            parts
+                .cpus
+                .extend(usable.mask.iter().filter(|cpu| !known.contains(cpu)));
+            return parts.machine(usable, Source::Hwloc);
+        }
+        let files = Machine::from_files(Path::new("/"), usable.clone());
+        files.unwrap_or_else(|| Machine::flat(usable))
+    }
+
+    /// The same with the tree as it was when this process first asked, for worlds that come and go. (Memory
+    /// may have been added since; CPUs that have come are found.)
+    pub(crate) fn remembered(usable: Cpus) -> Machine {
+        static FIRST: OnceLock<Machine> = OnceLock::new();
+        let first = FIRST.get_or_init(|| Machine::with_usable(usable.clone()));
+        let known = |cpu: &usize| first.tree.cpus.contains(cpu);
+        if usable.mask.iter().all(known) {
+            Machine {
+                usable,
+                ..first.clone()
+            }
+        } else {
+            Machine::with_usable(usable)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Machines that stand in for the real one where nothing is pinned: plans, pictures, simulations.
+
+use std::env;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use super::text::MachineError;
+use super::tree::Machine;
+
+/// The longest file that is read as a machine.
+const MOST_BYTES: u64 = 1 << 26;
+
+impl Machine {
+    /// The machine to plan for: what `HWLOC_XMLFILE` or `HWLOC_SYNTHETIC` names, as hwloc's own tools have
+    /// it, else this machine.
+    ///
+    /// Worlds never ask this: ranks are pinned on the machine that they run on.
+    ///
+    /// # Errors
+    ///
+    /// If what is named cannot be read. It is never passed over in silence.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::machine::Machine;
+    ///
+    /// println!("{}", Machine::to_plan_for()?);
+    /// # Ok::<(), rankfold::machine::MachineError>(())
+    /// ```
+    pub fn to_plan_for() -> Result<Machine, MachineError> {
+        let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        match (set("HWLOC_XMLFILE"), set("HWLOC_SYNTHETIC")) {
+            (Some(path), _) => Machine::from_xml_file(Path::new(&path)),
+            (None, Some(text)) => Machine::from_text(&text),
+            (None, None) => Ok(Machine::here()),
+        }
+    }
+
+    /// [`from_xml`](Self::from_xml) of a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is no machine.
+    pub fn from_xml_file(path: &Path) -> Result<Machine, MachineError> {
+        let read = || {
+            let mut text = String::new();
+            fs::File::open(path)?
+                .take(MOST_BYTES)
+                .read_to_string(&mut text)?;
+            Ok(text)
+        };
+        let failed =
+            |what: &dyn std::fmt::Display| MachineError::new(format!("{}: {what}", path.display()));
+        let xml = read().map_err(|error: std::io::Error| failed(&error))?;
+        Machine::from_xml(&xml).map_err(|error| failed(&error))
+    }
+}

@@ -1,0 +1,333 @@
+//! Ranks in groups inside groups, as the machine has them: who is near to whom.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::Rank;
+use crate::machine::{Kind, Machine, Placement};
+
+/// The most levels of groups inside groups: no machine is known that has as many.
+pub(super) const MOST_LEVELS: usize = 12;
+
+/// Ranks cut into groups, these into larger ones, and so on up to one that has all: level 0 has the smallest
+/// groups, and its members are ranks; the members of a higher level are the groups below it.
+///
+/// Members of a group are in the order of their lowest ranks. A level in which every group has one member
+/// says nothing and is left out, so ranks that are all in one domain have one level.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::machine::{Bind, Machine};
+/// use rankfold::topology::Levels;
+///
+/// let machine = Machine::from_text("package:2 numa:2 core:4")?;
+/// let levels = Levels::of(&machine, &machine.place(16, &Bind::Compact, true)?);
+/// assert_eq!(levels.to_string(), "16 ranks in 4 groups in 2 groups in one");
+/// assert!(levels.are_runs());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// An all-reduce that follows the machine it runs on:
+///
+/// ```
+/// use rankfold::check::Goal;
+/// use rankfold::collective::{Algorithm, Call, Collective};
+/// use rankfold::machine::{Bind, Machine};
+/// use rankfold::{World, op, topology::Levels};
+///
+/// let machine = Machine::here();
+/// let levels = Levels::of(&machine, &machine.place(2, &Bind::Numa, true)?);
+/// let call = Call::new(Collective::AllReduce, 2, 3).on(levels);
+/// let sums = World::new(2).bind(Bind::Numa).run(|comm| {
+///     let follow = Algorithm::HIERARCHICAL.schedule(&call).expect("it serves all_reduce");
+///     let mut v = [comm.rank(), 1, 2];
+///     comm.run_schedule(&follow, &Goal::all_reduce(3), &[], &mut v, op::Sum)?;
+///     Ok(v)
+/// })?;
+/// assert_eq!(sums, [[1, 2, 4]; 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Levels {
+    ranks: usize,
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Level {
+    /// The group of each member, and its place in that.
+    of: Vec<(usize, usize)>,
+    /// The members of each group.
+    members: Vec<Vec<usize>>,
+    /// The group of each rank.
+    of_rank: Vec<usize>,
+    /// The lowest rank of each group.
+    first: Vec<Rank>,
+}
+
+impl Levels {
+    /// What is looked at if nothing else is said: packages, NUMA nodes, and caches of the third level.
+    pub const DEFAULT: [Kind; 3] = [Kind::Package, Kind::Node, Kind::L3];
+
+    /// All ranks in one group.
+    ///
+    /// # Panics
+    ///
+    /// If there is no rank.
+    pub fn flat(ranks: usize) -> Levels {
+        Levels::from_groups(&vec![Vec::new(); ranks])
+    }
+
+    /// Groups of so many neighbouring ranks, these in groups of so many, and so on; the last ones may have
+    /// less.
+    ///
+    /// # Panics
+    ///
+    /// If there is no rank, or a width is 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::topology::Levels;
+    ///
+    /// let levels = Levels::runs(20, &[4, 2]);
+    /// assert_eq!(levels.to_string(), "20 ranks in 5 groups in 3 groups in one");
+    /// ```
+    pub fn runs(ranks: usize, widths: &[usize]) -> Levels {
+        let mut width = 1usize;
+        let widths: Vec<usize> = widths
+            .iter()
+            .map(|&more| {
+                assert!(more > 0, "groups of 0");
+                width = width.saturating_mul(more);
+                width
+            })
+            .collect();
+        let way = |rank: Rank| widths.iter().rev().map(|width| rank / width).collect();
+        Levels::from_groups(&(0..ranks).map(way).collect::<Vec<_>>())
+    }
+
+    /// The ranks where they were placed, by [the usual kinds](Self::DEFAULT).
+    ///
+    /// Ranks that are not pinned are in one group.
+    ///
+    /// # Panics
+    ///
+    /// If there is no rank.
+    pub fn of(machine: &Machine, placement: &Placement) -> Levels {
+        Levels::by(machine, placement, &Levels::DEFAULT)
+    }
+
+    /// The same by these kinds, from the outside to the inside: to leave a level out, leave out its kind.
+    ///
+    /// # Panics
+    ///
+    /// If there is no rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::machine::{Bind, Kind, Machine};
+    /// use rankfold::topology::Levels;
+    ///
+    /// let machine = Machine::from_text("package:2 numa:2 core:4")?;
+    /// let levels = Levels::by(&machine, &machine.place(16, &Bind::Compact, true)?, &[Kind::Package]);
+    /// assert_eq!(levels.to_string(), "16 ranks in 2 groups in one");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn by(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Levels {
+        if placement.cpu.contains(&None) {
+            return Levels::flat(placement.cpu.len());
+        }
+        let domains: Vec<BTreeMap<usize, usize>> =
+            kinds.iter().map(|&kind| domains(machine, kind)).collect();
+        let number =
+            |of: &BTreeMap<usize, usize>, cpu: &usize| of.get(cpu).map_or(0, |domain| domain + 1);
+        let way = |cpu: &usize| domains.iter().map(|of| number(of, cpu)).collect();
+        let ways: Vec<Vec<usize>> = placement.cpu.iter().flatten().map(way).collect();
+        Levels::from_groups(&ways)
+    }
+
+    /// From the way to each rank: its group in the outermost level, its group in that, and so on. All ways are
+    /// equally long; a number means something only among those with the same way before it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no rank, ways differ in length, or more than 12 levels are left.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::topology::Levels;
+    ///
+    /// let even_and_odd = Levels::from_groups(&[vec![0], vec![1], vec![0], vec![1]]);
+    /// assert!(!even_and_odd.are_runs());
+    /// assert_eq!(even_and_odd.crossings(&[(0, 1), (0, 2)], 0), 1);
+    /// ```
+    pub fn from_groups(ways: &[Vec<usize>]) -> Levels {
+        assert!(!ways.is_empty(), "levels of 0 ranks");
+        let depth = ways[0].len();
+        assert!(
+            ways.iter().all(|way| way.len() == depth),
+            "ways of different lengths"
+        );
+        let (mut levels, mut of_rank): (Vec<Level>, Vec<usize>) =
+            (Vec::new(), (0..ways.len()).collect());
+        for length in (0..=depth).rev() {
+            let level = Level::new(&of_rank, |rank| &ways[rank][..length]);
+            if level.members.iter().any(|members| members.len() > 1) {
+                of_rank.clone_from(&level.of_rank);
+                levels.push(level);
+            }
+        }
+        if levels.is_empty() {
+            levels.push(Level::new(&of_rank, |_| &[]));
+        }
+        assert!(levels.len() <= MOST_LEVELS, "{} levels", levels.len());
+        Levels {
+            ranks: ways.len(),
+            levels,
+        }
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The number of levels, at least 1.
+    pub fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The ranks of each group of a level, the groups in the order of their lowest ranks.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such level.
+    pub fn groups(&self, level: usize) -> Vec<Vec<Rank>> {
+        let level = &self.levels[level];
+        let mut groups = vec![Vec::new(); level.members.len()];
+        for (rank, &group) in level.of_rank.iter().enumerate() {
+            groups[group].push(rank);
+        }
+        groups
+    }
+
+    /// Whether every group is a run of neighbouring ranks: then a reduction group by group can keep
+    /// operands in rank order.
+    pub fn are_runs(&self) -> bool {
+        self.levels.iter().all(|level| level.of_rank.is_sorted())
+    }
+
+    /// How many of these messages, from rank to rank, go from one group of a level to another.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such level or rank.
+    pub fn crossings(&self, messages: &[(Rank, Rank)], level: usize) -> usize {
+        let of = &self.levels[level].of_rank;
+        messages
+            .iter()
+            .filter(|(from, to)| of[*from] != of[*to])
+            .count()
+    }
+
+    /// The member that a rank is in.
+    pub(crate) fn member(&self, level: usize, rank: Rank) -> usize {
+        match level.checked_sub(1) {
+            None => rank,
+            Some(below) => self.levels[below].of_rank[rank],
+        }
+    }
+
+    /// The lowest rank of a member.
+    pub(crate) fn first(&self, level: usize, member: usize) -> Rank {
+        match level.checked_sub(1) {
+            None => member,
+            Some(below) => self.levels[below].first[member],
+        }
+    }
+
+    /// The group of a member, and its place among the group's members.
+    pub(crate) fn place(&self, level: usize, member: usize) -> (usize, usize) {
+        self.levels[level].of[member]
+    }
+
+    /// The members of a group.
+    pub(crate) fn members(&self, level: usize, group: usize) -> &[usize] {
+        &self.levels[level].members[group]
+    }
+
+    /// The most members that a group of a level has.
+    pub(crate) fn widest(&self, level: usize) -> usize {
+        let members = self.levels[level].members.iter().map(Vec::len);
+        members.max().unwrap_or(1)
+    }
+
+    /// The run of ranks that a group is, or a member of level 0 by itself; only where groups
+    /// [are runs](Self::are_runs).
+    pub(crate) fn run(&self, level: usize, group: usize) -> Range<Rank> {
+        let first = &self.levels[level].first;
+        first[group]..first.get(group + 1).copied().unwrap_or(self.ranks)
+    }
+
+    /// The run of ranks that a member is; only where groups [are runs](Self::are_runs).
+    pub(crate) fn run_of_member(&self, level: usize, member: usize) -> Range<Rank> {
+        match level.checked_sub(1) {
+            None => member..member + 1,
+            Some(below) => self.run(below, member),
+        }
+    }
+}
+
+impl Level {
+    /// `of_rank` is the member of each rank; members with the same way are a group.
+    fn new<'a>(of_rank: &[usize], way: impl Fn(Rank) -> &'a [usize]) -> Level {
+        let mut level = Level {
+            of: Vec::new(),
+            members: Vec::new(),
+            of_rank: Vec::new(),
+            first: Vec::new(),
+        };
+        let mut groups: BTreeMap<&[usize], usize> = BTreeMap::new();
+        // A member comes up first with its lowest rank, so members, and groups, are in that order.
+        for (rank, &member) in of_rank.iter().enumerate() {
+            let group = *groups.entry(way(rank)).or_insert_with(|| {
+                level.first.push(rank);
+                level.members.push(Vec::new());
+                level.members.len() - 1
+            });
+            level.of_rank.push(group);
+            if member == level.of.len() {
+                level.of.push((group, level.members[group].len()));
+                level.members[group].push(member);
+            }
+        }
+        level
+    }
+}
+
+impl std::fmt::Display for Levels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ranks", self.ranks)?;
+        for level in &self.levels[..self.depth() - 1] {
+            write!(f, " in {} groups", level.members.len())?;
+        }
+        f.write_str(" in one")
+    }
+}
+
+/// Which domain of a kind each CPU is in.
+fn domains(machine: &Machine, kind: Kind) -> BTreeMap<usize, usize> {
+    let all = machine.tree.all(kind);
+    let cpus = |(i, domain): (usize, &crate::machine::Object)| {
+        domain
+            .cpus
+            .iter()
+            .map(move |&cpu| (cpu, i))
+            .collect::<Vec<_>>()
+    };
+    all.into_iter().enumerate().flat_map(cpus).collect()
+}

@@ -1,0 +1,35 @@
+//! Proves that nobody reads an operation that is half overwritten: whatever a reader returns of a ring while
+//! its rank writes, all words of it belong to one operation.
+//!
+//! Checked by hand that the model can fail: without either fence, with the number not taken off before
+//! the words are written, or with the last store relaxed, a reader returns words of two operations.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::explore;
+use crate::transport::ring::{FIXED, NOTES, Ring};
+
+#[test]
+fn no_operation_is_read_half_overwritten() {
+    explore(Some(3), || {
+        // One slot, so that every operation overwrites the one before.
+        let ring = Arc::new(Ring::new(1));
+        let writer = {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                for number in 1..=2 {
+                    ring.write(number, [number; FIXED], [0; NOTES]);
+                    ring.note(number, 0, number);
+                }
+            })
+        };
+        for entry in ring.entries() {
+            assert_eq!(entry.fixed, [entry.number; FIXED]);
+            assert!([0, entry.number].contains(&entry.notes[0]));
+        }
+        writer.join().unwrap();
+        let left = ring.entries();
+        assert!(matches!(&left[..], [entry] if entry.number == 2 && entry.notes[0] == 2));
+    });
+}

@@ -1,0 +1,395 @@
+//! What a rank leaves for others to read of what it has done: the flight recorder's last operations, and
+//! the whole trace where one was asked for.
+//!
+//! A rank writes through its [`Scribe`](super::scribe::Scribe). Names and lines do not fit into words, so the
+//! ring holds numbers of entries in a list of [`Known`] calls, which grows only when a call is made at a
+//! line for the first time.
+
+use std::fmt;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::head::{Head, Info};
+use super::ring::{DEPTH, Entry, FIXED, NOTES, Ring};
+use crate::Rank;
+use crate::error::Site;
+
+/// What a call is at one line, without its arguments.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub verb: String,
+    pub site: Site,
+    pub info: Option<&'static Info>,
+}
+
+/// What a call says of its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    None,
+    To(Rank),
+    From(Rank),
+    FromAny,
+    Root(Rank),
+}
+
+/// What a call says of its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tagged {
+    None,
+    Any,
+    Is(u32),
+}
+
+/// An operation about to begin.
+#[derive(Clone, Copy)]
+pub(crate) struct Deed {
+    /// Empty: as the call prints, up to its arguments.
+    pub verb: &'static str,
+    pub site: Site,
+    pub info: Option<&'static Info>,
+    pub peer: Peer,
+    pub tag: Tagged,
+    /// Elements.
+    pub count: Option<usize>,
+    /// It sends without ever waiting: it may be written down after that.
+    pub posts: bool,
+}
+
+impl Deed {
+    /// A call of which nothing is known but its line.
+    #[inline]
+    pub(crate) fn at(site: Site) -> Deed {
+        Deed {
+            verb: "",
+            site,
+            info: None,
+            peer: Peer::None,
+            tag: Tagged::None,
+            count: None,
+            posts: false,
+        }
+    }
+}
+
+/// The arguments of an operation, in words.
+pub(crate) struct Words(pub [u64; FIXED]);
+
+const HAS_COUNT: u64 = 1 << 8;
+
+impl Words {
+    /// The arguments of `deed`, which is call `known` of the list, and when it begins.
+    #[inline]
+    pub(crate) fn of(deed: &Deed, known: u32) -> Words {
+        let (role, peer) = match deed.peer {
+            Peer::None => (0, 0),
+            Peer::To(rank) => (1, rank),
+            Peer::From(rank) => (2, rank),
+            Peer::FromAny => (3, 0),
+            Peer::Root(rank) => (4, rank),
+        };
+        let (tagged, tag) = match deed.tag {
+            Tagged::None => (0, 0),
+            Tagged::Any => (1, 0),
+            Tagged::Is(tag) => (2, tag),
+        };
+        let counted = if deed.count.is_some() { HAS_COUNT } else { 0 };
+        Words([
+            u64::from(known) << 32 | u64::from(tag),
+            role | tagged << 4 | counted,
+            peer as u64,
+            deed.count.unwrap_or(0) as u64,
+        ])
+    }
+
+    /// Which call of the list it is.
+    pub(crate) fn known(&self) -> usize {
+        (self.0[0] >> 32) as usize
+    }
+
+    fn peer(&self) -> Option<String> {
+        let peer = self.0[2] as Rank;
+        match self.0[1] & 0xf {
+            1 => Some(format!("to {peer}")),
+            2 => Some(format!("from {peer}")),
+            3 => Some("from any".into()),
+            4 => Some(format!("root {peer}")),
+            _ => None,
+        }
+    }
+
+    fn tag(&self) -> Option<String> {
+        match self.0[1] >> 4 & 0xf {
+            1 => Some("tag any".into()),
+            2 => Some(format!("tag {}", self.0[0] as u32)),
+            _ => None,
+        }
+    }
+
+    /// The call as it prints.
+    pub(crate) fn show(&self, known: &Known) -> String {
+        let count = (self.0[1] & HAS_COUNT != 0).then_some(self.0[3]);
+        let name = known.info.map(Info::name);
+        let data = match (count, name) {
+            (Some(count), Some(name)) => Some(format!("{count} x {name}")),
+            (None, name) => name.map(str::to_owned),
+            (Some(count), None) => Some(format!("{count} elements")),
+        };
+        let parts: Vec<_> = [self.peer(), self.tag(), data]
+            .into_iter()
+            .flatten()
+            .collect();
+        match parts.is_empty() {
+            true => known.verb.clone(),
+            false => format!("{}({})", known.verb, parts.join(", ")),
+        }
+    }
+}
+
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// The rank is inside it still, or ended there.
+    Inside,
+    /// It returned.
+    Done,
+    /// It returned an error.
+    Failed,
+}
+
+/// A message that an operation has passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Passed {
+    /// It sent one to this rank.
+    To(Rank),
+    /// It received one from this rank.
+    From(Rank),
+}
+
+/// One of the last operations of a rank, see [`Report::recent`](crate::Report::recent).
+///
+/// It prints as one line: the call, where it stands, and how far it has come.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Operation {
+    /// Whose it is.
+    pub rank: Rank,
+    /// The how-many-th call of this rank, from 1.
+    pub number: u64,
+    /// The call, as it prints.
+    pub call: String,
+    /// Its line.
+    pub site: Site,
+    /// When it began, counted from the start of the world; some milliseconds too early at most.
+    pub begun: Duration,
+    /// How far it has come.
+    pub progress: Progress,
+    /// How many messages it has sent.
+    pub sent: u64,
+    /// How many it has received.
+    pub received: u64,
+    /// The last of them.
+    pub last: Option<Passed>,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.call, self.site)?;
+        match self.progress {
+            Progress::Done => return Ok(()),
+            Progress::Failed => f.write_str(", failed")?,
+            Progress::Inside => f.write_str(", not over")?,
+        }
+        let last = match self.last {
+            None => return Ok(()),
+            Some(Passed::To(rank)) => format!("the last to rank {rank}"),
+            Some(Passed::From(rank)) => format!("the last from rank {rank}"),
+        };
+        let (sent, received) = (self.sent, self.received);
+        write!(f, ": messages sent {sent}, received {received}, {last}")
+    }
+}
+
+/// The last `most` of some operations, a line each, with how long before `now` they began.
+pub(crate) fn lines(operations: &[Operation], most: usize, now: Duration) -> Vec<String> {
+    let first = operations.len().saturating_sub(most);
+    let line = |operation: &Operation| {
+        let ago = now.saturating_sub(operation.begun);
+        format!("{:>10}  {operation}", format!("-{}", short(ago)))
+    };
+    operations[first..].iter().map(line).collect()
+}
+
+/// As exact as the recorder's times are.
+fn short(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ ..10_000 => format!("{millis} ms"),
+        millis => format!("{} s", millis / 1000),
+    }
+}
+
+/// The words of an operation that change: how far it has come, and what it did last.
+pub(crate) mod notes {
+    use super::{NOTES, Passed, Progress, Rank};
+
+    /// The note that changes; the other one is the time.
+    pub(crate) const PROGRESS: usize = 0;
+
+    // Progress in 2 bits, the last message's direction in 1 and rank in 17, 22 bits for each count.
+    const SENT: u64 = 1 << 20;
+    const RECEIVED: u64 = 1 << 42;
+    const COUNT: u64 = (1 << 22) - 1;
+    const LAST: u64 = 0x3_ffff << 2;
+    const FROM: u64 = 1 << 2;
+
+    /// Both, of an operation that began at this time.
+    #[inline]
+    pub(crate) fn of(progress: u64, time: u64) -> [u64; NOTES] {
+        [progress, time]
+    }
+
+    /// With the operation's end.
+    #[inline]
+    pub(crate) fn ended(note: u64, well: bool) -> u64 {
+        note & !3 | if well { 1 } else { 2 }
+    }
+
+    /// With one message more, if there is room to count it.
+    #[inline]
+    pub(crate) fn passed(note: u64, message: Passed) -> u64 {
+        let (one, last) = match message {
+            Passed::To(rank) => (SENT, (rank as u64 & 0x1_ffff) << 3),
+            Passed::From(rank) => (RECEIVED, (rank as u64 & 0x1_ffff) << 3 | FROM),
+        };
+        let full = (note / one) & COUNT == COUNT;
+        (note & !LAST | last) + if full { 0 } else { one }
+    }
+
+    pub(super) fn progress(note: u64) -> Progress {
+        match note & 3 {
+            1 => Progress::Done,
+            2 => Progress::Failed,
+            _ => Progress::Inside,
+        }
+    }
+
+    /// Messages sent, received, and the last one.
+    pub(super) fn messages(note: u64) -> (u64, u64, Option<Passed>) {
+        let (sent, received) = ((note / SENT) & COUNT, (note / RECEIVED) & COUNT);
+        let rank = (note >> 3 & 0x1_ffff) as Rank;
+        let last = match note & FROM {
+            0 => Passed::To(rank),
+            _ => Passed::From(rank),
+        };
+        (sent, received, (sent + received > 0).then_some(last))
+    }
+}
+
+/// One thing that a rank did, for the trace. Times are nanoseconds since the world began.
+pub(crate) enum Event {
+    /// An operation begins.
+    Begin { words: Words, time: u64 },
+    /// The innermost one ends.
+    End { well: bool, time: u64 },
+    /// A message is about to be on its way.
+    Sent {
+        to: Rank,
+        head: Head,
+        bytes: usize,
+        time: u64,
+    },
+    /// A message has been taken.
+    Received { head: Head, time: u64 },
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").finish_non_exhaustive()
+    }
+}
+
+/// What one rank leaves for others to read.
+pub(crate) struct Record {
+    pub(super) ring: Option<Ring>,
+    pub(super) known: Mutex<Vec<Known>>,
+    pub(super) events: Option<Mutex<Vec<Event>>>,
+}
+
+impl Record {
+    /// A record for what is asked for.
+    pub(crate) fn new(recent: bool, trace: bool) -> Record {
+        Record {
+            ring: recent.then(|| Ring::new(DEPTH)),
+            known: Mutex::default(),
+            events: trace.then(Mutex::default),
+        }
+    }
+
+    /// Whether it keeps the last operations.
+    pub(crate) fn keeps_recent(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// The last operations, the oldest first.
+    pub(crate) fn recent(&self, rank: Rank) -> Vec<Operation> {
+        // Read first: what the entries name is in the list by then.
+        let entries = self.ring.as_ref().map(Ring::entries).unwrap_or_default();
+        let known = self.known.lock();
+        let operation = |entry: Entry| operation(rank, entry, &known);
+        entries.into_iter().filter_map(operation).collect()
+    }
+
+    /// Everything that the rank did so far, and the calls that it names.
+    pub(crate) fn events<R>(&self, read: impl FnOnce(&[Event], &[Known]) -> R) -> Option<R> {
+        let events = self.events.as_ref()?.lock();
+        Some(read(&events, &self.known.lock()))
+    }
+}
+
+fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
+    let (words, [progress, time]) = (Words(entry.fixed), entry.notes as [u64; NOTES]);
+    let call = known.get(words.known())?;
+    let (sent, received, last) = notes::messages(progress);
+    Some(Operation {
+        rank,
+        number: entry.number,
+        call: words.show(call),
+        site: call.site,
+        begun: Duration::from_nanos(time),
+        progress: notes::progress(progress),
+        sent,
+        received,
+        last,
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_count_both_ways_and_keep_the_last_message_and_the_end() {
+        let mut note = 0;
+        for rank in 0..5 {
+            note = notes::passed(note, Passed::To(rank));
+        }
+        note = notes::passed(note, Passed::From(65_535));
+        assert_eq!(notes::messages(note), (5, 1, Some(Passed::From(65_535))));
+        assert_eq!(notes::progress(note), Progress::Inside);
+        let note = notes::ended(note, false);
+        assert_eq!(notes::progress(note), Progress::Failed);
+        assert_eq!(notes::messages(note), (5, 1, Some(Passed::From(65_535))));
+    }
+
+    #[test]
+    fn a_full_count_stays_full() {
+        let full = (1 << 22) - 1;
+        let mut note = 0;
+        for _ in 0..full + 3 {
+            note = notes::passed(note, Passed::To(1));
+        }
+        assert_eq!(notes::messages(note), (full, 0, Some(Passed::To(1))));
+    }
+}

@@ -1,0 +1,113 @@
+//! A trace written as JSON in Chrome's trace event format, which Perfetto and `chrome://tracing` show: a
+//! thread for each rank, a slice for each call, an arrow for each message.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use super::trace::{Trace, TracedCall, TracedMessage};
+use crate::Rank;
+
+impl Trace {
+    /// The trace as JSON in Chrome's trace event format, to be opened with <https://ui.perfetto.dev>.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = rankfold::World::new(4).trace(true).run_each(|comm| comm.barrier());
+    /// std::fs::write("trace.json", report.trace().unwrap().to_perfetto())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// *Trace Event Format*, the Chromium project: events M, X, s and f.
+    pub fn to_perfetto(&self) -> String {
+        let end = self.end();
+        let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        let threads = (0..self.ranks).map(thread);
+        let calls = self.calls.iter().map(|call| slice(call, end));
+        let messages = self.messages.iter().enumerate();
+        let flows = messages.flat_map(|(id, message)| flow(id, message, self));
+        for (place, event) in threads.chain(calls).chain(flows).enumerate() {
+            text.push_str(if place == 0 { "\n" } else { ",\n" });
+            text.push_str(&event);
+        }
+        text.push_str("\n]}\n");
+        text
+    }
+}
+
+fn thread(rank: Rank) -> String {
+    format!(
+        "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":{rank},\"args\":{{\"name\":\"rank {rank}\"}}}}"
+    )
+}
+
+/// A call; one that is not over lasts as long as the trace.
+fn slice(call: &TracedCall, end: Duration) -> String {
+    let lasts = call.end.unwrap_or(end).saturating_sub(call.begin);
+    let name = call.call.split('(').next().unwrap_or(&call.call);
+    format!(
+        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"call\",\"pid\":0,\"tid\":{},\"ts\":{},\"dur\":{},\
+         \"args\":{{\"call\":{},\"at\":{},\"ended\":{},\"failed\":{}}}}}",
+        Quoted(name),
+        call.rank,
+        Micros(call.begin),
+        Micros(lasts),
+        Quoted(&call.call),
+        Quoted(&call.site.to_string()),
+        call.end.is_some(),
+        call.failed,
+    )
+}
+
+/// Both ends of a message, the second one if it was received.
+fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
+    let name = match message.tag {
+        Some(tag) => format!("tag {tag}"),
+        None => trace.calls[message.sent_in].call.clone(),
+    };
+    let end = |phase: &str, rank: Rank, time: Duration| {
+        format!(
+            "{{\"ph\":\"{phase}\",\"bp\":\"e\",\"id\":{id},\"name\":{},\"cat\":\"message\",\"pid\":0,\
+             \"tid\":{rank},\"ts\":{},\"args\":{{\"from\":{},\"to\":{},\"bytes\":{}}}}}",
+            Quoted(&name),
+            Micros(time),
+            message.from,
+            message.to,
+            message.bytes,
+        )
+    };
+    let sent = end("s", message.from, message.sent);
+    let received = message.received.map(|time| end("f", message.to, time));
+    [Some(sent), received].into_iter().flatten().collect()
+}
+
+/// Microseconds, to the nanosecond.
+struct Micros(Duration);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        write!(f, "{}.{:03}", nanos / 1000, nanos % 1000)
+    }
+}
+
+/// A text as JSON has it.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for letter in self.0.chars() {
+            match letter {
+                '"' | '\\' => write!(f, "\\{letter}")?,
+                _ if letter.is_control() => write!(f, "\\u{:04x}", letter as u32)?,
+                _ => f.write_char(letter)?,
+            }
+        }
+        f.write_char('"')
+    }
+}

@@ -1,0 +1,338 @@
+//! All that went on in a run: every call with its begin and end, every message with both of its ends.
+//!
+//! # How the two ends of a message find each other
+//!
+//! No number travels with a message. None is needed: of the messages from one rank to another in one
+//! communicator and with one tag (in collectives: in one call), the first one sent is the first one taken.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Rank;
+use crate::draw::timeline::{Arrow, Bar, Scale, Timeline};
+use crate::draw::{self, TooLarge};
+use crate::error::Site;
+use crate::transport::head::Head;
+use crate::transport::recorder::{Event, Known, Record};
+
+/// All that went on in a run, see [`World::trace`](crate::World::trace).
+///
+/// Times count from the start of the world and are the same for all ranks: a message is never received
+/// before it was sent.
+///
+/// # Examples
+///
+/// A file for <https://ui.perfetto.dev>, and a picture:
+///
+/// ```
+/// use rankfold::{World, op};
+///
+/// let report = World::new(8).trace(true).run_each(|comm| {
+///     comm.all_reduce(&mut [comm.rank() as f64], op::Sum)
+/// });
+/// let trace = report.trace().unwrap();
+/// assert!(trace.to_perfetto().starts_with("{\"displayTimeUnit\":\"ns\""));
+/// assert!(trace.svg()?.starts_with("<svg"));
+/// # Ok::<(), rankfold::draw::TooLarge>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Trace {
+    /// How many ranks there were.
+    pub ranks: usize,
+    /// The calls, rank by rank, in the order in which each rank made them.
+    pub calls: Vec<TracedCall>,
+    /// The messages, by sender and in the order in which each rank sent them.
+    pub messages: Vec<TracedMessage>,
+    /// What each rank did, in its own order.
+    marks: Vec<Vec<Mark>>,
+    /// Whether times are counted in events.
+    logical: bool,
+}
+
+/// A call of a rank in a [`Trace`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TracedCall {
+    /// Whose it is.
+    pub rank: Rank,
+    /// The call, as it prints.
+    pub call: String,
+    /// Its line.
+    pub site: Site,
+    /// When it began.
+    pub begin: Duration,
+    /// When it was over; `None` if the rank ended inside it.
+    pub end: Option<Duration>,
+    /// Whether it returned an error.
+    pub failed: bool,
+}
+
+/// A message in a [`Trace`]. Ranks are numbered as in the world.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TracedMessage {
+    /// Who sent it.
+    pub from: Rank,
+    /// To whom.
+    pub to: Rank,
+    /// With which tag; `None` inside collectives.
+    pub tag: Option<u32>,
+    /// Its length; of a moved value, its own bytes without what it points to.
+    pub bytes: usize,
+    /// When it was sent.
+    pub sent: Duration,
+    /// In which of the trace's calls.
+    pub sent_in: usize,
+    /// When it was received, if it was.
+    pub received: Option<Duration>,
+    /// In which of the trace's calls.
+    pub received_in: Option<usize>,
+}
+
+/// One thing that a rank did: an index into the calls or the messages.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Begin(usize),
+    End(usize),
+    Sent(usize),
+    /// `None`: its sender is not in the trace.
+    Received(Option<usize>),
+}
+
+/// Communicator, sender, receiver, and tag or number of the call.
+type Way = (u32, Rank, Rank, u32);
+
+fn way(head: Head, to: Rank) -> Way {
+    (head.context(), head.source(), to, head.tag())
+}
+
+impl Trace {
+    /// The trace of ranks that have ended.
+    pub(super) fn of(records: &[Option<Arc<Record>>]) -> Option<Trace> {
+        let mut trace = Trace {
+            ranks: records.len(),
+            calls: Vec::new(),
+            messages: Vec::new(),
+            marks: vec![Vec::new(); records.len()],
+            logical: false,
+        };
+        let mut reader = Reader::default();
+        let mut traced = false;
+        for (rank, record) in records.iter().enumerate() {
+            let events = record.as_ref().and_then(|record| {
+                record.events(|events, known| reader.read(rank, events, known, &mut trace))
+            });
+            traced |= events.is_some();
+        }
+        reader.match_ends(&mut trace);
+        traced.then_some(trace)
+    }
+
+    /// The last time in it.
+    pub(super) fn end(&self) -> Duration {
+        let calls = self.calls.iter();
+        let calls = calls.flat_map(|call| [Some(call.begin), call.end]);
+        let messages = self.messages.iter();
+        let messages = messages.flat_map(|message| [Some(message.sent), message.received]);
+        calls.chain(messages).flatten().max().unwrap_or_default()
+    }
+
+    /// The same with times that only say what came before what: each rank counts its events, and a
+    /// message is received later than it was sent. An event takes a microsecond. The same program gives
+    /// the same times in every run, unless it receives from [any](crate::Source::Any) rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let run = || World::new(3).trace(true).run_each(|comm| comm.gather(0, &[comm.rank()]));
+    /// let [one, two] = [run(), run()].map(|report| report.trace().unwrap().logical());
+    /// assert_eq!(one.messages, two.messages);
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// Lamport, *Time, Clocks, and the Ordering of Events in a Distributed System*, 1978.
+    pub fn logical(&self) -> Trace {
+        let mut logical = self.clone();
+        logical.logical = true;
+        for message in &mut logical.messages {
+            message.received = None;
+        }
+        let mut clocks = vec![0; self.ranks];
+        let mut next = vec![0; self.ranks];
+        let mut sent = vec![None; self.messages.len()];
+        loop {
+            let before = next.clone();
+            for rank in 0..self.ranks {
+                let left = &self.marks[rank][next[rank]..];
+                for &mark in left {
+                    let after = match mark {
+                        Mark::Received(Some(message)) => match sent[message] {
+                            None => break,
+                            Some(time) => time,
+                        },
+                        _ => 0,
+                    };
+                    clocks[rank] = clocks[rank].max(after) + 1;
+                    if let Mark::Sent(message) = mark {
+                        sent[message] = Some(clocks[rank]);
+                    }
+                    logical.set(mark, Duration::from_micros(clocks[rank]));
+                    next[rank] += 1;
+                }
+            }
+            if next == before {
+                return logical;
+            }
+        }
+    }
+
+    /// Sets the time of one event.
+    fn set(&mut self, mark: Mark, time: Duration) {
+        match mark {
+            Mark::Begin(call) => self.calls[call].begin = time,
+            Mark::End(call) => self.calls[call].end = Some(time),
+            Mark::Sent(message) => self.messages[message].sent = time,
+            Mark::Received(Some(message)) => self.messages[message].received = Some(time),
+            Mark::Received(None) => {}
+        }
+    }
+
+    /// A space-time diagram: a line for each rank from top to bottom, time from left to right, a bar for
+    /// each call and an arrow for each message.
+    ///
+    /// # Errors
+    ///
+    /// If there are more than 128 ranks, or more than 4096 calls or messages.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let report = World::new(4).trace(true).run_each(|comm| comm.broadcast(0, &mut [comm.rank()]));
+    /// let picture = report.trace().unwrap().logical().svg()?; // the same picture in every run
+    /// assert_eq!(picture.matches("class=\"message\"").count(), 3);
+    /// # Ok::<(), rankfold::draw::TooLarge>(())
+    /// ```
+    pub fn svg(&self) -> Result<String, TooLarge> {
+        let end = self.end();
+        let seconds = Duration::as_secs_f64;
+        let bar = |call: &TracedCall| Bar {
+            rank: call.rank,
+            begin: seconds(&call.begin),
+            end: call.end.as_ref().map(seconds),
+            label: call.call.clone(),
+            failed: call.failed,
+        };
+        let arrow = |message: &TracedMessage| Arrow {
+            from: message.from,
+            to: message.to,
+            sent: seconds(&message.sent),
+            received: message.received.as_ref().map(seconds),
+            collective: message.tag.is_none(),
+        };
+        draw::timeline(&Timeline {
+            ranks: self.ranks,
+            end: seconds(&end),
+            scale: match self.logical {
+                true => Scale::Events(1e-6),
+                false => Scale::Time,
+            },
+            bars: self.calls.iter().map(bar).collect(),
+            arrows: self.messages.iter().map(arrow).collect(),
+        })
+    }
+}
+
+/// What is needed to read the events of all ranks one after another.
+#[derive(Default)]
+struct Reader {
+    /// Messages that nobody has received yet.
+    open: HashMap<Way, VecDeque<usize>>,
+    /// Receives, in the order of each rank: rank, place among its marks, way, time, call.
+    taken: Vec<(Rank, usize, Way, Duration, usize)>,
+}
+
+impl Reader {
+    fn read(&mut self, rank: Rank, events: &[Event], known: &[Known], trace: &mut Trace) {
+        // The calls that the rank is inside.
+        let mut inside: Vec<usize> = Vec::new();
+        for event in events {
+            let mark = match event {
+                Event::Begin { words, time } => {
+                    inside.push(trace.calls.len());
+                    let known = &known[words.known()];
+                    trace.calls.push(TracedCall {
+                        rank,
+                        call: words.show(known),
+                        site: known.site,
+                        begin: Duration::from_nanos(*time),
+                        end: None,
+                        failed: false,
+                    });
+                    Mark::Begin(trace.calls.len() - 1)
+                }
+                Event::End { well, time } => {
+                    let Some(call) = inside.pop() else { continue };
+                    trace.calls[call].end = Some(Duration::from_nanos(*time));
+                    trace.calls[call].failed = !well;
+                    Mark::End(call)
+                }
+                Event::Sent {
+                    to,
+                    head,
+                    bytes,
+                    time,
+                } => {
+                    let Some(&call) = inside.last() else { continue };
+                    let id = trace.messages.len();
+                    let lines = self.open.entry(way(*head, *to)).or_default();
+                    lines.push_back(id);
+                    trace
+                        .messages
+                        .push(message(*head, *to, *bytes, *time, call));
+                    Mark::Sent(id)
+                }
+                Event::Received { head, time } => {
+                    let Some(&call) = inside.last() else { continue };
+                    let (place, time) = (trace.marks[rank].len(), Duration::from_nanos(*time));
+                    let taken = (rank, place, way(*head, rank), time, call);
+                    self.taken.push(taken);
+                    Mark::Received(None)
+                }
+            };
+            trace.marks[rank].push(mark);
+        }
+    }
+
+    /// Gives every receive the first message that lies open for it.
+    fn match_ends(mut self, trace: &mut Trace) {
+        for (rank, place, way, time, call) in self.taken {
+            let message = self.open.get_mut(&way).and_then(VecDeque::pop_front);
+            trace.marks[rank][place] = Mark::Received(message);
+            if let Some(message) = message {
+                trace.messages[message].received = Some(time);
+                trace.messages[message].received_in = Some(call);
+            }
+        }
+    }
+}
+
+fn message(head: Head, to: Rank, bytes: usize, time: u64, call: usize) -> TracedMessage {
+    let collective = head.context() % 2 == 1;
+    TracedMessage {
+        from: head.source(),
+        to,
+        tag: (!collective).then(|| head.tag()),
+        bytes,
+        sent: Duration::from_nanos(time),
+        sent_in: call,
+        received: None,
+        received_in: None,
+    }
+}

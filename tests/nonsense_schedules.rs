@@ -1,0 +1,365 @@
+//! Schedules of the caller's that panic, lie, or are made of random numbers: in worlds that check and in
+//! worlds that do not, every rank ends, with its own panic or with an error that says what is wrong.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rankfold::check::Goal;
+use rankfold::schedule::{
+    Buffer, Clash, Combine, FoldAlong, Lengths, LocalCopy, Region, Schedule, Step, Transfer,
+};
+use rankfold::topology::Topology;
+use rankfold::{Comm, ErrorKind, Outcome, Rank, Report, Result, World, op};
+use support::{Random, guarded, scale};
+
+/// Elements that travel in their packet, and elements that are lent.
+const LENGTHS: [usize; 2] = [3, 40];
+
+/// What a schedule does to annoy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trick {
+    PanicInStep(usize),
+    PanicInLengths,
+    PanicInNextActive,
+    /// The next step is the one that was.
+    StandStill,
+    GoBack,
+    /// Scratch room that no machine has.
+    Scratch(usize),
+    /// Asked again, it answers otherwise.
+    Waver,
+    ManyRuns(usize),
+    Peer(Rank),
+    Clash,
+}
+
+/// A right all-reduce along a chain, but for the trick that one rank plays.
+struct Tricky {
+    inner: Box<dyn Schedule>,
+    trick: Option<Trick>,
+    asked: AtomicUsize,
+}
+
+impl Tricky {
+    fn new(comm: &Comm, n: usize, trick: Option<Trick>) -> Self {
+        let chain = FoldAlong::new(Topology::chain(comm.size()).single_port(), n);
+        Tricky {
+            inner: Box::new(chain.clone().then(chain.reversed())),
+            trick,
+            asked: AtomicUsize::new(0),
+        }
+    }
+
+    fn is(&self, trick: Trick) -> bool {
+        self.trick == Some(trick)
+    }
+}
+
+/// Very many runs that are all the same few elements, or lie far outside.
+fn many_runs(stride: usize) -> Region {
+    Region {
+        buffer: Buffer::Output,
+        start: 0,
+        length: 1,
+        stride,
+        count: usize::MAX,
+    }
+}
+
+impl Schedule for Tricky {
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        self.inner.steps()
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(!self.is(Trick::PanicInStep(step)), "no step today");
+        let mut now = self.inner.step(rank, step);
+        let transfers = now.send.iter_mut().chain(&mut now.recv);
+        match self.trick {
+            Some(Trick::Waver) if asked.is_multiple_of(2) => return Step::IDLE,
+            Some(Trick::ManyRuns(stride)) => transfers.for_each(|t| t.region = many_runs(stride)),
+            Some(Trick::Peer(peer)) => transfers.for_each(|t| t.peer = peer),
+            Some(Trick::Clash) => now.clash = Some(Clash::Sends),
+            Some(Trick::Scratch(_)) => transfers.for_each(|t| t.region.buffer = Buffer::Scratch),
+            _ => {}
+        }
+        now
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        assert!(!self.is(Trick::PanicInNextActive), "nothing is next");
+        match (self.trick, after) {
+            (Some(Trick::StandStill), Some(_)) => after,
+            (Some(Trick::GoBack), Some(_)) => Some(0),
+            _ => self.inner.next_active(rank, after),
+        }
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        assert!(!self.is(Trick::PanicInLengths), "any length");
+        let mut lengths = self.inner.lengths(rank);
+        if let Some(Trick::Scratch(scratch)) = self.trick {
+            lengths.scratch = scratch;
+        }
+        lengths
+    }
+}
+
+const TRICKS: [Trick; 17] = [
+    Trick::PanicInStep(0),
+    Trick::PanicInStep(1),
+    Trick::PanicInStep(3),
+    Trick::PanicInLengths,
+    Trick::PanicInNextActive,
+    Trick::StandStill,
+    Trick::GoBack,
+    Trick::Scratch(usize::MAX),
+    Trick::Scratch(usize::MAX / 16),
+    Trick::Scratch(1 << 50),
+    Trick::Waver,
+    Trick::ManyRuns(0),
+    Trick::ManyRuns(1),
+    Trick::ManyRuns(usize::MAX),
+    Trick::Peer(usize::MAX),
+    Trick::Peer(1),
+    Trick::Clash,
+];
+
+/// Whether a rank ended as it may: it is through, or an error says why not, or it panicked by itself.
+fn ended_well(trick: Trick, player: bool, outcome: &Outcome<()>) -> bool {
+    let panics = matches!(
+        trick,
+        Trick::PanicInStep(_) | Trick::PanicInLengths | Trick::PanicInNextActive
+    );
+    match outcome {
+        Outcome::Returned(()) => true,
+        Outcome::Failed(error) => !matches!(error.kind(), ErrorKind::User(_)),
+        Outcome::Panicked { .. } => panics && player,
+        _ => false,
+    }
+}
+
+fn play(ranks: usize, n: usize, check: bool, player: Option<Rank>, trick: Trick) {
+    let case = || format!("{trick:?}, {ranks} ranks, {n} elements, check({check}), by {player:?}");
+    let plays = |rank: Rank| player.is_none_or(|player| player == rank);
+    let report = guarded(&case, || {
+        World::new(ranks).check(check).run_each(|comm| {
+            let mine = plays(comm.rank()).then_some(trick);
+            let tricky = Tricky::new(comm, n, mine);
+            let mut v = vec![1u64; n];
+            comm.run_schedule(&tricky, &Goal::all_reduce(n), &[], &mut v, op::Sum)
+        })
+    });
+    for (rank, outcome) in report.outcomes.iter().enumerate() {
+        assert!(
+            ended_well(trick, plays(rank), outcome),
+            "{}: rank {rank}: {outcome:?}",
+            case()
+        );
+    }
+}
+
+#[test]
+fn a_schedule_that_plays_a_trick_holds_nobody_up() {
+    for trick in TRICKS {
+        for ranks in 1..=4 {
+            for n in LENGTHS {
+                for check in [false, true] {
+                    play(ranks, n, check, None, trick);
+                    play(ranks, n, check, Some(ranks - 1), trick);
+                    play(ranks, n, check, Some(0), trick);
+                }
+            }
+        }
+    }
+}
+
+/// A rank that catches the panic of its schedule is out of the world all the same.
+#[test]
+fn a_rank_that_catches_the_panic_of_its_schedule_has_ended() {
+    for check in [false, true] {
+        let case = || format!("check({check})");
+        let report = guarded(&case, || {
+            World::new(3).check(check).run_each(|comm| {
+                let mine = (comm.rank() == 1).then_some(Trick::PanicInStep(1));
+                let tricky = Tricky::new(comm, 40, mine);
+                let mut v = [1u64; 40];
+                let goal = Goal::all_reduce(40);
+                let run = || comm.run_schedule(&tricky, &goal, &[], &mut v, op::Sum);
+                match catch_unwind(AssertUnwindSafe(run)) {
+                    Ok(done) => done,
+                    Err(_) => comm.barrier(),
+                }
+            })
+        });
+        assert_eq!(report.culprit, Some(1), "{report:?}");
+        let failed = |outcome: &Outcome<()>| outcome.error().is_some();
+        assert!(report.outcomes.iter().all(failed), "{report:?}");
+    }
+}
+
+/// A schedule of random numbers.
+struct Noise {
+    lengths: Lengths,
+    ranks: usize,
+    steps: Vec<Vec<Step>>,
+}
+
+impl Schedule for Noise {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+    fn steps(&self) -> usize {
+        self.steps.len()
+    }
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        self.steps[step][rank]
+    }
+    fn lengths(&self, _: Rank) -> Lengths {
+        self.lengths
+    }
+}
+
+fn number(random: &mut Random, small: usize) -> usize {
+    let large = [
+        usize::MAX,
+        usize::MAX - 1,
+        usize::MAX / 2,
+        isize::MAX as usize,
+        1 << 40,
+    ];
+    if random.one_in(12) {
+        random.of(&large)
+    } else {
+        random.below(small)
+    }
+}
+
+fn region(random: &mut Random) -> Region {
+    Region {
+        buffer: random.of(&[Buffer::Input, Buffer::Output, Buffer::Scratch]),
+        start: number(random, 12),
+        length: number(random, 30),
+        stride: number(random, 40),
+        count: if random.one_in(3) {
+            number(random, 4)
+        } else {
+            1
+        },
+    }
+}
+
+/// Half of the messages have two ends that agree about their length.
+fn noise(random: &mut Random) -> Noise {
+    let ranks = 2 + random.below(3);
+    let lengths = Lengths {
+        input: 40,
+        output: 40,
+        scratch: 40,
+    };
+    let combines = [Combine::Replace, Combine::FoldLeft, Combine::FoldRight];
+    let mut steps = Vec::new();
+    for _ in 0..6 {
+        let mut all = vec![Step::IDLE; ranks];
+        for rank in 0..ranks {
+            let peer = number(random, ranks);
+            let sent = region(random);
+            let mut wanted = region(random);
+            if random.one_in(2) {
+                (wanted.length, wanted.count) = (sent.length, sent.count);
+            }
+            if random.one_in(3) {
+                wanted = sent;
+            }
+            all[rank].combine = random.of(&combines);
+            all[rank].send = Some(Transfer { peer, region: sent });
+            let recv = Transfer {
+                peer: rank,
+                region: wanted,
+            };
+            match all.get_mut(peer) {
+                Some(other) => other.recv = Some(recv),
+                None => all[rank].recv = Some(Transfer { peer, ..recv }),
+            }
+            if random.one_in(4) {
+                let (from, to) = (region(random), region(random));
+                all[rank].local = Some(LocalCopy { from, to });
+            }
+        }
+        steps.push(all);
+    }
+    Noise {
+        lengths,
+        ranks,
+        steps,
+    }
+}
+
+fn run_noise(seed: u64, check: bool) -> Report<()> {
+    let ranks = noise(&mut Random::new(seed)).ranks;
+    let case = || format!("seed {seed}, check({check})");
+    guarded(&case, || {
+        World::new(ranks).check(check).run_each(|comm| {
+            let noise = noise(&mut Random::new(seed));
+            let (input, mut output) = ([7u64; 40], [9u64; 40]);
+            let ran = comm.run_schedule(&noise, &Goal::barrier(), &input, &mut output, op::Max);
+            let known = output.iter().all(|x| [7, 9].contains(x));
+            assert!(known, "an element of nobody: {output:?}");
+            ran
+        })
+    })
+}
+
+#[test]
+fn schedules_of_random_numbers_end_in_errors_and_no_rank_panics() {
+    for seed in 0..(1500.0 * scale()) as u64 {
+        for check in [false, true] {
+            let report = run_noise(seed, check);
+            for outcome in &report.outcomes {
+                let fine = matches!(outcome, Outcome::Returned(()) | Outcome::Failed(_));
+                assert!(fine, "seed {seed}, check({check}): {outcome:?}");
+            }
+        }
+    }
+}
+
+/// Schedules made from schedules pass nonsense on without a panic of their own.
+#[test]
+fn combinations_of_random_numbers_end_in_errors_too() {
+    let run = |comm: &Comm, schedule: &dyn Schedule| -> Result<()> {
+        let Lengths { input, output, .. } = schedule.lengths(comm.rank());
+        if input.max(output) > 1000 {
+            return Ok(());
+        }
+        let (input, mut output) = (vec![7u64; input], vec![9u64; output]);
+        comm.run_schedule(schedule, &Goal::barrier(), &input, &mut output, op::Max)
+    };
+    for seed in 0..(300.0 * scale()) as u64 {
+        let ranks = noise(&mut Random::new(seed)).ranks;
+        for which in 0..4 {
+            let case = || format!("seed {seed}, combination {which}");
+            let report = guarded(&case, || {
+                World::new(ranks).check(false).run_each(|comm| {
+                    let noise = || noise(&mut Random::new(seed));
+                    match which {
+                        0 => run(comm, &noise().reversed()),
+                        1 => run(comm, &noise().then(noise())),
+                        2 => run(comm, &noise().overlay(noise())),
+                        _ => run(comm, &noise().rooted(ranks - 1)),
+                    }
+                })
+            });
+            for outcome in &report.outcomes {
+                let fine = matches!(outcome, Outcome::Returned(()) | Outcome::Failed(_));
+                assert!(fine, "{}: {outcome:?}", case());
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A rank dies at every operation it has, in every world and way of dying; and what must come of it.
+
+use std::ops::RangeInclusive;
+
+use rankfold::{
+    Buffering, Comm, ErrorKind, Fault, Outcome, Rank, Report, Result, World, WorldError,
+};
+
+use super::{Sieve, Spoiled, guarded};
+
+pub const FAULTS: [Fault; 3] = [Fault::Panic, Fault::Error, Fault::Return];
+
+/// One death: who, at which operation, how.
+pub struct Death<'a> {
+    name: &'a str,
+    ranks: usize,
+    check: bool,
+    buffering: Buffering,
+    victim: Rank,
+    nth: u64,
+    fault: Fault,
+}
+
+impl Death<'_> {
+    fn show(&self) -> String {
+        let Death {
+            name,
+            ranks,
+            check,
+            buffering,
+            victim,
+            nth,
+            fault,
+        } = self;
+        format!(
+            "{name}, {ranks} ranks, check({check}), {buffering:?}, inject({victim}, {nth}, {fault:?})"
+        )
+    }
+
+    fn world(&self) -> World {
+        World::new(self.ranks)
+            .check(self.check)
+            .buffering(self.buffering)
+            .inject(self.victim, self.nth, self.fault)
+    }
+}
+
+/// Kills every rank at each of its operations, or at some of them, always the same: so many in worlds of
+/// so many ranks. Every rank of the program returns a number that depends on nothing but its rank.
+pub fn sweep(
+    name: &str,
+    sizes: RangeInclusive<usize>,
+    part: f64,
+    program: impl Fn(&Comm) -> Result<u64> + Sync,
+) {
+    for ranks in sizes {
+        for check in [false, true] {
+            let world = World::new(ranks).check(check);
+            sweep_world(
+                name,
+                part,
+                &program,
+                (world, ranks, check, Buffering::Unbounded),
+            );
+        }
+    }
+}
+
+/// The same with less room for messages, down to none.
+pub fn sweep_bufferings(name: &str, program: impl Fn(&Comm) -> Result<u64> + Sync) {
+    for ranks in [2, 3, 5, 8] {
+        for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
+            let world = World::new(ranks).check(false).buffering(buffering);
+            sweep_world(name, 1.0, &program, (world, ranks, false, buffering));
+        }
+    }
+}
+
+fn sweep_world(
+    name: &str,
+    part: f64,
+    program: &(impl Fn(&Comm) -> Result<u64> + Sync),
+    (world, ranks, check, buffering): (World, usize, bool, Buffering),
+) {
+    let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
+    let healthy = guarded(&case, || world.run_each(program));
+    let mut sieve = Sieve::part(ranks as u64, part);
+    for (victim, counts) in healthy.counts.iter().enumerate() {
+        for nth in 1..=counts.operations {
+            for fault in FAULTS.into_iter().filter(|_| sieve.takes()) {
+                let death = Death {
+                    name,
+                    ranks,
+                    check,
+                    buffering,
+                    victim,
+                    nth,
+                    fault,
+                };
+                let report = guarded(&|| death.show(), || death.world().run_each(program));
+                judge(&death, &healthy, report);
+            }
+        }
+    }
+}
+
+fn judge(death: &Death<'_>, healthy: &Report<u64>, report: Report<u64>) {
+    for (rank, outcome) in report.outcomes.iter().enumerate() {
+        let fine = if rank == death.victim {
+            died(death.fault, outcome)
+        } else {
+            survived(death, healthy.outcomes[rank].value(), outcome)
+        };
+        assert!(fine, "{}: rank {rank}: {outcome:?}", death.show());
+    }
+    assert_eq!(report.culprit, Some(death.victim), "{}", death.show());
+    assert!(report.mismatch.is_none(), "{}", death.show());
+    let error = report.into_result().unwrap_err();
+    assert!(names(death, &error), "{}: {error}", death.show());
+}
+
+fn died(fault: Fault, outcome: &Outcome<u64>) -> bool {
+    match (fault, outcome) {
+        (Fault::Error, Outcome::Failed(error)) => matches!(error.kind(), ErrorKind::Injected),
+        (Fault::Panic, Outcome::Panicked { message, .. }) => message.starts_with("injected panic"),
+        (Fault::Return, Outcome::Left) => true,
+        _ => false,
+    }
+}
+
+/// A rank that returned leaves the set of those whom a wildcard may hear: what is left is a knot.
+fn survived(death: &Death<'_>, right: Option<&u64>, outcome: &Outcome<u64>) -> bool {
+    let wild = death.name.contains("any source") && death.fault == Fault::Return;
+    match outcome {
+        Outcome::Returned(value) => Some(value) == right,
+        Outcome::Failed(error) => {
+            error.culprit() == Some(death.victim)
+                || wild && matches!(error.kind(), ErrorKind::Deadlock(_))
+        }
+        _ => false,
+    }
+}
+
+fn names(death: &Death<'_>, error: &WorldError) -> bool {
+    let right_kind = match death.fault {
+        Fault::Panic => matches!(error, WorldError::Panicked { .. }),
+        Fault::Error => matches!(error, WorldError::Failed { .. }),
+        _ => matches!(error, WorldError::ReturnedEarly { .. }),
+    };
+    right_kind && error.culprit() == Some(death.victim)
+}
+
+/// What rank `rank` has in place `i` of its buffer.
+pub fn element(rank: Rank, i: usize) -> u64 {
+    (rank as u64 + 1) * 1_000_003 + i as u64
+}
+
+pub fn buffer(rank: Rank, length: usize) -> Spoiled {
+    Spoiled::new((0..length).map(|i| element(rank, i)).collect())
+}
+
+#[track_caller]
+pub fn assert_from(rank: Rank, data: &[u64], length: usize) {
+    assert_eq!(data.len(), length);
+    let wrong = data
+        .iter()
+        .enumerate()
+        .find(|(i, x)| **x != element(rank, *i));
+    assert_eq!(wrong, None, "elements of rank {rank}");
+}
+
+/// The sum over `ranks`.
+#[track_caller]
+pub fn assert_sum(ranks: impl Iterator<Item = Rank> + Clone, data: &[u64]) {
+    let want = |i: usize| ranks.clone().map(|rank| element(rank, i)).sum::<u64>();
+    let wrong = data.iter().enumerate().find(|(i, x)| **x != want(*i));
+    assert_eq!(wrong, None, "sums");
+}
