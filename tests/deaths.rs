@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rankfold::error::Gone;
 use rankfold::topology::Topology;
 use rankfold::{
-    Buffering, Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag,
-    World, WorldError, op,
+    Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag, World,
+    WorldError, op,
 };
-use support::sweep::{assert_from, assert_sum, buffer, element, sweep, sweep_world};
+use support::sweep::{assert_from, assert_sum, buffer, element, sweep, sweep_bufferings};
 use support::{Spoiled, guarded};
 
 /// Short enough to travel in its packet, and long enough to be lent.
@@ -21,15 +21,6 @@ const LENGTHS: [usize; 2] = [3, 1500];
 /// Kills every rank at each of its operations, for 2 to 9 ranks.
 fn every(name: &str, program: fn(&Comm) -> Result<u64>) {
     sweep(name, 2..=9, 1.0, program);
-}
-
-/// The same with less room for messages, down to none.
-fn sweep_requests(name: &str, program: fn(&Comm) -> Result<u64>) {
-    for ranks in [2, 3, 5, 8] {
-        for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
-            sweep_world(name, 1.0, &program, (ranks, false, buffering));
-        }
-    }
 }
 
 fn right(comm: &Comm) -> Rank {
@@ -327,7 +318,7 @@ fn in_a_program_of_everything() {
 
 #[test]
 fn in_requests() {
-    sweep_requests("isend, irecv", |comm| {
+    sweep_bufferings("isend, irecv", |comm| {
         for length in LENGTHS {
             let coming = comm.irecv::<u64>(left(comm), 1)?;
             let sent = comm.isend(right(comm), 1, buffer(comm.rank(), length).to_vec())?;
@@ -340,7 +331,7 @@ fn in_requests() {
 
 #[test]
 fn in_requests_of_values() {
-    sweep_requests("isend_value, irecv_value", |comm| {
+    sweep_bufferings("isend_value, irecv_value", |comm| {
         for length in LENGTHS {
             let parcel = Parcel(buffer(comm.rank(), length));
             let sent = comm.isend_value(right(comm), 1, parcel)?;
@@ -354,7 +345,7 @@ fn in_requests_of_values() {
 
 #[test]
 fn in_waits_for_several_requests() {
-    sweep_requests("wait_all, wait_any", |comm| {
+    sweep_bufferings("wait_all, wait_any", |comm| {
         let sends = (0..comm.size()).map(|to| comm.isend(to, 1, vec![element(comm.rank(), 0)]));
         let sends: Vec<_> = sends.collect::<Result<_>>()?;
         let receives = (0..comm.size()).map(|from| comm.irecv::<u64>(from, 1));
@@ -369,7 +360,7 @@ fn in_waits_for_several_requests() {
 
 #[test]
 fn in_tests_and_probes_again_and_again() {
-    sweep_requests("test, iprobe", |comm| {
+    sweep_bufferings("test, iprobe", |comm| {
         // Always as many operations, however often one looks.
         let mut coming = comm.irecv::<u64>(left(comm), 1)?;
         let sent = comm.isend(right(comm), 1, vec![element(comm.rank(), 0)])?;
@@ -398,7 +389,7 @@ fn in_tests_and_probes_again_and_again() {
 
 #[test]
 fn in_scopes() {
-    sweep_requests("scope", |comm| {
+    sweep_bufferings("scope", |comm| {
         for length in LENGTHS {
             let mine = buffer(comm.rank(), length);
             let mut from_left = buffer(comm.rank(), length);
@@ -419,7 +410,7 @@ fn in_scopes() {
 
 #[test]
 fn in_collectives_while_requests_go_on() {
-    sweep_requests("requests and collectives", |comm| {
+    sweep_bufferings("requests and collectives", |comm| {
         let coming = comm.irecv::<u64>(left(comm), 1)?;
         comm.send(right(comm), 1, &buffer(comm.rank(), 600))?;
         let mut sum = buffer(comm.rank(), 20);

@@ -644,7 +644,8 @@ fn one_of_all_requests_never_completes() {
             let receives = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
             comm.wait_all(receives).map(|_| ())
         }
-        1 => comm.send(0, 0, &[1u8]),
+        // Rank 0 may have failed by then: the knot is there without this message.
+        1 => comm.send(0, 0, &[1u8]).or(Ok(())),
         2 => comm.recv::<u8>(0, 0).map(|_| ()),
         _ => Ok(()),
     };

@@ -53,10 +53,8 @@ impl Comm {
         bytes: usize,
     ) -> Result<Option<Arc<Receipt>>> {
         let fabric = self.fabric();
-        self.core
-            .port
-            .scribe
-            .sent(self.world_rank(to), packet.head, bytes);
+        let port = &self.core.port;
+        port.scribe.sent(self.world_rank(to), packet.head, bytes);
         let Some(limit) = fabric.settings.buffering.limit() else {
             let there = fabric.post(self.world_rank(to), packet);
             return self.posted(to, there).map(|()| None);

@@ -223,7 +223,7 @@ impl Message<'_> {
         comm.op(site, &show, || {
             let head = self.packet.head;
             let opened = take(&mut self)?;
-            comm.core.port.scribe.received(head);
+            comm.core.port.scribe.received(self.packet.head);
             // Nothing is left of it that could be found again.
             self.packet = Packet::empty();
             Ok(opened)

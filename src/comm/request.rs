@@ -346,12 +346,11 @@ impl<'c, R> Request<'c, R> {
         let (mut packet, arrival) = slot.take();
         let head = packet.head;
         let result = finish(&mut packet);
-        match &result {
-            Ok(_) => core.port.scribe.received(head),
-            Err(_) => {
-                let mut inbox = core.port.inbox();
-                inbox.give_back(packet, arrival, &*core.port.fabric);
-            }
+        if result.is_ok() {
+            core.port.scribe.received(head);
+        } else {
+            let mut inbox = core.port.inbox();
+            inbox.give_back(packet, arrival, &*core.port.fabric);
         }
         result
     }

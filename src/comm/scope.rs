@@ -48,11 +48,12 @@ impl Begun<'_> {
         };
         self.core.close(&self.asked);
         let (mut packet, arrival) = slot.take();
-        let (port, head) = (&self.core.port, packet.head);
+        let port = &self.core.port;
         let landed = land(&mut packet);
-        match &landed {
-            Ok(()) => port.scribe.received(head),
-            Err(_) => port.inbox().give_back(packet, arrival, &*port.fabric),
+        if landed.is_ok() {
+            port.scribe.received(packet.head);
+        } else {
+            port.inbox().give_back(packet, arrival, &*port.fabric);
         }
         landed
     }

@@ -170,10 +170,10 @@ struct Door {
     loan: CachePadded<LoanWord>,
     tally: CachePadded<Tally>,
     log: CachePadded<CallLog>,
-    /// What the rank does, from when it enters, if that is to be written down.
-    record: OnceLock<Arc<Record>>,
     /// What is kept for it, where that has a limit.
     account: Account,
+    /// What the rank does, from when it enters, if that is to be written down.
+    record: OnceLock<Arc<Record>>,
 }
 
 impl Door {
@@ -186,8 +186,8 @@ impl Door {
             loan: CachePadded::new(LoanWord::new()),
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
-            record: OnceLock::new(),
             account: Account::new(),
+            record: OnceLock::new(),
         }
     }
 
@@ -247,8 +247,8 @@ impl Fabric {
             contexts: std::sync::atomic::AtomicU32::new(2),
             all,
             settings,
-            clock: Clock::new(),
             unfinished: Default::default(),
+            clock: Clock::new(),
         };
         (Arc::new(fabric), parkers)
     }

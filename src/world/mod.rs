@@ -127,6 +127,35 @@ impl World {
         self
     }
 
+    /// Sets how many messages between two ranks are kept until they are received; without it all of them.
+    ///
+    /// A program that is right only as long as something is kept is found at [`Buffering::Zero`], where
+    /// every send waits until it is received: the report of the deadlock names the sends that needed a
+    /// buffer. Collectives of elements synchronise then too: what a rank sends in one is read before its
+    /// step ends. ([`reduce_over`](Comm::reduce_over) and collectives of values are as ever.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Buffering, Comm, World, WorldError};
+    ///
+    /// // Both send first: right only as long as one of the messages is kept.
+    /// let exchange = |comm: &Comm| {
+    ///     let other = 1 - comm.rank();
+    ///     comm.send(other, 0, &[comm.rank()])?;
+    ///     comm.recv::<usize>(other, 0).map(|(got, _)| got[0])
+    /// };
+    /// assert_eq!(World::new(2).run(exchange)?, [1, 0]);
+    /// let error = World::new(2).buffering(Buffering::Zero).run(exchange).unwrap_err();
+    /// let WorldError::Deadlock(knot) = error else { panic!("{error}") };
+    /// assert!(knot.stuck.iter().all(|stuck| stuck.needs_buffer));
+    /// # Ok::<(), WorldError>(())
+    /// ```
+    pub fn buffering(mut self, buffering: Buffering) -> World {
+        self.buffering = buffering;
+        self
+    }
+
     /// Sets whether each rank keeps its last 64 operations, for [`Report::recent`] and for the watchdog's
     /// picture. Default: yes. It costs some nanoseconds an operation.
     ///
@@ -162,35 +191,6 @@ impl World {
     /// ```
     pub fn trace(mut self, trace: bool) -> World {
         self.trace = trace;
-        self
-    }
-
-    /// Sets how many messages between two ranks are kept until they are received; without it all of them.
-    ///
-    /// A program that is right only as long as something is kept is found at [`Buffering::Zero`], where
-    /// every send waits until it is received: the report of the deadlock names the sends that needed a
-    /// buffer. Collectives of elements synchronise then too: what a rank sends in one is read before its
-    /// step ends. ([`reduce_over`](Comm::reduce_over) and collectives of values are as ever.)
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{Buffering, Comm, World, WorldError};
-    ///
-    /// // Both send first: right only as long as one of the messages is kept.
-    /// let exchange = |comm: &Comm| {
-    ///     let other = 1 - comm.rank();
-    ///     comm.send(other, 0, &[comm.rank()])?;
-    ///     comm.recv::<usize>(other, 0).map(|(got, _)| got[0])
-    /// };
-    /// assert_eq!(World::new(2).run(exchange)?, [1, 0]);
-    /// let error = World::new(2).buffering(Buffering::Zero).run(exchange).unwrap_err();
-    /// let WorldError::Deadlock(knot) = error else { panic!("{error}") };
-    /// assert!(knot.stuck.iter().all(|stuck| stuck.needs_buffer));
-    /// # Ok::<(), WorldError>(())
-    /// ```
-    pub fn buffering(mut self, buffering: Buffering) -> World {
-        self.buffering = buffering;
         self
     }
 

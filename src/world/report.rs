@@ -304,6 +304,8 @@ impl<R, E> Report<R, E> {
 
     /// The results in rank order if every rank returned one, else the first culprit. Lost messages and
     /// unfinished requests print one line each, or are an error in a [strict](crate::World::strict) world.
+    /// If the environment variable `RANKFOLD_RECENT` is set, a failed run prints the last operations of each
+    /// rank on the standard error.
     ///
     /// # Errors
     ///
@@ -549,7 +551,7 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
     }
 }
 
-/// What was left behind, one and several.
+/// What there is to say of one thing that was left behind, and of several.
 const LOST: [&str; 2] = ["message was never received", "messages were never received"];
 const UNFINISHED: [&str; 2] = [
     "request was neither waited for nor cancelled",

@@ -55,7 +55,23 @@ pub fn sweep(
 ) {
     for ranks in sizes {
         for check in [false, true] {
-            sweep_world(name, part, &program, (ranks, check, Buffering::Unbounded));
+            let world = World::new(ranks).check(check);
+            sweep_world(
+                name,
+                part,
+                &program,
+                (world, ranks, check, Buffering::Unbounded),
+            );
+        }
+    }
+}
+
+/// The same with less room for messages, down to none.
+pub fn sweep_bufferings(name: &str, program: impl Fn(&Comm) -> Result<u64> + Sync) {
+    for ranks in [2, 3, 5, 8] {
+        for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
+            let world = World::new(ranks).check(false).buffering(buffering);
+            sweep_world(name, 1.0, &program, (world, ranks, false, buffering));
         }
     }
 }
@@ -65,10 +81,9 @@ pub fn sweep_world(
     name: &str,
     part: f64,
     program: &(impl Fn(&Comm) -> Result<u64> + Sync),
-    (ranks, check, buffering): (usize, bool, Buffering),
+    (world, ranks, check, buffering): (World, usize, bool, Buffering),
 ) {
-    let world = World::new(ranks).check(check).buffering(buffering);
-    let case = || format!("{name}, {ranks} ranks, check({check}), nobody dies");
+    let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
     let healthy = guarded(&case, || world.run_each(program));
     let mut sieve = Sieve::part(ranks as u64, part);
     for (victim, counts) in healthy.counts.iter().enumerate() {
