@@ -221,7 +221,6 @@ impl Message<'_> {
         let site = Location::caller();
         let comm = self.comm;
         comm.op(site, &show, || {
-            let head = self.packet.head;
             let opened = take(&mut self)?;
             comm.core.port.scribe.received(self.packet.head);
             // Nothing is left of it that could be found again.

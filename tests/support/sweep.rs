@@ -55,13 +55,7 @@ pub fn sweep(
 ) {
     for ranks in sizes {
         for check in [false, true] {
-            let world = World::new(ranks).check(check);
-            sweep_world(
-                name,
-                part,
-                &program,
-                (world, ranks, check, Buffering::Unbounded),
-            );
+            sweep_world(name, part, &program, (ranks, check, Buffering::Unbounded));
         }
     }
 }
@@ -70,19 +64,19 @@ pub fn sweep(
 pub fn sweep_bufferings(name: &str, program: impl Fn(&Comm) -> Result<u64> + Sync) {
     for ranks in [2, 3, 5, 8] {
         for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
-            let world = World::new(ranks).check(false).buffering(buffering);
-            sweep_world(name, 1.0, &program, (world, ranks, false, buffering));
+            sweep_world(name, 1.0, &program, (ranks, false, buffering));
         }
     }
 }
 
-/// The same in one world: so many ranks, checking or not, with so much room for messages.
-pub fn sweep_world(
+/// In one world: so many ranks, checking or not, with so much room for messages.
+fn sweep_world(
     name: &str,
     part: f64,
     program: &(impl Fn(&Comm) -> Result<u64> + Sync),
-    (world, ranks, check, buffering): (World, usize, bool, Buffering),
+    (ranks, check, buffering): (usize, bool, Buffering),
 ) {
+    let world = World::new(ranks).check(check).buffering(buffering);
     let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
     let healthy = guarded(&case, || world.run_each(program));
     let mut sieve = Sieve::part(ranks as u64, part);
