@@ -114,8 +114,8 @@ mod world;
 pub type Rank = usize;
 
 pub use comm::{
-    Cartesian, Comm, Message, Order, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest,
-    Side, Source, Status, Survivors, Tag, even_grid,
+    Cartesian, Comm, Level, Message, Order, ReduceOver, ReduceValueOver, Request, Scope,
+    ScopedRequest, Side, Source, Status, Survivors, Tag, even_grid,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

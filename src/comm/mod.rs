@@ -50,6 +50,7 @@ pub use matched::Message;
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
+pub use split::Level;
 pub use template::Side;
 
 use crate::Rank;

@@ -7,6 +7,7 @@ use super::Comm;
 use super::call::{InCall, elements};
 use crate::Rank;
 use crate::error::{Result, Site};
+use crate::machine::{Cpus, Kind, Machine, Object};
 use crate::transport::CommShared;
 use crate::transport::board::Verb;
 use crate::transport::knot::Needs;
@@ -17,7 +18,66 @@ use crate::transport::wait::Reason;
 type Wish = (Option<u32>, i64);
 type Place = Option<(Arc<CommShared>, Rank)>;
 
+/// A part of the machine whose ranks share something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// A physical package.
+    Package,
+    /// A NUMA node: memory.
+    Numa,
+    /// A cache of the third level.
+    L3,
+}
+
+impl Level {
+    /// Which part each rank is in, by the CPUs that it may run on. All who may run in more than one part
+    /// are together, beside the others.
+    fn parts(self, machine: &Machine, ranks: &[Vec<usize>]) -> Vec<u32> {
+        let kind = match self {
+            Level::Package => Kind::Package,
+            Level::Numa => Kind::Node,
+            Level::L3 => Kind::L3,
+        };
+        let parts = machine.tree.all(kind);
+        let inside =
+            |part: &&Object, cpus: &[usize]| cpus.iter().all(|cpu| part.cpus.contains(cpu));
+        let part = |cpus: &Vec<usize>| {
+            let found = parts
+                .iter()
+                .position(|part| !cpus.is_empty() && inside(part, cpus));
+            found.unwrap_or(parts.len()) as u32
+        };
+        ranks.iter().map(part).collect()
+    }
+}
+
 impl Comm {
+    /// Splits the ranks by the part of the machine that they run in, as they are pinned: those that share a
+    /// package, a NUMA node or a cache of the third level are in one new communicator, in their old order.
+    /// Ranks that are not pinned to one part are in one communicator beside the others. All ranks call it
+    /// together.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Level, World};
+    ///
+    /// let sizes = World::new(4).run(|comm| Ok(comm.split_by(Level::Numa)?.size()))?;
+    /// assert!(sizes.iter().all(|size| (1..=4).contains(size)));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn split_by(&self, level: Level) -> Result<Comm> {
+        let masks = self.gather_value(0, Cpus::here().mask)?;
+        let parts = masks.map(|masks| level.parts(&Machine::here(), &masks));
+        let part = self.scatter_value(0, parts)?;
+        self.split(part, 0)
+    }
+
     /// The same ranks once more, with messages and collectives of their own: what goes on in the one is
     /// never taken for what goes on in the other. All ranks call it together.
     ///
@@ -206,5 +266,32 @@ impl InCall<'_> {
             }
         }
         places
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_together_that_share_a_part_of_the_machine() {
+        let machine = Machine::from_text("package:2 numa:2 l3:2 core:2").unwrap();
+        let ranks = [
+            vec![0],
+            vec![1],
+            vec![2],
+            vec![4, 5],
+            vec![9],
+            vec![3, 4],
+            vec![],
+        ];
+        assert_eq!(
+            Level::Package.parts(&machine, &ranks),
+            [0, 0, 0, 0, 1, 0, 2]
+        );
+        assert_eq!(Level::Numa.parts(&machine, &ranks), [0, 0, 0, 1, 2, 4, 4]);
+        assert_eq!(Level::L3.parts(&machine, &ranks), [0, 0, 1, 2, 4, 8, 8]);
+        let nothing_known = Machine::from_text("cpu:4").unwrap();
+        assert_eq!(Level::L3.parts(&nothing_known, &ranks[..2]), [0, 0]);
     }
 }
