@@ -46,6 +46,7 @@
 //! | [`draw`] | trees and space-time diagrams, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the CPUs and where ranks go |
+//! | [`testing`] | the test kit: every number of ranks, every order of messages, guides |
 //! | [`error`] | what can go wrong with one operation |
 //!
 //! # The idea
@@ -96,6 +97,7 @@ pub mod schedule;
 pub mod simulate;
 pub mod span;
 mod sync;
+pub mod testing;
 pub mod topology;
 mod transport;
 mod unwind;

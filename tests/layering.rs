@@ -12,6 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["execute"],
     &["comm"],
     &["world"],
+    &["testing"],
 ];
 
 /// The only files that may hold `unsafe`.

@@ -166,6 +166,7 @@ impl InCall<'_> {
             collective: Some(self.call.number),
             turn,
             deadline: None,
+            choice: None,
         })
     }
 

@@ -162,6 +162,7 @@ impl Comm {
             collective: None,
             turn: None,
             deadline: call.deadline,
+            choice: None,
         };
         self.core.port.receive(want, &reason, place)
     }

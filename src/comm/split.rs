@@ -169,6 +169,7 @@ impl Comm {
             collective: None,
             turn: None,
             deadline: None,
+            choice: None,
         };
         self.core.port.wait(&reason, look)
     }

@@ -25,7 +25,7 @@ pub(crate) struct Want {
 
 impl Want {
     #[inline]
-    fn accepts(&self, packet: &Packet) -> bool {
+    pub(super) fn accepts(&self, packet: &Packet) -> bool {
         packet.head.context() == self.context
             && self.source.is_none_or(|source| source == packet.source())
             && self.tag.is_none_or(|tag| tag == packet.head.tag())
@@ -122,6 +122,26 @@ impl Inbox {
             }
         }
         false
+    }
+
+    /// Takes in all that has arrived.
+    pub(super) fn stow(&mut self, lenders: &impl Lenders) {
+        while let Ok(packet) = self.mail.try_recv() {
+            self.arrivals += 1;
+            if !packet.is_dead(lenders) {
+                self.keep(self.arrivals, packet);
+            }
+        }
+    }
+
+    /// Who has sent something that is wanted, among what has been taken in; sorted.
+    pub(super) fn sources(&self, want: &Want) -> Vec<Rank> {
+        let wanted =
+            |queue: &VecDeque<Early>| queue.iter().any(|early| want.accepts(&early.packet));
+        let lines = self.early.iter().filter(|(_, queue)| wanted(queue));
+        let mut sources: Vec<Rank> = lines.map(|((_, source), _)| *source).collect();
+        sources.sort_unstable();
+        sources
     }
 
     /// Puts the message handed out last back where it was in its sender's line.

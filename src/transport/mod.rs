@@ -9,6 +9,7 @@
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
 //! - [`wait`] the one wait loop: spin, yield, park
+//! - [`steer`] worlds in which it is chosen who comes first
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
@@ -25,6 +26,7 @@ pub(crate) mod monitor;
 pub(crate) mod packet;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
+pub(crate) mod steer;
 pub(crate) mod wait;
 
 use std::sync::{Arc, OnceLock};
@@ -47,6 +49,7 @@ use monitor::Book;
 use packet::Packet;
 use shrink::Shrinking;
 use sleeper::Sleeper;
+use steer::{Chooser, Steering};
 use wait::Port;
 
 /// Everything that the ranks of one world share.
@@ -60,6 +63,8 @@ pub(crate) struct Fabric {
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
+    /// Only where somebody chooses who comes first.
+    steering: Option<Steering>,
 }
 
 /// What holds for the whole world.
@@ -73,6 +78,10 @@ pub(crate) struct Settings {
     pub check: bool,
     /// Failures asked for: in this rank, at this operation.
     pub faults: Vec<(Rank, u64, Fault)>,
+    /// Who chooses among messages that could be received; `None`: whoever is first.
+    pub chooser: Option<Arc<dyn Chooser>>,
+    /// For reports, and for what is drawn at random.
+    pub seed: Option<u64>,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -85,6 +94,8 @@ pub enum Fault {
     Error,
     /// The rank's closure ends there and then, as if it had returned early.
     Return,
+    /// The rank sleeps for some milliseconds before it goes on, so that the others overtake it.
+    Delay,
 }
 
 /// What a communicator's members share.
@@ -194,6 +205,10 @@ impl Fabric {
             comms: parking_lot::Mutex::new(vec![all.clone()]),
             contexts: std::sync::atomic::AtomicU32::new(2),
             all,
+            steering: settings
+                .chooser
+                .clone()
+                .map(|chooser| Steering::new(chooser, ranks)),
             settings,
         };
         (Arc::new(fabric), parkers)
@@ -210,6 +225,14 @@ impl Fabric {
         comms.retain(|comm| !(forgotten(comm) && silent(comm)));
         comms.push(comm.clone());
         comm
+    }
+
+    /// The first failure asked for in this rank after that many operations.
+    pub(crate) fn next_fault(&self, me: Rank, after: u64) -> (u64, Fault) {
+        let faults = self.settings.faults.iter();
+        let mine = faults.filter(|(rank, at, _)| *rank == me && *at > after);
+        let next = mine.min_by_key(|(_, at, _)| *at);
+        next.map_or((u64::MAX, Fault::Error), |&(_, at, fault)| (at, fault))
     }
 
     /// The communicators that somebody holds, or that have something to tell.
@@ -244,6 +267,9 @@ impl Fabric {
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.
     #[inline]
     pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
+        if let Some(steering) = &self.steering {
+            steering.posted(to, &packet);
+        }
         let door = &self.doors[to];
         // Asked before the post: after it the receiver may have taken the packet and ended well.
         let there = !door.sleeper.is_gone();

@@ -19,6 +19,7 @@ use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::Wait;
 use super::packet::Packet;
+use super::steer::{Eligible, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
@@ -73,6 +74,8 @@ pub(crate) struct Reason<'a> {
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
+    /// What it could take, where that is chosen.
+    pub choice: Option<&'a dyn Fn() -> Eligible>,
 }
 
 /// The place of one rank in the fabric; it stays on the rank's thread.
@@ -144,6 +147,9 @@ impl Port {
     /// Puts the first message that `want` accepts into `place` if it is there already.
     #[inline]
     pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
+        if want.source.is_none() && self.fabric.is_steered() {
+            return false;
+        }
         let mut inbox = self.inbox.borrow_mut();
         inbox.find(want, &*self.fabric, place) || inbox.poll(want, &*self.fabric, place)
     }
@@ -156,9 +162,32 @@ impl Port {
         reason: &Reason<'_>,
         place: &mut Packet,
     ) -> Result<()> {
+        if want.source.is_none() && self.fabric.is_steered() {
+            return self.receive_chosen(want, reason, place);
+        }
         let mut inbox = self.inbox.borrow_mut();
         self.wait(reason, || {
             inbox.poll(want, &*self.fabric, place).then_some(())
+        })
+    }
+
+    /// Waits until it is chosen whose message to take.
+    #[cold]
+    fn receive_chosen(&self, want: &Want, reason: &Reason<'_>, place: &mut Packet) -> Result<()> {
+        let choice = || Eligible {
+            want: *want,
+            sources: self.inbox.borrow().sources(want),
+        };
+        let reason = Reason {
+            choice: Some(&choice),
+            ..*reason
+        };
+        self.sleep(&reason, || {
+            let mut inbox = self.inbox.borrow_mut();
+            inbox.stow(&*self.fabric);
+            let source = Some(self.fabric.steering.as_ref()?.source_for(self.me)?);
+            let found = inbox.find(&Want { source, ..*want }, &*self.fabric, place);
+            found.then_some(())
         })
     }
 
@@ -169,6 +198,10 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
+        if self.fabric.is_steered() {
+            // The next choice comes when all have lain down.
+            return self.sleep(reason, look);
+        }
         if let Some(found) = self.spin(&self.spins, &mut look) {
             return Ok(found);
         }
@@ -234,6 +267,10 @@ impl Port {
             if let Some(verdict) = self.fabric.get_up(self.me) {
                 return Err(verdict);
             }
+            let too_late = |steering: &Steering| steering.is_too_late(self.me);
+            if self.fabric.steering.as_ref().is_some_and(too_late) {
+                return look().ok_or_else(|| self.timed_out(reason, since));
+            }
             if self
                 .limit(reason, since)
                 .is_some_and(|limit| limit <= Instant::now())
@@ -250,7 +287,9 @@ impl Port {
             .settings
             .timeout
             .and_then(|timeout| since.checked_add(timeout));
-        reason.deadline.into_iter().chain(watchdog).min()
+        // Where it is chosen who comes first, time passes when nothing else does.
+        let own = reason.deadline.filter(|_| !self.fabric.is_steered());
+        own.into_iter().chain(watchdog).min()
     }
 
     fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
@@ -271,6 +310,7 @@ impl Port {
             comm: reason.comm.cloned(),
             collective: reason.collective,
             turn: reason.turn,
+            choice: reason.choice.map(|choice| choice()),
             since,
             begun: self
                 .fabric
@@ -298,7 +338,7 @@ impl Port {
             let there = self.fabric.post(to, Packet::eager(head, data));
             return Ok((meanwhile()?, there));
         }
-        if to == self.me || self.crowded() {
+        if to == self.me || self.crowded() || self.fabric.is_steered() {
             let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
             return Ok((meanwhile()?, there));
         }

@@ -77,6 +77,8 @@ pub struct Report<R, E = Error> {
     pub placement: Placement,
     /// What each rank did.
     pub counts: Vec<Counts>,
+    /// The seed by which messages were chosen, in a [seeded](crate::World::seed) world.
+    pub seed: Option<u64>,
     /// From the first thread's start to the last one's end.
     pub wall: Duration,
     /// What a packet of a collective proves that nobody took, though all ranks returned.
@@ -160,6 +162,7 @@ impl<R, E> Report<R, E> {
             lost: Vec::new(),
             placement,
             counts: Vec::new(),
+            seed: venue.settings.seed,
             wall,
             stray: None,
             strict: venue.strict,
@@ -214,12 +217,23 @@ impl<R, E> Report<R, E> {
     }
 
     /// The results in rank order if every rank returned one, else the first culprit. Lost messages
-    /// print one line, or are an error in a [strict](crate::World::strict) world.
+    /// print one line, or are an error in a [strict](crate::World::strict) world. The seed of a failure
+    /// prints one line.
     ///
     /// # Errors
     ///
     /// As [`World::run`](crate::World::run).
     pub fn into_result(self) -> Result<Vec<R>, WorldError<E>> {
+        let seed = self.seed;
+        let result = self.judged();
+        if let (Some(seed), Err(_)) = (seed, &result) {
+            eprintln!("rankfold: seed {seed} repeats this");
+        }
+        result
+    }
+
+    /// The same without a word.
+    pub(crate) fn judged(self) -> Result<Vec<R>, WorldError<E>> {
         let whole = self
             .outcomes
             .iter()

@@ -110,6 +110,7 @@ fn sleep_in(
         collective: collective.map(|(_, number)| number),
         turn,
         deadline: None,
+        choice: None,
     };
     port.sleep(&reason, || come().then_some(()))
 }

@@ -1,0 +1,231 @@
+//! One test of a program: it is run in several manners, watched, and a failure is told in full.
+
+use std::env;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::order::Order;
+use super::said::Said;
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::machine::Bind;
+use crate::world::{World, WorldError};
+
+/// How long a wait may take in a test, unless `RANKFOLD_TIMEOUT` says otherwise.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `RANKFOLD_TIMEOUT` in seconds, or the default.
+pub(super) fn patience() -> Duration {
+    let asked = env::var("RANKFOLD_TIMEOUT").ok();
+    let seconds = asked.map(|text| match text.parse() {
+        Ok(seconds) if seconds > 0.0 => Duration::from_secs_f64(f64::min(seconds, 1e9)),
+        _ => panic!("RANKFOLD_TIMEOUT={text} is no number of seconds"),
+    });
+    seconds.unwrap_or(PATIENCE)
+}
+
+/// A program under test on one number of ranks: what [`ranks!`](crate::ranks) runs.
+///
+/// It is run as its threads happen to go, and in an order of messages drawn from a seed, see
+/// [`World::seed`]; with buffers for whatever is sent, and with none. In all of them lost messages are
+/// failures. The seed is new in each process; `RANKFOLD_SEED` sets it.
+///
+/// A rank that waits for too long fails as by [`World::timeout`]; where a rank does not come back at all, as
+/// in an endless loop, the trial ends without it, and leaves its thread behind.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::testing::Trial;
+///
+/// let failure = Trial::new(3).run(|comm| match comm.rank() {
+///     0 => comm.recv::<u8>(1, 0).map(drop),
+///     _ => Ok(()),
+/// });
+/// assert!(failure.unwrap_err().to_string().starts_with("3 ranks"));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a trial does nothing until it is run"]
+pub struct Trial {
+    ranks: usize,
+    order: Option<Order>,
+    patience: Duration,
+    lenient: bool,
+}
+
+/// One way to run a program.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    steered: bool,
+}
+
+impl fmt::Display for Manner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.steered {
+            true => "messages in the order of the seed",
+            false => "messages as they came",
+        })
+    }
+}
+
+/// All of them.
+const MANNERS: [Manner; 2] = [Manner { steered: false }, Manner { steered: true }];
+
+/// Why a program did not pass a [`Trial`].
+#[non_exhaustive]
+pub struct Failure {
+    /// How many ranks there were.
+    pub ranks: usize,
+    /// What repeats it, if anything does.
+    pub order: Order,
+    /// Why it failed; `None`: it did not come to an end.
+    pub error: Option<WorldError>,
+    manner: Manner,
+    said: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure {
+            ranks,
+            order,
+            manner,
+            said,
+            ..
+        } = self;
+        writeln!(f, "{ranks} ranks, {manner}:")?;
+        match &self.error {
+            Some(error) => writeln!(f, "{error}")?,
+            None => writeln!(f, "not all ranks come to an end: {}", HANGS)?,
+        }
+        f.write_str(said)?;
+        write!(f, "RANKFOLD_SEED={order} sets the same seed again")
+    }
+}
+
+const HANGS: &str = "one is outside rankfold, in a loop or a lock of its own";
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Printed by `unwrap`: the report serves better than the fields.
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Trial {
+    /// A trial on `ranks` ranks.
+    pub fn new(ranks: usize) -> Trial {
+        Trial {
+            ranks,
+            order: None,
+            patience: patience(),
+            lenient: false,
+        }
+    }
+
+    /// Sets the seed, whatever `RANKFOLD_SEED` says.
+    pub fn seed(self, seed: u64) -> Trial {
+        let order = Some(Order::Seed(seed));
+        Trial { order, ..self }
+    }
+
+    /// Sets how long one wait may take; without it what `RANKFOLD_TIMEOUT` says in seconds, or 20.
+    pub fn timeout(self, patience: Duration) -> Trial {
+        Trial { patience, ..self }
+    }
+
+    /// Lets messages be lost.
+    pub fn lenient(self) -> Trial {
+        Trial {
+            lenient: true,
+            ..self
+        }
+    }
+
+    /// Runs the program in every manner, until one fails.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
+    pub fn run(
+        &self,
+        body: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        let order = self.order.clone().or_else(Order::asked);
+        let order = order.unwrap_or_else(|| Order::Seed(Order::fresh()));
+        let body: Arc<Body> = Arc::new(body);
+        let mut manners = MANNERS.into_iter();
+        manners.try_for_each(|manner| self.run_in(manner, &order, &body))
+    }
+
+    fn run_in(&self, manner: Manner, order: &Order, body: &Arc<Body>) -> Result<(), Failure> {
+        let said = Said::new(self.ranks);
+        let world = self.world(manner, order);
+        let error = match watched(world, said.clone(), body.clone(), self.patience) {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
+        Err(Failure {
+            ranks: self.ranks,
+            order: order.clone(),
+            error,
+            manner,
+            said: said.to_string(),
+        })
+    }
+
+    fn world(&self, manner: Manner, order: &Order) -> World {
+        let mut world = World::new(self.ranks)
+            .bind(Bind::None)
+            .timeout(self.patience)
+            .random_seed(order.seed());
+        if !self.lenient {
+            world = world.strict();
+        }
+        if manner.steered {
+            world = world.steered(order.chooser());
+        }
+        world
+    }
+}
+
+type Body = dyn Fn(&Comm) -> Result<()> + Send + Sync;
+
+/// Runs a world on a thread that can be left behind; `None`: it had to be.
+fn watched(
+    world: World,
+    said: Said,
+    body: Arc<Body>,
+    patience: Duration,
+) -> Option<Result<(), WorldError>> {
+    let (done, end) = channel();
+    let run = move || {
+        let run = |comm: &Comm| {
+            let result = said.by(comm.rank(), || body(comm));
+            if let Err(error) = &result {
+                said.note(comm.rank(), &format!("failed: {error}"));
+            }
+            result
+        };
+        let result = world.try_run_each(run).and_then(|report| report.judged());
+        // Nobody listens if it took too long.
+        let _ = done.send(result.map(drop));
+    };
+    // Twice: the ranks that wait have time to say what they wait for.
+    let watch = thread::Builder::new().spawn(run);
+    match end.recv_timeout(patience.saturating_mul(2)) {
+        Ok(result) => Some(result),
+        Err(RecvTimeoutError::Timeout) => None,
+        Err(RecvTimeoutError::Disconnected) => match watch.map(thread::JoinHandle::join) {
+            Ok(Err(payload)) => std::panic::resume_unwind(payload),
+            Err(error) => Some(Err(WorldError::Spawn { rank: 0, error })),
+            Ok(Ok(())) => None,
+        },
+    }
+}

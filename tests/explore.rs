@@ -1,0 +1,513 @@
+//! Exploring message orders: as many as there are, each once, every bug that hides in one of them, and each
+//! found again by its order.
+
+mod support;
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use rankfold::testing::{Explore, Explored, Found, Order, explore, random};
+use rankfold::{
+    Comm, ErrorKind, Fault, Order as Fold, Rank, Result, Source, Tag, World, WorldError, op,
+};
+use std::time::Duration;
+use support::guarded;
+
+fn factorial(k: usize) -> u64 {
+    (1..=k as u64).product()
+}
+
+/// The ranks in the order in which their messages are received from any source.
+fn arrivals(comm: &Comm, count: usize) -> Result<Vec<Rank>> {
+    let one = |_| Ok(comm.recv::<Rank>(Source::Any, Tag::Any)?.1.source);
+    (0..count).map(one).collect()
+}
+
+/// Rank 0 receives one message of every other rank.
+fn gather(comm: &Comm) -> Result<Vec<Rank>> {
+    match comm.rank() {
+        0 => arrivals(comm, comm.size() - 1),
+        me => comm.send(0, me as u32, &[me]).map(|()| Vec::new()),
+    }
+}
+
+/// Explores, and collects what the ranks return: each order, and all that come of them.
+fn outcomes<R: Send + Clone + Default + Eq + std::hash::Hash>(
+    ranks: usize,
+    f: impl Fn(&Comm) -> Result<R> + Sync,
+) -> (Explored, HashSet<Vec<R>>) {
+    let seen = Mutex::new(HashSet::new());
+    let now = Mutex::new(vec![R::default(); ranks]);
+    let body = |comm: &Comm| {
+        let got = f(comm)?;
+        now.lock().unwrap()[comm.rank()] = got;
+        comm.barrier()?;
+        if comm.rank() == 0 {
+            seen.lock().unwrap().insert(now.lock().unwrap().clone());
+        }
+        comm.barrier()
+    };
+    let explored = guarded(&|| format!("{ranks} ranks"), || explore(ranks, body));
+    (explored, seen.into_inner().unwrap())
+}
+
+#[test]
+fn k_messages_to_one_rank_have_k_factorial_orders() {
+    for k in 1..=5 {
+        let (explored, seen) = outcomes(k + 1, gather);
+        assert_eq!(explored.orders, factorial(k), "{k} senders");
+        assert!(explored.complete);
+        assert_eq!(explored.runs, explored.orders);
+        assert_eq!(seen.len() as u64, factorial(k));
+    }
+}
+
+#[test]
+fn a_program_without_a_choice_has_one_order() {
+    let ring = |comm: &Comm| {
+        let (me, n) = (comm.rank(), comm.size());
+        let mut v = [me];
+        for _ in 0..n {
+            v = [comm.sendrecv((me + 1) % n, 0, &v, (me + n - 1) % n, 0)?.0[0]];
+        }
+        comm.all_reduce(&mut v, op::Sum)?;
+        // Nor has one that asks for any source where there is only one.
+        comm.send((me + 1) % n, 1, &[me; 100])?;
+        comm.send((me + 1) % n, 1, &[me])?;
+        assert_eq!(comm.recv::<Rank>(Source::Any, 1)?.0.len(), 100);
+        assert_eq!(comm.recv::<Rank>(Source::Any, 1)?.0.len(), 1);
+        Ok(())
+    };
+    for ranks in 1..=8 {
+        let explored = guarded(&|| format!("{ranks} ranks"), || explore(ranks, ring));
+        assert_eq!(
+            (explored.orders, explored.complete, explored.runs),
+            (1, true, 1),
+            "{ranks} ranks"
+        );
+    }
+}
+
+#[test]
+fn two_receivers_have_the_product_of_their_orders() {
+    let (explored, seen) = outcomes(5, |comm| match comm.rank() {
+        me @ (0 | 1) => arrivals(comm, 3 - me),
+        me => {
+            comm.send(0, 0, &[me])?;
+            if me < 4 {
+                comm.send(1, 0, &[me])?;
+            }
+            Ok(Vec::new())
+        }
+    });
+    assert_eq!((explored.orders, explored.complete), (6 * 2, true));
+    assert_eq!(seen.len(), 12);
+    assert_eq!(
+        explored.runs, explored.orders,
+        "they do not depend on each other"
+    );
+}
+
+#[test]
+fn the_order_of_one_sender_is_no_choice() {
+    let (explored, seen) = outcomes(3, |comm| match comm.rank() {
+        0 => arrivals(comm, 4),
+        me => {
+            comm.send(0, 0, &[me])?;
+            comm.send(0, 1, &[me])?;
+            Ok(Vec::new())
+        }
+    });
+    assert_eq!((explored.orders, explored.complete), (6, true)); // 4 over 2
+    assert_eq!(seen.len(), 6);
+}
+
+/// Rank 1 hears of rank 2, and then sends to rank 0, to which rank 2 has sent as well.
+fn late_message(comm: &Comm) -> Result<Vec<Rank>> {
+    match comm.rank() {
+        0 => arrivals(comm, 2),
+        1 => {
+            let heard = arrivals(comm, 1)?;
+            comm.send(0, 0, &[1usize]).map(|()| heard)
+        }
+        _ => {
+            comm.send(0, 0, &[2usize])?;
+            comm.send(1, 0, &[2usize]).map(|()| Vec::new())
+        }
+    }
+}
+
+#[test]
+fn a_message_that_comes_only_after_another_choice_is_not_missed() {
+    let (explored, seen) = outcomes(3, late_message);
+    assert_eq!((explored.orders, explored.complete), (2, true));
+    assert_eq!(seen.len(), 2);
+}
+
+#[test]
+fn a_message_that_follows_from_the_choice_is_no_alternative_to_it() {
+    // A manager and two workers who answer whom they hear, while rank 3 has a choice of its own.
+    let (explored, seen) = outcomes(4, |comm| match comm.rank() {
+        0 => {
+            comm.send(1, 0, &[0usize])?;
+            let first = arrivals(comm, 1)?;
+            comm.send(2, 0, &[0usize])?;
+            let second = arrivals(comm, 1)?;
+            comm.send(3, 0, &[0usize])?;
+            Ok([first, second].concat())
+        }
+        3 => arrivals(comm, 1),
+        me => {
+            let heard = arrivals(comm, 1)?;
+            comm.send(0, 0, &[me]).map(|()| heard)
+        }
+    });
+    assert_eq!(
+        (explored.orders, explored.complete, explored.runs),
+        (1, true, 1)
+    );
+    assert_eq!(seen.len(), 1);
+}
+
+/// Every outcome of random programs, by the plainest search there is: all interleavings of receives, over
+/// a model of queues.
+mod model {
+    use super::*;
+
+    /// What one rank does: sends to a rank, or receives from any.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Act {
+        Send(Rank),
+        Any,
+        From(Rank),
+    }
+
+    pub type Program = Vec<Vec<Act>>;
+
+    /// Where a run stands: next acts, queues [to][from], and what each has received.
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    struct State {
+        next: Vec<usize>,
+        queue: Vec<Vec<usize>>,
+        got: Vec<Vec<Rank>>,
+    }
+
+    pub fn outcomes(program: &Program) -> HashSet<Vec<Vec<Rank>>> {
+        let n = program.len();
+        let start = State {
+            next: vec![0; n],
+            queue: vec![vec![0; n]; n],
+            got: vec![Vec::new(); n],
+        };
+        let (mut all, mut seen, mut open) = (HashSet::new(), HashSet::new(), vec![start]);
+        while let Some(state) = open.pop() {
+            if !seen.insert(state.clone()) {
+                continue;
+            }
+            let mut moved = false;
+            for rank in 0..n {
+                let Some(&act) = program[rank].get(state.next[rank]) else {
+                    continue;
+                };
+                let sources: Vec<Rank> = match act {
+                    Act::Send(to) => {
+                        let mut after = state.clone();
+                        after.queue[to][rank] += 1;
+                        after.next[rank] += 1;
+                        open.push(after);
+                        moved = true;
+                        continue;
+                    }
+                    Act::Any => (0..n).collect(),
+                    Act::From(source) => vec![source],
+                };
+                for source in sources
+                    .into_iter()
+                    .filter(|&source| state.queue[rank][source] > 0)
+                {
+                    let mut after = state.clone();
+                    after.queue[rank][source] -= 1;
+                    after.next[rank] += 1;
+                    after.got[rank].push(source);
+                    open.push(after);
+                    moved = true;
+                }
+            }
+            if !moved {
+                all.insert(state.got);
+            }
+        }
+        all
+    }
+}
+
+/// A rank's part of a program; what it cannot receive ends it.
+fn act(comm: &Comm, acts: &[model::Act]) -> Vec<Rank> {
+    let mut got = Vec::new();
+    for act in acts {
+        let received = match *act {
+            model::Act::Send(to) => {
+                // The receiver may have ended for want of a message.
+                let _ = comm.send(to, 0, &[0u8]);
+                continue;
+            }
+            model::Act::Any => comm.recv::<u8>(Source::Any, 0),
+            model::Act::From(source) => comm.recv::<u8>(source, 0),
+        };
+        match received {
+            Ok((_, status)) => got.push(status.source),
+            Err(_) => break,
+        }
+    }
+    got
+}
+
+#[test]
+fn every_outcome_of_random_programs_is_found_and_each_order_once() {
+    for seed in 0..(150.0 * support::scale()).ceil() as u64 {
+        let mut random = rankfold::testing::Random::new(seed);
+        let n = 2 + random.below(3);
+        let program: model::Program = (0..n)
+            .map(|_| {
+                (0..random.below(5))
+                    .map(|_| match random.below(5) {
+                        0 | 1 => model::Act::Any,
+                        2 if random.below(2) == 0 => model::Act::From(random.below(n)),
+                        _ => model::Act::Send(random.below(n)),
+                    })
+                    .collect()
+            })
+            .collect();
+        let want = model::outcomes(&program);
+        let seen = Mutex::new(HashSet::new());
+        let now = Mutex::new((0, vec![Vec::new(); n]));
+        let body = |comm: &Comm| {
+            let got = act(comm, &program[comm.rank()]);
+            let (ended, all) = &mut *now.lock().unwrap();
+            all[comm.rank()] = got;
+            *ended += 1;
+            // The last to end writes down what came of all.
+            if *ended % n == 0 {
+                seen.lock().unwrap().insert(all.clone());
+            }
+            Ok(())
+        };
+        let explore = Explore::new(n).runs(usize::MAX).lenient();
+        let case = || format!("seed {seed}: {program:?}");
+        let explored = guarded(&case, || explore.find(body)).unwrap();
+        assert!(explored.complete, "seed {seed}: {program:?}");
+        assert_eq!(seen.into_inner().unwrap(), want, "seed {seed}: {program:?}");
+        assert_eq!(
+            explored.orders as usize,
+            want.len(),
+            "seed {seed}: {program:?}"
+        );
+    }
+}
+
+/// Fails in one of the orders of five messages.
+fn fails_in_one_of_120(comm: &Comm) -> Result<()> {
+    let got = gather(comm)?;
+    assert_ne!(got, [4, 2, 5, 1, 3], "the one order");
+    Ok(())
+}
+
+fn hidden() -> Found {
+    Explore::new(6).find(fails_in_one_of_120).unwrap_err()
+}
+
+#[test]
+fn a_failure_in_one_of_120_orders_is_found_and_repeated_100_times_of_100() {
+    let found = hidden();
+    assert!(
+        matches!(found.error, WorldError::Panicked { rank: 0, .. }),
+        "{found}"
+    );
+    let took: Vec<Rank> = found.choices.iter().map(|choice| choice.took).collect();
+    assert_eq!(took, [4, 2, 5, 1, 3]);
+    let explore = Explore::new(6);
+    for _ in 0..100 {
+        let again = explore
+            .repeat(&found.order, fails_in_one_of_120)
+            .unwrap_err();
+        assert_eq!(again.choices, found.choices);
+    }
+    // An order that is typed in is the same one.
+    let typed: Order = found.order.to_string().parse().unwrap();
+    assert_eq!(typed, found.order);
+    assert_eq!(hidden().order, found.order);
+}
+
+#[test]
+fn a_seed_repeats_a_failure_100_times_of_100() {
+    let fails = |seed| {
+        World::new(6)
+            .seed(seed)
+            .run_each(fails_in_one_of_120)
+            .culprit
+            .is_some()
+    };
+    let seed = (0..10_000)
+        .find(|&seed| fails(seed))
+        .expect("one order in 120");
+    for _ in 0..100 {
+        assert!(fails(seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn seeds_reach_every_order() {
+    let order = |seed| World::new(4).seed(seed).run(gather).unwrap().swap_remove(0);
+    let seen: HashSet<Vec<Rank>> = (0..100).map(order).collect();
+    assert_eq!(seen.len() as u64, factorial(3));
+}
+
+#[test]
+fn a_seed_repeats_a_run_of_ranks_that_talk_to_whom_they_hear() {
+    // Whoever is heard is answered, so one choice changes all that follows.
+    let gossip = |comm: &Comm| {
+        let mut random = random(comm);
+        let n = comm.size();
+        let mut heard = Vec::new();
+        for _ in 0..3 {
+            comm.send(random.below(n), 0, &[comm.rank()])?;
+            comm.barrier()?;
+            while comm
+                .recv_timeout::<Rank>(Source::Any, 0, Duration::ZERO)
+                .map(|(v, _)| heard.push(v[0]))
+                .is_ok()
+            {}
+        }
+        Ok(heard)
+    };
+    for seed in 0..10 {
+        let first = World::new(5).seed(seed).run(gossip).unwrap();
+        for _ in 0..5 {
+            assert_eq!(
+                World::new(5).seed(seed).run(gossip).unwrap(),
+                first,
+                "seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_order_in_which_ranks_wait_for_each_other_is_found() {
+    // Right only if rank 1 is heard first: the second receive asks for rank 2 by name.
+    let found = Explore::new(3).find(|comm| match comm.rank() {
+        0 => {
+            comm.recv::<Rank>(Source::Any, 0)?;
+            comm.recv::<Rank>(2, 0).map(drop)
+        }
+        me => comm.send(0, 0, &[me]),
+    });
+    let found = found.unwrap_err();
+    let error = &found.error;
+    assert!(
+        matches!(
+            error,
+            WorldError::ReturnedEarly { rank: 2, .. } | WorldError::Deadlock(_)
+        ),
+        "{found}"
+    );
+    assert_eq!(found.choices[0].took, 2);
+}
+
+#[test]
+fn reductions_in_arrival_order_are_explored_as_well() {
+    let tree = rankfold::topology::Topology::flat(4);
+    let (explored, seen) = outcomes(4, |comm| {
+        let mut v = [comm.rank() as u32];
+        // 10 a + b shows in which order they came.
+        let in_order = op::commutative(|a: u32, b: u32| 10 * a + b);
+        comm.reduce_over(&tree, &mut v, in_order)
+            .order(Fold::Arrival)
+            .run()?;
+        Ok(if comm.rank() == 0 { v[0] } else { 0 })
+    });
+    assert_eq!((explored.orders, explored.complete), (6, true));
+    assert_eq!(seen.len(), 6);
+}
+
+#[test]
+fn a_deadline_passes_only_when_nothing_else_can_move() {
+    let explored = explore(2, |comm| match comm.rank() {
+        0 => {
+            let (v, _) = comm.recv_timeout::<u8>(Source::Any, 0, Duration::ZERO)?;
+            assert_eq!(v, [1]);
+            let late = comm
+                .recv_timeout::<u8>(1, 1, Duration::from_secs(3600))
+                .unwrap_err();
+            assert!(matches!(late.kind(), ErrorKind::TimedOut { .. }), "{late}");
+            comm.send(1, 0, &[0u8])
+        }
+        _ => {
+            comm.send(0, 0, &[1u8])?;
+            comm.recv::<u8>(Source::Any, 0).map(drop)
+        }
+    });
+    assert_eq!(explored.orders, 1);
+    assert!(!explored.complete, "time is not explored");
+}
+
+#[test]
+fn deaths_are_explored_too() {
+    for nth in 1..=2 {
+        let mourning = Explore::new(4).world(|world| world.inject(2, nth, Fault::Panic));
+        let found = mourning.find(|comm| {
+            gather(comm)?;
+            comm.barrier()
+        });
+        let found = found.unwrap_err();
+        assert!(
+            matches!(found.error, WorldError::Panicked { rank: 2, .. }),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn what_is_too_much_to_try_is_drawn_at_random_and_not_called_complete() {
+    let explored = Explore::new(5).runs(10).seeds(7).run(gather);
+    assert_eq!(
+        (explored.orders, explored.complete, explored.runs),
+        (10, false, 17)
+    );
+}
+
+#[test]
+#[should_panic = "depends on more than its messages"]
+fn a_program_that_is_not_a_function_of_its_messages_is_found_out() {
+    let runs = Mutex::new(0);
+    let _ = Explore::new(4).lenient().find(|comm| {
+        let mut runs = runs.lock().unwrap();
+        *runs += 1;
+        let tag = u32::from(*runs > 4 && comm.rank() == 3);
+        drop(runs);
+        match comm.rank() {
+            0 => {
+                for _ in 0..2 {
+                    comm.recv::<Rank>(Source::Any, 0)?;
+                }
+                Ok(())
+            }
+            me => comm.send(0, tag, &[me]),
+        }
+    });
+}
+
+#[test]
+fn a_failure_says_who_took_what_and_how_to_repeat_it() {
+    let text = hidden().to_string();
+    assert!(text.contains("the one order"), "{text}");
+    assert!(text.contains("rank 0  recv(from any, tag any)"), "{text}");
+    assert!(
+        text.contains("took the message of rank 4 (there were those of 1, 2, 3, 4, 5)"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("RANKFOLD_SEED=order:3.1.2 repeats it"),
+        "{text}"
+    );
+}
