@@ -37,9 +37,9 @@
 //! | where | what |
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
-//! | [`Comm`] | what a rank talks through: SEND and RECV, barrier, broadcast, reduce, all_reduce |
+//! | [`Comm`] | what a rank talks through: SEND and RECV, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
-//! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, and the register of them by name |
+//! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, the register of them by name, and the automatic choice; [`Comm::run_schedule`] runs your own |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`cost`] | what algorithms cost, in closed form: steps, loads, time; best segments, isoefficiency |
@@ -106,7 +106,10 @@ mod world;
 /// The number of a process of the program: `0..size`.
 pub type Rank = usize;
 
-pub use comm::{Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag};
+pub use comm::{
+    Cartesian, Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag,
+    even_grid,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::Fault;

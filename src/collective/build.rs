@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use super::needs::pipeline_period;
 use super::{
     Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
-    Gather, PacketReduce, Pairwise, PassOn, Refusal, RingReduceScatter, far_halving_to_blocks,
-    halving_all_reduce, halving_reduce, halving_to_blocks, hybrid_all_reduce, simple_exchange,
+    Gather, PacketReduce, Pairwise, PassOn, PassUp, Refusal, RingReduceScatter,
+    far_halving_to_blocks, halving_all_reduce, halving_reduce, halving_to_blocks,
+    hybrid_all_reduce, simple_exchange,
 };
 use crate::Rank;
 use crate::schedule::{FoldAlong, Fresh, FromBlocks, Keep, Schedule};
@@ -411,6 +412,10 @@ impl Algorithm {
         let above = (ranks - 1).max(1);
         Ok(match self {
             Algorithm::Doubling => visitor.with(ExclusiveScan::new(ranks, n)),
+            Algorithm::Exchange => {
+                let scan = ExchangeScan::new(ranks.ilog2(), n);
+                visitor.with(scan.then(PassUp::new(ranks, n)))
+            }
             Algorithm::Tree { segments, .. } => {
                 let segments = segments.map_or(1, usize::from);
                 let scan = FoldAlong::new(Line::new(above), n).pipelined(segments, 1);

@@ -74,7 +74,7 @@ pub use pairwise::Pairwise;
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
 pub use scan::ExchangeScan;
-pub use shift::ExclusiveScan;
+pub use shift::{ExclusiveScan, PassUp};
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.
 fn ceil_log2(n: usize) -> usize {

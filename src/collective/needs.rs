@@ -114,7 +114,7 @@ impl Algorithm {
                 ..ANY
             },
             (Collective::Scan | Collective::ExclusiveScan, Doubling) => ANY,
-            (Collective::Scan, Exchange) => POWER_OF_TWO,
+            (Collective::Scan | Collective::ExclusiveScan, Exchange) => POWER_OF_TWO,
             _ => return None,
         };
         Some(needs)

@@ -1,4 +1,4 @@
-//! The exclusive scan: everybody's value moves up one rank, then the inclusive scan.
+//! The exclusive scan: everybody's value moves up one rank, before the inclusive scan or after it.
 
 use crate::Rank;
 use crate::schedule::{FoldAlong, Lengths, Region, Schedule, Step, Transfer, least_after};
@@ -58,14 +58,62 @@ impl<S: Schedule> ExclusiveScan<S> {
         ExclusiveScan { ranks, scan }
     }
 
-    fn move_up(&self, rank: Rank) -> Step {
-        let region = Region::output(0..self.scan.lengths(0).output);
+    fn first(&self) -> PassUp {
+        PassUp::new(self.ranks, self.scan.lengths(0).output)
+    }
+}
+
+/// Every rank's vector moves up to the next rank; rank 0 keeps its own. After an inclusive scan this
+/// makes an exclusive one.
+///
+/// ```text
+/// 0▶1  1▶2  2▶3  3▶4          replaces
+/// ```
+///
+/// # Cost
+///
+/// One step of whole vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassUp {
+    ranks: usize,
+    length: usize,
+}
+
+impl PassUp {
+    /// Among so many ranks, of vectors of so many elements.
+    pub fn new(ranks: usize, length: usize) -> PassUp {
+        PassUp { ranks, length }
+    }
+}
+
+impl Schedule for PassUp {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn steps(&self) -> usize {
+        usize::from(self.ranks > 1)
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        if step >= self.steps() {
+            return Step::IDLE;
+        }
+        let region = Region::output(0..self.length);
         let above = Some(rank + 1).filter(|&above| above < self.ranks);
         Step {
             send: above.map(|peer| Transfer { peer, region }),
             recv: rank.checked_sub(1).map(|peer| Transfer { peer, region }),
             ..Step::IDLE
         }
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        Lengths::in_place(self.length)
+    }
+
+    fn may_copy(&self) -> bool {
+        false
     }
 }
 
@@ -86,7 +134,7 @@ impl<S: Schedule> Schedule for ExclusiveScan<S> {
             return Step::IDLE;
         }
         match (step.checked_sub(1), rank.checked_sub(1)) {
-            (None, _) => self.move_up(rank),
+            (None, _) => self.first().step(rank, 0),
             (Some(_), None) => Step::IDLE,
             (Some(inner), Some(v)) => self.scan.step(v, inner).map_peers(|v| v + 1),
         }

@@ -8,12 +8,13 @@
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
 //! - `run_schedule`: any schedule; `link`: how its messages travel
-//! - `split`: new communicators from old ones
+//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
 mod by_hand;
 mod call;
+mod cartesian;
 mod envelope;
 mod link;
 mod movements;
@@ -35,6 +36,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+pub use cartesian::{Cartesian, even_grid};
 pub use envelope::{Source, Status, Tag};
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 pub use template::Side;

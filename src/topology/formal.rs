@@ -21,10 +21,11 @@ use crate::Rank;
 ///
 /// # Examples
 ///
-/// The example of both papers, the 2-tree on 8 ranks:
+/// The example of both papers, the 2-tree on 8 ranks, from its definition to its triples and its result:
 ///
 /// ```
 /// use rankfold::topology::{Formal, Topology};
+/// use rankfold::{World, op};
 ///
 /// let tree = Formal::new(8)
 ///     .node([0])
@@ -38,7 +39,19 @@ use crate::Rank;
 ///     .edge(4, 2, 0).associate(4, 6)
 ///     .strict()?;
 /// assert_eq!(tree, Topology::k_tree(8, 2));
-/// # Ok::<(), rankfold::topology::TopologyError>(())
+///
+/// let mut top: Vec<_> = tree.triples().map(|t| (t.from, t.step, t.to)).collect();
+/// top.sort_by_key(|&(from, step, _)| (step, from));
+/// let papers = [(1, 0, 0), (2, 0, 0), (4, 0, 3), (5, 0, 3), (7, 0, 6), (3, 1, 0), (6, 1, 0)];
+/// assert_eq!(top, papers);
+///
+/// let sums = World::new(8).run(|comm| {
+///     let mut v = [comm.rank() as u64 + 1];
+///     comm.reduce_over(&tree, &mut v, op::Sum).run()?;
+///     Ok(v[0])
+/// })?;
+/// assert_eq!(sums[0], 36);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Source

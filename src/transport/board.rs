@@ -105,6 +105,7 @@ pub(crate) enum Verb {
     RunSchedule,
     Hypercube,
     Split,
+    Neighbors,
 }
 
 impl Verb {
@@ -115,6 +116,7 @@ impl Verb {
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
             Verb::Split => "split",
+            Verb::Neighbors => "neighbors",
         }
     }
 }

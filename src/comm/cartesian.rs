@@ -1,0 +1,379 @@
+//! Ranks on a grid: coordinates, neighbours, and the exchange of halos between them.
+
+use std::ops::Deref;
+use std::panic::Location;
+
+use super::Comm;
+use super::call::elements;
+use crate::Rank;
+use crate::error::{Error, Result, Site};
+use crate::op::{Element, First};
+use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::transport::board::{Call, Verb};
+
+/// A communicator whose ranks stand on a grid of any number of dimensions, the last coordinate running
+/// fastest. It can do what any [`Comm`] can.
+///
+/// # Examples
+///
+/// Each rank of a ring of three learns what stands to its left and right:
+///
+/// ```
+/// use rankfold::World;
+///
+/// let sides = World::new(3).run(|comm| {
+///     let ring = comm.cartesian(&[3], &[true])?;
+///     let mut sides = [0; 2];
+///     ring.neighbor_all_gather(&[10 * ring.rank()], &mut sides)?;
+///     Ok(sides)
+/// })?;
+/// assert_eq!(sides, [[20, 10], [0, 20], [10, 0]]);
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+pub struct Cartesian {
+    comm: Comm,
+    dims: Vec<usize>,
+    periodic: Vec<bool>,
+}
+
+impl Deref for Cartesian {
+    type Target = Comm;
+
+    fn deref(&self) -> &Comm {
+        &self.comm
+    }
+}
+
+impl Comm {
+    /// The same ranks on a grid of so many in each dimension; where a dimension is periodic, its ends are
+    /// neighbours. All ranks call it together, with the same grid.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the grid has another number of places than there are ranks, or
+    /// `periodic` another number of dimensions; else as [`dup`](Self::dup).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(6).run(|comm| {
+    ///     let grid = comm.cartesian(&[2, 3], &[false, true])?;
+    ///     assert_eq!(grid.coords(grid.rank()), [grid.rank() / 3, grid.rank() % 3]);
+    ///     assert_eq!(grid.rank_at(&[1, -1]), Some(5)); // round the end of the second dimension
+    ///     assert_eq!(grid.rank_at(&[2, 0]), None);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn cartesian(&self, dims: &[usize], periodic: &[bool]) -> Result<Cartesian> {
+        let places = dims
+            .iter()
+            .try_fold(1usize, |all, dim| all.checked_mul(*dim));
+        if places != Some(self.size()) || dims.len() != periodic.len() {
+            let (grid, ranks) = (
+                format!("{dims:?} with {} ends", periodic.len()),
+                self.size(),
+            );
+            return Err(Error::usage(format!(
+                "a grid of {grid} does not fit {ranks} ranks"
+            )));
+        }
+        Ok(Cartesian {
+            comm: self.dup()?,
+            dims: dims.to_vec(),
+            periodic: periodic.to_vec(),
+        })
+    }
+}
+
+/// The most even grid of so many dimensions for so many ranks, the longest dimension first.
+///
+/// # Panics
+///
+/// If there are no dimensions.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::even_grid;
+///
+/// assert_eq!(even_grid(12, 2), [4, 3]);
+/// assert_eq!(even_grid(7, 3), [7, 1, 1]);
+/// ```
+pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
+    assert!(dimensions > 0, "a grid without dimensions");
+    let mut dims = vec![1; dimensions];
+    for factor in prime_factors(ranks) {
+        // The largest factor goes to the shortest side.
+        dims.sort_unstable();
+        dims[0] *= factor;
+    }
+    dims.sort_unstable_by(|a, b| b.cmp(a));
+    dims
+}
+
+/// Largest first.
+fn prime_factors(mut n: usize) -> Vec<usize> {
+    let mut factors = Vec::new();
+    let mut factor = 2;
+    while n > 1 {
+        if factor * factor > n {
+            factor = n;
+        }
+        while n.is_multiple_of(factor) {
+            factors.push(factor);
+            n /= factor;
+        }
+        factor += 1;
+    }
+    factors.reverse();
+    factors
+}
+
+impl Cartesian {
+    /// How many ranks stand in each dimension.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Where a rank stands.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such rank.
+    pub fn coords(&self, rank: Rank) -> Vec<usize> {
+        assert!(rank < self.size(), "rank {rank} of {}", self.size());
+        let mut rest = rank;
+        let mut coords = vec![0; self.dims.len()];
+        for (coord, dim) in coords.iter_mut().zip(&self.dims).rev() {
+            (*coord, rest) = (rest % dim, rest / dim);
+        }
+        coords
+    }
+
+    /// Who stands there; beyond the end of a dimension that is not periodic nobody does.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer or more coordinates than dimensions.
+    pub fn rank_at(&self, coords: &[isize]) -> Option<Rank> {
+        assert_eq!(
+            coords.len(),
+            self.dims.len(),
+            "coordinates for another grid"
+        );
+        let mut rank = 0;
+        for (place, &coord) in coords.iter().enumerate() {
+            rank = rank * self.dims[place] + self.along(place, coord)?;
+        }
+        Some(rank)
+    }
+
+    fn along(&self, dimension: usize, coord: isize) -> Option<usize> {
+        let dim = self.dims[dimension] as isize;
+        let around = if self.periodic[dimension] {
+            coord.rem_euclid(dim)
+        } else {
+            coord
+        };
+        (0..dim).contains(&around).then_some(around as usize)
+    }
+
+    /// The ranks so far below and above this one along a dimension: from whom a shift by so much would
+    /// come, and to whom it would go.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such dimension.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(4).run(|comm| {
+    ///     let line = comm.cartesian(&[4], &[false])?;
+    ///     let (below, above) = line.shift(0, 1);
+    ///     assert_eq!((below, above), (line.rank().checked_sub(1), (line.rank() < 3).then(|| line.rank() + 1)));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn shift(&self, dimension: usize, by: isize) -> (Option<Rank>, Option<Rank>) {
+        let here = self.coords(self.rank());
+        let moved = |by: isize| {
+            let mut there: Vec<isize> = here.iter().map(|&coord| coord as isize).collect();
+            there[dimension] = there[dimension].saturating_add(by);
+            self.rank_at(&there)
+        };
+        (moved(by.saturating_neg()), moved(by))
+    }
+
+    /// Sends a piece to each neighbour and gets one from each: the one below and the one above along the
+    /// first dimension, then along the second, and so on.
+    ///
+    /// # Shape
+    ///
+    /// `input` and `output` have two pieces for each dimension, all equally long. Where there is no
+    /// neighbour, the piece of `input` goes nowhere and that of `output` stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the buffers do not fit; else as
+    /// [`broadcast`](Comm::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// Halos: each rank has three cells, and a cell of either neighbour around them.
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let cells = World::new(2).run(|comm| {
+    ///     let line = comm.cartesian(&[2], &[false])?;
+    ///     let mut cells = [0; 5];
+    ///     (1..4).for_each(|i| cells[i] = 10 * line.rank() + i);
+    ///     let mut halo = [99; 2]; // beyond the ends of the line
+    ///     line.neighbor_all_to_all(&[cells[1], cells[3]], &mut halo)?;
+    ///     (cells[0], cells[4]) = (halo[0], halo[1]);
+    ///     Ok(cells)
+    /// })?;
+    /// assert_eq!(cells, [[99, 1, 2, 3, 11], [3, 11, 12, 13, 99]]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn neighbor_all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+        let piece = |place: usize, length: usize| place * length..(place + 1) * length;
+        self.around(Location::caller(), input, output, (input.len(), piece))
+    }
+
+    /// Sends the same to each neighbour and gets a piece from each, in the order of
+    /// [`neighbor_all_to_all`](Self::neighbor_all_to_all).
+    ///
+    /// # Shape
+    ///
+    /// `output` has room for two inputs for each dimension.
+    ///
+    /// # Errors
+    ///
+    /// As [`neighbor_all_to_all`](Self::neighbor_all_to_all).
+    ///
+    /// # Examples
+    ///
+    /// See [`Cartesian`].
+    #[track_caller]
+    pub fn neighbor_all_gather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+        let pieces = input.len().saturating_mul(2 * self.dims.len());
+        self.around(
+            Location::caller(),
+            input,
+            output,
+            (pieces, |_, length| 0..length),
+        )
+    }
+
+    /// An exchange with all neighbours: `of` says how many elements all pieces have together, and where in
+    /// the input a piece is.
+    fn around<T: Element>(
+        &self,
+        site: Site,
+        input: &[T],
+        output: &mut [T],
+        (all, piece): (usize, impl Fn(usize, usize) -> std::ops::Range<usize>),
+    ) -> Result<()> {
+        let pieces = 2 * self.dims.len();
+        let length = all.checked_div(pieces).unwrap_or(0);
+        let fits = output.len() == all && all == pieces * length;
+        let fits = fits.then_some(()).ok_or_else(|| {
+            let (given, room) = (input.len(), output.len());
+            Error::usage(format!(
+                "{pieces} equal pieces do not fit an input of {given} elements and an output of {room}"
+            ))
+        });
+        let call = Call {
+            length: Some(length),
+            ..elements::<T>(self.call(Verb::Neighbors, site), length)
+        };
+        let shifts = (0..self.dims.len()).map(|dimension| self.shift(dimension, 1));
+        let plan = Around {
+            me: self.rank(),
+            ranks: self.size(),
+            neighbors: shifts.collect(),
+            out: (0..pieces)
+                .map(|place| Region::input(piece(place, length)))
+                .collect(),
+            length,
+        };
+        self.collective(
+            call,
+            || fits,
+            |inside| inside.execute(&plan, input, output, &First),
+        )
+    }
+}
+
+/// What one rank does: for each dimension a step up, and a step down. Only for that rank.
+struct Around {
+    me: Rank,
+    ranks: usize,
+    neighbors: Vec<(Option<Rank>, Option<Rank>)>,
+    /// What each neighbour gets.
+    out: Vec<Region>,
+    length: usize,
+}
+
+impl Schedule for Around {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn steps(&self) -> usize {
+        self.out.len()
+    }
+
+    fn step(&self, _: Rank, step: usize) -> Step {
+        let Some(&(below, above)) = self.neighbors.get(step / 2) else {
+            return Step::IDLE;
+        };
+        // What goes up arrives from below, and the other way round.
+        let (low, high) = (step / 2 * 2, step / 2 * 2 + 1);
+        let (to, from, sent, got) = match step.is_multiple_of(2) {
+            true => (above, below, high, low),
+            false => (below, above, low, high),
+        };
+        let into = Region::output(got * self.length..(got + 1) * self.length);
+        if to == Some(self.me) {
+            let local = LocalCopy {
+                from: self.out[sent],
+                to: into,
+            };
+            return Step {
+                local: Some(local),
+                ..Step::IDLE
+            };
+        }
+        let transfer = |peer: Option<Rank>, region| {
+            Some(Transfer {
+                peer: peer?,
+                region,
+            })
+        };
+        Step {
+            send: transfer(to, self.out[sent]),
+            recv: transfer(from, into),
+            ..Step::IDLE
+        }
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        let end = self.out.iter().filter_map(Region::end).max();
+        Lengths {
+            input: end.unwrap_or(0),
+            output: self.out.len() * self.length,
+            scratch: 0,
+        }
+    }
+}
