@@ -101,10 +101,10 @@ pub struct Explored {
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let orders = self.orders;
+        let (orders, s) = (self.orders, if self.orders == 1 { "" } else { "s" });
         match self.complete {
-            true => write!(f, "{orders} orders, complete"),
-            false => write!(f, "{orders} orders, not complete, and more at random"),
+            true => write!(f, "{orders} order{s}, complete"),
+            false => write!(f, "{orders} order{s}, not complete"),
         }
     }
 }
@@ -126,11 +126,8 @@ pub struct Found {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.error)?;
-        writeln!(
-            f,
-            "after {} runs that went well, in this order:",
-            self.after
-        )?;
+        let (after, s) = (self.after, if self.after == 1 { "" } else { "s" });
+        writeln!(f, "after {after} run{s} that went well, in this order:")?;
         for choice in &self.choices {
             writeln!(f, "  {choice}")?;
         }

@@ -68,7 +68,7 @@ macro_rules! ranks {
     (@test [$($attrs:tt)*] $name:tt $n:tt $case:ident) => {
         $($attrs)*
         #[test]
-        fn $case() {
+        pub(super) fn $case() {
             $crate::testing::run_ranks($n, ::core::concat!(::core::module_path!(), "::", ::core::stringify!($case)), body);
         }
     };
@@ -140,10 +140,8 @@ macro_rules! ranks {
 #[doc(hidden)]
 #[track_caller]
 pub fn run_ranks(ranks: usize, name: &str, body: fn(&Comm) -> Result<()>) {
-    let result = Trial::new(ranks).run(body);
-    if let Err(failure) = result {
-        // The name as `cargo test` wants it: without the crate.
-        let name = name.split_once("::").map_or(name, |(_, name)| name);
-        panic!("{failure}: cargo test {name}");
-    }
+    // The name as `cargo test` wants it: without the crate.
+    let name = name.split_once("::").map_or(name, |(_, name)| name);
+    let result = Trial::new(ranks).named(name).run(body);
+    result.unwrap_or_else(|failure| panic!("{failure}"));
 }

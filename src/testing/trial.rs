@@ -54,6 +54,7 @@ pub struct Trial {
     order: Option<Order>,
     patience: Duration,
     lenient: bool,
+    name: Option<String>,
 }
 
 /// One way to run a program.
@@ -85,6 +86,7 @@ pub struct Failure {
     pub error: Option<WorldError>,
     manner: Manner,
     said: String,
+    name: Option<String>,
 }
 
 impl fmt::Display for Failure {
@@ -96,13 +98,21 @@ impl fmt::Display for Failure {
             said,
             ..
         } = self;
-        writeln!(f, "{ranks} ranks, {manner}:")?;
+        let s = if *ranks == 1 { "" } else { "s" };
+        writeln!(f, "{ranks} rank{s}, {manner}:")?;
         match &self.error {
             Some(error) => writeln!(f, "{error}")?,
             None => writeln!(f, "not all ranks come to an end: {}", HANGS)?,
         }
         f.write_str(said)?;
-        write!(f, "RANKFOLD_SEED={order} sets the same seed again")
+        let what = match self.manner.steered {
+            true => "repeats it",
+            false => "repeats its random numbers",
+        };
+        match &self.name {
+            Some(name) => write!(f, "RANKFOLD_SEED={order} cargo test {name}"),
+            None => write!(f, "RANKFOLD_SEED={order} {what}"),
+        }
     }
 }
 
@@ -125,6 +135,7 @@ impl Trial {
             order: None,
             patience: patience(),
             lenient: false,
+            name: None,
         }
     }
 
@@ -137,6 +148,12 @@ impl Trial {
     /// Sets how long one wait may take; without it what `RANKFOLD_TIMEOUT` says in seconds, or 20.
     pub fn timeout(self, patience: Duration) -> Trial {
         Trial { patience, ..self }
+    }
+
+    /// Sets the name of the test, for the command that repeats a failure.
+    pub fn named(self, name: &str) -> Trial {
+        let name = Some(name.to_owned());
+        Trial { name, ..self }
     }
 
     /// Lets messages be lost.
@@ -164,19 +181,33 @@ impl Trial {
     }
 
     fn run_in(&self, manner: Manner, order: &Order, body: &Arc<Body>) -> Result<(), Failure> {
-        let said = Said::new(self.ranks);
-        let world = self.world(manner, order);
-        let error = match watched(world, said.clone(), body.clone(), self.patience) {
+        let (said, errors) = (Said::new(self.ranks), Said::new(self.ranks));
+        let (body, speech, fate) = (body.clone(), said.clone(), errors.clone());
+        let program = move |comm: &Comm| {
+            let result = speech.by(comm.rank(), || body(comm));
+            if let Err(error) = &result {
+                fate.note(comm.rank(), &format!("failed: {error}"));
+            }
+            result
+        };
+        let error = match watched(self.world(manner, order), program, self.patience) {
             Some(Ok(())) => return Ok(()),
             Some(Err(error)) => Some(error),
             None => None,
+        };
+        // Where there is no report, what the ranks that came back have to say takes its place.
+        let errors = if error.is_some() {
+            String::new()
+        } else {
+            errors.to_string()
         };
         Err(Failure {
             ranks: self.ranks,
             order: order.clone(),
             error,
             manner,
-            said: said.to_string(),
+            said: said.to_string() + &errors,
+            name: self.name.clone(),
         })
     }
 
@@ -200,20 +231,14 @@ type Body = dyn Fn(&Comm) -> Result<()> + Send + Sync;
 /// Runs a world on a thread that can be left behind; `None`: it had to be.
 fn watched(
     world: World,
-    said: Said,
-    body: Arc<Body>,
+    program: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
     patience: Duration,
 ) -> Option<Result<(), WorldError>> {
     let (done, end) = channel();
     let run = move || {
-        let run = |comm: &Comm| {
-            let result = said.by(comm.rank(), || body(comm));
-            if let Err(error) = &result {
-                said.note(comm.rank(), &format!("failed: {error}"));
-            }
-            result
-        };
-        let result = world.try_run_each(run).and_then(|report| report.judged());
+        let result = world
+            .try_run_each(program)
+            .and_then(|report| report.judged());
         // Nobody listens if it took too long.
         let _ = done.send(result.map(drop));
     };
