@@ -205,8 +205,8 @@ mod model {
                 continue;
             }
             let mut moved = false;
-            for rank in 0..n {
-                let Some(&act) = program[rank].get(state.next[rank]) else {
+            for (rank, acts) in program.iter().enumerate() {
+                let Some(&act) = acts.get(state.next[rank]) else {
                     continue;
                 };
                 let sources: Vec<Rank> = match act {
@@ -312,7 +312,7 @@ fn fails_in_one_of_120(comm: &Comm) -> Result<()> {
     Ok(())
 }
 
-fn hidden() -> Found {
+fn hidden() -> Box<Found> {
     Explore::new(6).find(fails_in_one_of_120).unwrap_err()
 }
 

@@ -44,7 +44,10 @@ ranks! {
     }
 }
 
-fn failure(trial: &Trial, body: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static) -> Failure {
+fn failure(
+    trial: &Trial,
+    body: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
+) -> Box<Failure> {
     guarded(&|| "a trial".into(), || trial.run(body)).unwrap_err()
 }
 

@@ -227,7 +227,10 @@ impl Explore {
     /// If the world cannot start; if the same choices lead to other choices when they are repeated: then
     /// the program depends on more than its messages.
     #[track_caller]
-    pub fn find<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Result<Explored, Found> {
+    pub fn find<R: Send>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R> + Sync,
+    ) -> Result<Explored, Box<Found>> {
         let guide = Arc::new(Guide::default());
         let mut session = self.begin(&guide);
         let mut orders = 0;
@@ -268,7 +271,7 @@ impl Explore {
         &self,
         order: &Order,
         f: impl Fn(&Comm) -> Result<R> + Sync,
-    ) -> Result<(), Found> {
+    ) -> Result<(), Box<Found>> {
         let guide = Arc::new(Guide::default());
         let mut session = self.begin(&guide);
         session.run(|plan| *plan = Plan::Order(order.clone()), &f)
@@ -303,7 +306,7 @@ impl Session<'_> {
         &mut self,
         plan: impl FnOnce(&mut Plan),
         f: &(impl Fn(&Comm) -> Result<R> + Sync),
-    ) -> Result<(), Found> {
+    ) -> Result<(), Box<Found>> {
         self.guide.begin(plan);
         self.said.forget();
         let said = &self.said;
@@ -314,12 +317,14 @@ impl Session<'_> {
         let (order, choices) = self.guide.end();
         let after = self.runs;
         self.runs += 1;
-        let found = |error| Found {
-            order,
-            error,
-            choices,
-            after,
-            said: said.to_string(),
+        let found = |error| {
+            Box::new(Found {
+                order,
+                error,
+                choices,
+                after,
+                said: said.to_string(),
+            })
         };
         result.map(drop).map_err(found)
     }

@@ -77,7 +77,7 @@ impl FromStr for Order {
         let numbers =
             |list: &str| -> Result<Vec<usize>, _> { list.split('.').map(str::parse).collect() };
         let order = match text.strip_prefix("order:") {
-            Some("") => Ok(Vec::new()).map(Order::Choices),
+            Some("") => Ok(Order::Choices(Vec::new())),
             Some(list) => numbers(list).map(Order::Choices),
             None => text.parse().map(Order::Seed),
         };

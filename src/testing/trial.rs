@@ -172,7 +172,7 @@ impl Trial {
     pub fn run(
         &self,
         body: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Box<Failure>> {
         let order = self.order.clone().or_else(Order::asked);
         let order = order.unwrap_or_else(|| Order::Seed(Order::fresh()));
         let body: Arc<Body> = Arc::new(body);
@@ -180,7 +180,7 @@ impl Trial {
         manners.try_for_each(|manner| self.run_in(manner, &order, &body))
     }
 
-    fn run_in(&self, manner: Manner, order: &Order, body: &Arc<Body>) -> Result<(), Failure> {
+    fn run_in(&self, manner: Manner, order: &Order, body: &Arc<Body>) -> Result<(), Box<Failure>> {
         let (said, errors) = (Said::new(self.ranks), Said::new(self.ranks));
         let (body, speech, fate) = (body.clone(), said.clone(), errors.clone());
         let program = move |comm: &Comm| {
@@ -201,14 +201,14 @@ impl Trial {
         } else {
             errors.to_string()
         };
-        Err(Failure {
+        Err(Box::new(Failure {
             ranks: self.ranks,
             order: order.clone(),
             error,
             manner,
             said: said.to_string() + &errors,
             name: self.name.clone(),
-        })
+        }))
     }
 
     fn world(&self, manner: Manner, order: &Order) -> World {
