@@ -353,6 +353,18 @@ pub struct Stuck {
     pub site: Site,
     /// What it waits for, if it is not part of the cycle.
     pub note: Option<String>,
+    /// It is in a send that waits to be received, because the world's
+    /// [buffering](crate::World::buffering) has no room for the message: the program needs a buffer here.
+    pub needs_buffer: bool,
+}
+
+impl Stuck {
+    fn remark(&self) -> Option<String> {
+        let needs_buffer = "this send needs a buffer: nobody has received its message";
+        let buffer = self.needs_buffer.then_some(needs_buffer);
+        let parts: Vec<_> = buffer.into_iter().chain(self.note.as_deref()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
 }
 
 impl fmt::Display for Deadlock {
@@ -366,10 +378,12 @@ impl fmt::Display for Deadlock {
                 self.stuck.len() + others
             )?,
         }
-        let rows = self
-            .stuck
-            .iter()
-            .map(|s| (s.rank, s.call.as_str(), Some(s.site), s.note.as_deref()));
+        let remarks: Vec<_> = self.stuck.iter().map(Stuck::remark).collect();
+        let rows = self.stuck.iter().zip(&remarks);
+        let rows = rows.map(|(s, remark)| {
+            let call = s.call.as_str();
+            (s.rank, call, Some(s.site), remark.as_deref())
+        });
         table(f, rows)?;
         if let Some(first) = self.cycle.first() {
             let around: Vec<_> = self

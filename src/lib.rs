@@ -107,11 +107,12 @@ mod world;
 pub type Rank = usize;
 
 pub use comm::{
-    Cartesian, Comm, Order, ReduceOver, ReduceValueOver, Side, Source, Status, Survivors, Tag,
-    even_grid,
+    Cartesian, Comm, Message, Order, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest,
+    Side, Source, Status, Survivors, Tag, even_grid,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
-pub use transport::Fault;
+pub use transport::budget::Buffering;
 pub use transport::packet::EAGER_BYTES;
+pub use transport::{Fault, Unfinished};
 pub use world::{Counts, Lost, Outcome, Report, Seat, Seats, Team, World, WorldError};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rankfold::error::Gone;
 use rankfold::topology::Topology;
 use rankfold::{
-    Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag, World,
-    WorldError, op,
+    Buffering, Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag,
+    World, WorldError, op,
 };
 use support::{Sieve, Spoiled, guarded};
 
@@ -26,6 +26,7 @@ struct Death<'a> {
     name: &'a str,
     ranks: usize,
     check: bool,
+    buffering: Buffering,
     victim: Rank,
     nth: u64,
     fault: Fault,
@@ -37,16 +38,20 @@ impl Death<'_> {
             name,
             ranks,
             check,
+            buffering,
             victim,
             nth,
             fault,
         } = self;
-        format!("{name}, {ranks} ranks, check({check}), inject({victim}, {nth}, {fault:?})")
+        format!(
+            "{name}, {ranks} ranks, check({check}), {buffering:?}, inject({victim}, {nth}, {fault:?})"
+        )
     }
 
     fn world(&self) -> World {
         World::new(self.ranks)
             .check(self.check)
+            .buffering(self.buffering)
             .inject(self.victim, self.nth, self.fault)
     }
 }
@@ -55,14 +60,23 @@ impl Death<'_> {
 fn sweep(name: &str, program: Program) {
     for ranks in 2..=9 {
         for check in [false, true] {
-            sweep_world(name, program, ranks, check);
+            sweep_world(name, program, ranks, check, Buffering::Unbounded);
         }
     }
 }
 
-fn sweep_world(name: &str, program: Program, ranks: usize, check: bool) {
-    let world = World::new(ranks).check(check);
-    let case = || format!("{name}, {ranks} ranks, check({check}), nobody dies");
+/// The same with less room for messages, down to none.
+fn sweep_requests(name: &str, program: Program) {
+    for ranks in [2, 3, 5, 8] {
+        for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
+            sweep_world(name, program, ranks, false, buffering);
+        }
+    }
+}
+
+fn sweep_world(name: &str, program: Program, ranks: usize, check: bool, buffering: Buffering) {
+    let world = World::new(ranks).check(check).buffering(buffering);
+    let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
     let healthy = guarded(&case, || world.run_each(program));
     let mut sieve = Sieve::new(ranks as u64);
     for (victim, counts) in healthy.counts.iter().enumerate() {
@@ -72,6 +86,7 @@ fn sweep_world(name: &str, program: Program, ranks: usize, check: bool) {
                     name,
                     ranks,
                     check,
+                    buffering,
                     victim,
                     nth,
                     fault,
@@ -446,6 +461,112 @@ fn in_a_program_of_everything() {
         comm.reduce_over(&chain, &mut ones, op::Max).run()?;
         comm.send_value(left(comm), 4, ones.to_vec())?;
         Ok(comm.recv_value::<Vec<u64>>(right(comm), 4)?.0[0])
+    });
+}
+
+#[test]
+fn in_requests() {
+    sweep_requests("isend, irecv", |comm| {
+        for length in LENGTHS {
+            let coming = comm.irecv::<u64>(left(comm), 1)?;
+            let sent = comm.isend(right(comm), 1, buffer(comm.rank(), length).to_vec())?;
+            assert_from(left(comm), &coming.wait()?.0, length);
+            assert_from(comm.rank(), &sent.wait()?, length);
+        }
+        Ok(comm.rank() as u64)
+    });
+}
+
+#[test]
+fn in_requests_of_values() {
+    sweep_requests("isend_value, irecv_value", |comm| {
+        for length in LENGTHS {
+            let parcel = Parcel(buffer(comm.rank(), length));
+            let sent = comm.isend_value(right(comm), 1, parcel)?;
+            let (got, _) = comm.irecv_value::<Parcel>(left(comm), 1)?.wait()?;
+            assert_from(left(comm), &got.0, length);
+            sent.wait()?;
+        }
+        Ok(comm.rank() as u64)
+    });
+}
+
+#[test]
+fn in_waits_for_several_requests() {
+    sweep_requests("wait_all, wait_any", |comm| {
+        let sends = (0..comm.size()).map(|to| comm.isend(to, 1, vec![element(comm.rank(), 0)]));
+        let sends: Vec<_> = sends.collect::<Result<_>>()?;
+        let receives = (0..comm.size()).map(|from| comm.irecv::<u64>(from, 1));
+        let mut receives: Vec<_> = receives.collect::<Result<_>>()?;
+        while let Some((from, (got, _))) = comm.wait_any(&mut receives)? {
+            assert_from(from, &got, 1);
+        }
+        comm.wait_all(sends)?;
+        Ok(comm.rank() as u64)
+    });
+}
+
+#[test]
+fn in_tests_and_probes_again_and_again() {
+    sweep_requests("test, iprobe", |comm| {
+        // Always as many operations, however often one looks.
+        let mut coming = comm.irecv::<u64>(left(comm), 1)?;
+        let sent = comm.isend(right(comm), 1, vec![element(comm.rank(), 0)])?;
+        let mut got = None;
+        for _ in 0..3 {
+            match got {
+                None => got = coming.test()?,
+                Some(_) => comm.progress()?,
+            }
+        }
+        let (got, _) = match got {
+            None => coming.wait()?,
+            Some(got) => comm.progress().map(|()| got)?,
+        };
+        assert_from(left(comm), &got, 1);
+        sent.wait()?;
+        let sent = comm.isend(right(comm), 2, vec![element(comm.rank(), 0)])?;
+        for _ in 0..3 {
+            comm.iprobe(left(comm), 2)?;
+        }
+        assert_from(left(comm), &comm.probe_matched(left(comm), 2)?.recv()?, 1);
+        sent.wait()?;
+        Ok(comm.rank() as u64)
+    });
+}
+
+#[test]
+fn in_scopes() {
+    sweep_requests("scope", |comm| {
+        for length in LENGTHS {
+            let mine = buffer(comm.rank(), length);
+            let mut from_left = buffer(comm.rank(), length);
+            let mut from_right = buffer(comm.rank(), length);
+            comm.scope(|s| {
+                s.irecv_into(left(comm), 1, &mut from_left)?;
+                let coming = s.irecv_into(right(comm), 2, &mut from_right)?;
+                s.isend(right(comm), 1, &mine)?;
+                comm.send(left(comm), 2, &mine)?;
+                coming.wait().map(|_| ())
+            })?;
+            assert_from(left(comm), &from_left, length);
+            assert_from(right(comm), &from_right, length);
+        }
+        Ok(comm.rank() as u64)
+    });
+}
+
+#[test]
+fn in_collectives_while_requests_go_on() {
+    sweep_requests("requests and collectives", |comm| {
+        let coming = comm.irecv::<u64>(left(comm), 1)?;
+        comm.send(right(comm), 1, &buffer(comm.rank(), 600))?;
+        let mut sum = buffer(comm.rank(), 20);
+        comm.all_reduce(&mut sum, op::Sum)?;
+        assert_sum(0..comm.size(), &sum);
+        comm.barrier()?;
+        assert_from(left(comm), &coming.wait()?.0, 600);
+        Ok(sum[0])
     });
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rankfold::testing::{Failure, Order, Random, Trial, random, ranks, say};
-use rankfold::{Comm, Fault, Result, Source, World, WorldError, op};
+use rankfold::{Buffering, Comm, Fault, Result, Source, World, WorldError, op};
 use support::guarded;
 
 ranks! {
@@ -182,13 +182,33 @@ fn every_manner_is_run_once_if_all_goes_well() {
 }
 
 #[test]
+fn a_send_that_needs_a_buffer_is_found() {
+    let exchange = |comm: &Comm| {
+        let other = 1 - comm.rank();
+        comm.send(other, 0, &[1u8])?;
+        comm.recv::<u8>(other, 0).map(drop)
+    };
+    let found = failure(&Trial::new(2), exchange).to_string();
+    assert!(
+        found.starts_with("2 ranks, no buffers, messages as they came:"),
+        "{found}"
+    );
+    assert!(found.contains("this send needs a buffer"), "{found}");
+    Trial::new(2)
+        .buffering(Buffering::Bytes(1))
+        .run(exchange)
+        .unwrap();
+}
+
+#[test]
 fn a_trial_may_lose_messages_if_it_is_told_so() {
     let lose = |comm: &Comm| comm.send(0, 0, &[1u8]);
     assert!(matches!(
         failure(&Trial::new(1), lose).error,
         Some(WorldError::Lost(_))
     ));
-    Trial::new(1).lenient().run(lose).unwrap();
+    let buffered = Trial::new(1).buffering(Buffering::Unbounded);
+    buffered.lenient().run(lose).unwrap();
 }
 
 #[test]

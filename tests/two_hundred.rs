@@ -278,20 +278,22 @@ mod once {
     }
 
     pub fn tags_keep_messages_apart(comm: &Comm) -> Result<()> {
-        comm.send(right(comm), 1, &[1u8])?;
-        comm.send(right(comm), 2, &[2u8])?;
-        assert_eq!(comm.recv::<u8>(left(comm), 2)?.0, [2]);
-        assert_eq!(comm.recv::<u8>(left(comm), 1)?.0, [1]);
+        let sent = [1, 2].map(|tag| comm.isend(right(comm), tag, vec![tag]));
+        assert_eq!(comm.recv::<u32>(left(comm), 2)?.0, [2]);
+        assert_eq!(comm.recv::<u32>(left(comm), 1)?.0, [1]);
+        for sent in sent {
+            sent?.wait()?;
+        }
         Ok(())
     }
 
     pub fn one_sender_keeps_its_order(comm: &Comm) -> Result<()> {
-        for i in 0..5u8 {
-            comm.send(right(comm), 0, &[i])?;
-        }
+        let sent = (0..5u8).map(|i| comm.isend(right(comm), 0, vec![i]));
+        let sent = sent.collect::<Result<Vec<_>>>()?;
         for i in 0..5u8 {
             assert_eq!(comm.recv::<u8>(Source::Any, 0)?.0, [i]);
         }
+        comm.wait_all(sent)?;
         Ok(())
     }
 
@@ -303,16 +305,18 @@ mod once {
     }
 
     pub fn values_move(comm: &Comm) -> Result<()> {
-        comm.send_value(right(comm), 0, format!("from {}", comm.rank()))?;
+        let sent = comm.isend_value(right(comm), 0, format!("from {}", comm.rank()))?;
         let (text, _) = comm.recv_value::<String>(left(comm), 0)?;
+        sent.wait()?;
         assert_eq!(text, format!("from {}", left(comm)));
         Ok(())
     }
 
     pub fn a_probe_sees_what_comes(comm: &Comm) -> Result<()> {
-        comm.send(right(comm), 3, &[0u8; 9])?;
+        let sent = comm.isend(right(comm), 3, vec![0u8; 9])?;
         assert_eq!(comm.probe(Source::Any, 3)?.count, 9);
         comm.discard(left(comm), 3)?;
+        sent.wait()?;
         Ok(())
     }
 

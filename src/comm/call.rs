@@ -147,9 +147,14 @@ impl InCall<'_> {
         &self,
         needs: &dyn Fn() -> Needs,
         turn: Option<u32>,
-        look: impl FnMut() -> Option<R>,
+        mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        self.with_reason(needs, turn, |reason| self.comm.core.port.wait(reason, look))
+        let port = &self.comm.core.port;
+        let look = || {
+            port.progress();
+            look()
+        };
+        self.with_reason(needs, turn, |reason| port.wait(reason, look))
     }
 
     fn with_reason<R>(
@@ -163,10 +168,12 @@ impl InCall<'_> {
             site: self.call.site,
             needs,
             comm: Some(&self.comm.shared),
+            also: &[],
             collective: Some(self.call.number),
             turn,
             deadline: None,
             choice: None,
+            needs_buffer: false,
         })
     }
 
@@ -239,7 +246,7 @@ impl InCall<'_> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
         self.next(from, &mut packet)?;
-        match packet.take_value() {
+        match packet.take_value(&**self.comm.fabric()) {
             Some(value) => Ok((self.comm.member(&packet), value)),
             None => Err(self.strange(&packet)),
         }

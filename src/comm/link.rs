@@ -13,12 +13,14 @@ impl Link for InCall<'_> {
     #[inline]
     fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool> {
         self.check_peer(to)?;
-        if !Packet::fits(data) || !self.comm.lanes.has_room(to, form) {
+        let core = &self.comm.core;
+        // Without buffers a short message is lent as well: its sender waits until it is read.
+        if !Packet::fits(data) || core.synchronous || !self.comm.lanes.has_room(to, form) {
             return Ok(false);
         }
-        self.comm.core.tick()?;
+        core.tick()?;
         self.put(to, form, Packet::eager(self.head(), data))?;
-        self.comm.core.port.count(size_of_val(data));
+        core.port.count(size_of_val(data));
         Ok(true)
     }
 

@@ -1,7 +1,10 @@
 //! [`Comm`]: what a rank talks through.
 //!
 //! - `point_to_point`: send, recv and their kin; `receive`: what the receiving ones share; `envelope`:
-//!   what a message is known by
+//!   what a message is known by; `bounded`: sends where messages find no buffer
+//! - `request`: operations in progress; `start`: isend, irecv and their kin; `wait_several`: wait_all,
+//!   wait_any, wait_some; `scope`: requests with borrowed buffers; `matched`: messages found before they
+//!   are received
 //! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
 //!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
@@ -12,22 +15,28 @@
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
+mod bounded;
 mod by_hand;
 mod call;
 mod cartesian;
 mod envelope;
 mod link;
+mod matched;
 mod movements;
 mod point_to_point;
 mod receive;
 mod reduce_loop;
 mod reduce_over;
 mod reductions;
+mod request;
 mod run_call;
 mod run_schedule;
+mod scope;
 mod split;
+mod start;
 mod template;
 mod values;
+mod wait_several;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,17 +47,22 @@ use std::time::Duration;
 
 pub use cartesian::{Cartesian, even_grid};
 pub use envelope::{Source, Status, Tag};
+pub use matched::Message;
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
+pub use request::Request;
+pub use scope::{Scope, ScopedRequest};
 pub use template::Side;
 
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
+use crate::transport::budget::Buffering;
 use crate::transport::lane::ChannelLanes;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
+use request::Asked;
 
 /// A communicator: the ranks of a world, as one of them sees them.
 ///
@@ -92,6 +106,11 @@ struct Core {
     ended: Cell<bool>,
     /// What the last operation failed with, if it failed because of others.
     follows: RefCell<Option<Cause>>,
+    /// Whether there is a limit to what is kept of what is sent, and whether nothing is.
+    bounded: bool,
+    synchronous: bool,
+    /// Requests that have not come to their end.
+    asked: RefCell<Vec<Rc<Asked>>>,
 }
 
 impl Comm {
@@ -152,6 +171,9 @@ impl Comm {
             fault: Cell::new(fabric.next_fault(me, 0)),
             ended: Cell::new(false),
             follows: RefCell::new(None),
+            bounded: fabric.settings.buffering != Buffering::Unbounded,
+            synchronous: fabric.settings.buffering == Buffering::Zero,
+            asked: RefCell::default(),
         };
         Comm::of(Rc::new(core), fabric.all.clone(), me)
     }
@@ -304,6 +326,7 @@ impl Drop for Core {
             self.end_by_panic();
         }
         self.end(Gone::Returned, None, false);
+        self.count_forgotten();
         entered(|seats| {
             seats.retain(|seat| !(seat.is_in(&self.port.fabric) && seat.me == self.port.me))
         });

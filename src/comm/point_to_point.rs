@@ -1,7 +1,8 @@
 //! SEND and RECV: blocking messages between two ranks.
 //!
 //! A receive names its sender and tag, or accepts [any](Source::Any). Messages between two ranks keep
-//! their order: a receive takes the first one it matches. Sending never waits for the receiver.
+//! their order: a receive takes the first one it matches. Sending does not wait for the receiver, unless
+//! the world's [buffering](crate::World::buffering) has no room for the message.
 
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ use crate::transport::head::Head;
 use crate::transport::packet::Packet;
 
 impl Comm {
-    /// Sends elements to rank `to`. It never waits until they are received.
+    /// Sends elements to rank `to`. It does not wait until they are received, unless the world's
+    /// [buffering](crate::World::buffering) has no room for them.
     ///
     /// Up to 32 bytes travel in the message itself; more are read by a receiver that is waiting
     /// straight out of `data`, and are copied if there is none.
@@ -26,7 +28,8 @@ impl Comm {
     /// # Errors
     ///
     /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has
-    /// failed or panicked. A message to a rank that has returned is lost, and the report says so.
+    /// failed or panicked. A message to a rank that has returned is lost, and the report says so; without
+    /// room for it that is [`RankGone`](ErrorKind::RankGone) too.
     ///
     /// # Examples
     ///
@@ -46,6 +49,9 @@ impl Comm {
         let show = || format!("send(to {to}, tag {tag})");
         self.op(Location::caller(), &show, || {
             self.check_peer("the receiver", to)?;
+            if self.core.bounded {
+                return self.send_bounded(to, tag, data, &show, Location::caller());
+            }
             let ((), there) =
                 self.core
                     .port
@@ -195,10 +201,9 @@ impl Comm {
         let show = || format!("send_value(to {to}, tag {tag})");
         self.op(Location::caller(), &show, || {
             self.check_peer("the receiver", to)?;
-            let there = self
-                .fabric()
-                .post(self.world_rank(to), Packet::value(self.head(tag), value));
-            self.posted(to, there)
+            let packet = Packet::value(self.head(tag), value);
+            let receipt = self.post_owned(to, packet, size_of::<V>())?;
+            self.await_receipt(receipt, to, &show, Location::caller())
         })
     }
 
@@ -227,7 +232,8 @@ impl Comm {
         tag: impl Into<Tag>,
     ) -> Result<(V, Status)> {
         let call = receive("recv_value", from.into(), tag.into(), None);
-        self.receive(&call, is_value::<V>, |packet| packet.take_value())
+        let fabric = &**self.fabric();
+        self.receive(&call, is_value::<V>, |packet| packet.take_value(fabric))
     }
 
     /// Sends to one rank and receives from another at once, so that rings and exchanges need no care
@@ -274,6 +280,13 @@ impl Comm {
                     packet.take_vec(&**self.fabric())
                 })
             };
+            if self.core.bounded {
+                let receipt = self.post_elements(to, send_tag, data)?;
+                let received = take()?;
+                return self
+                    .await_receipt(receipt, to, &show, call.site)
+                    .map(|()| received);
+            }
             let (received, there) =
                 self.core
                     .port
@@ -329,14 +342,14 @@ impl Comm {
     }
 
     #[inline]
-    fn head(&self, tag: u32) -> Head {
+    pub(super) fn head(&self, tag: u32) -> Head {
         Head::new(self.shared.context, self.core.port.me, tag, 0)
     }
 
     /// What a sender hears about a receiver that has ended. One that returned just does not read any
     /// more: the message is lost, whether it came a moment before or after that, and the report says so.
     #[inline]
-    fn posted(&self, to: Rank, there: bool) -> Result<()> {
+    pub(super) fn posted(&self, to: Rank, there: bool) -> Result<()> {
         if there {
             Ok(())
         } else {

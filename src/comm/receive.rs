@@ -31,7 +31,7 @@ impl fmt::Display for Receive {
 }
 
 impl Receive {
-    fn needs(&self, members: &Members) -> Needs {
+    pub(super) fn needs(&self, members: &Members) -> Needs {
         match self.from {
             Source::Rank(rank) => Needs::One(members.world(rank)),
             Source::Any => Needs::Any(members.clone()),
@@ -125,12 +125,13 @@ impl Comm {
             if let Some(opened) = open(&mut packet) {
                 return Ok((opened, status));
             }
+            packet = Packet::empty();
         }
     }
 
-    /// Waits for the first message that matches, and puts it into `place`.
+    /// Which messages a call accepts.
     #[inline]
-    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+    pub(super) fn want(&self, call: &Receive) -> Want {
         let tag = match call.tag {
             Tag::Is(tag) => Some(tag),
             Tag::Any => None,
@@ -139,11 +140,17 @@ impl Comm {
             Source::Rank(rank) => Some(self.world_rank(rank)),
             Source::Any => None,
         };
-        let want = Want {
+        Want {
             context: self.shared.context,
             source,
             tag,
-        };
+        }
+    }
+
+    /// Waits for the first message that matches, and puts it into `place`.
+    #[inline]
+    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+        let want = self.want(call);
         if self.core.port.receive_now(&want, place) {
             Ok(())
         } else {
@@ -153,16 +160,18 @@ impl Comm {
 
     // Apart, once for all types: a message that is there already needs no reason to wait for it.
     #[inline(never)]
-    fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
+    pub(super) fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
         let reason = Reason {
             call: &|| call.to_string(),
             site: call.site,
             needs: &|| call.needs(&self.shared.members),
             comm: Some(&self.shared),
+            also: &[],
             collective: None,
             turn: None,
             deadline: call.deadline,
             choice: None,
+            needs_buffer: false,
         };
         self.core.port.receive(want, &reason, place)
     }

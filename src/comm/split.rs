@@ -156,6 +156,7 @@ impl Comm {
             let gone = |rank| !fabric.is_there(rank);
             let make = |come| fabric.new_comm(Members::of(come));
             let shrinking = &self.shared.shrinking;
+            self.core.port.progress();
             shrinking.result(number, members.iter(), gone, make)
         };
         self.shared.shrinking.come(number, self.core.port.me);
@@ -166,6 +167,8 @@ impl Comm {
             site,
             needs: &|| Needs::Shrink(call, members.clone()),
             comm: None,
+            also: &[],
+            needs_buffer: false,
             collective: None,
             turn: None,
             deadline: None,

@@ -158,7 +158,7 @@ impl Explore {
         }
     }
 
-    /// Changes the world in which it runs: failures injected, other settings.
+    /// Changes the world in which it runs: failures injected, other [buffering](World::buffering).
     ///
     /// # Examples
     ///

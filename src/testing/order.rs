@@ -110,8 +110,10 @@ pub struct Choice {
     pub call: String,
     /// The line of the call.
     pub site: Site,
-    /// Whose message it took.
+    /// Whose message it took; or the place of the request that it ended.
     pub took: Rank,
+    /// It ended one of several requests.
+    pub request: bool,
     /// Whose messages it could have taken then; sorted.
     pub of: Vec<Rank>,
 }
@@ -125,8 +127,9 @@ impl Choice {
             rank: way.rank,
             call,
             site,
-            took: way.source,
-            of: mine.map(|way| way.source).collect(),
+            took: way.line.source,
+            request: way.line.is_request(),
+            of: mine.map(|way| way.line.source).collect(),
         }
     }
 }
@@ -138,15 +141,17 @@ impl fmt::Display for Choice {
             call,
             site,
             took,
+            request,
             of,
         } = self;
-        write!(
-            f,
-            "rank {rank}  {call}  {site}  took the message of rank {took}"
-        )?;
+        let (one, those) = match request {
+            true => ("ended the request at place", "those at"),
+            false => ("took the message of rank", "those of"),
+        };
+        write!(f, "rank {rank}  {call}  {site}  {one} {took}")?;
         if of.len() > 1 {
             let of: Vec<String> = of.iter().map(Rank::to_string).collect();
-            write!(f, " (there were those of {})", of.join(", "))?;
+            write!(f, " (there were {those} {})", of.join(", "))?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::said::Said;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::Bind;
+use crate::transport::budget::Buffering;
 use crate::world::{World, WorldError};
 
 /// How long a wait may take in a test, unless `RANKFOLD_TIMEOUT` says otherwise.
@@ -31,7 +32,7 @@ pub(super) fn patience() -> Duration {
 ///
 /// It is run as its threads happen to go, and in an order of messages drawn from a seed, see
 /// [`World::seed`]; with buffers for whatever is sent, and with none. In all of them lost messages are
-/// failures. The seed is new in each process; `RANKFOLD_SEED` sets it.
+/// failures, and so are requests that nobody saw to their end. The seed is new in each process; `RANKFOLD_SEED` sets it.
 ///
 /// A rank that waits for too long fails as by [`World::timeout`]; where a rank does not come back at all, as
 /// in an endless loop, the trial ends without it, and leaves its thread behind.
@@ -55,16 +56,22 @@ pub struct Trial {
     patience: Duration,
     lenient: bool,
     name: Option<String>,
+    buffering: Option<Buffering>,
 }
 
 /// One way to run a program.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
+    buffering: Buffering,
     steered: bool,
 }
 
 impl fmt::Display for Manner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.buffering {
+            Buffering::Zero => "no buffers, ",
+            _ => "",
+        })?;
         f.write_str(match self.steered {
             true => "messages in the order of the seed",
             false => "messages as they came",
@@ -73,7 +80,10 @@ impl fmt::Display for Manner {
 }
 
 /// All of them.
-const MANNERS: [Manner; 2] = [Manner { steered: false }, Manner { steered: true }];
+fn manners() -> impl Iterator<Item = Manner> {
+    let both = [Buffering::Unbounded, Buffering::Zero].into_iter();
+    both.flat_map(|buffering| [false, true].map(|steered| Manner { buffering, steered }))
+}
 
 /// Why a program did not pass a [`Trial`].
 #[non_exhaustive]
@@ -136,6 +146,7 @@ impl Trial {
             patience: patience(),
             lenient: false,
             name: None,
+            buffering: None,
         }
     }
 
@@ -154,6 +165,12 @@ impl Trial {
     pub fn named(self, name: &str) -> Trial {
         let name = Some(name.to_owned());
         Trial { name, ..self }
+    }
+
+    /// Sets how much is kept of what is sent: a program that is meant to need buffers passes with those.
+    pub fn buffering(self, buffering: Buffering) -> Trial {
+        let buffering = Some(buffering);
+        Trial { buffering, ..self }
     }
 
     /// Lets messages be lost.
@@ -176,8 +193,15 @@ impl Trial {
         let order = self.order.clone().or_else(Order::asked);
         let order = order.unwrap_or_else(|| Order::Seed(Order::fresh()));
         let body: Arc<Body> = Arc::new(body);
-        let mut manners = MANNERS.into_iter();
-        manners.try_for_each(|manner| self.run_in(manner, &order, &body))
+        let all = manners().filter(|manner| match self.buffering {
+            None => true,
+            Some(_) => manner.buffering == Buffering::Unbounded,
+        });
+        all.map(|manner| Manner {
+            buffering: self.buffering.unwrap_or(manner.buffering),
+            ..manner
+        })
+        .try_for_each(|manner| self.run_in(manner, &order, &body))
     }
 
     fn run_in(&self, manner: Manner, order: &Order, body: &Arc<Body>) -> Result<(), Box<Failure>> {
@@ -214,6 +238,7 @@ impl Trial {
     fn world(&self, manner: Manner, order: &Order) -> World {
         let mut world = World::new(self.ranks)
             .bind(Bind::None)
+            .buffering(manner.buffering)
             .timeout(self.patience)
             .random_seed(order.seed());
         if !self.lenient {

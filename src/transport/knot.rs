@@ -2,7 +2,9 @@
 //!
 //! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come:
 //! *one* rank, *any* other member of a communicator (OR arcs), *all* of some ranks (AND arcs), every
-//! other member's arrival at the same gate, or every other living member's wish to leave the dead behind. Everything that cannot be freed, starting from the ranks that run, is stuck.
+//! other member's arrival at the same gate, or every other living member's wish to leave the dead
+//! behind; or *every* or *either* one of such needs, which is what a rank has that waits for several
+//! requests. Everything that cannot be freed, starting from the ranks that run, is stuck.
 
 use super::members::Members;
 use crate::Rank;
@@ -20,6 +22,10 @@ pub(crate) enum Needs {
     Gate(Call, Members),
     /// Every other of these must come to the same shrinking, or have ended.
     Shrink(Call, Members),
+    /// All of these, of several requests.
+    Every(Vec<Needs>),
+    /// One of these, of several requests.
+    Either(Vec<Needs>),
 }
 
 /// Context, number and fingerprint.
@@ -31,6 +37,7 @@ impl Needs {
         match self {
             Needs::One(one) => *one == rank,
             Needs::All(all) => all.contains(&rank),
+            Needs::Every(arms) | Needs::Either(arms) => arms.iter().any(|arm| arm.involves(rank)),
             Needs::Any(of) | Needs::Gate(_, of) | Needs::Shrink(_, of) => of.contains(rank),
         }
     }
@@ -143,6 +150,8 @@ impl Census {
             Needs::Gate(gate, Members::All(_)) => {
                 here(*gate).is_some_and(|(_, count)| *count == self.bound)
             }
+            Needs::Every(arms) => arms.iter().all(|arm| self.frees(states, me, arm, free)),
+            Needs::Either(arms) => arms.iter().any(|arm| self.frees(states, me, arm, free)),
             _ => can_be_freed(states, me, needs, |rank| free[rank]),
         }
     }
@@ -153,7 +162,7 @@ fn can_be_freed(
     states: &[State<'_>],
     me: Rank,
     needs: &Needs,
-    free: impl Fn(Rank) -> bool,
+    free: impl Fn(Rank) -> bool + Copy,
 ) -> bool {
     let meets_me = |rank: Rank| matches!(states[rank], State::Waiting(other) if other.meets(needs));
     let ended = |rank: Rank| matches!(states[rank], State::Ended);
@@ -165,6 +174,8 @@ fn can_be_freed(
         Needs::Shrink(_, of) => {
             others(of, me).all(|rank| free(rank) || ended(rank) || meets_me(rank))
         }
+        Needs::Every(arms) => arms.iter().all(|arm| can_be_freed(states, me, arm, free)),
+        Needs::Either(arms) => arms.iter().any(|arm| can_be_freed(states, me, arm, free)),
     }
 }
 
@@ -201,9 +212,14 @@ fn from_the_lowest(mut around: Vec<Rank>) -> Vec<Rank> {
 
 /// A stuck rank that `rank` waits for.
 fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
-    let State::Waiting(needs) = states[rank] else {
-        return None;
-    };
+    match states[rank] {
+        State::Waiting(needs) => next_needed(states, stuck, rank, needs),
+        _ => None,
+    }
+}
+
+/// One of `stuck` that keeps `rank` from what it needs.
+fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) -> Option<Rank> {
     let here =
         |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs.meets(needs));
     let mut others = stuck.iter().copied().filter(|&other| other != rank);
@@ -214,6 +230,10 @@ fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> 
         Needs::Gate(_, of) | Needs::Shrink(_, of) => {
             others.find(|other| of.contains(*other) && !here(other))
         }
+        // Of requests only one that cannot be had keeps it.
+        Needs::Every(arms) | Needs::Either(arms) => arms
+            .iter()
+            .find_map(|arm| next_needed(states, stuck, rank, arm)),
     }
 }
 
@@ -253,15 +273,29 @@ mod tests {
         })
     }
 
+    /// What a request needs.
+    fn arm(n: usize) -> impl Strategy<Value = Needs> {
+        prop_oneof![5 => (0..n).prop_map(Needs::One), 1 => members(n).prop_map(Needs::Any)]
+    }
+
+    fn arms(n: usize) -> impl Strategy<Value = Vec<Needs>> {
+        proptest::collection::vec(arm(n), 1..4)
+    }
+
     fn needs(n: usize) -> impl Strategy<Value = Option<Option<Needs>>> {
+        let waiting = prop_oneof![
+            4 => (0..n).prop_map(Needs::One),
+            1 => members(n).prop_map(Needs::Any),
+            2 => proptest::collection::vec(0..n, 1..3).prop_map(Needs::All),
+            2 => (0..2u32, members(n)).prop_map(|(call, of)| Needs::Gate((1, call, 0), of)),
+            1 => (0..2u32, members(n)).prop_map(|(call, of)| Needs::Shrink((1, call, 0), of)),
+            2 => arms(n).prop_map(Needs::Every),
+            2 => arms(n).prop_map(Needs::Either),
+        ];
         prop_oneof![
             1 => Just(None),
             1 => Just(Some(None)),
-            4 => (0..n).prop_map(|one| Some(Some(Needs::One(one)))),
-            1 => members(n).prop_map(|of| Some(Some(Needs::Any(of)))),
-            2 => proptest::collection::vec(0..n, 1..3).prop_map(|all| Some(Some(Needs::All(all)))),
-            2 => (0..2u32, members(n)).prop_map(|(call, of)| Some(Some(Needs::Gate((1, call, 0), of)))),
-            1 => (0..2u32, members(n)).prop_map(|(call, of)| Some(Some(Needs::Shrink((1, call, 0), of)))),
+            12 => waiting.prop_map(|needs| Some(Some(needs))),
         ]
     }
 

@@ -6,12 +6,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
+use std::rc::Rc;
 
 use crossbeam_channel::Receiver;
 
 use super::lend::Lenders;
 use super::packet::Packet;
+use super::posted::{Offered, Posted, Slot};
+use super::steer::Line;
 use crate::Rank;
+use crate::unwind;
 
 /// Which messages a receive accepts.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +28,13 @@ pub(crate) struct Want {
 }
 
 impl Want {
+    /// No message is of this context: a communicator's are even, and the next odd one its collectives'.
+    const NOTHING: Want = Want {
+        context: u32::MAX,
+        source: None,
+        tag: None,
+    };
+
     #[inline]
     pub(super) fn accepts(&self, packet: &Packet) -> bool {
         packet.head.context() == self.context
@@ -46,6 +57,14 @@ pub(crate) struct Inbox {
     arrivals: u64,
     /// The arrival of the message handed out last, for `put_back`.
     taken: u64,
+    /// Receives that were posted before anybody waits for them.
+    posted: Posted,
+    /// Messages that were taken back, and own something of the user's: its destructor runs only when
+    /// nothing of ours is being looked at.
+    buried: Vec<Packet>,
+    /// Messages that a posted receive from any source wants stay in line, with all behind them, until it is
+    /// chosen whose falls into it.
+    steered: bool,
 }
 
 impl Inbox {
@@ -55,7 +74,15 @@ impl Inbox {
             early: HashMap::new(),
             arrivals: 0,
             taken: 0,
+            posted: Posted::default(),
+            buried: Vec::new(),
+            steered: false,
         }
+    }
+
+    /// The same in a steered world.
+    pub(super) fn steered(self, steered: bool) -> Self {
+        Inbox { steered, ..self }
     }
 
     /// Puts the first wanted message among those that came early into `place`; whether there was one.
@@ -71,7 +98,8 @@ impl Inbox {
     fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
         let key = self.first_match(want, lenders)?;
         let queue = self.early.get_mut(&key)?;
-        let found = queue.iter().position(|early| want.accepts(&early.packet))?;
+        let found = open(queue, &self.posted, self.steered)
+            .position(|early| want.accepts(&early.packet))?;
         let early = queue.remove(found)?;
         if queue.is_empty() {
             self.early.remove(&key);
@@ -88,9 +116,8 @@ impl Inbox {
             .iter_mut()
             .filter(|(key, _)| key.0 == want.context)
         {
-            queue.retain(|early| !early.packet.is_dead(lenders));
-            let arrival = queue
-                .iter()
+            sweep(queue, &mut self.buried, lenders);
+            let arrival = open(queue, &self.posted, self.steered)
                 .find(|early| want.accepts(&early.packet))
                 .map(|early| early.arrival);
             if let Some(arrival) =
@@ -109,11 +136,17 @@ impl Inbox {
     /// moving words that were just written as other words stalls.
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
+        if self.steered {
+            self.stow_steered(lenders);
+            return self.find(want, lenders, place);
+        }
         while let Ok(packet) = self.mail.try_recv() {
             // What was there is nothing, or a dead loan: there is nothing to drop.
             mem::forget(mem::replace(place, packet));
             self.arrivals += 1;
-            if !place.is_dead(lenders) {
+            if place.is_dead(lenders) {
+                self.bury(place);
+            } else if self.posted.is_empty() || self.is_unwanted(place, lenders) {
                 if want.accepts(place) {
                     self.taken = self.arrivals;
                     return true;
@@ -124,29 +157,186 @@ impl Inbox {
         false
     }
 
-    /// Takes in all that has arrived.
-    pub(super) fn stow(&mut self, lenders: &impl Lenders) {
+    /// Whether no posted receive wants the message that has just arrived. Else `place` is empty.
+    #[cold]
+    fn is_unwanted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
+        let offered = self.posted.offer(place, self.arrivals, lenders);
+        if matches!(offered, Offered::Dead) {
+            self.bury(place);
+        }
+        matches!(offered, Offered::Unwanted)
+    }
+
+    /// Empties the place of a message that was taken back.
+    fn bury(&mut self, place: &mut Packet) {
+        let dead = mem::replace(place, Packet::empty());
+        if dead.is_owned() {
+            self.buried.push(dead);
+        }
+    }
+
+    /// Takes in all that has arrived: for posted receives, and for later ones.
+    pub(crate) fn stow(&mut self, lenders: &impl Lenders) {
+        let mut place = Packet::empty();
+        let found = self.poll(&Want::NOTHING, lenders, &mut place);
+        debug_assert!(!found, "nothing wants nothing");
+    }
+
+    /// The same in a steered world: only what needs no choice falls into posted receives.
+    #[cold]
+    fn stow_steered(&mut self, lenders: &impl Lenders) {
         while let Ok(packet) = self.mail.try_recv() {
             self.arrivals += 1;
-            if !packet.is_dead(lenders) {
-                self.keep(self.arrivals, packet);
+            self.keep(self.arrivals, packet);
+        }
+        let lines: Vec<_> = self.early.keys().copied().collect();
+        for line in lines {
+            let mut queue = self.early.remove(&line).unwrap_or_default();
+            sweep(&mut queue, &mut self.buried, lenders);
+            self.settle(&mut queue, lenders);
+            if !queue.is_empty() {
+                self.early.insert(line, queue);
             }
         }
     }
 
-    /// Who has sent something that is wanted, among what has been taken in; sorted.
-    pub(super) fn sources(&self, want: &Want) -> Vec<Rank> {
-        let wanted =
-            |queue: &VecDeque<Early>| queue.iter().any(|early| want.accepts(&early.packet));
-        let lines = self.early.iter().filter(|(_, queue)| wanted(queue));
-        let mut sources: Vec<Rank> = lines.map(|((_, source), _)| *source).collect();
-        sources.sort_unstable();
-        sources
+    fn settle(&mut self, queue: &mut VecDeque<Early>, lenders: &impl Lenders) {
+        let mut place = 0;
+        while let Some(early) = queue.get(place) {
+            match self.posted.wants(&early.packet) {
+                None => place += 1,
+                Some(true) => return,
+                Some(false) => self.deliver(queue, place, lenders),
+            }
+        }
+    }
+
+    /// Lets a message fall into the posted receive that wants it.
+    fn deliver(&mut self, queue: &mut VecDeque<Early>, place: usize, lenders: &impl Lenders) {
+        if let Some(Early {
+            arrival,
+            mut packet,
+        }) = queue.remove(place)
+            && matches!(
+                self.posted.offer(&mut packet, arrival, lenders),
+                Offered::Dead
+            )
+        {
+            self.bury(&mut packet);
+        }
+    }
+
+    /// The lines that hold something for one of these receives or in front of it, and those that hold
+    /// something only for posted receives from any source; sorted. Waits on the side of the first come before
+    /// those on the side of the second.
+    pub(super) fn lines(&self, wants: &[Want]) -> (Vec<Line>, Vec<Line>) {
+        let wanted = |early: &Early| wants.iter().any(|want| want.accepts(&early.packet));
+        let contended = |early: &Early| self.posted.wants(&early.packet).is_some();
+        let (mut needed, mut other) = (Vec::new(), Vec::new());
+        for (&(context, source), queue) in &self.early {
+            let line = Line { context, source };
+            if queue.iter().any(wanted) {
+                needed.push(line);
+            } else if queue.iter().any(contended) {
+                other.push(line);
+            }
+        }
+        needed.sort_unstable();
+        other.sort_unstable();
+        (needed, other)
+    }
+
+    /// Whether a posted receive from any source wants something in a line.
+    pub(super) fn is_contended(&self, line: Line) -> bool {
+        let queue = self.early.get(&(line.context, line.source));
+        let wanted = |early: &Early| self.posted.wants(&early.packet).is_some();
+        queue.is_some_and(|queue| queue.iter().any(wanted))
+    }
+
+    /// What posted receives from any source accept.
+    pub(super) fn wild(&self) -> impl Iterator<Item = Want> {
+        self.posted.wild()
+    }
+
+    /// The first message in a line that somebody wants falls into the posted receive that wants it. `false`:
+    /// it is left to the receive that is being waited in.
+    pub(super) fn choose(
+        &mut self,
+        line: Line,
+        want: Option<&Want>,
+        lenders: &impl Lenders,
+    ) -> bool {
+        let key = (line.context, line.source);
+        let mut queue = self.early.remove(&key).unwrap_or_default();
+        let first = queue.iter().position(|early| {
+            want.is_some_and(|want| want.accepts(&early.packet))
+                || self.posted.wants(&early.packet).is_some()
+        });
+        let contended = first.filter(|&place| self.posted.wants(&queue[place].packet).is_some());
+        if let Some(place) = contended {
+            self.deliver(&mut queue, place, lenders);
+        }
+        if !queue.is_empty() {
+            self.early.insert(key, queue);
+        }
+        contended.is_some()
+    }
+
+    /// Posts a receive, behind all that are posted already.
+    pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
+        if self.steered {
+            let slot = self.posted.open(want);
+            self.stow_steered(lenders);
+            return slot;
+        }
+        while let Some(mut packet) = self.find_early(&want, lenders) {
+            if packet.make_own(lenders) {
+                return Posted::filled(want, packet, self.taken);
+            }
+            self.bury(&mut packet);
+        }
+        let slot = self.posted.open(want);
+        self.stow(lenders);
+        slot
+    }
+
+    /// Whether there are posted receives whose messages have not come.
+    #[inline]
+    pub(crate) fn has_posted(&self) -> bool {
+        !self.posted.is_empty()
+    }
+
+    /// Takes back a posted receive: its message, if it has come, waits for the next that wants it.
+    pub(crate) fn unpost(&mut self, slot: &Rc<Slot>, lenders: &impl Lenders) {
+        if slot.is_filled() {
+            let (packet, arrival) = slot.take();
+            self.give_back(packet, arrival, lenders);
+        } else {
+            self.posted.close(slot);
+        }
+    }
+
+    /// The place in the order of arrival of the message handed out last.
+    pub(crate) fn last_taken(&self) -> u64 {
+        self.taken
     }
 
     /// Puts the message handed out last back where it was in its sender's line.
     pub(crate) fn put_back(&mut self, packet: Packet) {
         self.keep(self.taken, packet);
+    }
+
+    /// Puts a message back that was handed out a while ago: posted receives may want it now.
+    pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
+        if self.steered {
+            self.keep(arrival, packet);
+            return self.stow_steered(lenders);
+        }
+        match self.posted.offer(&mut packet, arrival, lenders) {
+            Offered::Taken => {}
+            Offered::Dead => self.bury(&mut packet),
+            Offered::Unwanted => self.keep(arrival, packet),
+        }
     }
 
     fn keep(&mut self, arrival: u64, packet: Packet) {
@@ -162,11 +352,37 @@ impl Inbox {
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
         early.sort_by_key(|early| early.arrival);
+        // Nobody looks into anything any more.
+        mem::take(&mut self.buried)
+            .into_iter()
+            .for_each(unwind::drop_quietly);
         let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.try_recv().ok());
         early
             .chain(late)
             .filter(|packet| !packet.is_dead(lenders))
             .collect()
+    }
+}
+
+/// The part of a line that can be received: in a steered world what comes before the first message that a
+/// posted receive wants, elsewhere all of it.
+fn open<'a>(
+    queue: &'a VecDeque<Early>,
+    posted: &'a Posted,
+    steered: bool,
+) -> impl Iterator<Item = &'a Early> {
+    let contended = move |early: &&Early| steered && posted.wants(&early.packet).is_some();
+    queue.iter().take_while(move |early| !contended(early))
+}
+
+/// Takes out what its sender has taken back.
+fn sweep(queue: &mut VecDeque<Early>, buried: &mut Vec<Packet>, lenders: &impl Lenders) {
+    if queue.iter().any(|early| early.packet.is_dead(lenders)) {
+        let (dead, live): (VecDeque<_>, VecDeque<_>) = mem::take(queue)
+            .into_iter()
+            .partition(|early| early.packet.is_dead(lenders));
+        *queue = live;
+        buried.extend(dead.into_iter().map(|early| early.packet));
     }
 }

@@ -3,7 +3,9 @@
 //! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
-//! - [`mailbox`] what a rank receives: matching, order, messages that came early
+//! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
+//! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
+//!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
@@ -13,6 +15,7 @@
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
+pub(crate) mod budget;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -24,11 +27,14 @@ pub(crate) mod mailbox;
 pub(crate) mod members;
 pub(crate) mod monitor;
 pub(crate) mod packet;
+pub(crate) mod posted;
+pub(crate) mod receipt;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
 pub(crate) mod steer;
 pub(crate) mod wait;
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -36,10 +42,11 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
-use crate::error::Cause;
+use crate::error::{Cause, Site};
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
+use budget::{Account, Buffering, Charge};
 use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
@@ -65,6 +72,26 @@ pub(crate) struct Fabric {
     pub(crate) settings: Settings,
     /// Only where somebody chooses who comes first.
     steering: Option<Steering>,
+    /// Requests that nobody saw to their end.
+    pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
+}
+
+/// A request of a rank that was neither waited for nor cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The rank that made it.
+    pub rank: Rank,
+    /// What was asked for, as it prints.
+    pub call: String,
+    /// The line of that call.
+    pub site: Site,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}, {} at {}", self.rank, self.call, self.site)
+    }
 }
 
 /// What holds for the whole world.
@@ -82,6 +109,8 @@ pub(crate) struct Settings {
     pub chooser: Option<Arc<dyn Chooser>>,
     /// For reports, and for what is drawn at random.
     pub seed: Option<u64>,
+    /// How much is kept of what is sent.
+    pub buffering: Buffering,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -138,6 +167,8 @@ struct Door {
     loan: CachePadded<LoanWord>,
     tally: CachePadded<Tally>,
     log: CachePadded<CallLog>,
+    /// What is kept for it, where that has a limit.
+    account: Account,
 }
 
 impl Door {
@@ -150,6 +181,7 @@ impl Door {
             loan: CachePadded::new(LoanWord::new()),
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
+            account: Account::new(),
         }
     }
 
@@ -210,6 +242,7 @@ impl Fabric {
                 .clone()
                 .map(|chooser| Steering::new(chooser, ranks)),
             settings,
+            unfinished: Default::default(),
         };
         (Arc::new(fabric), parkers)
     }
@@ -260,7 +293,7 @@ impl Fabric {
             self.clone(),
             rank,
             parker,
-            Inbox::new(self.doors[rank].left.clone()),
+            Inbox::new(self.doors[rank].left.clone()).steered(self.is_steered()),
         )
     }
 
@@ -277,6 +310,11 @@ impl Fabric {
         let _ = door.mail.send(packet);
         door.sleeper.rouse();
         there
+    }
+
+    /// Room for a message to `to`; `None`: there is none, and its sender must wait until it is received.
+    pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
+        self.doors[to].account.charge(limit, bytes)
     }
 
     /// Whether a rank has not ended.

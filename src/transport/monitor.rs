@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::knot::{self, Needs, State};
-use super::steer::{Eligible, Way, failed};
+use super::steer::{Eligible, Line, Way, failed};
 use super::{CommShared, Fabric};
 use crate::Rank;
 use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
@@ -46,12 +46,16 @@ pub(crate) struct Wait {
     pub ends_by_itself: bool,
     /// The communicator, where its end would end the wait.
     pub comm: Option<Arc<CommShared>>,
+    /// Those of other requests that it waits for.
+    pub also: Vec<Arc<CommShared>>,
     /// In collectives: the call's number.
     pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     /// What it could take, where that is chosen: it lies still until it is.
     pub choice: Option<Eligible>,
+    /// It is a send that found no buffer and waits to be received.
+    pub needs_buffer: bool,
     pub since: Instant,
     /// How many operations each rank had begun, where the watchdog will want to know.
     pub begun: Vec<u64>,
@@ -69,7 +73,12 @@ impl Wait {
     fn broken(&self) -> Option<&Cause> {
         let comm = self.comm.as_ref()?;
         let cause = self.collective.and_then(|_| comm.cause.get());
-        cause.or_else(|| comm.revoked.get())
+        let revoked = || self.comms().find_map(|comm| comm.revoked.get());
+        cause.or_else(revoked)
+    }
+
+    fn comms(&self) -> impl Iterator<Item = &Arc<CommShared>> {
+        self.comm.iter().chain(&self.also)
     }
 
     /// The communicator and number of a collective.
@@ -129,15 +138,6 @@ impl Book {
     }
 
     /// The first recorded end among `ranks` that `counts`.
-    fn first_end(
-        &self,
-        ranks: impl Iterator<Item = Rank>,
-        counts: impl Fn(&End) -> bool,
-    ) -> Option<Cause> {
-        let (rank, end) = self.first_of(ranks, counts)?;
-        Some(end.cause(rank))
-    }
-
     fn first_of(
         &self,
         ranks: impl Iterator<Item = Rank>,
@@ -154,20 +154,36 @@ impl Book {
     }
 
     /// Whether what `me` needs can no longer come because a rank has ended.
-    fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+    pub(super) fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
         self.lost_cause(me, needs).map(Error::from)
     }
 
     fn lost_cause(&self, me: Rank, needs: &Needs) -> Option<Cause> {
+        let (rank, end) = self.missed(me, needs)?;
+        Some(end.cause(rank))
+    }
+
+    /// The end that took away what `me` needs; the first, where there are several.
+    fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &End)> {
+        let first = |(_, end): &(Rank, &End)| end.order;
+        let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
         match needs {
-            Needs::One(one) => self.first_end([*one].into_iter(), |_| true),
-            Needs::All(some) => self.first_end(some.iter().copied(), |_| true),
-            Needs::Gate(_, of) => self.first_end(of.iter().filter(|&rank| rank != me), |_| true),
+            Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
+            Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
+            Needs::Gate(_, of) => self.first_of(of.iter().filter(|&rank| rank != me), |_| true),
             // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
             Needs::Any(of) => {
-                self.first_end(of.iter().filter(|&rank| rank != me), |end| failed(&end.why))
+                self.first_of(of.iter().filter(|&rank| rank != me), |end| failed(&end.why))
             }
             Needs::Shrink(..) => None,
+            Needs::Every(needs) => {
+                let missed: Vec<_> = arms(needs);
+                missed.into_iter().flatten().min_by_key(first)
+            }
+            Needs::Either(needs) => {
+                let missed: Option<Vec<_>> = arms(needs).into_iter().collect();
+                missed?.into_iter().min_by_key(first)
+            }
         }
     }
 }
@@ -178,7 +194,7 @@ impl Book {
     fn may_choose(&self, rank: Rank, wait: &Wait) -> bool {
         let choice = wait.choice.as_ref();
         choice.is_some_and(|eligible| {
-            !eligible.sources.is_empty() || self.lost_cause(rank, &wait.needs).is_some()
+            !eligible.is_empty() || self.lost_cause(rank, &wait.needs).is_some()
         })
     }
 
@@ -199,16 +215,24 @@ impl Book {
         living.filter_map(|(rank, page)| Some((rank, page.wait.as_ref()?)))
     }
 
-    pub(super) fn ways(&self) -> impl Iterator<Item = Way> {
-        let sources = |wait: &Wait| {
-            wait.choice
-                .as_ref()
-                .map(|eligible| eligible.sources.clone())
+    /// The ways on for what ranks wait for; where there is none, those for what they have posted besides.
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let of = |lines: fn(&Eligible) -> &[Line]| {
+            let all = self
+                .living()
+                .filter_map(|(rank, wait)| Some((rank, wait.choice.as_ref()?)));
+            let ways = all.flat_map(|(rank, eligible)| {
+                let lines = lines(eligible).iter();
+                lines.map(move |&line| Way { rank, line })
+            });
+            ways.collect::<Vec<_>>()
         };
-        let all = self
-            .living()
-            .filter_map(move |(rank, wait)| Some((rank, sources(wait)?)));
-        all.flat_map(|(rank, sources)| sources.into_iter().map(move |source| Way { rank, source }))
+        let ways = of(|eligible| &eligible.lines);
+        if ways.is_empty() {
+            of(|eligible| &eligible.other)
+        } else {
+            ways
+        }
     }
 
     pub(super) fn eligible(&self, rank: Rank) -> Option<&Eligible> {
@@ -232,11 +256,10 @@ impl Book {
         self.pages[rank].verdict = Some(cause);
     }
 
-    pub(super) fn first_with_deadline(&self) -> Option<Rank> {
-        let mut waiting = self.living();
-        waiting
-            .find(|(_, wait)| wait.ends_by_itself)
-            .map(|(rank, _)| rank)
+    /// The ranks that wait with a deadline.
+    pub(super) fn with_deadline(&self) -> impl Iterator<Item = Rank> {
+        let waiting = self.living().filter(|(_, wait)| wait.ends_by_itself);
+        waiting.map(|(rank, _)| rank)
     }
 }
 
@@ -338,6 +361,7 @@ impl Fabric {
             call: wait.call.clone(),
             site: wait.site,
             note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
+            needs_buffer: wait.needs_buffer,
         };
         let others = book.pages.len() - stuck.len() - book.ended;
         let knot = Arc::new(Deadlock {
@@ -357,9 +381,11 @@ impl Fabric {
                 "every other rank has ended".into()
             }
             Needs::Any(_) => "no rank that could send will come".into(),
-            Needs::All(_) | Needs::Gate(..) | Needs::Shrink(..) => {
-                "waits for ranks that will not come".into()
-            }
+            Needs::All(_)
+            | Needs::Gate(..)
+            | Needs::Shrink(..)
+            | Needs::Every(_)
+            | Needs::Either(_) => "waits for ranks that will not come".into(),
         }
     }
 
@@ -502,10 +528,7 @@ impl Fabric {
         };
         let cause = comm.cause.get_or_init(left).clone();
         comm.revoked.get_or_init(|| cause);
-        let inside = |wait: &Wait| {
-            let theirs = wait.comm.as_ref();
-            theirs.is_some_and(|theirs| Arc::ptr_eq(theirs, comm))
-        };
+        let inside = |wait: &Wait| wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
         self.wake_if(&self.book.lock(), inside);
     }
 

@@ -17,10 +17,12 @@ use std::any::Any;
 use std::mem::{self, ManuallyDrop, MaybeUninit, size_of};
 use std::ptr;
 use std::slice;
+use std::sync::Arc;
 
 use super::head::{Head, Info};
 use super::lend::{Lenders, Settle};
 use super::loan::Ticket;
+use super::receipt::Receipt;
 use crate::Rank;
 use crate::op::Element;
 
@@ -71,8 +73,7 @@ impl Kind {
 union Body {
     eager: MaybeUninit<[u8; EAGER_BYTES]>,
     lent: Lent,
-    copied: ManuallyDrop<Copied>,
-    value: ManuallyDrop<Box<dyn Any + Send>>,
+    owned: ManuallyDrop<Owned>,
 }
 
 impl Body {
@@ -90,11 +91,17 @@ struct Lent {
     data: *const u8,
     count: usize,
     ticket: Ticket,
+    /// Makes a copy of the elements, whose type is known here only.
+    copy: fn(&Packet, &dyn Lenders) -> Option<Packet>,
 }
 
-struct Copied {
+/// Elements in a `Vec`, or one value.
+struct Owned {
+    /// How many elements; 1 for a value.
     count: usize,
-    elements: Box<dyn Any + Send>,
+    what: Box<dyn Any + Send>,
+    /// Who receives it says so here, if somebody waits for that or pays for its room.
+    receipt: Option<Arc<Receipt>>,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Option<Packet>>() > 64);
@@ -175,36 +182,85 @@ impl Packet {
             data: data.as_ptr().cast(),
             count: data.len(),
             ticket,
+            copy: copy_lent::<T>,
         };
         Self::new::<T>(head, Kind::LENT, 0, Body { lent })
     }
 
     /// A message that owns its elements.
     pub(crate) fn copied<T: Element>(head: Head, elements: Vec<T>) -> Packet {
-        let copied = Copied {
-            count: elements.len(),
-            elements: Box::new(elements),
-        };
-        Self::new::<T>(
-            head,
-            Kind::COPIED,
-            0,
-            Body {
-                copied: ManuallyDrop::new(copied),
-            },
-        )
+        let count = elements.len();
+        let body = Self::owned(count, Box::new(elements));
+        Self::new::<T>(head, Kind::COPIED, 0, body)
     }
 
     /// A message that is one owned value, moved.
     pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
-        Self::new::<V>(
-            head,
-            Kind::VALUE,
-            0,
-            Body {
-                value: ManuallyDrop::new(Box::new(value)),
-            },
-        )
+        Self::new::<V>(head, Kind::VALUE, 0, Self::owned(1, Box::new(value)))
+    }
+
+    fn owned(count: usize, what: Box<dyn Any + Send>) -> Body {
+        let owned = ManuallyDrop::new(Owned {
+            count,
+            what,
+            receipt: None,
+        });
+        Body { owned }
+    }
+
+    /// Lets whoever receives it say so. Only for messages that own what they hold.
+    pub(crate) fn with_receipt(mut self, receipt: Arc<Receipt>) -> Packet {
+        assert!(self.is_owned(), "a receipt for what is not owned");
+        // SAFETY: the kind says that this field was written.
+        let owned = unsafe { &mut *self.body.owned };
+        owned.receipt = Some(receipt);
+        self
+    }
+
+    /// Whether nothing is in it, or not any more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kind == Kind::EMPTY
+    }
+
+    /// Whether it owns what it holds, so that dropping it does something.
+    pub(super) fn is_owned(&self) -> bool {
+        self.kind == Kind::COPIED || self.kind == Kind::VALUE
+    }
+
+    fn receipt(&self) -> Option<&Receipt> {
+        if !self.is_owned() {
+            return None;
+        }
+        // SAFETY: the kind says that this field was written.
+        unsafe { &self.body.owned }.receipt.as_deref()
+    }
+
+    /// Says to whoever waits for it that an owned message is received; `false`: its sender has taken it
+    /// back. Only once for each message.
+    fn accept(&self, lenders: &(impl Lenders + ?Sized)) -> bool {
+        let Some(receipt) = self.receipt() else {
+            return true;
+        };
+        let ours = receipt.accept();
+        if ours {
+            lenders.settled(self.source());
+        }
+        ours
+    }
+
+    /// Receives the message for somebody who will open it later: from here on it lies where it is, its
+    /// sender is free, and it cannot be taken back. `false`: it has been.
+    pub(crate) fn make_own(&mut self, lenders: &dyn Lenders) -> bool {
+        if let Some(lent) = self.as_lent() {
+            let copy = (lent.copy)(self, lenders);
+            return copy.map(|copy| *self = copy).is_some();
+        }
+        let ours = self.accept(lenders);
+        if ours && self.is_owned() {
+            // SAFETY: the kind says that this field was written.
+            unsafe { &mut *self.body.owned }.receipt = None;
+        }
+        ours
     }
 
     fn as_lent(&self) -> Option<Lent> {
@@ -221,9 +277,9 @@ impl Packet {
         match mem::replace(&mut self.kind, emptied) {
             // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so
             // that nothing is taken twice.
-            Kind::COPIED => Some(unsafe { ManuallyDrop::take(&mut self.body.copied) }.elements),
-            // SAFETY: as above.
-            Kind::VALUE => Some(unsafe { ManuallyDrop::take(&mut self.body.value) }),
+            Kind::COPIED | Kind::VALUE => {
+                Some(unsafe { ManuallyDrop::take(&mut self.body.owned) }.what)
+            }
             _ => None,
         }
     }
@@ -234,7 +290,7 @@ impl Packet {
         match self.kind {
             Kind::EAGER => Some(self.count as usize),
             // SAFETY: the kind says that this field was written.
-            Kind::COPIED => Some(unsafe { &self.body.copied }.count),
+            Kind::COPIED => Some(unsafe { &self.body.owned }.count),
             Kind::LENT => self.as_lent().map(|lent| lent.count),
             _ => None,
         }
@@ -265,11 +321,17 @@ impl Packet {
         self.info.unwrap_or(Info::of::<()>())
     }
 
-    /// Whether its sender has taken back the loan behind it: nobody may look into it any more.
+    /// Whether its sender has taken it back, or the loan behind it: nobody may look into it any more.
     #[inline]
     pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
-        self.as_lent()
-            .is_some_and(|lent| !lenders.word(self.source()).is_offered(lent.ticket))
+        self.kind != Kind::EAGER && self.is_taken_back(lenders)
+    }
+
+    fn is_taken_back(&self, lenders: &impl Lenders) -> bool {
+        match self.as_lent() {
+            Some(lent) => !lenders.word(self.source()).is_offered(lent.ticket),
+            None => self.receipt().is_some_and(|receipt| !receipt.is_open()),
+        }
     }
 
     #[inline]
@@ -277,9 +339,9 @@ impl Packet {
         self.head.source()
     }
 
-    /// Takes out the moved value; `None`: it holds something else, and keeps it.
-    pub(crate) fn take_value<V: 'static>(&mut self) -> Option<V> {
-        if !self.holds_value::<V>() {
+    /// Takes out the moved value; `None`: it holds something else, or its sender has taken it back.
+    pub(crate) fn take_value<V: 'static>(&mut self, lenders: &impl Lenders) -> Option<V> {
+        if !self.holds_value::<V>() || !self.accept(lenders) {
             return None;
         }
         let value = self.take_owned()?.downcast().ok()?;
@@ -287,7 +349,7 @@ impl Packet {
     }
 
     /// Shows the elements to `arrived` and settles the loan if they are lent. `None`: the sender has
-    /// taken the loan back, the message comes again in another packet.
+    /// taken the message back; if it was lent, it comes again in another packet.
     ///
     /// # Panics
     ///
@@ -296,7 +358,7 @@ impl Packet {
     #[inline]
     pub(crate) fn open<T: Element, R>(
         &self,
-        lenders: &impl Lenders,
+        lenders: &(impl Lenders + ?Sized),
         arrived: impl FnOnce(&[T]) -> R,
     ) -> Option<R> {
         assert!(
@@ -309,10 +371,13 @@ impl Packet {
         if let Some(lent) = self.as_lent() {
             return self.borrow(lent, lenders, arrived);
         }
+        if !self.accept(lenders) {
+            return None;
+        }
         // SAFETY: of the kinds that hold elements only this one is left.
-        let copied = unsafe { &self.body.copied };
+        let copied = unsafe { &self.body.owned };
         copied
-            .elements
+            .what
             .downcast_ref::<Vec<T>>()
             .map(|elements| arrived(elements))
     }
@@ -333,7 +398,7 @@ impl Packet {
     fn borrow<T: Element, R>(
         &self,
         lent: Lent,
-        lenders: &impl Lenders,
+        lenders: &(impl Lenders + ?Sized),
         arrived: impl FnOnce(&[T]) -> R,
     ) -> Option<R> {
         let source = self.source();
@@ -357,7 +422,7 @@ impl Packet {
     /// in [`open`](Self::open).
     pub(crate) fn refuse(&mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
         let Some(lent) = self.as_lent() else {
-            return Some(self.take_owned());
+            return self.accept(lenders).then(|| self.take_owned());
         };
         let word = lenders.word(self.source());
         if !word.claim(lent.ticket) {
@@ -372,6 +437,7 @@ impl Packet {
     /// [`open`](Self::open).
     pub(crate) fn take_vec<T: Element>(&mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
         match self.kind {
+            Kind::COPIED if !self.accept(lenders) => None,
             Kind::COPIED => self
                 .take_owned()
                 .and_then(|elements| elements.downcast().ok())
@@ -379,6 +445,12 @@ impl Packet {
             _ => self.open(lenders, <[T]>::to_vec),
         }
     }
+}
+
+/// A message of its own with what is lent here; `None` as in [`Packet::open`].
+fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
+    let copy = |data: &[T]| Packet::copied(packet.head, data.to_vec());
+    packet.open(lenders, copy)
 }
 
 /// The first `count` elements in the place where they have landed.

@@ -31,11 +31,52 @@ use super::{Door, Fabric};
 use crate::Rank;
 use crate::error::{Cause, Gone, Site};
 
-/// A way on: `rank` takes the first message of `source` that its call accepts.
+/// The messages of one source in one context, in their order; or one of the requests that a call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Line {
+    pub context: u32,
+    pub source: Rank,
+}
+
+impl Line {
+    /// No communicator has it.
+    const REQUESTS: u32 = u32::MAX;
+
+    /// The request at this place among those waited for.
+    pub(crate) fn request(place: usize) -> Line {
+        Line {
+            context: Line::REQUESTS,
+            source: place,
+        }
+    }
+
+    pub(crate) fn is_request(self) -> bool {
+        self.context == Line::REQUESTS
+    }
+}
+
+/// A way on: `rank` takes the first message in `line` that it can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Way {
     pub rank: Rank,
-    pub source: Rank,
+    pub line: Line,
+}
+
+/// What a wait is after.
+#[derive(Default)]
+pub(crate) struct Sought {
+    pub wants: Vec<Want>,
+    /// The places of the requests that are complete, if the wait is for one of several.
+    pub ready: Vec<usize>,
+    /// It is for one of several.
+    pub one_of: bool,
+}
+
+impl Sought {
+    /// Whether it matters who comes first.
+    pub(super) fn is_open(&self) -> bool {
+        self.one_of || self.wants.iter().any(|want| want.source.is_none())
+    }
 }
 
 /// Where a choice is due.
@@ -83,18 +124,26 @@ pub(crate) fn noise(seed: u64, i: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What a receive from any source could take.
+/// What a rank that waits could get.
 #[derive(Clone, Debug)]
 pub(crate) struct Eligible {
-    pub want: Want,
-    /// Sorted.
-    pub sources: Vec<Rank>,
+    pub wants: Vec<Want>,
+    /// Those that its wait is for; sorted.
+    pub lines: Vec<Line>,
+    /// Those that only receives which it has posted besides are for.
+    pub other: Vec<Line>,
+}
+
+impl Eligible {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.other.is_empty()
+    }
 }
 
 /// What a rank was told while it slept.
 #[derive(Clone, Copy)]
 enum Told {
-    Take(Rank),
+    Take(Line),
     TooLate,
 }
 
@@ -112,6 +161,8 @@ struct State {
     past: Vec<Numbers>,
     /// How many operations each rank had begun at the last choice.
     begun: Vec<u64>,
+    /// Where to begin to look for a rank whose deadline passes.
+    late_from: Rank,
 }
 
 /// A choice that was made.
@@ -130,6 +181,7 @@ impl Steering {
             made: Vec::new(),
             past: vec![Numbers::default(); ranks],
             begun: vec![0; ranks],
+            late_from: 0,
         };
         Steering {
             chooser,
@@ -138,13 +190,13 @@ impl Steering {
         }
     }
 
-    /// The source whose message `rank` shall take, once.
-    pub(super) fn source_for(&self, rank: Rank) -> Option<Rank> {
+    /// The line of which `rank` shall take the first message, once.
+    pub(super) fn line_for(&self, rank: Rank) -> Option<Line> {
         let told = &mut self.state.lock().told[rank];
         match *told {
-            Some(Told::Take(source)) => {
+            Some(Told::Take(line)) => {
                 *told = None;
-                Some(source)
+                Some(line)
             }
             _ => None,
         }
@@ -174,9 +226,14 @@ impl State {
         let from = packet.source();
         self.moved(from);
         for (nth, made) in self.made.iter().enumerate() {
-            let would_take = made.rank == to && made.eligible.want.accepts(packet);
-            if would_take
-                && !made.eligible.sources.contains(&from)
+            let would_take = made.eligible.wants.iter().any(|want| want.accepts(packet));
+            let line = Line {
+                context: packet.head.context(),
+                source: from,
+            };
+            if made.rank == to
+                && would_take
+                && !made.eligible.lines.contains(&line)
                 && !self.past[from].contains(nth)
             {
                 chooser.too_early(nth);
@@ -199,6 +256,15 @@ impl State {
                 self.moved(rank);
             }
         }
+    }
+
+    /// Tells the next rank with a deadline that it is too late: each in turn, for they may look again.
+    fn next_late(&mut self, book: &Book) -> Option<Rank> {
+        let later = book.with_deadline().find(|&rank| rank >= self.late_from);
+        let rank = later.or_else(|| book.with_deadline().next())?;
+        self.late_from = rank + 1;
+        self.told[rank] = Some(Told::TooLate);
+        Some(rank)
     }
 
     fn make(&mut self, way: Way, eligible: Eligible) {
@@ -225,10 +291,9 @@ impl Fabric {
         };
         if !self.take_a_way(book, steering)
             && !self.give_up_hope(book, steering)
-            && let Some(rank) = book.first_with_deadline()
+            && let Some(rank) = steering.state.lock().next_late(book)
         {
             steering.chooser.passed();
-            steering.state.lock().told[rank] = Some(Told::TooLate);
             self.doors[rank].sleeper.rouse();
         }
     }
@@ -239,7 +304,7 @@ impl Fabric {
     }
 
     fn take_a_way(&self, book: &Book, steering: &Steering) -> bool {
-        let ways: Vec<Way> = book.ways().collect();
+        let ways = book.ways();
         if ways.is_empty() {
             return false;
         }
@@ -257,7 +322,7 @@ impl Fabric {
         if let Some(eligible) = book.eligible(way.rank) {
             state.make(way, eligible.clone());
         }
-        state.told[way.rank] = Some(Told::Take(way.source));
+        state.told[way.rank] = Some(Told::Take(way.line));
         self.doors[way.rank].sleeper.rouse();
         true
     }

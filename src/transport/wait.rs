@@ -19,7 +19,7 @@ use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::Wait;
 use super::packet::Packet;
-use super::steer::{Eligible, Steering};
+use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
@@ -69,13 +69,18 @@ pub(crate) struct Reason<'a> {
     pub needs: &'a dyn Fn() -> Needs,
     /// The communicator, where its end would end the wait.
     pub comm: Option<&'a Arc<CommShared>>,
+    /// Those of other requests that it waits for.
+    pub also: &'a [Arc<CommShared>],
     /// In collectives: the call's number.
     pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
-    /// What it could take, where that is chosen.
-    pub choice: Option<&'a dyn Fn() -> Eligible>,
+    /// What it is after, where it is chosen what it gets; else messages that it waits for, if any, are
+    /// certain.
+    pub choice: Option<&'a dyn Fn() -> Sought>,
+    /// It is a send that found no buffer and waits to be received.
+    pub needs_buffer: bool,
 }
 
 /// The place of one rank in the fabric; it stays on the rank's thread.
@@ -138,6 +143,40 @@ impl Port {
         self.inbox.borrow_mut()
     }
 
+    /// Takes in what has arrived, if a posted receive may want it. Every wait that is not for messages
+    /// does this whenever it looks: who waits elsewhere may need them to be received.
+    #[inline]
+    pub(crate) fn progress(&self) {
+        if self.inbox.borrow().has_posted() {
+            self.inbox.borrow_mut().stow(&*self.fabric);
+        }
+    }
+
+    /// Takes in what has arrived.
+    pub(crate) fn stow(&self) {
+        if self.fabric.is_steered() {
+            let told = self.told(None);
+            debug_assert!(told.is_none(), "a request was chosen that nobody waits for");
+        }
+        self.inbox.borrow_mut().stow(&*self.fabric);
+    }
+
+    /// Why what this rank needs can no longer come, if a rank has ended that should have brought it.
+    pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
+        let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
+        if !(0..self.fabric.doors.len()).any(|rank| gone(&rank)) {
+            return None;
+        }
+        self.fabric.book.lock().lost(self.me, needs)
+    }
+
+    /// Lets others run after a look that found nothing, where they do not all fit on the CPUs.
+    pub(crate) fn give_turn(&self) {
+        if self.crowded() {
+            yield_now();
+        }
+    }
+
     /// Whether the live ranks do not all fit on the CPUs.
     #[inline]
     fn crowded(&self) -> bool {
@@ -162,8 +201,8 @@ impl Port {
         reason: &Reason<'_>,
         place: &mut Packet,
     ) -> Result<()> {
-        if want.source.is_none() && self.fabric.is_steered() {
-            return self.receive_chosen(want, reason, place);
+        if self.fabric.is_steered() {
+            return self.receive_steered(want, reason, place);
         }
         let mut inbox = self.inbox.borrow_mut();
         self.wait(reason, || {
@@ -171,24 +210,70 @@ impl Port {
         })
     }
 
-    /// Waits until it is chosen whose message to take.
+    /// Whether it is chosen who comes first.
+    #[inline]
+    pub(crate) fn is_steered(&self) -> bool {
+        self.fabric.is_steered()
+    }
+
+    /// Waits for a message where it is chosen whose comes first.
     #[cold]
-    fn receive_chosen(&self, want: &Want, reason: &Reason<'_>, place: &mut Packet) -> Result<()> {
-        let choice = || Eligible {
-            want: *want,
-            sources: self.inbox.borrow().sources(want),
+    pub(crate) fn receive_steered(
+        &self,
+        want: &Want,
+        reason: &Reason<'_>,
+        place: &mut Packet,
+    ) -> Result<()> {
+        let sought = || Sought {
+            wants: vec![*want],
+            ..Sought::default()
         };
         let reason = Reason {
-            choice: Some(&choice),
+            choice: Some(&sought),
             ..*reason
         };
         self.sleep(&reason, || {
+            let source = self.told(Some(want)).map(|line| line.source);
             let mut inbox = self.inbox.borrow_mut();
             inbox.stow(&*self.fabric);
-            let source = Some(self.fabric.steering.as_ref()?.source_for(self.me)?);
-            let found = inbox.find(&Want { source, ..*want }, &*self.fabric, place);
+            let certain = Want {
+                source: Some(source.or(want.source)?),
+                ..*want
+            };
+            let found = inbox.poll(&certain, &*self.fabric, place);
             found.then_some(())
         })
+    }
+
+    /// What this rank is told to take, if that is for the call it waits in: a line of messages, or one of its
+    /// requests. What falls into a posted receive has done so.
+    pub(crate) fn told(&self, want: Option<&Want>) -> Option<Line> {
+        let line = self.fabric.steering.as_ref()?.line_for(self.me)?;
+        let ours = line.is_request() || !self.inbox.borrow_mut().choose(line, want, &*self.fabric);
+        ours.then_some(line)
+    }
+
+    /// What this rank could get, to be chosen among.
+    fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
+        if !self.fabric.is_steered() {
+            return None;
+        }
+        let sought = reason.choice.map(|sought| sought()).unwrap_or_default();
+        let inbox = self.inbox.borrow();
+        let (mut lines, other) = inbox.lines(&sought.wants);
+        lines.retain(|line| {
+            // A receive from one source takes what is first in line as soon as it is there.
+            sought.is_open() || inbox.is_contended(*line)
+        });
+        lines.extend(sought.ready.iter().map(|&place| Line::request(place)));
+        let open = sought.is_open();
+        let wants = sought.wants.into_iter().chain(inbox.wild()).collect();
+        let eligible = Eligible {
+            wants,
+            lines,
+            other,
+        };
+        (open || !eligible.is_empty()).then_some(eligible)
     }
 
     /// Waits until `look` finds something.
@@ -308,9 +393,11 @@ impl Port {
             needs: (reason.needs)(),
             ends_by_itself: reason.deadline.is_some(),
             comm: reason.comm.cloned(),
+            also: reason.also.to_vec(),
             collective: reason.collective,
             turn: reason.turn,
-            choice: reason.choice.map(|choice| choice()),
+            choice: self.eligible(reason),
+            needs_buffer: reason.needs_buffer,
             since,
             begun: self
                 .fabric

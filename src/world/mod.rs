@@ -25,6 +25,7 @@ use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Placement, place};
+use crate::transport::budget::Buffering;
 use crate::transport::steer::{BySeed, Chooser};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
@@ -57,6 +58,7 @@ pub struct World {
     faults: Vec<(Rank, u64, Fault)>,
     chooser: Option<Arc<dyn Chooser>>,
     seed: Option<u64>,
+    buffering: Buffering,
 }
 
 impl World {
@@ -71,6 +73,7 @@ impl World {
             faults: Vec::new(),
             chooser: None,
             seed: None,
+            buffering: Buffering::Unbounded,
         }
     }
 
@@ -107,8 +110,37 @@ impl World {
         self
     }
 
-    /// Makes messages that were sent and never received an error; without it they are one line on the
-    /// standard error.
+    /// Sets how many messages between two ranks are kept until they are received; without it all of them.
+    ///
+    /// A program that is right only as long as something is kept is found at [`Buffering::Zero`], where
+    /// every send waits until it is received: the report of the deadlock names the sends that needed a
+    /// buffer. Collectives of elements synchronise then too: what a rank sends in one is read before its
+    /// step ends. ([`reduce_over`](Comm::reduce_over) and collectives of values are as ever.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Buffering, Comm, World, WorldError};
+    ///
+    /// // Both send first: right only as long as one of the messages is kept.
+    /// let exchange = |comm: &Comm| {
+    ///     let other = 1 - comm.rank();
+    ///     comm.send(other, 0, &[comm.rank()])?;
+    ///     comm.recv::<usize>(other, 0).map(|(got, _)| got[0])
+    /// };
+    /// assert_eq!(World::new(2).run(exchange)?, [1, 0]);
+    /// let error = World::new(2).buffering(Buffering::Zero).run(exchange).unwrap_err();
+    /// let WorldError::Deadlock(knot) = error else { panic!("{error}") };
+    /// assert!(knot.stuck.iter().all(|stuck| stuck.needs_buffer));
+    /// # Ok::<(), WorldError>(())
+    /// ```
+    pub fn buffering(mut self, buffering: Buffering) -> World {
+        self.buffering = buffering;
+        self
+    }
+
+    /// Makes messages that were sent and never received an error, and requests that were neither waited
+    /// for nor cancelled; without it they are one line on the standard error.
     ///
     /// # Examples
     ///
@@ -383,6 +415,7 @@ impl Venue {
             faults: world.faults.clone(),
             chooser: world.chooser.clone(),
             seed: world.seed,
+            buffering: world.buffering,
         };
         Ok(Venue {
             settings,

@@ -10,8 +10,8 @@ use super::rank::Lived;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Mismatch};
 use crate::machine::Placement;
-use crate::transport::Fabric;
 use crate::transport::packet::Packet;
+use crate::transport::{Fabric, Unfinished};
 use crate::unwind;
 
 /// What came of one rank.
@@ -73,6 +73,8 @@ pub struct Report<R, E = Error> {
     pub mismatch: Option<Arc<Mismatch>>,
     /// Messages that were sent and never received.
     pub lost: Vec<Lost>,
+    /// Requests that were neither waited for nor cancelled, of ranks that returned.
+    pub unfinished: Vec<Unfinished>,
     /// Where the ranks ran.
     pub placement: Placement,
     /// What each rank did.
@@ -160,6 +162,7 @@ impl<R, E> Report<R, E> {
             deadlocks: Vec::new(),
             mismatch: None,
             lost: Vec::new(),
+            unfinished: Vec::new(),
             placement,
             counts: Vec::new(),
             seed: venue.settings.seed,
@@ -195,6 +198,11 @@ impl<R, E> Report<R, E> {
                 sleeps,
             })
             .collect();
+        let returned = |one: &Unfinished| self.outcomes[one.rank].value().is_some();
+        self.unfinished = fabric.unfinished.lock().clone();
+        self.unfinished.retain(returned);
+        // Each rank's own stay in their order.
+        self.unfinished.sort_by_key(|one| one.rank);
         let book = fabric.book.lock();
         self.deadlocks = book.deadlocks.clone();
         self.mismatch = mismatched;
@@ -216,9 +224,9 @@ impl<R, E> Report<R, E> {
         }
     }
 
-    /// The results in rank order if every rank returned one, else the first culprit. Lost messages
-    /// print one line, or are an error in a [strict](crate::World::strict) world. The seed of a failure
-    /// prints one line.
+    /// The results in rank order if every rank returned one, else the first culprit. Lost messages and
+    /// unfinished requests print one line each, or are an error in a [strict](crate::World::strict) world.
+    /// The seed of a failure prints one line.
     ///
     /// # Errors
     ///
@@ -244,10 +252,20 @@ impl<R, E> Report<R, E> {
         if let Some(mismatch) = self.stray {
             return Err(WorldError::Mismatch(Arc::new(mismatch)));
         }
+        match (
+            self.strict,
+            self.unfinished.is_empty(),
+            self.lost.is_empty(),
+        ) {
+            (true, false, _) => return Err(WorldError::Unfinished(self.unfinished)),
+            (true, _, false) => return Err(WorldError::Lost(self.lost)),
+            _ => {}
+        }
+        if !self.unfinished.is_empty() {
+            let left = WorldError::<Error>::Unfinished(self.unfinished);
+            eprintln!("rankfold: {left}");
+        }
         if !self.lost.is_empty() {
-            if self.strict {
-                return Err(WorldError::Lost(self.lost));
-            }
             eprintln!("rankfold: {}", WorldError::<Error>::Lost(self.lost));
         }
         let values = self
@@ -352,6 +370,8 @@ pub enum WorldError<E = Error> {
     Mismatch(Arc<Mismatch>),
     /// Messages were never received, in a [strict](crate::World::strict) world.
     Lost(Vec<Lost>),
+    /// Requests were neither waited for nor cancelled, in a [strict](crate::World::strict) world.
+    Unfinished(Vec<Unfinished>),
     /// The world was asked for something it cannot be.
     Usage(String),
     /// The thread of a rank could not be started.
@@ -411,7 +431,19 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
             }
             WorldError::Deadlock(knot) => knot.fmt(f),
             WorldError::Mismatch(mismatch) => mismatch.fmt(f),
-            WorldError::Lost(lost) => show_lost(f, lost),
+            WorldError::Lost(lost) => show_left(
+                f,
+                lost,
+                ["message was never received", "messages were never received"],
+            ),
+            WorldError::Unfinished(requests) => show_left(
+                f,
+                requests,
+                [
+                    "request was neither waited for nor cancelled",
+                    "requests were neither waited for nor cancelled",
+                ],
+            ),
             WorldError::Usage(what) => f.write_str(what),
             WorldError::Spawn { rank, error } => {
                 write!(f, "the thread of rank {rank} could not be started: {error}")
@@ -420,17 +452,21 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
     }
 }
 
-/// The first lost messages, and how many more there are.
-fn show_lost(f: &mut fmt::Formatter<'_>, lost: &[Lost]) -> fmt::Result {
+/// The first of what was left behind, and how much more there is.
+fn show_left(
+    f: &mut fmt::Formatter<'_>,
+    left: &[impl fmt::Display],
+    [one, several]: [&str; 2],
+) -> fmt::Result {
     const SHOWN: usize = 3;
-    let first: Vec<_> = lost.iter().take(SHOWN).map(Lost::to_string).collect();
-    match lost.len() {
-        1 => f.write_str("1 message was never received: ")?,
-        many => write!(f, "{many} messages were never received: ")?,
+    let first: Vec<_> = left.iter().take(SHOWN).map(ToString::to_string).collect();
+    match left.len() {
+        1 => write!(f, "1 {one}: ")?,
+        many => write!(f, "{many} {several}: ")?,
     }
     f.write_str(&first.join("; "))?;
-    if lost.len() > SHOWN {
-        write!(f, "; and {} more", lost.len() - SHOWN)
+    if left.len() > SHOWN {
+        write!(f, "; and {} more", left.len() - SHOWN)
     } else {
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
+//! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `shrink` the living find each other
 //! - `gate` nobody leaves a barrier early
 //!
@@ -18,6 +19,7 @@
 mod detector;
 mod gate;
 mod loan;
+mod receipt;
 mod rendezvous;
 mod shrink;
 mod sleeper;
@@ -107,10 +109,12 @@ fn sleep_in(
         site: Location::caller(),
         needs: &|| needs.clone(),
         comm: collective.map(|(comm, _)| comm),
+        also: &[],
         collective: collective.map(|(_, number)| number),
         turn,
         deadline: None,
         choice: None,
+        needs_buffer: false,
     };
     port.sleep(&reason, || come().then_some(()))
 }

@@ -1,0 +1,103 @@
+//! Sends in worlds that keep only so much of what is sent, or nothing: what finds no room waits until it
+//! is received.
+//!
+//! Such a message owns what is in it, so that its sender can leave at any time, and carries a receipt.
+
+use std::sync::Arc;
+
+use super::Comm;
+use crate::Rank;
+use crate::error::{Result, Site};
+use crate::op::Element;
+use crate::transport::knot::Needs;
+use crate::transport::packet::Packet;
+use crate::transport::receipt::Receipt;
+use crate::transport::wait::Reason;
+
+impl Comm {
+    /// [`send`](Self::send) where there is a limit.
+    #[cold]
+    pub(super) fn send_bounded<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        data: &[T],
+        show: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<()> {
+        let receipt = self.post_elements(to, tag, data)?;
+        self.await_receipt(receipt, to, show, site)
+    }
+
+    /// Posts a copy of elements, as [`post_owned`](Self::post_owned).
+    pub(super) fn post_elements<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        data: &[T],
+    ) -> Result<Option<Arc<Receipt>>> {
+        self.core.port.count(size_of_val(data));
+        let head = self.head(tag);
+        let packet = match Packet::fits(data) && !self.core.bounded {
+            true => Packet::eager(head, data),
+            false => Packet::copied(head, data.to_vec()),
+        };
+        self.post_owned(to, packet, size_of_val(data))
+    }
+
+    /// Posts a message of so many bytes; its receipt, if it found no room.
+    pub(super) fn post_owned(
+        &self,
+        to: Rank,
+        packet: Packet,
+        bytes: usize,
+    ) -> Result<Option<Arc<Receipt>>> {
+        let fabric = self.fabric();
+        let Some(limit) = fabric.settings.buffering.limit() else {
+            let there = fabric.post(self.world_rank(to), packet);
+            return self.posted(to, there).map(|()| None);
+        };
+        let charge = fabric.charge(self.world_rank(to), limit, bytes);
+        let kept = charge.is_some();
+        let receipt = Receipt::new(charge);
+        let there = fabric.post(self.world_rank(to), packet.with_receipt(receipt.clone()));
+        match kept {
+            true => self.posted(to, there).map(|()| None),
+            // If its receiver is gone, the wait will say so.
+            false => Ok(Some(receipt)),
+        }
+    }
+
+    /// Waits until a message is received, where it must; takes it back if that can never be.
+    pub(super) fn await_receipt(
+        &self,
+        receipt: Option<Arc<Receipt>>,
+        to: Rank,
+        show: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<()> {
+        let Some(receipt) = receipt else {
+            return Ok(());
+        };
+        let reason = Reason {
+            call: show,
+            site,
+            needs: &|| Needs::One(self.world_rank(to)),
+            comm: Some(&self.shared),
+            also: &[],
+            collective: None,
+            turn: None,
+            deadline: None,
+            needs_buffer: true,
+            choice: None,
+        };
+        let port = &self.core.port;
+        let received = || {
+            port.progress();
+            receipt.is_accepted().then_some(())
+        };
+        let waited = port.wait(&reason, received);
+        // What can no longer be taken back was received at the last moment.
+        waited.or_else(|error| if receipt.revoke() { Err(error) } else { Ok(()) })
+    }
+}

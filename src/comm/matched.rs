@@ -1,0 +1,258 @@
+//! [`Message`]: a message that was found and is kept for whoever found it, until it is received.
+//!
+//! Between a probe and the receive after it nobody else can take the message: not a request posted
+//! meanwhile, and not another receive of the same rank.
+
+use std::fmt;
+use std::mem;
+use std::panic::Location;
+use std::time::Instant;
+
+use super::Comm;
+use super::envelope::{Source, Status, Tag, has_room, is_of, is_value};
+use super::receive::{Receive, receive};
+use super::start::opened;
+use crate::error::{ErrorKind, Result};
+use crate::op::Element;
+use crate::transport::packet::Packet;
+
+/// A message that [`Comm::probe_matched`] has found. Nobody else receives it while this lives; if it is
+/// dropped, the message is where it was in its sender's line.
+#[must_use = "a message is received, or dropped to be found again"]
+pub struct Message<'c> {
+    comm: &'c Comm,
+    packet: Packet,
+    arrival: u64,
+    status: Status,
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Message({:?})", self.status)
+    }
+}
+
+impl Comm {
+    /// Says what the first message from `from` with `tag` is if it has come, without receiving it.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv), but for deadlocks: a rank that looks again and again is running.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(1).run(|comm| {
+    ///     assert!(comm.iprobe(0, 1)?.is_none());
+    ///     comm.send(0, 1, &[1u8, 2])?;
+    ///     assert_eq!(comm.iprobe(0, 1)?.unwrap().count, 2);
+    ///     comm.recv::<u8>(0, 1).map(|_| ())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
+        let call = receive("iprobe", from.into(), tag.into(), None);
+        self.op(call.site, &|| call.to_string(), || {
+            let mut packet = Packet::empty();
+            if !self.find(&call, &mut packet)? {
+                return Ok(None);
+            }
+            let status = self.status(&packet);
+            self.core.port.inbox().put_back(packet);
+            Ok(Some(status))
+        })
+    }
+
+    /// Waits for the first message from `from` with `tag` and keeps it for the caller.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Source, Tag, World};
+    ///
+    /// World::new(1).run(|comm| {
+    ///     comm.send(0, 3, &[1.5; 4])?;
+    ///     let message = comm.probe_matched(Source::Any, Tag::Any)?;
+    ///     let mut buf = vec![0.0; message.status().count];
+    ///     message.recv_into(&mut buf)?;
+    ///     assert_eq!(buf, [1.5; 4]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    /// It is received once:
+    ///
+    /// ```compile_fail,E0382
+    /// rankfold::World::new(1).run(|comm| {
+    ///     let message = comm.probe_matched(0, 0)?;
+    ///     message.recv::<u8>()?;
+    ///     message.recv::<u8>() // it was moved
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn probe_matched(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Message<'_>> {
+        let call = receive("probe_matched", from.into(), tag.into(), None);
+        self.op(call.site, &|| call.to_string(), || {
+            self.check_source(&call)?;
+            let mut packet = Packet::empty();
+            loop {
+                self.next(&call, &mut packet)?;
+                if packet.make_own(&**self.fabric()) {
+                    return Ok(self.message(packet));
+                }
+                packet = Packet::empty();
+            }
+        })
+    }
+
+    /// [`probe_matched`](Self::probe_matched), if the message has come.
+    ///
+    /// # Errors
+    ///
+    /// As [`iprobe`](Self::iprobe).
+    #[track_caller]
+    pub fn iprobe_matched(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Option<Message<'_>>> {
+        let call = receive("iprobe_matched", from.into(), tag.into(), None);
+        self.op(call.site, &|| call.to_string(), || {
+            let mut packet = Packet::empty();
+            let found = self.find(&call, &mut packet)? && packet.make_own(&**self.fabric());
+            Ok(found.then(|| self.message(packet)))
+        })
+    }
+
+    /// Whether the message that a call accepts has come, into `place`; an error if it never can.
+    fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
+        self.check_source(call)?;
+        let (port, want) = (&self.core.port, self.want(call));
+        if port.is_steered() {
+            return self.find_at_last(call, place);
+        }
+        if port.receive_now(&want, place) {
+            return Ok(true);
+        }
+        let Some(error) = port.lost(&call.needs(&self.shared.members)) else {
+            port.give_turn();
+            return Ok(false);
+        };
+        // Whoever has ended sent all that it sent before that.
+        if port.receive_now(&want, place) {
+            Ok(true)
+        } else {
+            Err(error)
+        }
+    }
+
+    /// The same where it is chosen who comes first: whether it is there when nothing else can move.
+    fn find_at_last(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
+        let now = Receive {
+            deadline: Some(Instant::now()),
+            ..*call
+        };
+        match self.wait_for(&now, &self.want(call), place) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn message(&self, packet: Packet) -> Message<'_> {
+        Message {
+            comm: self,
+            status: self.status(&packet),
+            arrival: self.core.port.inbox().last_taken(),
+            packet,
+        }
+    }
+}
+
+impl Message<'_> {
+    /// What it is.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Receives its elements.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongType`](crate::ErrorKind::WrongType) if it holds something else than `T`; it is then where it
+    /// was, to be found again.
+    #[track_caller]
+    pub fn recv<T: Element>(self) -> Result<Vec<T>> {
+        let take = |message: &mut Self| {
+            is_of::<T>(&message.packet)?;
+            opened(message.packet.take_vec(&**message.comm.fabric()))
+        };
+        self.open("recv", take)
+    }
+
+    /// Receives its elements into the first of `buf`.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv), and [`TooShort`](crate::ErrorKind::TooShort).
+    #[track_caller]
+    pub fn recv_into<T: Element>(self, buf: &mut [T]) -> Result<()> {
+        let take = |message: &mut Self| {
+            let packet = &message.packet;
+            is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
+            let copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
+            opened(packet.open(&**message.comm.fabric(), copy))
+        };
+        self.open("recv_into", take)
+    }
+
+    /// Receives the value that was moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    #[track_caller]
+    pub fn recv_value<V: Send + 'static>(self) -> Result<V> {
+        let take = |message: &mut Self| {
+            is_value::<V>(&message.packet)?;
+            opened(message.packet.take_value(&**message.comm.fabric()))
+        };
+        self.open("recv_value", take)
+    }
+
+    #[track_caller]
+    fn open<R>(mut self, verb: &str, take: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let Status { source, tag, .. } = self.status;
+        let show = || format!("{verb} of the message from {source}, tag {tag}");
+        let site = Location::caller();
+        let comm = self.comm;
+        comm.op(site, &show, || {
+            let opened = take(&mut self)?;
+            // Nothing is left of it that could be found again.
+            self.packet = Packet::empty();
+            Ok(opened)
+        })
+    }
+}
+
+impl Drop for Message<'_> {
+    fn drop(&mut self) {
+        let packet = mem::replace(&mut self.packet, Packet::empty());
+        if !packet.is_empty() {
+            let core = &self.comm.core;
+            let mut inbox = core.port.inbox();
+            inbox.give_back(packet, self.arrival, &*core.port.fabric);
+        }
+    }
+}

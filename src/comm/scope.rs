@@ -1,0 +1,288 @@
+//! [`Scope`]: requests with borrowed buffers, for the length of a closure.
+//!
+//! A buffer that is to be received into is kept by the scope, in the frame of [`Comm::scope`], and the
+//! request has a share in it. Only this rank's own thread ever touches it, when the request is
+//! concluded; so it is a plain `&mut` all the time, and there is nothing to be unsafe about.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::mem;
+use std::panic::Location;
+use std::rc::Rc;
+
+use super::envelope::{Source, Status, Tag, has_room, is_of};
+use super::receive::receive;
+use super::request::{Asked, Request, Until, Way};
+use super::start::opened;
+use super::{Comm, Core};
+use crate::Rank;
+use crate::error::{Result, Site};
+use crate::op::Element;
+use crate::transport::packet::Packet;
+
+/// Where requests with borrowed buffers are made, see [`Comm::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    comm: &'scope Comm,
+    begun: RefCell<Vec<Begun<'env>>>,
+    /// Neither lifetime may shrink or grow.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// One request of a scope, which sees to its end whatever becomes of the handle.
+struct Begun<'env> {
+    core: Rc<Core>,
+    asked: Rc<Asked>,
+    /// What to do with the message; nothing for a send.
+    land: Option<Land<'env>>,
+}
+
+type Land<'env> = Box<dyn FnOnce(&mut Packet) -> Result<()> + 'env>;
+
+impl Begun<'_> {
+    /// Ends a request that is ready and that nobody has waited for.
+    fn conclude(mut self) -> Result<()> {
+        let (Way::Receive { slot, .. }, Some(land)) = (&self.asked.way, self.land.take()) else {
+            self.core.close(&self.asked);
+            return Ok(());
+        };
+        self.core.close(&self.asked);
+        let (mut packet, arrival) = slot.take();
+        let landed = land(&mut packet);
+        if landed.is_err() {
+            let port = &self.core.port;
+            port.inbox().give_back(packet, arrival, &*port.fabric);
+        }
+        landed
+    }
+}
+
+impl Drop for Begun<'_> {
+    /// What has not come to its end by now is taken back: the scope has failed, or unwinds.
+    fn drop(&mut self) {
+        if !self.asked.over.get() {
+            self.core.revoke(&self.asked);
+        }
+    }
+}
+
+/// A borrowed buffer: whoever concludes the request takes it out.
+type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
+
+/// Copies a message into the first elements of a buffer, and gives the buffer out.
+fn land<'env, T: Element>(
+    shared: &Shared<'env, T>,
+    packet: &Packet,
+    core: &Core,
+) -> Result<&'env mut [T]> {
+    let buf = opened(shared.take())?;
+    is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
+    let copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
+    opened(packet.open(&*core.port.fabric, copy))?;
+    Ok(buf)
+}
+
+impl Comm {
+    /// Runs `f` with a scope in which requests may borrow their buffers.
+    ///
+    /// Before this returns, each of these requests is complete: those that `f` has not waited for are waited
+    /// for at its end. If `f` fails or panics they are taken back instead.
+    ///
+    /// # Errors
+    ///
+    /// What `f` returns, and what waiting for the requests can fail with, see [`Request::wait`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(4).run(|comm| {
+    ///     let (me, n) = (comm.rank(), comm.size());
+    ///     let mine = [me; 3];
+    ///     let mut halo = [0; 3];
+    ///     comm.scope(|s| {
+    ///         s.irecv_into((me + n - 1) % n, 0, &mut halo)?;
+    ///         s.isend((me + 1) % n, 0, &mine)?;
+    ///         // ... what needs no halo ...
+    ///         Ok(())
+    ///     })?;
+    ///     assert_eq!(halo, [(me + n - 1) % n; 3]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    /// While a buffer is lent it cannot be touched, it lives at least as long as the scope, and no request
+    /// leaves:
+    ///
+    /// ```compile_fail,E0499
+    /// rankfold::World::new(1).run(|comm| {
+    ///     let mut buf = [0];
+    ///     comm.scope(|s| {
+    ///         let _first = s.irecv_into(0, 0, &mut buf)?;
+    ///         let _second = s.irecv_into(0, 1, &mut buf)?; // it is lent already
+    ///         Ok(())
+    ///     })
+    /// });
+    /// ```
+    /// ```compile_fail,E0506
+    /// rankfold::World::new(1).run(|comm| {
+    ///     let mut buf = [0];
+    ///     comm.scope(|s| {
+    ///         let _sent = s.isend(0, 0, &buf)?;
+    ///         buf[0] = 1; // it is being sent
+    ///         Ok(())
+    ///     })
+    /// });
+    /// ```
+    /// ```compile_fail,E0597
+    /// rankfold::World::new(1).run(|comm| {
+    ///     comm.scope(|s| {
+    ///         let mut buf = [0];
+    ///         let _request = s.irecv_into(0, 0, &mut buf)?; // it dies before the scope ends
+    ///         Ok(())
+    ///     })
+    /// });
+    /// ```
+    /// ```compile_fail
+    /// rankfold::World::new(1).run(|comm| {
+    ///     let mut buf = [0];
+    ///     let request = comm.scope(|s| s.irecv_into(0, 0, &mut buf))?; // out of the scope
+    ///     request.wait().map(|_| ())
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn scope<'env, R>(
+        &self,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        let site = Location::caller();
+        let scope = Scope {
+            comm: self,
+            begun: RefCell::default(),
+            scope: PhantomData,
+            env: PhantomData,
+        };
+        let result = f(&scope)?;
+        let begun = mem::take(&mut *scope.begun.borrow_mut());
+        self.finish_all(begun, site).map(|()| result)
+    }
+
+    /// Waits for all requests of a scope that nobody has waited for, and ends them.
+    fn finish_all(&self, mut begun: Vec<Begun<'_>>, site: Site) -> Result<()> {
+        begun.retain(|one| !one.asked.over.get());
+        if begun.is_empty() {
+            return Ok(());
+        }
+        let asked: Vec<_> = begun.iter().map(|one| one.asked.clone()).collect();
+        self.several(&asked, "scope, at its end,", site, |show| {
+            self.core.await_ready(&asked, Until::All, show, site)?;
+            begun.into_iter().try_for_each(Begun::conclude)
+        })
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts to send a borrowed buffer to rank `to`; the request gives the loan back. It need not be
+    /// waited for.
+    ///
+    /// # Cost
+    ///
+    /// As [`Comm::isend`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::isend`].
+    #[track_caller]
+    pub fn isend<T: Element>(
+        &'scope self,
+        to: Rank,
+        tag: u32,
+        data: &'env [T],
+    ) -> Result<ScopedRequest<'scope, &'env [T]>> {
+        let site = Location::caller();
+        let show = || format!("isend(to {to}, tag {tag})");
+        self.comm.op(site, &show, || {
+            let way = self.comm.start_send("isend", to, tag, data)?;
+            let request = self.comm.request(way, site, Box::new(move |_| Ok(data)));
+            Ok(self.keep(request, None))
+        })
+    }
+
+    /// Starts to receive into the first elements of a borrowed buffer; the request gives the loan back. It
+    /// need not be waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::irecv`]; [`TooShort`](crate::ErrorKind::TooShort) comes from the request.
+    #[track_caller]
+    pub fn irecv_into<T: Element>(
+        &'scope self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+        buf: &'env mut [T],
+    ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
+        let call = receive("irecv_into", from.into(), tag.into(), None);
+        let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
+        let (theirs, comm) = (shared.clone(), self.comm);
+        let finish = move |packet: &mut Packet| {
+            let status = comm.status(packet);
+            Ok((land(&theirs, packet, &comm.core)?, status))
+        };
+        let request = self.comm.start_receive(call, Box::new(finish))?;
+        let core = self.comm.core.clone();
+        let at_the_end = move |packet: &mut Packet| land(&shared, packet, &core).map(|_| ());
+        Ok(self.keep(request, Some(Box::new(at_the_end))))
+    }
+
+    /// Sees to the end of a request.
+    fn keep<R>(
+        &'scope self,
+        request: Request<'scope, R>,
+        land: Option<Land<'env>>,
+    ) -> ScopedRequest<'scope, R> {
+        self.begun.borrow_mut().push(Begun {
+            core: self.comm.core.clone(),
+            asked: request.asked().clone(),
+            land,
+        });
+        ScopedRequest(request.scoped())
+    }
+}
+
+/// A [`Request`] of a [scope](Comm::scope), which need not be waited for: the scope does that at its end.
+///
+/// It turns [`Into`] a [`Request`], to be waited for with others.
+#[derive(Debug)]
+pub struct ScopedRequest<'scope, R>(Request<'scope, R>);
+
+impl<R> ScopedRequest<'_, R> {
+    /// As [`Request::wait`]; the loan comes back.
+    #[track_caller]
+    pub fn wait(self) -> Result<R> {
+        self.0.wait()
+    }
+
+    /// As [`Request::test`].
+    #[track_caller]
+    pub fn test(&mut self) -> Result<Option<R>> {
+        self.0.test()
+    }
+
+    /// As [`Request::is_done`].
+    pub fn is_done(&self) -> bool {
+        self.0.is_done()
+    }
+
+    /// As [`Request::cancel`]: the scope does not wait for it then.
+    #[track_caller]
+    pub fn cancel(self) -> Result<bool> {
+        self.0.cancel()
+    }
+}
+
+impl<'scope, R> From<ScopedRequest<'scope, R>> for Request<'scope, R> {
+    fn from(scoped: ScopedRequest<'scope, R>) -> Self {
+        scoped.0
+    }
+}

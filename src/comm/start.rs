@@ -1,0 +1,238 @@
+//! Starting operations: isend, irecv and their kin for owned buffers and values, and `progress`.
+
+use std::panic::Location;
+
+use super::Comm;
+use super::envelope::{Source, Status, Tag, is_of, is_value};
+use super::receive::{Receive, receive};
+use super::request::{Finish, Request, Way};
+use crate::Rank;
+#[cfg(doc)]
+use crate::error::ErrorKind;
+use crate::error::{Error, Result, Site};
+use crate::op::Element;
+use crate::transport::packet::Packet;
+
+impl Comm {
+    /// Starts to send a buffer to rank `to`; the request gives it back.
+    ///
+    /// # Cost
+    ///
+    /// The buffer is copied, so that its request is complete at once wherever the world's
+    /// [buffering](crate::World::buffering) has room. What is not needed any more is moved by
+    /// [`isend_value`](Self::isend_value).
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(4).run(|comm| {
+    ///     let right = (comm.rank() + 1) % comm.size();
+    ///     let left = (comm.rank() + comm.size() - 1) % comm.size();
+    ///     let halo = comm.irecv::<usize>(left, 0)?;
+    ///     let sent = comm.isend(right, 0, vec![comm.rank()])?;
+    ///     // ... what needs no halo ...
+    ///     assert_eq!(halo.wait()?.0, [left]);
+    ///     sent.wait()?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn isend<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        data: Vec<T>,
+    ) -> Result<Request<'_, Vec<T>>> {
+        let site = Location::caller();
+        let show = || format!("isend(to {to}, tag {tag})");
+        self.op(site, &show, || {
+            let way = self.start_send("isend", to, tag, &data)?;
+            Ok(self.request(way, site, Box::new(|_| Ok(data))))
+        })
+    }
+
+    /// Posts elements; the request's side of it.
+    pub(super) fn start_send<T: Element>(
+        &self,
+        verb: &'static str,
+        to: Rank,
+        tag: u32,
+        data: &[T],
+    ) -> Result<Way> {
+        self.check_peer("the receiver", to)?;
+        Ok(Way::Send {
+            verb,
+            to,
+            tag,
+            receipt: self.post_elements(to, tag, data)?,
+        })
+    }
+
+    /// Starts to move a value of any type to rank `to`.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(1).run(|comm| {
+    ///     let sent = comm.isend_value(0, 1, String::from("moved"))?;
+    ///     assert_eq!(comm.irecv_value::<String>(0, 1)?.wait()?.0, "moved");
+    ///     sent.wait()
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn isend_value<V: Send + 'static>(
+        &self,
+        to: Rank,
+        tag: u32,
+        value: V,
+    ) -> Result<Request<'_, ()>> {
+        let site = Location::caller();
+        let show = || format!("isend_value(to {to}, tag {tag})");
+        self.op(site, &show, || {
+            self.check_peer("the receiver", to)?;
+            let packet = Packet::value(self.head(tag), value);
+            let way = Way::Send {
+                verb: "isend_value",
+                to,
+                tag,
+                receipt: self.post_owned(to, packet, size_of::<V>())?,
+            };
+            Ok(self.request(way, site, Box::new(|_| Ok(()))))
+        })
+    }
+
+    /// Starts to receive the first message from `from` with `tag`.
+    ///
+    /// Receives match in the order in which they are posted: this one comes before every receive that is
+    /// called later, blocking ones too. Its message is received as soon as this rank is in any call.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](ErrorKind::Usage) if there is no such rank. The others of [`recv`](Self::recv) come from
+    /// the request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Source, Tag, World};
+    ///
+    /// World::new(1).run(|comm| {
+    ///     let first = comm.irecv::<u8>(Source::Any, Tag::Any)?;
+    ///     comm.send(0, 1, &[1u8])?;
+    ///     comm.send(0, 1, &[2u8])?;
+    ///     assert_eq!(comm.recv::<u8>(0, 1)?.0, [2]); // the first message is spoken for
+    ///     assert_eq!(first.wait()?.0, [1]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn irecv<T: Element>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Request<'_, (Vec<T>, Status)>> {
+        let call = receive("irecv", from.into(), tag.into(), None);
+        let fabric = &**self.fabric();
+        let finish = move |packet: &mut Packet| {
+            is_of::<T>(packet)?;
+            let status = self.status(packet);
+            Ok((opened(packet.take_vec(fabric))?, status))
+        };
+        self.start_receive(call, Box::new(finish))
+    }
+
+    /// Starts to receive a value, see [`recv_value`](Self::recv_value).
+    ///
+    /// # Errors
+    ///
+    /// As [`irecv`](Self::irecv).
+    #[track_caller]
+    pub fn irecv_value<V: Send + 'static>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Request<'_, (V, Status)>> {
+        let call = receive("irecv_value", from.into(), tag.into(), None);
+        let fabric = &**self.fabric();
+        let finish = move |packet: &mut Packet| {
+            is_value::<V>(packet)?;
+            let status = self.status(packet);
+            Ok((opened(packet.take_value(fabric))?, status))
+        };
+        self.start_receive(call, Box::new(finish))
+    }
+
+    /// Posts a receive, as an operation.
+    pub(super) fn start_receive<'c, R>(
+        &'c self,
+        call: Receive,
+        finish: Finish<'c, R>,
+    ) -> Result<Request<'c, R>> {
+        let site = call.site;
+        let show = call.to_string();
+        self.op(site, &|| show.clone(), || {
+            self.check_source(&call)?;
+            let want = self.want(&call);
+            let slot = self.core.port.inbox().post(want, &**self.fabric());
+            Ok(self.request(Way::Receive { call, slot }, site, finish))
+        })
+    }
+
+    pub(super) fn request<'c, R>(
+        &'c self,
+        way: Way,
+        site: Site,
+        finish: Finish<'c, R>,
+    ) -> Request<'c, R> {
+        Request::new(self, self.core.ask(way, &self.shared, site), finish)
+    }
+
+    /// Takes in what has arrived, so that messages for posted receives are received now and their senders
+    /// go on. Every call that waits does this by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](ErrorKind::Usage) from inside an operator.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(1).run(|comm| {
+    ///     for _part in 0..10 {
+    ///         // ... some of a long computation ...
+    ///         comm.progress()?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn progress(&self) -> Result<()> {
+        self.op(Location::caller(), &|| "progress".into(), || {
+            self.core.port.stow();
+            Ok(())
+        })
+    }
+}
+
+/// What was opened: a message that was received for a request cannot be taken back.
+pub(super) fn opened<R>(opened: Option<R>) -> Result<R> {
+    opened.ok_or_else(|| Error::usage("the message was opened already"))
+}

@@ -1,0 +1,188 @@
+//! Waiting for several requests: all of them, one of them, or whatever is complete.
+
+use std::panic::Location;
+use std::rc::Rc;
+
+use super::Comm;
+use super::request::{Asked, Request, Until, show_all};
+use crate::error::{Error, Result, Site};
+
+impl Comm {
+    /// Waits for all requests and gives their results in the same order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::wait`]: that of the first request that failed. All others are over too, and what was
+    /// to be received by them is left to later receives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     let sends = (0..3).map(|to| comm.isend(to, 0, vec![comm.rank()]));
+    ///     let sends = sends.collect::<Result<Vec<_>, _>>()?;
+    ///     let receives = (0..3).map(|from| comm.irecv::<usize>(from, 0));
+    ///     let receives = receives.collect::<Result<Vec<_>, _>>()?;
+    ///     for (from, (got, _)) in comm.wait_all(receives)?.into_iter().enumerate() {
+    ///         assert_eq!(got, [from]);
+    ///     }
+    ///     comm.wait_all(sends)?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_all<'c, R>(
+        &self,
+        requests: impl IntoIterator<Item = Request<'c, R>>,
+    ) -> Result<Vec<R>> {
+        let mut requests: Vec<_> = requests.into_iter().collect();
+        let asked = all(&requests);
+        let site = Location::caller();
+        let result = self.several(&asked, "wait_all", site, |show| {
+            requests.iter().try_for_each(|one| one.check_rank(self))?;
+            requests.iter().try_for_each(Request::check_open)?;
+            self.core.await_ready(&asked, Until::All, show, site)?;
+            requests.iter_mut().map(Request::conclude).collect()
+        });
+        if result.is_err() {
+            requests.iter_mut().for_each(|one| _ = one.give_up());
+        }
+        result
+    }
+
+    /// Waits until one of the requests is complete and gives its place and its result. Requests that are
+    /// over are passed by; `None`: all of them are.
+    ///
+    /// Of several that are complete the first in the slice is taken.
+    ///
+    /// # Errors
+    ///
+    /// [`RankGone`](crate::ErrorKind::RankGone) and [`Deadlock`](crate::ErrorKind::Deadlock) if *none* can
+    /// complete any more. If the message of one does not fit, or the communicator of one was left by those
+    /// that live, that one is over; the others stay as they are.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     if comm.rank() > 0 {
+    ///         return comm.send(0, 0, &[comm.rank()]);
+    ///     }
+    ///     let workers = (1..3).map(|from| comm.irecv::<usize>(from, 0));
+    ///     let mut workers = workers.collect::<Result<Vec<_>, _>>()?;
+    ///     while let Some((place, (got, _))) = comm.wait_any(&mut workers)? {
+    ///         assert_eq!(got, [place + 1]);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_any<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Option<(usize, R)>> {
+        let asked = open(requests);
+        let site = Location::caller();
+        self.several(&asked, "wait_any", site, |show| {
+            requests.iter().try_for_each(|one| one.check_rank(self))?;
+            if asked.is_empty() {
+                return Ok(None);
+            }
+            let waited = self.core.await_one(&asked, show, site);
+            let place = waited.inspect_err(|_| give_up_revoked(requests))?;
+            conclude_one(requests, place).map(Some)
+        })
+    }
+
+    /// Waits until at least one of the requests is complete and gives the place and result of each that is.
+    /// Requests that are over are passed by; nothing comes back if all of them are.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_any`](Self::wait_any).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(1).run(|comm| {
+    ///     let mut requests = [comm.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 1)?];
+    ///     comm.send(0, 1, &[1u8])?;
+    ///     let done = comm.wait_some(&mut requests)?;
+    ///     assert_eq!((done.len(), done[0].0), (1, 1));
+    ///     let [never, _] = requests;
+    ///     never.cancel()?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_some<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Vec<(usize, R)>> {
+        let asked = open(requests);
+        let site = Location::caller();
+        self.several(&asked, "wait_some", site, |show| {
+            requests.iter().try_for_each(|one| one.check_rank(self))?;
+            if asked.is_empty() {
+                return Ok(Vec::new());
+            }
+            let waited = self.core.await_one(&asked, show, site);
+            let place = waited.inspect_err(|_| give_up_revoked(requests))?;
+            if self.core.port.is_steered() {
+                // One of those that are complete, chosen as for `wait_any`.
+                return Ok(vec![conclude_one(requests, place)?]);
+            }
+            let ready = requests.iter_mut().enumerate();
+            let ready = ready.filter(|(_, one)| is_ready(one));
+            ready
+                .map(|(place, one)| Ok((place, one.conclude()?)))
+                .collect()
+        })
+    }
+
+    /// One operation on several requests.
+    pub(super) fn several<A>(
+        &self,
+        asked: &[Rc<Asked>],
+        verb: &str,
+        site: Site,
+        body: impl FnOnce(&dyn Fn() -> String) -> Result<A>,
+    ) -> Result<A> {
+        let show = || format!("{verb} for {}", show_all(asked));
+        self.op(site, &show, || body(&show))
+    }
+}
+
+/// Ends the open request that has this place among the open ones, and gives its place among all.
+fn conclude_one<R>(requests: &mut [Request<'_, R>], place: usize) -> Result<(usize, R)> {
+    let mut open = requests
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, one)| one.is_open());
+    let (place, one) = open
+        .nth(place)
+        .ok_or_else(|| Error::usage("the request is over"))?;
+    Ok((place, one.conclude()?))
+}
+
+fn all<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
+    requests.iter().map(|one| one.asked().clone()).collect()
+}
+
+fn open<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
+    let open = requests.iter().filter(|one| one.is_open());
+    open.map(|one| one.asked().clone()).collect()
+}
+
+/// After a failure: what belongs to a communicator where nothing goes on any more is over.
+fn give_up_revoked<R>(requests: &mut [Request<'_, R>]) {
+    let revoked = requests.iter_mut().filter(|one| one.asked().is_revoked());
+    revoked.for_each(|one| _ = one.give_up());
+}
+
+fn is_ready<R>(request: &Request<'_, R>) -> bool {
+    request.is_open() && request.asked().is_ready()
+}
