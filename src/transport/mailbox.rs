@@ -18,7 +18,7 @@ use crate::Rank;
 use crate::unwind;
 
 /// Which messages a receive accepts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub context: u32,
     /// `None`: any sender.
@@ -226,18 +226,16 @@ impl Inbox {
         }
     }
 
-    /// The lines that hold something for one of these receives or in front of it, and those that hold
-    /// something only for posted receives from any source; sorted. Waits on the side of the first come before
-    /// those on the side of the second.
+    /// The lines whose messages matter to one of these receives, and those that hold something only for
+    /// other receives that were posted; sorted.
     pub(super) fn lines(&self, wants: &[Want]) -> (Vec<Line>, Vec<Line>) {
-        let wanted = |early: &Early| wants.iter().any(|want| want.accepts(&early.packet));
-        let contended = |early: &Early| self.posted.wants(&early.packet).is_some();
         let (mut needed, mut other) = (Vec::new(), Vec::new());
+        let wants = self.with_rivals(wants.to_vec());
         for (&(context, source), queue) in &self.early {
             let line = Line { context, source };
-            if queue.iter().any(wanted) {
+            if holds_one(queue, &wants) {
                 needed.push(line);
-            } else if queue.iter().any(contended) {
+            } else if self.contended(queue).is_some() {
                 other.push(line);
             }
         }
@@ -246,11 +244,32 @@ impl Inbox {
         (needed, other)
     }
 
+    /// These receives and the posted ones that must have chosen before them: those that want a message in
+    /// front of one of theirs.
+    fn with_rivals(&self, mut wants: Vec<Want>) -> Vec<Want> {
+        loop {
+            let lines = self.early.values().filter(|queue| holds_one(queue, &wants));
+            let rivals = lines.filter_map(|queue| self.contended(queue));
+            let more: Vec<Want> = rivals.filter(|rival| !wants.contains(rival)).collect();
+            if more.is_empty() {
+                return wants;
+            }
+            wants.extend(more);
+        }
+    }
+
+    /// The first posted receive, if any, that wants something in a line.
+    fn contended(&self, queue: &VecDeque<Early>) -> Option<Want> {
+        let mut wanted = queue
+            .iter()
+            .filter_map(|early| self.posted.first(&early.packet));
+        wanted.next()
+    }
+
     /// Whether a posted receive from any source wants something in a line.
     pub(super) fn is_contended(&self, line: Line) -> bool {
         let queue = self.early.get(&(line.context, line.source));
-        let wanted = |early: &Early| self.posted.wants(&early.packet).is_some();
-        queue.is_some_and(|queue| queue.iter().any(wanted))
+        queue.is_some_and(|queue| self.contended(queue).is_some())
     }
 
     /// What posted receives from any source accept.
@@ -363,6 +382,12 @@ impl Inbox {
             .filter(|packet| !packet.is_dead(lenders))
             .collect()
     }
+}
+
+/// Whether a line holds a message for one of these receives.
+fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
+    let wanted = |early: &Early| wants.iter().any(|want| want.accepts(&early.packet));
+    queue.iter().any(wanted)
 }
 
 /// The part of a line that can be received: in a steered world what comes before the first message that a

@@ -88,8 +88,13 @@ impl Posted {
 
     /// Whether a slot wants a message, and if one does, whether it is a slot for any source.
     pub(super) fn wants(&self, packet: &Packet) -> Option<bool> {
-        let first = self.0.iter().find(|slot| slot.want.accepts(packet))?;
-        Some(first.want.source.is_none())
+        self.first(packet).map(|want| want.source.is_none())
+    }
+
+    /// What the first slot that wants a message accepts.
+    pub(super) fn first(&self, packet: &Packet) -> Option<Want> {
+        let mut wants = self.0.iter().map(|slot| slot.want);
+        wants.find(|want| want.accepts(packet))
     }
 
     /// What the slots for any source accept.
