@@ -38,6 +38,8 @@
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | how many ranks, on whose threads; [`Report`] and [`WorldError`]: what came of them |
 //! | [`Comm`] | what a rank talks through: SEND and RECV, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
+//! | [`Request`], [`Comm::scope`], [`Message`] | operations that are started and waited for later, with owned and with borrowed buffers; matched probes |
+//! | [`World::buffering`] | finds programs that are right only as long as messages are kept |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, the register of them by name, and the automatic choice; [`Comm::run_schedule`] runs your own |
 //! | [`check`](mod@check) | runs a schedule on symbols and proves it, or names what is wrong |

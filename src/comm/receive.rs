@@ -55,6 +55,13 @@ pub(super) fn receive(
     }
 }
 
+/// Empties the place of a message whose sender has taken it back.
+#[cold]
+#[inline(never)]
+fn clear(place: &mut Packet) {
+    *place = Packet::empty();
+}
+
 impl Comm {
     #[inline]
     pub(super) fn check_source(&self, call: &Receive) -> Result<()> {
@@ -125,7 +132,7 @@ impl Comm {
             if let Some(opened) = open(&mut packet) {
                 return Ok((opened, status));
             }
-            packet = Packet::empty();
+            clear(&mut packet);
         }
     }
 

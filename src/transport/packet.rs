@@ -275,10 +275,11 @@ impl Packet {
     fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
         let emptied = self.kind.emptied();
         match mem::replace(&mut self.kind, emptied) {
-            // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so
-            // that nothing is taken twice.
             Kind::COPIED | Kind::VALUE => {
-                Some(unsafe { ManuallyDrop::take(&mut self.body.owned) }.what)
+                // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so
+                // that nothing is taken twice.
+                let owned = unsafe { ManuallyDrop::take(&mut self.body.owned) };
+                Some(owned.what)
             }
             _ => None,
         }
