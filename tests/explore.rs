@@ -186,8 +186,27 @@ mod model {
 
     pub type Program = Vec<Vec<Act>>;
 
+    /// Any acts, most of which wait for ever; or messages, each sent and received.
     pub fn random(n: usize, random: &mut Random) -> Program {
-        (0..n).map(|_| acts(n, random)).collect()
+        if random.below(3) == 0 {
+            return (0..n).map(|_| acts(n, random)).collect();
+        }
+        let mut program = vec![Vec::new(); n];
+        let mut posted = vec![0; n];
+        for _ in 0..2 + random.below(4) {
+            let (from, to) = (random.below(n), random.below(n));
+            let of = (random.below(4) == 0).then_some(from);
+            program[from].push(Act::Send(to));
+            program[to].push(match random.below(4) {
+                0 => Act::Post(of),
+                _ => Act::Receive(of),
+            });
+            posted[to] += usize::from(matches!(program[to].last(), Some(Act::Post(_))));
+        }
+        for (acts, posted) in program.iter_mut().zip(posted) {
+            acts.extend((0..posted).map(Act::Wait));
+        }
+        program
     }
 
     fn acts(n: usize, random: &mut Random) -> Vec<Act> {
@@ -306,14 +325,15 @@ fn source(of: Option<Rank>) -> Source {
     of.map_or(Source::Any, Source::Rank)
 }
 
-/// A rank's part of a program; what it cannot receive ends it.
+/// A rank's part of a program; what it cannot do ends it.
 fn act(comm: &Comm, acts: &[model::Act]) -> Vec<Rank> {
     let (mut got, mut posted) = (Vec::new(), Vec::new());
     for act in acts {
         let received = match *act {
             model::Act::Send(to) => {
-                // The receiver may have ended for want of a message.
-                let _ = comm.send(to, 0, &[0u8]);
+                if comm.send(to, 0, &[0u8]).is_err() {
+                    break;
+                }
                 continue;
             }
             model::Act::Post(of) => {
@@ -331,6 +351,41 @@ fn act(comm: &Comm, acts: &[model::Act]) -> Vec<Rank> {
     got
 }
 
+/// Everything that comes of a program, as an exploration finds it.
+fn all_of(explore: &Explore, program: &model::Program) -> (Explored, HashSet<Vec<Vec<Rank>>>) {
+    let n = program.len();
+    let seen = Mutex::new(HashSet::new());
+    let now = Mutex::new((0, vec![Vec::new(); n]));
+    let body = |comm: &Comm| {
+        let got = act(comm, &program[comm.rank()]);
+        let (ended, all) = &mut *now.lock().unwrap();
+        all[comm.rank()] = got;
+        *ended += 1;
+        // The last to end writes down what came of all.
+        if *ended % n == 0 {
+            seen.lock().unwrap().insert(all.clone());
+        }
+        Ok(())
+    };
+    let explored = explore.find(body).unwrap();
+    (explored, seen.into_inner().unwrap())
+}
+
+#[test]
+fn random_programs_without_buffers_are_explored_to_the_end_and_the_same_each_time() {
+    for seed in 0..(60.0 * support::scale()).ceil() as u64 {
+        let mut random = Random::new(seed);
+        let n = 2 + random.below(3);
+        let program = model::random(n, &mut random);
+        let zero = Explore::new(n).runs(usize::MAX).lenient();
+        let zero = zero.world(|world| world.buffering(Buffering::Zero));
+        let case = || format!("seed {seed}: {program:?}");
+        let twice = [(); 2].map(|()| guarded(&case, || all_of(&zero, &program)));
+        assert!(twice[0].0.complete, "{}", case());
+        assert_eq!(twice[0], twice[1], "{}", case());
+    }
+}
+
 #[test]
 fn every_outcome_of_random_programs_is_found() {
     for seed in 0..(150.0 * support::scale()).ceil() as u64 {
@@ -338,23 +393,9 @@ fn every_outcome_of_random_programs_is_found() {
         let n = 2 + random.below(3);
         let program = model::random(n, &mut random);
         let want = model::outcomes(&program);
-        let seen = Mutex::new(HashSet::new());
-        let now = Mutex::new((0, vec![Vec::new(); n]));
-        let body = |comm: &Comm| {
-            let got = act(comm, &program[comm.rank()]);
-            let (ended, all) = &mut *now.lock().unwrap();
-            all[comm.rank()] = got;
-            *ended += 1;
-            // The last to end writes down what came of all.
-            if *ended % n == 0 {
-                seen.lock().unwrap().insert(all.clone());
-            }
-            Ok(())
-        };
-        let explore = Explore::new(n).runs(usize::MAX).lenient();
         let case = || format!("seed {seed}: {program:?}");
-        let explored = guarded(&case, || explore.find(body)).unwrap();
-        let seen = seen.into_inner().unwrap();
+        let explore = Explore::new(n).runs(usize::MAX).lenient();
+        let (explored, seen) = guarded(&case, || all_of(&explore, &program));
         let missed: Vec<_> = want.difference(&seen).collect();
         let impossible: Vec<_> = seen.difference(&want).collect();
         assert!(explored.complete, "{}", case());
@@ -668,6 +709,42 @@ fn a_failure_says_who_took_what_and_how_to_repeat_it() {
     );
     assert!(
         text.ends_with("RANKFOLD_SEED=order:3.1.2 repeats it"),
+        "{text}"
+    );
+}
+
+/// Runs one test of this file in a process of its own, with an order asked for; whether it passed, and what it
+/// printed.
+fn asked_for(order: &str, test: &str) -> (bool, String) {
+    let this = std::env::current_exe().unwrap();
+    let mut child = std::process::Command::new(this);
+    child.args(["--exact", test]).env("RANKFOLD_SEED", order);
+    let output = child.output().unwrap();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
+
+#[test]
+fn rankfold_seed_repeats_one_order_and_no_other() {
+    if std::env::var_os("RANKFOLD_SEED").is_some() {
+        // The other process.
+        let explored = explore(6, fails_in_one_of_120);
+        assert_eq!((explored.orders, explored.complete), (1, false));
+        return;
+    }
+    let this = "rankfold_seed_repeats_one_order_and_no_other";
+    let (passed, text) = asked_for("order:3.1.2", this);
+    assert!(
+        !passed && text.contains("after 0 runs that went well") && text.contains("the one order"),
+        "{text}"
+    );
+    let (passed, text) = asked_for("order:3.1", this);
+    assert!(passed, "{text}");
+    let (passed, text) = asked_for("by chance", this);
+    assert!(
+        !passed && text.contains("is no order of messages"),
         "{text}"
     );
 }

@@ -9,7 +9,7 @@
 //! - [`World::seed`](crate::World::seed): one order, repeatable; [`World::inject`](crate::World::inject):
 //!   failures and delays at any operation
 //!
-//! The [guide](guide) goes through them with examples. A failure prints its seed, or its order, and
+//! The [guide] goes through them with examples. A failure prints its seed, or its order, and
 //! `RANKFOLD_SEED=` with that repeats it:
 //!
 //! ```text

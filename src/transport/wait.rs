@@ -148,7 +148,7 @@ impl Port {
     #[inline]
     pub(crate) fn progress(&self) {
         if self.inbox.borrow().has_posted() {
-            self.inbox.borrow_mut().stow(&*self.fabric);
+            self.stow();
         }
     }
 
