@@ -49,6 +49,7 @@
 //! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the machine as a tree, the CPUs that may be used, and where ranks go |
+//! | [`testing`] | the test kit: every number of ranks, every order of messages, guides |
 //! | [`error`] | what can go wrong with one operation |
 //!
 //! # The idea
@@ -105,6 +106,7 @@ pub mod schedule;
 pub mod simulate;
 pub mod span;
 mod sync;
+pub mod testing;
 pub mod topology;
 mod transport;
 mod unwind;

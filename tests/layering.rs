@@ -12,6 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["execute"],
     &["comm"],
     &["world"],
+    &["testing"],
 ];
 
 /// The only files that may hold `unsafe`.
@@ -57,13 +58,13 @@ fn files() -> Vec<(String, String)> {
     sources(&src).iter().map(|path| code(path)).collect()
 }
 
-/// The modules that a file names as `crate::module`; names with a capital are re-exports of lib.rs.
+/// The modules that a file names as `crate::module`; names with a capital are re-exports of lib.rs, and
+/// names with a `!` are macros.
 fn imports(code: &str) -> impl Iterator<Item = &str> {
     let after = code.split("crate::").skip(1);
-    let name = after.map(|rest| {
-        rest.split(|c: char| !c.is_alphanumeric() && c != '_')
-            .next()
-            .unwrap()
+    let name = after.filter_map(|rest| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+        (!rest[end..].starts_with('!')).then(|| &rest[..end])
     });
     name.filter(|name| name.chars().next().is_some_and(char::is_lowercase))
 }

@@ -91,6 +91,7 @@ impl Comm {
             turn: None,
             deadline: None,
             needs_buffer: true,
+            choice: None,
         };
         let port = &self.core.port;
         let received = || {

@@ -209,6 +209,7 @@ impl InCall<'_> {
             collective: Some(self.call.number),
             turn,
             deadline: None,
+            choice: None,
             needs_buffer: false,
         })
     }

@@ -6,12 +6,13 @@
 use std::fmt;
 use std::mem;
 use std::panic::Location;
+use std::time::Instant;
 
 use super::Comm;
 use super::envelope::{Source, Status, Tag, has_room, is_of, is_value};
 use super::receive::{Receive, receive};
 use super::start::opened;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::op::Element;
 use crate::transport::packet::Packet;
 
@@ -138,6 +139,9 @@ impl Comm {
     fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
         self.check_source(call)?;
         let (port, want) = (&self.core.port, self.want(call));
+        if port.is_steered() {
+            return self.find_at_last(call, place);
+        }
         if port.receive_now(&want, place) {
             return Ok(true);
         }
@@ -150,6 +154,19 @@ impl Comm {
             Ok(true)
         } else {
             Err(error)
+        }
+    }
+
+    /// The same where it is chosen who comes first: whether it is there when nothing else can move.
+    fn find_at_last(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
+        let now = Receive {
+            deadline: Some(Instant::now()),
+            ..*call
+        };
+        match self.wait_for(&now, &self.want(call), place) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 

@@ -43,6 +43,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 pub use cartesian::{Cartesian, even_grid};
 pub use envelope::{Source, Status, Tag};
@@ -165,19 +166,11 @@ impl Comm {
             })
         });
         unwind::enter(printed);
-        let faults = fabric
-            .settings
-            .faults
-            .iter()
-            .filter(|(rank, ..)| *rank == me);
-        let fault = faults
-            .map(|&(_, at, fault)| (at, fault))
-            .min_by_key(|(at, _)| *at);
         let core = Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
             ops: Cell::new(0),
-            fault: Cell::new(fault.unwrap_or((u64::MAX, Fault::Error))),
+            fault: Cell::new(fabric.next_fault(me, 0)),
             ended: Cell::new(false),
             follows: RefCell::new(None),
             bounded: fabric.settings.buffering != Buffering::Unbounded,
@@ -198,6 +191,11 @@ impl Comm {
             calls: Cell::new(0),
             shrinks: Cell::new(0),
         }
+    }
+
+    /// The seed of this world, or 0.
+    pub(crate) fn seed(&self) -> u64 {
+        self.fabric().settings.seed.unwrap_or(0)
     }
 
     #[inline]
@@ -271,6 +269,9 @@ impl Comm {
     }
 }
 
+/// How long an injected delay takes: long enough for all that the others can do meanwhile.
+const DELAY: Duration = Duration::from_millis(5);
+
 impl Core {
     #[inline]
     fn begin(&self) -> Result<()> {
@@ -311,6 +312,12 @@ impl Core {
             Fault::Return => {
                 self.end(Gone::Returned, None, false);
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
+            }
+            Fault::Delay => {
+                let Port { fabric, me, .. } = &self.port;
+                self.fault.set(fabric.next_fault(*me, self.ops.get()));
+                thread::sleep(DELAY);
+                Ok(())
             }
         }
     }

@@ -48,15 +48,16 @@ impl Comm {
     #[inline]
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
         let show = || format!("send(to {to}, tag {tag})");
+        let site = Location::caller();
         let deed = Deed {
             count: Some(data.len()),
             posts: Packet::fits(data),
-            ..sending::<T>("send", to, tag, Location::caller())
+            ..sending::<T>("send", to, tag, site)
         };
         self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             if self.core.bounded {
-                return self.send_bounded(to, tag, data, &show, Location::caller());
+                return self.send_bounded(to, tag, data, &show, site);
             }
             let ((), there) =
                 self.core
@@ -205,12 +206,13 @@ impl Comm {
     #[track_caller]
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
-        let deed = sending::<V>("send_value", to, tag, Location::caller());
+        let site = Location::caller();
+        let deed = sending::<V>("send_value", to, tag, site);
         self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
-            self.await_receipt(receipt, to, &show, Location::caller())
+            self.await_receipt(receipt, to, &show, site)
         })
     }
 

@@ -190,7 +190,7 @@ impl Comm {
 
     // Apart, once for all types: a message that is there already needs no reason to wait for it.
     #[inline(never)]
-    fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
+    pub(super) fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
         let reason = Reason {
             call: &|| call.to_string(),
             site: call.site,
@@ -200,6 +200,7 @@ impl Comm {
             collective: None,
             turn: None,
             deadline: call.deadline,
+            choice: None,
             needs_buffer: false,
         };
         self.core.port.receive(want, &reason, place)

@@ -11,15 +11,17 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use super::receive::Receive;
 use super::{Comm, Core};
 use crate::Rank;
-use crate::error::{Error, Result, Site};
+use crate::error::{Error, ErrorKind, Result, Site};
 use crate::transport::knot::Needs;
 use crate::transport::packet::Packet;
 use crate::transport::posted::Slot;
 use crate::transport::receipt::Receipt;
+use crate::transport::steer::Sought;
 use crate::transport::wait::Reason;
 use crate::transport::{CommShared, Unfinished};
 
@@ -175,6 +177,37 @@ impl Core {
         if ready().is_some() {
             return Ok(());
         }
+        self.wait_for(asked, until, call, site, None, ready)
+    }
+
+    /// Waits until one of some requests is ready, and gives its place.
+    pub(super) fn await_one(
+        &self,
+        asked: &[Rc<Asked>],
+        call: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<usize> {
+        if !self.port.is_steered() {
+            self.await_ready(asked, Until::One, call, site)?;
+            return Ok(asked.iter().position(|one| one.is_ready()).unwrap_or(0));
+        }
+        self.wait_for(asked, Until::One, call, site, None, || {
+            let place = self.port.told(None).map(|line| line.source);
+            self.port.stow();
+            place
+        })
+    }
+
+    /// A wait for requests, until `look` finds what it looks for.
+    fn wait_for<A>(
+        &self,
+        asked: &[Rc<Asked>],
+        until: Until,
+        call: &dyn Fn() -> String,
+        site: Site,
+        deadline: Option<Instant>,
+        look: impl FnMut() -> Option<A>,
+    ) -> Result<A> {
         let open = || asked.iter().filter(|one| !one.is_ready());
         let comms = comms(open());
         let reason = Reason {
@@ -185,10 +218,24 @@ impl Core {
             also: comms.get(1..).unwrap_or_default(),
             collective: None,
             turn: None,
-            deadline: None,
+            deadline,
             needs_buffer: open().any(|one| one.is_send()),
+            choice: Some(&|| sought(asked, until)),
         };
-        self.port.wait(&reason, ready)
+        self.port.wait(&reason, look)
+    }
+
+    /// Whether a request is ready when nothing else can move.
+    fn is_ready_at_last(&self, asked: &Rc<Asked>) -> Result<bool> {
+        let one = std::slice::from_ref(asked);
+        let ready = || self.are_ready(one, Until::All).then_some(());
+        let show = || format!("test of {asked}");
+        let now = Some(Instant::now());
+        match self.wait_for(one, Until::All, &show, asked.site, now, ready) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn are_ready(&self, asked: &[Rc<Asked>], until: Until) -> bool {
@@ -201,6 +248,9 @@ impl Core {
 
     /// Whether a request is ready now; an error if it can never be.
     fn try_ready(&self, asked: &Rc<Asked>) -> Result<bool> {
+        if self.port.is_steered() {
+            return self.is_ready_at_last(asked);
+        }
         self.port.stow();
         if asked.is_ready() {
             return Ok(true);
@@ -231,6 +281,21 @@ fn comms<'a>(asked: impl Iterator<Item = &'a Rc<Asked>>) -> Vec<Arc<CommShared>>
         }
     }
     comms
+}
+
+/// What a wait for requests is after, where it is chosen who comes first.
+fn sought(asked: &[Rc<Asked>], until: Until) -> Sought {
+    let slots = asked.iter().filter_map(|one| match &one.way {
+        Way::Receive { slot, .. } if !slot.is_filled() => Some(slot.want()),
+        _ => None,
+    });
+    let one_of = until == Until::One;
+    let ready = (0..asked.len()).filter(|&place| one_of && asked[place].is_ready());
+    Sought {
+        wants: slots.collect(),
+        ready: ready.collect(),
+        one_of,
+    }
 }
 
 fn needs(mut arms: Vec<Needs>, until: Until) -> Needs {

@@ -232,6 +232,7 @@ impl Comm {
             collective: None,
             turn: None,
             deadline: None,
+            choice: None,
         };
         self.core.port.wait(&reason, look)
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Asked, Request, Until, show_all};
-use crate::error::{Result, Site};
+use crate::error::{Error, Result, Site};
 
 impl Comm {
     /// Waits for all requests and gives their results in the same order.
@@ -91,14 +91,9 @@ impl Comm {
             if asked.is_empty() {
                 return Ok(None);
             }
-            let waited = self.core.await_ready(&asked, Until::One, show, site);
-            waited.inspect_err(|_| give_up_revoked(requests))?;
-            let ready = requests
-                .iter_mut()
-                .enumerate()
-                .find(|(_, one)| is_ready(one));
-            let first = ready.map(|(place, one)| one.conclude().map(|result| (place, result)));
-            first.transpose()
+            let waited = self.core.await_one(&asked, show, site);
+            let place = waited.inspect_err(|_| give_up_revoked(requests))?;
+            conclude_one(requests, place).map(Some)
         })
     }
 
@@ -134,8 +129,12 @@ impl Comm {
             if asked.is_empty() {
                 return Ok(Vec::new());
             }
-            let waited = self.core.await_ready(&asked, Until::One, show, site);
-            waited.inspect_err(|_| give_up_revoked(requests))?;
+            let waited = self.core.await_one(&asked, show, site);
+            let place = waited.inspect_err(|_| give_up_revoked(requests))?;
+            if self.core.port.is_steered() {
+                // One of those that are complete, chosen as for `wait_any`.
+                return Ok(vec![conclude_one(requests, place)?]);
+            }
             let ready = requests.iter_mut().enumerate();
             let ready = ready.filter(|(_, one)| is_ready(one));
             ready
@@ -155,6 +154,18 @@ impl Comm {
         let show = || format!("{verb} for {}", show_all(asked));
         self.op(site, &show, || body(&show))
     }
+}
+
+/// Ends the open request that has this place among the open ones, and gives its place among all.
+fn conclude_one<R>(requests: &mut [Request<'_, R>], place: usize) -> Result<(usize, R)> {
+    let mut open = requests
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, one)| one.is_open());
+    let (place, one) = open
+        .nth(place)
+        .ok_or_else(|| Error::usage("the request is over"))?;
+    Ok((place, one.conclude()?))
 }
 
 fn all<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {

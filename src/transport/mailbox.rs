@@ -13,11 +13,12 @@ use crossbeam_channel::Receiver;
 use super::lend::Lenders;
 use super::packet::Packet;
 use super::posted::{Offered, Posted, Slot};
+use super::steer::Line;
 use crate::Rank;
 use crate::unwind;
 
 /// Which messages a receive accepts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub context: u32,
     /// `None`: any sender.
@@ -61,6 +62,9 @@ pub(crate) struct Inbox {
     /// Messages that were taken back, and own something of the user's: its destructor runs only when
     /// nothing of ours is being looked at.
     buried: Vec<Packet>,
+    /// Messages that a posted receive from any source wants stay in line, with all behind them, until it is
+    /// chosen whose falls into it.
+    steered: bool,
 }
 
 impl Inbox {
@@ -72,7 +76,13 @@ impl Inbox {
             taken: 0,
             posted: Posted::default(),
             buried: Vec::new(),
+            steered: false,
         }
+    }
+
+    /// The same in a steered world.
+    pub(super) fn steered(self, steered: bool) -> Self {
+        Inbox { steered, ..self }
     }
 
     /// Puts the first wanted message among those that came early into `place`; whether there was one.
@@ -88,7 +98,8 @@ impl Inbox {
     fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
         let key = self.first_match(want, lenders)?;
         let queue = self.early.get_mut(&key)?;
-        let found = queue.iter().position(|early| want.accepts(&early.packet))?;
+        let found = open(queue, &self.posted, self.steered)
+            .position(|early| want.accepts(&early.packet))?;
         let early = queue.remove(found)?;
         if queue.is_empty() {
             self.early.remove(&key);
@@ -106,8 +117,7 @@ impl Inbox {
             .filter(|(key, _)| key.0 == want.context)
         {
             sweep(queue, &mut self.buried, lenders);
-            let arrival = queue
-                .iter()
+            let arrival = open(queue, &self.posted, self.steered)
                 .find(|early| want.accepts(&early.packet))
                 .map(|early| early.arrival);
             if let Some(arrival) =
@@ -126,6 +136,10 @@ impl Inbox {
     /// moving words that were just written as other words stalls.
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
+        if self.steered {
+            self.stow_steered(lenders);
+            return self.find(want, lenders, place);
+        }
         while let Ok(packet) = self.mail.try_recv() {
             // What was there is nothing, or a dead loan: there is nothing to drop.
             mem::forget(mem::replace(place, packet));
@@ -168,8 +182,132 @@ impl Inbox {
         debug_assert!(!found, "nothing wants nothing");
     }
 
+    /// The same in a steered world: only what needs no choice falls into posted receives.
+    #[cold]
+    fn stow_steered(&mut self, lenders: &impl Lenders) {
+        while let Ok(packet) = self.mail.try_recv() {
+            self.arrivals += 1;
+            self.keep(self.arrivals, packet);
+        }
+        let lines: Vec<_> = self.early.keys().copied().collect();
+        for line in lines {
+            let mut queue = self.early.remove(&line).unwrap_or_default();
+            sweep(&mut queue, &mut self.buried, lenders);
+            self.settle(&mut queue, lenders);
+            if !queue.is_empty() {
+                self.early.insert(line, queue);
+            }
+        }
+    }
+
+    fn settle(&mut self, queue: &mut VecDeque<Early>, lenders: &impl Lenders) {
+        let mut place = 0;
+        while let Some(early) = queue.get(place) {
+            match self.posted.wants(&early.packet) {
+                None => place += 1,
+                Some(true) => return,
+                Some(false) => self.deliver(queue, place, lenders),
+            }
+        }
+    }
+
+    /// Lets a message fall into the posted receive that wants it.
+    fn deliver(&mut self, queue: &mut VecDeque<Early>, place: usize, lenders: &impl Lenders) {
+        if let Some(Early {
+            arrival,
+            mut packet,
+        }) = queue.remove(place)
+            && matches!(
+                self.posted.offer(&mut packet, arrival, lenders),
+                Offered::Dead
+            )
+        {
+            self.bury(&mut packet);
+        }
+    }
+
+    /// The lines whose messages matter to one of these receives, and those that hold something only for
+    /// other receives that were posted; sorted.
+    pub(super) fn lines(&self, wants: &[Want]) -> (Vec<Line>, Vec<Line>) {
+        let (mut needed, mut other) = (Vec::new(), Vec::new());
+        let wants = self.with_rivals(wants.to_vec());
+        for (&(context, source), queue) in &self.early {
+            let line = Line { context, source };
+            if holds_one(queue, &wants) {
+                needed.push(line);
+            } else if self.contended(queue).is_some() {
+                other.push(line);
+            }
+        }
+        needed.sort_unstable();
+        other.sort_unstable();
+        (needed, other)
+    }
+
+    /// These receives and the posted ones that must have chosen before them: those that want a message in
+    /// front of one of theirs.
+    fn with_rivals(&self, mut wants: Vec<Want>) -> Vec<Want> {
+        loop {
+            let lines = self.early.values().filter(|queue| holds_one(queue, &wants));
+            let rivals = lines.filter_map(|queue| self.contended(queue));
+            let more: Vec<Want> = rivals.filter(|rival| !wants.contains(rival)).collect();
+            if more.is_empty() {
+                return wants;
+            }
+            wants.extend(more);
+        }
+    }
+
+    /// The first posted receive, if any, that wants something in a line.
+    fn contended(&self, queue: &VecDeque<Early>) -> Option<Want> {
+        let mut wanted = queue
+            .iter()
+            .filter_map(|early| self.posted.first(&early.packet));
+        wanted.next()
+    }
+
+    /// Whether a posted receive from any source wants something in a line.
+    pub(super) fn is_contended(&self, line: Line) -> bool {
+        let queue = self.early.get(&(line.context, line.source));
+        queue.is_some_and(|queue| self.contended(queue).is_some())
+    }
+
+    /// What posted receives from any source accept.
+    pub(super) fn wild(&self) -> impl Iterator<Item = Want> {
+        self.posted.wild()
+    }
+
+    /// The first message in a line that somebody wants falls into the posted receive that wants it. `false`:
+    /// it is left to the receive that is being waited in.
+    pub(super) fn choose(
+        &mut self,
+        line: Line,
+        want: Option<&Want>,
+        lenders: &impl Lenders,
+    ) -> bool {
+        let key = (line.context, line.source);
+        let mut queue = self.early.remove(&key).unwrap_or_default();
+        let first = queue.iter().position(|early| {
+            want.is_some_and(|want| want.accepts(&early.packet))
+                || self.posted.wants(&early.packet).is_some()
+        });
+        let contended = first.filter(|&place| self.posted.wants(&queue[place].packet).is_some());
+        if let Some(place) = contended {
+            self.deliver(&mut queue, place, lenders);
+        }
+        if !queue.is_empty() {
+            self.early.insert(key, queue);
+        }
+        contended.is_some()
+    }
+
     /// Posts a receive, behind all that are posted already.
     pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
+        if self.steered {
+            let slot = self.posted.open(want);
+            self.stow_steered(lenders);
+            return slot;
+        }
         while let Some(mut packet) = self.find_early(&want, lenders) {
             if packet.make_own(lenders) {
                 return Posted::filled(want, packet, self.taken);
@@ -209,6 +347,10 @@ impl Inbox {
 
     /// Puts a message back that was handed out a while ago: posted receives may want it now.
     pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
+        if self.steered {
+            self.keep(arrival, packet);
+            return self.stow_steered(lenders);
+        }
         match self.posted.offer(&mut packet, arrival, lenders) {
             Offered::Taken => {}
             Offered::Dead => self.bury(&mut packet),
@@ -240,6 +382,23 @@ impl Inbox {
             .filter(|packet| !packet.is_dead(lenders))
             .collect()
     }
+}
+
+/// Whether a line holds a message for one of these receives.
+fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
+    let wanted = |early: &Early| wants.iter().any(|want| want.accepts(&early.packet));
+    queue.iter().any(wanted)
+}
+
+/// The part of a line that can be received: in a steered world what comes before the first message that a
+/// posted receive wants, elsewhere all of it.
+fn open<'a>(
+    queue: &'a VecDeque<Early>,
+    posted: &'a Posted,
+    steered: bool,
+) -> impl Iterator<Item = &'a Early> {
+    let contended = move |early: &&Early| steered && posted.wants(&early.packet).is_some();
+    queue.iter().take_while(move |early| !contended(early))
 }
 
 /// Takes out what its sender has taken back.

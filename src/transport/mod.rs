@@ -13,6 +13,7 @@
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
 //! - [`wait`] the one wait loop: spin, yield, park
+//! - [`steer`] worlds in which it is chosen who comes first
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
@@ -36,6 +37,7 @@ pub(crate) mod ring;
 pub(crate) mod scribe;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
+pub(crate) mod steer;
 pub(crate) mod wait;
 
 use std::fmt;
@@ -63,6 +65,7 @@ use recorder::Record;
 use scribe::Scribe;
 use shrink::Shrinking;
 use sleeper::Sleeper;
+use steer::{Chooser, Steering};
 use wait::Port;
 
 /// Everything that the ranks of one world share.
@@ -77,6 +80,8 @@ pub(crate) struct Fabric {
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
+    /// Only where somebody chooses who comes first.
+    steering: Option<Steering>,
     /// Requests that nobody saw to their end.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
 }
@@ -114,6 +119,10 @@ pub(crate) struct Settings {
     pub trace: bool,
     /// Failures asked for: in this rank, at this operation.
     pub faults: Vec<(Rank, u64, Fault)>,
+    /// Who chooses among messages that could be received; `None`: whoever is first.
+    pub chooser: Option<Arc<dyn Chooser>>,
+    /// For reports, and for what is drawn at random.
+    pub seed: Option<u64>,
     /// How much is kept of what is sent.
     pub buffering: Buffering,
 }
@@ -128,6 +137,8 @@ pub enum Fault {
     Error,
     /// The rank's closure ends there and then, as if it had returned early.
     Return,
+    /// The rank sleeps for some milliseconds before it goes on, so that the others overtake it.
+    Delay,
 }
 
 /// What a communicator's members share.
@@ -246,6 +257,10 @@ impl Fabric {
             comms: parking_lot::Mutex::new(vec![all.clone()]),
             contexts: std::sync::atomic::AtomicU32::new(2),
             all,
+            steering: settings
+                .chooser
+                .clone()
+                .map(|chooser| Steering::new(chooser, ranks)),
             settings,
             unfinished: Default::default(),
             clock: Clock::new(),
@@ -264,6 +279,14 @@ impl Fabric {
         comms.retain(|comm| !(forgotten(comm) && silent(comm)));
         comms.push(comm.clone());
         comm
+    }
+
+    /// The first failure asked for in this rank after that many operations.
+    pub(crate) fn next_fault(&self, me: Rank, after: u64) -> (u64, Fault) {
+        let faults = self.settings.faults.iter();
+        let mine = faults.filter(|(rank, at, _)| *rank == me && *at > after);
+        let next = mine.min_by_key(|(_, at, _)| *at);
+        next.map_or((u64::MAX, Fault::Error), |&(_, at, fault)| (at, fault))
     }
 
     /// The communicators that somebody holds, or that have something to tell.
@@ -293,7 +316,7 @@ impl Fabric {
             self.clone(),
             rank,
             parker,
-            Inbox::new(self.doors[rank].left.clone()),
+            Inbox::new(self.doors[rank].left.clone()).steered(self.is_steered()),
         )
     }
 
@@ -319,6 +342,9 @@ impl Fabric {
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.
     #[inline]
     pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
+        if let Some(steering) = &self.steering {
+            steering.posted(to, &packet);
+        }
         let door = &self.doors[to];
         // Asked before the post: after it the receiver may have taken the packet and ended well.
         let there = !door.sleeper.is_gone();

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use super::board::Call;
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
+use super::steer::{Eligible, Line, Way, failed};
 use super::{CommShared, Fabric};
 use crate::Rank;
 use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
@@ -54,6 +55,8 @@ pub(crate) struct Wait {
     pub collective: Option<u32>,
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
+    /// What it could take, where that is chosen: it lies still until it is.
+    pub choice: Option<Eligible>,
     /// It is a send that found no buffer and waits to be received.
     pub needs_buffer: bool,
     pub since: Instant,
@@ -155,8 +158,12 @@ impl Book {
 
     /// Whether what `me` needs can no longer come because a rank has ended.
     pub(super) fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
+        self.lost_cause(me, needs).map(Error::from)
+    }
+
+    fn lost_cause(&self, me: Rank, needs: &Needs) -> Option<Cause> {
         let (rank, end) = self.missed(me, needs)?;
-        Some(end.cause(rank).into())
+        Some(end.cause(rank))
     }
 
     /// The end that took away what `me` needs; the first, where there are several.
@@ -168,9 +175,9 @@ impl Book {
             Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
             Needs::Gate(_, of) => self.first_of(of.iter().filter(|&rank| rank != me), |_| true),
             // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
-            Needs::Any(of) => self.first_of(of.iter().filter(|&rank| rank != me), |end| {
-                end.why != Gone::Returned
-            }),
+            Needs::Any(of) => {
+                self.first_of(of.iter().filter(|&rank| rank != me), |end| failed(&end.why))
+            }
             Needs::Shrink(..) => None,
             Needs::Every(needs) => {
                 let missed: Vec<_> = arms(needs);
@@ -181,6 +188,81 @@ impl Book {
                 missed?.into_iter().min_by_key(first)
             }
         }
+    }
+}
+
+/// What a steered world asks.
+impl Book {
+    /// Whether a rank that lies still while it is chosen for will be told something.
+    fn may_choose(&self, rank: Rank, wait: &Wait) -> bool {
+        let choice = wait.choice.as_ref();
+        choice.is_some_and(|eligible| {
+            !eligible.is_empty() || self.lost_cause(rank, &wait.needs).is_some()
+        })
+    }
+
+    /// Whether a rank has ended, or waits and nothing has come of it yet.
+    pub(super) fn is_at_rest(&self, rank: Rank, asleep: impl Fn() -> bool) -> bool {
+        match &self.pages[rank] {
+            Page { end: Some(_), .. } => true,
+            Page {
+                wait: Some(wait), ..
+            } => asleep() && !wait.is_over(),
+            _ => false,
+        }
+    }
+
+    fn living(&self) -> impl Iterator<Item = (Rank, &Wait)> {
+        let pages = self.pages.iter().enumerate();
+        let living = pages.filter(|(_, page)| page.end.is_none());
+        living.filter_map(|(rank, page)| Some((rank, page.wait.as_ref()?)))
+    }
+
+    /// The ways on for what ranks wait for; where there is none, those for what they have posted besides.
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let of = |lines: fn(&Eligible) -> &[Line]| {
+            let all = self
+                .living()
+                .filter_map(|(rank, wait)| Some((rank, wait.choice.as_ref()?)));
+            let ways = all.flat_map(|(rank, eligible)| {
+                let lines = lines(eligible).iter();
+                lines.map(move |&line| Way { rank, line })
+            });
+            ways.collect::<Vec<_>>()
+        };
+        let ways = of(|eligible| &eligible.lines);
+        if ways.is_empty() {
+            of(|eligible| &eligible.other)
+        } else {
+            ways
+        }
+    }
+
+    pub(super) fn eligible(&self, rank: Rank) -> Option<&Eligible> {
+        self.pages[rank].wait.as_ref()?.choice.as_ref()
+    }
+
+    /// The call of a rank that waits.
+    pub(super) fn call_of(&self, rank: Rank) -> (String, Site) {
+        let wait = self.pages[rank].wait.as_ref();
+        let wait = wait.expect("who has a way on waits");
+        (wait.call.clone(), wait.site)
+    }
+
+    /// Who awaits any message, and a rank that might have sent one has failed.
+    pub(super) fn hopeless(&self) -> impl Iterator<Item = (Rank, Cause)> {
+        let choosing = self.living().filter(|(_, wait)| wait.choice.is_some());
+        choosing.filter_map(|(rank, wait)| Some((rank, self.lost_cause(rank, &wait.needs)?)))
+    }
+
+    pub(super) fn tell(&mut self, rank: Rank, cause: Cause) {
+        self.pages[rank].verdict = Some(cause);
+    }
+
+    /// The ranks that wait with a deadline.
+    pub(super) fn with_deadline(&self) -> impl Iterator<Item = Rank> {
+        let waiting = self.living().filter(|(_, wait)| wait.ends_by_itself);
+        waiting.map(|(rank, _)| rank)
     }
 }
 
@@ -224,12 +306,17 @@ impl Fabric {
         if let Some(cause) = wait.broken() {
             return Some(cause.clone().into());
         }
-        if let Some(gone) = book.lost(me, &wait.needs) {
+        if wait.choice.is_none()
+            && let Some(gone) = book.lost(me, &wait.needs)
+        {
             return Some(gone);
         }
         book.pages[me].wait = Some(wait);
         let states = self.states(book);
-        let stuck = knot::stuck(&states, me)?;
+        let Some(stuck) = knot::stuck(&states, me) else {
+            self.steer(book);
+            return None;
+        };
         let cycle = knot::cycle(&states, &stuck);
         let cause = self
             .mismatch(book, &stuck)
@@ -242,7 +329,11 @@ impl Fabric {
             Page { end: Some(_), .. } => State::Ended,
             Page {
                 wait: Some(wait), ..
-            } if self.doors[rank].sleeper.asleep() && !wait.ends_by_itself && !wait.is_over() => {
+            } if self.doors[rank].sleeper.asleep()
+                && !wait.ends_by_itself
+                && !wait.is_over()
+                && !book.may_choose(rank, wait) =>
+            {
                 State::Waiting(&wait.needs)
             }
             _ => State::Running,
@@ -399,6 +490,7 @@ impl Fabric {
         });
         self.doors[rank].sleeper.depart();
         self.wake_if(&book, |wait| wait.needs.involves(rank));
+        self.steer(&mut book);
     }
 
     /// The error for a rank that is not there any more.

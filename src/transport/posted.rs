@@ -35,6 +35,11 @@ impl Slot {
         self.filled.set(true);
     }
 
+    /// Which messages it accepts.
+    pub(crate) fn want(&self) -> Want {
+        self.want
+    }
+
     /// Whether its message has come.
     pub(crate) fn is_filled(&self) -> bool {
         self.filled.get()
@@ -79,6 +84,23 @@ impl Posted {
         let slot = Slot::new(want);
         slot.fill(packet, arrival);
         slot
+    }
+
+    /// Whether a slot wants a message, and if one does, whether it is a slot for any source.
+    pub(super) fn wants(&self, packet: &Packet) -> Option<bool> {
+        self.first(packet).map(|want| want.source.is_none())
+    }
+
+    /// What the first slot that wants a message accepts.
+    pub(super) fn first(&self, packet: &Packet) -> Option<Want> {
+        let mut wants = self.0.iter().map(|slot| slot.want);
+        wants.find(|want| want.accepts(packet))
+    }
+
+    /// What the slots for any source accept.
+    pub(super) fn wild(&self) -> impl Iterator<Item = Want> {
+        let wants = self.0.iter().map(|slot| slot.want);
+        wants.filter(|want| want.source.is_none())
     }
 
     /// Nothing falls into this slot any more.

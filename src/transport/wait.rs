@@ -20,6 +20,7 @@ use super::mailbox::{Inbox, Want};
 use super::monitor::Wait;
 use super::packet::Packet;
 use super::scribe::Scribe;
+use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
@@ -76,6 +77,9 @@ pub(crate) struct Reason<'a> {
     /// The turn of the communicator's gate that it waits to see the end of.
     pub turn: Option<u32>,
     pub deadline: Option<Instant>,
+    /// What it is after, where it is chosen what it gets; else messages that it waits for, if any, are
+    /// certain.
+    pub choice: Option<&'a dyn Fn() -> Sought>,
     /// It is a send that found no buffer and waits to be received.
     pub needs_buffer: bool,
 }
@@ -148,12 +152,16 @@ impl Port {
     #[inline]
     pub(crate) fn progress(&self) {
         if self.inbox.borrow().has_posted() {
-            self.inbox.borrow_mut().stow(&*self.fabric);
+            self.stow();
         }
     }
 
     /// Takes in what has arrived.
     pub(crate) fn stow(&self) {
+        if self.fabric.is_steered() {
+            let told = self.told(None);
+            debug_assert!(told.is_none(), "a request was chosen that nobody waits for");
+        }
         self.inbox.borrow_mut().stow(&*self.fabric);
     }
 
@@ -182,6 +190,9 @@ impl Port {
     /// Puts the first message that `want` accepts into `place` if it is there already.
     #[inline]
     pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
+        if want.source.is_none() && self.fabric.is_steered() {
+            return false;
+        }
         let mut inbox = self.inbox.borrow_mut();
         inbox.find(want, &*self.fabric, place) || inbox.poll(want, &*self.fabric, place)
     }
@@ -194,10 +205,79 @@ impl Port {
         reason: &Reason<'_>,
         place: &mut Packet,
     ) -> Result<()> {
+        if self.fabric.is_steered() {
+            return self.receive_steered(want, reason, place);
+        }
         let mut inbox = self.inbox.borrow_mut();
         self.wait(reason, || {
             inbox.poll(want, &*self.fabric, place).then_some(())
         })
+    }
+
+    /// Whether it is chosen who comes first.
+    #[inline]
+    pub(crate) fn is_steered(&self) -> bool {
+        self.fabric.is_steered()
+    }
+
+    /// Waits for a message where it is chosen whose comes first.
+    #[cold]
+    pub(crate) fn receive_steered(
+        &self,
+        want: &Want,
+        reason: &Reason<'_>,
+        place: &mut Packet,
+    ) -> Result<()> {
+        let sought = || Sought {
+            wants: vec![*want],
+            ..Sought::default()
+        };
+        let reason = Reason {
+            choice: Some(&sought),
+            ..*reason
+        };
+        self.sleep(&reason, || {
+            let source = self.told(Some(want)).map(|line| line.source);
+            let mut inbox = self.inbox.borrow_mut();
+            inbox.stow(&*self.fabric);
+            let certain = Want {
+                source: Some(source.or(want.source)?),
+                ..*want
+            };
+            let found = inbox.poll(&certain, &*self.fabric, place);
+            found.then_some(())
+        })
+    }
+
+    /// What this rank is told to take, if that is for the call it waits in: a line of messages, or one of its
+    /// requests. What falls into a posted receive has done so.
+    pub(crate) fn told(&self, want: Option<&Want>) -> Option<Line> {
+        let line = self.fabric.steering.as_ref()?.line_for(self.me)?;
+        let ours = line.is_request() || !self.inbox.borrow_mut().choose(line, want, &*self.fabric);
+        ours.then_some(line)
+    }
+
+    /// What this rank could get, to be chosen among.
+    fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
+        if !self.fabric.is_steered() {
+            return None;
+        }
+        let sought = reason.choice.map(|sought| sought()).unwrap_or_default();
+        let inbox = self.inbox.borrow();
+        let (mut lines, other) = inbox.lines(&sought.wants);
+        lines.retain(|line| {
+            // A receive from one source takes what is first in line as soon as it is there.
+            sought.is_open() || inbox.is_contended(*line)
+        });
+        lines.extend(sought.ready.iter().map(|&place| Line::request(place)));
+        let open = sought.is_open();
+        let wants = sought.wants.into_iter().chain(inbox.wild()).collect();
+        let eligible = Eligible {
+            wants,
+            lines,
+            other,
+        };
+        (open || !eligible.is_empty()).then_some(eligible)
     }
 
     /// Waits until `look` finds something.
@@ -207,6 +287,10 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
+        if self.fabric.is_steered() {
+            // The next choice comes when all have lain down.
+            return self.sleep(reason, look);
+        }
         if let Some(found) = self.spin(&self.spins, &mut look) {
             return Ok(found);
         }
@@ -285,6 +369,10 @@ impl Port {
             if let Some(verdict) = self.fabric.get_up(self.me) {
                 return Err(verdict);
             }
+            let too_late = |steering: &Steering| steering.is_too_late(self.me);
+            if self.fabric.steering.as_ref().is_some_and(too_late) {
+                return look().ok_or_else(|| self.timed_out(reason, since));
+            }
             if self
                 .limit(reason, since)
                 .is_some_and(|limit| limit <= Instant::now())
@@ -301,7 +389,9 @@ impl Port {
             .settings
             .timeout
             .and_then(|timeout| since.checked_add(timeout));
-        reason.deadline.into_iter().chain(watchdog).min()
+        // Where it is chosen who comes first, time passes when nothing else does.
+        let own = reason.deadline.filter(|_| !self.fabric.is_steered());
+        own.into_iter().chain(watchdog).min()
     }
 
     fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
@@ -324,6 +414,7 @@ impl Port {
             also: reason.also.to_vec(),
             collective: reason.collective,
             turn: reason.turn,
+            choice: self.eligible(reason),
             needs_buffer: reason.needs_buffer,
             since,
             begun: self
@@ -353,7 +444,7 @@ impl Port {
             self.count(size_of_val(data));
             return Ok((meanwhile()?, there));
         }
-        if to == self.me || self.crowded() {
+        if to == self.me || self.crowded() || self.fabric.is_steered() {
             let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
             self.count(size_of_val(data));
             return Ok((meanwhile()?, there));

@@ -35,6 +35,7 @@ use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Machine, Placement};
 use crate::transport::budget::Buffering;
+use crate::transport::steer::{BySeed, Chooser};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
@@ -69,6 +70,8 @@ pub struct World {
     #[cfg(all(unix, feature = "signal"))]
     dump: bool,
     faults: Vec<(Rank, u64, Fault)>,
+    chooser: Option<Arc<dyn Chooser>>,
+    seed: Option<u64>,
     buffering: Buffering,
 }
 
@@ -86,6 +89,8 @@ impl World {
             #[cfg(all(unix, feature = "signal"))]
             dump: false,
             faults: Vec::new(),
+            chooser: None,
+            seed: None,
             buffering: Buffering::Unbounded,
         }
     }
@@ -210,8 +215,9 @@ impl World {
         self
     }
 
-    /// Lets `rank` fail at its operation number `nth`, counted from 1: every call counts, and inside a
-    /// collective every message too. To test that a program survives it.
+    /// Lets `rank` fail, or be late, at its operation number `nth`, counted from 1: every call counts, and
+    /// inside a collective every message too. To test that a program survives it. A rank may be late any
+    /// number of times.
     ///
     /// # Examples
     ///
@@ -223,6 +229,50 @@ impl World {
     /// ```
     pub fn inject(mut self, rank: Rank, nth: u64, fault: Fault) -> World {
         self.faults.push((rank, nth, fault));
+        self
+    }
+
+    /// Makes runs repeatable: which message a receive from any source takes is chosen by `seed`, among all
+    /// that can be there. Another seed, another order; the same seed, the same run.
+    ///
+    /// The choice is made when nothing else can move any more, so it does not depend on how fast the
+    /// threads are. That makes runs slower, and a receive with a deadline fails only when nothing else
+    /// can move. What is beyond messages, clocks or shared memory say, is beyond the seed. A run that
+    /// fails prints its seed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Source, World};
+    ///
+    /// let order = |seed| {
+    ///     World::new(4).seed(seed).run(|comm| {
+    ///         if comm.rank() > 0 {
+    ///             return comm.send(0, 0, &[0u8; 1]).map(|()| Vec::new());
+    ///         }
+    ///         let one = |_| comm.recv::<u8>(Source::Any, 0).map(|(_, status)| status.source);
+    ///         (1..comm.size()).map(one).collect()
+    ///     })
+    /// };
+    /// assert_eq!(order(7)?, order(7)?);
+    /// assert!((1..100).any(|seed| order(seed).unwrap() != order(0).unwrap()));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn seed(mut self, seed: u64) -> World {
+        self.seed = Some(seed);
+        self.chooser = Some(Arc::new(BySeed(seed)));
+        self
+    }
+
+    /// A world in which somebody else chooses.
+    pub(crate) fn steered(mut self, chooser: Arc<dyn Chooser>) -> World {
+        self.chooser = Some(chooser);
+        self
+    }
+
+    /// Sets the seed of [`testing::random`](crate::testing::random) without choosing by it.
+    pub(crate) fn random_seed(mut self, seed: u64) -> World {
+        self.seed = Some(seed);
         self
     }
 
@@ -426,6 +476,8 @@ impl Venue {
             record: world.record,
             trace: world.trace,
             faults: world.faults.clone(),
+            chooser: world.chooser.clone(),
+            seed: world.seed,
             buffering: world.buffering,
         };
         Ok(Venue {

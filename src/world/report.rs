@@ -82,6 +82,8 @@ pub struct Report<R, E = Error> {
     pub placement: Placement,
     /// What each rank did.
     pub counts: Vec<Counts>,
+    /// The seed by which messages were chosen, in a [seeded](crate::World::seed) world.
+    pub seed: Option<u64>,
     /// From the first thread's start to the last one's end.
     pub wall: Duration,
     /// What a packet of a collective proves that nobody took, though all ranks returned.
@@ -171,6 +173,7 @@ impl<R, E> Report<R, E> {
             unfinished: Vec::new(),
             placement,
             counts: Vec::new(),
+            seed: venue.settings.seed,
             wall,
             stray: None,
             strict: venue.strict,
@@ -306,15 +309,26 @@ impl<R, E> Report<R, E> {
     /// unfinished requests print one line each, or are an error in a [strict](crate::World::strict) world.
     /// If the environment variable `RANKFOLD_RECENT` is set, a failed run prints the last operations of each
     /// rank on the standard error.
+    /// The seed of a failure prints one line.
     ///
     /// # Errors
     ///
     /// As [`World::run`](crate::World::run).
     pub fn into_result(self) -> Result<Vec<R>, WorldError<E>> {
+        let seed = self.seed;
+        if !self.is_whole() && self.is_recorded() && env::var_os("RANKFOLD_RECENT").is_some() {
+            eprintln!("rankfold: {}", self.recent_lines());
+        }
+        let result = self.judged();
+        if let (Some(seed), Err(_)) = (seed, &result) {
+            eprintln!("rankfold: seed {seed} repeats this");
+        }
+        result
+    }
+
+    /// The same without a word.
+    pub(crate) fn judged(self) -> Result<Vec<R>, WorldError<E>> {
         if !self.is_whole() {
-            if self.is_recorded() && env::var_os("RANKFOLD_RECENT").is_some() {
-                eprintln!("rankfold: {}", self.recent_lines());
-            }
             return Err(self.into_error());
         }
         if let Some(mismatch) = self.stray {

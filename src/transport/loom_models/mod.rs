@@ -115,6 +115,7 @@ fn sleep_in(
         collective: collective.map(|(_, number)| number),
         turn,
         deadline: None,
+        choice: None,
         needs_buffer: false,
     };
     port.sleep(&reason, || come().then_some(()))

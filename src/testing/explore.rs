@@ -1,0 +1,437 @@
+//! Runs a program in every order in which its messages can be received.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::order::{Choice, Order};
+use super::said::Said;
+use super::search::Search;
+use super::trial::patience;
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::machine::Bind;
+use crate::transport::steer::{Chooser, Crossing, noise};
+use crate::world::{Team, World, WorldError};
+
+/// Runs a program on `ranks` ranks in every order in which its receives from any source can take their
+/// messages; where that is too much, in a thousand of them and in another hundred drawn at random.
+///
+/// The short form of [`Explore::run`].
+///
+/// # Panics
+///
+/// If a run fails, with its order and how to repeat it.
+///
+/// # Examples
+///
+/// ```should_panic
+/// use rankfold::{Source, testing};
+///
+/// testing::explore(3, |comm| {
+///     if comm.rank() > 0 {
+///         return comm.send(0, 0, &[comm.rank()]);
+///     }
+///     let (first, _) = comm.recv::<usize>(Source::Any, 0)?;
+///     comm.recv::<usize>(Source::Any, 0)?;
+///     assert_eq!(first, [1]); // as it nearly always is
+///     Ok(())
+/// });
+/// ```
+#[track_caller]
+pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> Explored {
+    Explore::new(ranks).run(f)
+}
+
+/// How a program is explored.
+///
+/// A receive from any source takes one of the messages that can be there, and that choice is what an
+/// exploration goes through: it tries each, and so comes to every outcome that the program has, once. Two
+/// runs differ in order if some receive takes another message; that two ranks receive at different
+/// times makes no difference to either.
+///
+/// # Cost
+///
+/// A run for each order: k! for k messages that one rank receives from any source. Some runs more, which are
+/// not counted, where several ranks do so and depend on each other. A program without such receives has one.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{Source, testing::{Explore, Order}};
+///
+/// let found = Explore::new(3).find(|comm| {
+///     if comm.rank() > 0 {
+///         return comm.send(0, 0, &[comm.rank()]);
+///     }
+///     let (first, _) = comm.recv::<usize>(Source::Any, 0)?;
+///     comm.recv::<usize>(Source::Any, 0)?;
+///     assert_eq!(first, [1]);
+///     Ok(())
+/// });
+/// let found = found.unwrap_err();
+/// assert_eq!(found.order, Order::Choices(vec![1]));
+/// assert_eq!((found.choices[0].rank, found.choices[0].took), (0, 2));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is explored until it is run"]
+pub struct Explore {
+    world: World,
+    ranks: usize,
+    runs: usize,
+    seeds: usize,
+    lenient: bool,
+}
+
+/// What an exploration has seen, none of it a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explored {
+    /// How many different orders were tried one by one, those drawn at random aside.
+    pub orders: u64,
+    /// Whether these are all. Never where a deadline passed or a rank was given up for having failed: those
+    /// depend on time, and are not tried both ways.
+    pub complete: bool,
+    /// How many runs it took.
+    pub runs: u64,
+}
+
+impl fmt::Display for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (orders, s) = (self.orders, if self.orders == 1 { "" } else { "s" });
+        match self.complete {
+            true => write!(f, "{orders} order{s}, complete"),
+            false => write!(f, "{orders} order{s}, not complete"),
+        }
+    }
+}
+
+/// An order in which the program fails.
+#[non_exhaustive]
+pub struct Found {
+    /// The order, for [`Explore::repeat`] and `RANKFOLD_SEED`.
+    pub order: Order,
+    /// Why it failed.
+    pub error: WorldError,
+    /// Every receive from any source, and what it took.
+    pub choices: Vec<Choice>,
+    /// How many runs went well before.
+    pub after: u64,
+    said: String,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.error)?;
+        let (after, s) = (self.after, if self.after == 1 { "" } else { "s" });
+        writeln!(f, "after {after} run{s} that went well, in this order:")?;
+        for choice in &self.choices {
+            writeln!(f, "  {choice}")?;
+        }
+        f.write_str(&self.said)?;
+        write!(f, "RANKFOLD_SEED={} repeats it", self.order)
+    }
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Printed by `unwrap`: the report serves better than the fields.
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Found {}
+
+impl Explore {
+    /// An exploration with `ranks` ranks, in which lost messages are failures: at most 1,000 runs to try all
+    /// orders, then 100 seeds if that was not enough.
+    pub fn new(ranks: usize) -> Explore {
+        Explore {
+            world: World::new(ranks).bind(Bind::None).timeout(patience()),
+            ranks,
+            runs: 1000,
+            seeds: 100,
+            lenient: false,
+        }
+    }
+
+    /// Changes the world in which it runs: failures injected, other [buffering](World::buffering).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Fault, testing::Explore};
+    ///
+    /// let mourning = Explore::new(2).world(|world| world.inject(1, 1, Fault::Panic));
+    /// assert!(mourning.find(|comm| comm.barrier()).is_err());
+    /// ```
+    pub fn world(self, change: impl FnOnce(World) -> World) -> Explore {
+        Explore {
+            world: change(self.world),
+            ..self
+        }
+    }
+
+    /// Lets messages be lost.
+    pub fn lenient(self) -> Explore {
+        Explore {
+            lenient: true,
+            ..self
+        }
+    }
+
+    /// Sets how many runs to spend at most on trying all orders one by one.
+    pub fn runs(self, runs: usize) -> Explore {
+        Explore { runs, ..self }
+    }
+
+    /// Sets how many seeds to try where not all orders were.
+    pub fn seeds(self, seeds: usize) -> Explore {
+        Explore { seeds, ..self }
+    }
+
+    /// Sets how long one wait may take, see [`World::timeout`].
+    pub fn timeout(self, patience: Duration) -> Explore {
+        self.world(|world| world.timeout(patience))
+    }
+
+    /// Explores, and panics at the first failure. Where `RANKFOLD_SEED` is set only that order is run.
+    ///
+    /// # Panics
+    ///
+    /// If a run fails, or if the program does something else when an order is repeated.
+    #[track_caller]
+    pub fn run<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Explored {
+        let explored = match Order::asked() {
+            None => self.find(f),
+            Some(order) => self.repeat(&order, f).map(|()| Explored {
+                orders: 1,
+                complete: false,
+                runs: 1,
+            }),
+        };
+        explored.unwrap_or_else(|found| panic!("{found}"))
+    }
+
+    /// Explores until a run fails.
+    ///
+    /// # Errors
+    ///
+    /// The first order that fails.
+    ///
+    /// # Panics
+    ///
+    /// If the world cannot start; if the same choices lead to other choices when they are repeated: then
+    /// the program depends on more than its messages.
+    #[track_caller]
+    pub fn find<R: Send>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R> + Sync,
+    ) -> Result<Explored, Box<Found>> {
+        let guide = Arc::new(Guide::default());
+        let mut session = self.begin(&guide);
+        let mut orders = 0;
+        let complete = loop {
+            if session.runs >= self.runs as u64 {
+                break false;
+            }
+            session.run(Plan::of_search, &f)?;
+            let (new, more) = guide.advance();
+            orders += u64::from(new);
+            if !more {
+                break !guide.0.lock().passed;
+            }
+        };
+        if !complete {
+            for i in 0..self.seeds as u64 {
+                let seed = noise(0, i) % 1_000_000;
+                session.run(|plan| *plan = Plan::Order(Order::Seed(seed)), &f)?;
+            }
+        }
+        Ok(Explored {
+            orders,
+            complete,
+            runs: session.runs,
+        })
+    }
+
+    /// Runs one order.
+    ///
+    /// # Errors
+    ///
+    /// If it fails.
+    ///
+    /// # Panics
+    ///
+    /// If the world cannot start.
+    pub fn repeat<R: Send>(
+        &self,
+        order: &Order,
+        f: impl Fn(&Comm) -> Result<R> + Sync,
+    ) -> Result<(), Box<Found>> {
+        let guide = Arc::new(Guide::default());
+        let mut session = self.begin(&guide);
+        session.run(|plan| *plan = Plan::Order(order.clone()), &f)
+    }
+
+    fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Session<'g> {
+        let mut world = self.world.clone().steered(guide.clone());
+        if !self.lenient {
+            world = world.strict();
+        }
+        let team = world.start().unwrap_or_else(|error| panic!("{error}"));
+        Session {
+            team,
+            guide,
+            said: Said::new(self.ranks),
+            runs: 0,
+        }
+    }
+}
+
+/// An exploration under way: the same threads for all its runs.
+struct Session<'g> {
+    team: Team,
+    guide: &'g Guide,
+    said: Said,
+    runs: u64,
+}
+
+impl Session<'_> {
+    /// One run by a plan.
+    fn run<R: Send>(
+        &mut self,
+        plan: impl FnOnce(&mut Plan),
+        f: &(impl Fn(&Comm) -> Result<R> + Sync),
+    ) -> Result<(), Box<Found>> {
+        self.guide.begin(plan);
+        self.said.forget();
+        let said = &self.said;
+        let report = self
+            .team
+            .try_run_each(|comm| said.by(comm.rank(), || f(comm)));
+        let result = report.and_then(|report| report.judged());
+        let (order, choices) = self.guide.end();
+        let after = self.runs;
+        self.runs += 1;
+        let found = |error| {
+            Box::new(Found {
+                order,
+                error,
+                choices,
+                after,
+                said: said.to_string(),
+            })
+        };
+        result.map(drop).map_err(found)
+    }
+}
+
+/// What decides in one run.
+#[derive(Debug)]
+enum Plan {
+    Search(Search),
+    Order(Order),
+}
+
+impl Plan {
+    /// The search stays as it is.
+    fn of_search(&mut self) {}
+}
+
+/// The chooser of an exploration: follows the plan, and keeps what was chosen.
+#[derive(Debug, Default)]
+struct Guide(Mutex<Log>);
+
+#[derive(Debug)]
+struct Log {
+    plan: Plan,
+    places: Vec<usize>,
+    choices: Vec<Choice>,
+    /// Some run had something in it that is not chosen.
+    passed: bool,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Log {
+            plan: Plan::Search(Search::default()),
+            places: Vec::new(),
+            choices: Vec::new(),
+            passed: false,
+        }
+    }
+}
+
+impl Guide {
+    fn begin(&self, plan: impl FnOnce(&mut Plan)) {
+        let log = &mut *self.0.lock();
+        plan(&mut log.plan);
+        log.places.clear();
+        log.choices.clear();
+    }
+
+    /// The order of the run that has ended.
+    fn end(&self) -> (Order, Vec<Choice>) {
+        let log = &mut *self.0.lock();
+        let order = match &log.plan {
+            Plan::Order(order @ Order::Seed(_)) => order.clone(),
+            _ => Order::Choices(without_zeros(&log.places)),
+        };
+        (order, mem::take(&mut log.choices))
+    }
+
+    /// Whether the run was a new one, and whether there are more.
+    fn advance(&self) -> (bool, bool) {
+        let log = &mut *self.0.lock();
+        let Plan::Search(search) = &mut log.plan else {
+            return (true, false);
+        };
+        assert!(
+            !search.strayed(),
+            "the same choices led to other ones when they were repeated: the program depends on more than \
+             its messages, say on a clock, on random numbers without a seed, or on memory that its ranks \
+             share or that outlives a run"
+        );
+        (search.is_new(), search.advance())
+    }
+}
+
+/// A list of places without those at its end that need not be said.
+fn without_zeros(places: &[usize]) -> Vec<usize> {
+    let last = places.iter().rposition(|place| *place != 0);
+    places[..last.map_or(0, |last| last + 1)].to_vec()
+}
+
+impl Chooser for Guide {
+    fn choose(&self, crossing: &Crossing<'_>) -> usize {
+        let log = &mut *self.0.lock();
+        let place = match &mut log.plan {
+            Plan::Search(search) => search.choose(crossing.nth, crossing.ways),
+            Plan::Order(order) => order
+                .chooser()
+                .choose(crossing)
+                .min(crossing.ways.len() - 1),
+        };
+        log.places.push(place);
+        log.choices.push(Choice::of(crossing, place));
+        place
+    }
+
+    fn looks_back(&self) -> bool {
+        true
+    }
+
+    fn too_early(&self, nth: usize) {
+        if let Plan::Search(search) = &mut self.0.lock().plan {
+            search.too_early(nth);
+        }
+    }
+
+    fn passed(&self) {
+        self.0.lock().passed = true;
+    }
+}

@@ -1,0 +1,62 @@
+//! The test kit: message-passing programs in plain `cargo test`, with every number of ranks that matters,
+//! every buffering, and every order of messages.
+//!
+//! - [`ranks!`](crate::ranks): one `#[test]` for each number of ranks
+//! - [`explore`]: all orders in which messages can be received, or a sweep over seeds where they are
+//!   too many
+//! - [`say!`](crate::say): what a rank has to say, shown when the test fails; [`random`]: random numbers
+//!   for each rank
+//! - [`World::seed`](crate::World::seed): one order, repeatable; [`World::inject`](crate::World::inject):
+//!   failures and delays at any operation
+//!
+//! The [guide] goes through them with examples. A failure prints its seed, or its order, and
+//! `RANKFOLD_SEED=` with that repeats it:
+//!
+//! ```text
+//! RANKFOLD_SEED=order:0.2 cargo test halo
+//! ```
+//!
+//! # Examples
+//!
+//! ```
+//! use rankfold::{Source, testing};
+//!
+//! // Three ranks send to rank 0: there are 3! orders in which it can receive.
+//! let explored = testing::explore(4, |comm| {
+//!     if comm.rank() > 0 {
+//!         return comm.send(0, 0, &[comm.rank()]);
+//!     }
+//!     let mut sum = 0;
+//!     for _ in 1..comm.size() {
+//!         sum += comm.recv::<usize>(Source::Any, 0)?.0[0];
+//!     }
+//!     assert_eq!(sum, 6);
+//!     Ok(())
+//! });
+//! assert_eq!(explored.orders, 6);
+//! assert!(explored.complete);
+//! ```
+
+mod explore;
+mod order;
+mod random;
+mod ranks;
+mod said;
+mod search;
+mod trial;
+
+pub use crate::{ranks, say};
+pub use explore::{Explore, Explored, Found, explore};
+pub use order::{Choice, Order};
+pub use random::{Random, random};
+#[doc(hidden)]
+pub use ranks::run_ranks;
+#[doc(hidden)]
+pub use said::note;
+pub use trial::{Failure, Trial};
+
+#[doc = include_str!("../../docs/testing-without-mpi.md")]
+pub mod guide {}
+
+#[doc = include_str!("../../docs/coming-from-mpi.md")]
+pub mod coming_from_mpi {}

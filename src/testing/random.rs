@@ -1,0 +1,75 @@
+//! Random numbers that a seed repeats, different for each rank.
+
+use crate::comm::Comm;
+use crate::transport::steer::noise;
+
+/// Random numbers (SplitMix64): a few lines, and every seed gives its own sequence. Not for secrets.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::testing::Random;
+///
+/// let (mut one, mut other) = (Random::new(7), Random::new(7));
+/// assert_eq!(one.next_u64(), other.next_u64());
+/// assert!(one.below(10) < 10);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Random {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Random {
+    /// The sequence that `seed` begins.
+    pub fn new(seed: u64) -> Random {
+        Random { seed, drawn: 0 }
+    }
+
+    /// Any number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.drawn += 1;
+        noise(self.seed, self.drawn)
+    }
+
+    /// One of `0..n`.
+    ///
+    /// # Panics
+    ///
+    /// If `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        assert!(n > 0, "no number is below 0");
+        (self.next_u64() % n as u64) as usize
+    }
+
+    /// A number from 0 up to 1, without 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Puts the items into a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+/// Random numbers for this rank: each rank has its own, and the seed of the world repeats them. In a
+/// world without a [seed](crate::World::seed) they are the same in every run.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{World, testing};
+///
+/// let draw = |seed| World::new(2).seed(seed).run(|comm| Ok(testing::random(comm).next_u64()));
+/// let drawn = draw(5)?;
+/// assert_ne!(drawn[0], drawn[1]);
+/// assert_eq!(drawn, draw(5)?);
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+pub fn random(comm: &Comm) -> Random {
+    let rank = comm.world_rank(comm.rank()) as u64;
+    Random::new(noise(comm.seed(), u64::MAX - 1 - rank))
+}
