@@ -12,7 +12,7 @@
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
 //!   last operations, [`clock`] their times
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
-//! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
+//! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post; [`fences`] what orders it
 //! - [`wait`] the one wait loop: spin, yield, park
 //! - [`steer`] worlds in which it is chosen who comes first
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
@@ -21,6 +21,7 @@ pub(crate) mod board;
 pub(crate) mod budget;
 pub(crate) mod cells;
 pub(crate) mod clock;
+mod fences;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -51,7 +52,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::Rank;
 use crate::error::{Cause, Site};
-use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
+use crate::sync::{AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
 use cells::{Cells, Desk};
@@ -263,6 +264,7 @@ impl Tally {
 impl Fabric {
     /// A fabric for `ranks` ranks, and the parker of each.
     pub(crate) fn new(ranks: usize, settings: Settings) -> (Arc<Fabric>, Vec<Parker>) {
+        fences::prepare();
         let parkers: Vec<Parker> = (0..ranks).map(|_| Parker::new()).collect();
         let all = CommShared::new(0, Members::All(ranks));
         let fabric = Fabric {
@@ -411,8 +413,8 @@ impl Fabric {
 
     /// Wakes whoever of the members sleeps: everybody's gate has turned.
     pub(crate) fn rouse_all(&self, members: &Members, but: Rank) {
-        // One fence for all: pairs with the one in `Sleeper::lie_down`.
-        fence(Ordering::SeqCst);
+        // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
+        fences::light();
         for rank in members.iter().filter(|rank| *rank != but) {
             self.doors[rank].sleeper.rouse_fenced();
         }
