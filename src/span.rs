@@ -207,7 +207,11 @@ impl Blocks {
     pub fn longest(&self) -> usize {
         match &self.cuts {
             Cuts::Even { length, parts, .. } => length.div_ceil((*parts).max(1)),
-            Cuts::At(cuts) => cuts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0),
+            Cuts::At(cuts) => cuts
+                .windows(2)
+                .map(|ends| ends[1] - ends[0])
+                .max()
+                .unwrap_or(0),
         }
     }
 }

@@ -189,9 +189,7 @@ impl Call {
     /// ```
     pub fn most_written(&self) -> usize {
         match self.collective {
-            Collective::AllGather | Collective::Gather => {
-                self.blocks.longest()
-            }
+            Collective::AllGather | Collective::Gather => self.blocks.longest(),
             _ => self.length(),
         }
     }

@@ -125,7 +125,10 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
     let over = pick_messages(call, element_bytes);
-    let serves = !matches!(call.collective, Collective::Scan | Collective::ExclusiveScan);
+    let serves = !matches!(
+        call.collective,
+        Collective::Scan | Collective::ExclusiveScan
+    );
     if serves && fits_cells(call, element_bytes) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }

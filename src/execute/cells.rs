@@ -135,7 +135,9 @@ impl<C: AtCells> Table<'_, C> {
         }
         if self.me > 0 {
             self.write_to(0, all)?;
-            return self.cells.read(0, all.len(), |sum| all.copy_from_slice(sum));
+            return self
+                .cells
+                .read(0, all.len(), |sum| all.copy_from_slice(sum));
         }
         self.fold(0..self.ranks, all, op)?;
         self.write_to_all(all)
@@ -146,12 +148,19 @@ impl<C: AtCells> Table<'_, C> {
         let root = self.call.root;
         match self.me == root {
             true => self.write_to_all(all),
-            false => self.cells.read(root, all.len(), |data| all.copy_from_slice(data)),
+            false => self
+                .cells
+                .read(root, all.len(), |data| all.copy_from_slice(data)),
         }
     }
 
     #[inline]
-    fn reduce<T: Element>(&self, input: &[T], output: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn reduce<T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
         if self.me != self.call.root {
             return self.write_to(self.call.root, input);
         }
@@ -172,10 +181,11 @@ impl<C: AtCells> Table<'_, C> {
         self.cells.wait_for_all()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
-            self.cells.read(from, input.len(), |theirs: &[T]| match from {
-                0 => own.copy_from_slice(&theirs[block.clone()]),
-                _ => unwind::operator(|| fold_right(op, own, &theirs[block.clone()])),
-            })?;
+            self.cells
+                .read(from, input.len(), |theirs: &[T]| match from {
+                    0 => own.copy_from_slice(&theirs[block.clone()]),
+                    _ => unwind::operator(|| fold_right(op, own, &theirs[block.clone()])),
+                })?;
         }
         Ok(())
     }
@@ -198,7 +208,8 @@ impl<C: AtCells> Table<'_, C> {
         self.cells.wait_for_all()?;
         for from in 0..self.ranks {
             let place = &mut all[self.call.blocks.block(from)];
-            self.cells.read(from, place.len(), |block| place.copy_from_slice(block))?;
+            self.cells
+                .read(from, place.len(), |block| place.copy_from_slice(block))?;
         }
         Ok(())
     }
@@ -210,7 +221,8 @@ impl<C: AtCells> Table<'_, C> {
             return self.write_blocks(all);
         }
         let whole = self.call.length();
-        self.cells.read(root, whole, |all| own.copy_from_slice(&all[block]))
+        self.cells
+            .read(root, whole, |all| own.copy_from_slice(&all[block]))
     }
 
     fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
@@ -242,7 +254,12 @@ impl<C: AtCells> Table<'_, C> {
     /// Folds what these ranks have into what this rank, one of them, has. Its own cell need not be written
     /// if it is the first or second.
     #[inline]
-    fn fold<T: Element>(&self, of: Range<Rank>, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn fold<T: Element>(
+        &self,
+        of: Range<Rank>,
+        acc: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
         self.cells.wait_for_all()?;
         let first = of.start;
         let rest = match self.me - first {
