@@ -1,0 +1,36 @@
+//! Where the ranks of every subject run: each on a CPU of its own while there are enough, else where the
+//! system puts them.
+
+use rankfold::machine::{Cpus, pin};
+
+/// How many ranks, and their CPUs; none: not pinned.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub ranks: usize,
+    pub cpus: Vec<usize>,
+    all: Cpus,
+}
+
+impl Place {
+    /// To be asked for on a thread that is not pinned.
+    pub fn here(ranks: usize) -> Place {
+        let all = Cpus::here();
+        let cpus = match all.mask.get(..ranks) {
+            Some(cpus) => cpus.to_vec(),
+            None => Vec::new(),
+        };
+        Place { ranks, cpus, all }
+    }
+
+    /// Moves the calling thread to where `rank` runs.
+    pub fn pin(&self, rank: usize) {
+        if let Some(cpu) = self.cpus.get(rank) {
+            pin(*cpu, &self.all).expect("a CPU of the mask");
+        }
+    }
+
+    /// Whether ranks wait for each other's CPU.
+    pub fn crowded(&self) -> bool {
+        self.cpus.is_empty()
+    }
+}
