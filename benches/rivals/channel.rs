@@ -13,6 +13,7 @@ use super::op::{Kind, Op};
 use super::place::Place;
 use super::threads;
 use super::values;
+use super::vector::Vector;
 
 pub fn offers(op: Op) -> bool {
     matches!(op.kind, Kind::P2p | Kind::P2pBounce)
@@ -25,8 +26,8 @@ struct End {
     to: Sender<Vec<f32>>,
     from: Receiver<Vec<f32>>,
     carrier: Option<Vec<f32>>,
-    input: Vec<f32>,
-    output: Vec<f32>,
+    input: Vector,
+    output: Vector,
     filled: usize,
     wait: fn(),
 }
@@ -40,8 +41,8 @@ pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Fi
         to: doors[(rank + 1) % 2].0.clone(),
         from: doors[rank % 2].1.clone(),
         carrier: (rank == 0).then(|| vec![0.0; len]),
-        input: vec![0.0; len],
-        output: vec![0.0; len],
+        input: Vector::new(len),
+        output: Vector::new(len),
         filled: 0,
         wait: threads::waiting(place),
     })

@@ -23,6 +23,7 @@ use super::op::{Kind, Op};
 use super::place::Place;
 use super::threads;
 use super::values;
+use super::vector::Vector;
 
 pub fn offers(op: Op) -> bool {
     match op.kind {
@@ -106,18 +107,18 @@ impl Member for Side<'_> {
 /// A rank that works on its own memory.
 struct Mover {
     kind: Kind,
-    input: Vec<f32>,
-    output: Vec<f32>,
-    third: Vec<f32>,
+    input: Vector,
+    output: Vector,
+    third: Vector,
 }
 
 fn moves(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Figures> {
     let (len, _) = op.elements(bytes, place.ranks);
     threads::point(place, op, budget, |_| Mover {
         kind: op.kind,
-        input: vec![0.0; len],
-        output: vec![0.0; len],
-        third: vec![0.0; len],
+        input: Vector::new(len),
+        output: Vector::new(len),
+        third: Vector::new(len),
     })
 }
 
@@ -132,7 +133,10 @@ impl Member for Mover {
         match kind {
             Kind::Copy => output.copy_from_slice(input),
             Kind::Add => add(third, output, input),
-            _ => output.iter_mut().zip(&*input).for_each(|(to, x)| *to += x),
+            _ => output
+                .iter_mut()
+                .zip(input.iter())
+                .for_each(|(to, x)| *to += x),
         }
         black_box((output, third));
     }
@@ -148,20 +152,20 @@ fn add(sum: &mut [f32], left: &[f32], right: &[f32]) {
 /// who is a call ahead does not overwrite what is being read.
 struct Fetcher<'v> {
     rank: usize,
-    vectors: &'v [[RwLock<Vec<f32>>; 2]],
-    output: Vec<f32>,
+    vectors: &'v [[RwLock<Vector>; 2]],
+    output: Vector,
     filled: usize,
 }
 
 fn fetch(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Figures> {
     let (len, _) = op.elements(bytes, place.ranks);
     let vectors: Vec<_> = (0..place.ranks)
-        .map(|_| [(); 2].map(|()| RwLock::new(vec![0.0; len])))
+        .map(|_| [(); 2].map(|()| RwLock::new(Vector::new(len))))
         .collect();
     threads::point(place, op, budget, |rank| Fetcher {
         rank,
         vectors: &vectors,
-        output: vec![0.0; len],
+        output: Vector::new(len),
         filled: 0,
     })
 }

@@ -2,12 +2,12 @@
 //! and what a Rust program could use in its place. `run` in this folder drives it.
 //!
 //! ```text
-//! rivals SUBJECT --ranks 2        reads points:     all_reduce_fresh 65536 40        (bytes a rank, milliseconds)
+//! rivals SUBJECT RANKS [CPUS]     reads points:     all_reduce_fresh 65536 40        (bytes a rank, milliseconds)
 //!                                 answers each:     ok 9.3 8.8 12.1 960 1            (median, min, p99 in us, samples, batch)
 //! rivals --test                   every subject and operation once, tiny
 //! ```
 //!
-//! - `op` names, `values` what goes in and must come out, `place` on which CPUs
+//! - `op` names, `vector` and `values` what goes in and must come out, `place` on which CPUs
 //! - `clock` how a point is timed
 //! - `ours` rankfold; `threads` plain threads, under `barriers`, `channel` and `floor`; `pool` rayon
 
@@ -21,6 +21,7 @@ mod place;
 mod pool;
 mod threads;
 mod values;
+mod vector;
 
 use std::env;
 use std::io::{self, BufRead, Write};
@@ -108,11 +109,10 @@ fn answer(subject: &Subject, place: &Place, question: &Question) -> String {
     }
 }
 
-fn converse(subject: &Subject, ranks: usize) -> Result<(), String> {
-    let place = Place::here(ranks);
+fn converse(subject: &Subject, place: &Place) -> Result<(), String> {
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| error.to_string())?;
-        println!("{}", answer(subject, &place, &Question::parse(&line)?));
+        println!("{}", answer(subject, place, &Question::parse(&line)?));
         io::stdout().flush().map_err(|error| error.to_string())?;
     }
     Ok(())
@@ -122,7 +122,7 @@ fn converse(subject: &Subject, ranks: usize) -> Result<(), String> {
 fn test() -> Result<(), String> {
     let mut points = 0;
     for (subject, ranks) in SUBJECTS.iter().flat_map(|one| [(one, 2), (one, 3)]) {
-        let place = Place::here(ranks);
+        let place = Place::new(ranks, Vec::new());
         for op in op::all() {
             let (bytes, budget) = (96, Duration::from_micros(200));
             let answer = answer(subject, &place, &Question { op, bytes, budget });
@@ -136,19 +136,38 @@ fn test() -> Result<(), String> {
     Ok(())
 }
 
+/// As they are given: `2 0,1`, or `16` for wherever the system puts them.
+fn place(ranks: &str, cpus: &str) -> Result<Place, String> {
+    let number = |text: &str| {
+        text.parse::<usize>()
+            .map_err(|_| format!("not a number: `{text}`"))
+    };
+    let list = cpus.split(',').filter(|cpu| !cpu.is_empty());
+    let (ranks, cpus) = (
+        number(ranks)?,
+        list.map(number).collect::<Result<Vec<_>, _>>()?,
+    );
+    if ranks < 2 || !(cpus.is_empty() || cpus.len() >= ranks) {
+        return Err("at least two ranks, and a CPU for each if there are any".into());
+    }
+    Ok(Place::new(ranks, cpus))
+}
+
+fn serve(name: &str, ranks: &str, cpus: &str) -> Result<(), String> {
+    let subject = SUBJECTS.iter().find(|one| one.name == name);
+    let subject = subject.ok_or_else(|| format!("no subject is called `{name}`"))?;
+    converse(subject, &place(ranks, cpus)?)
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["--test"] => test(),
-        [name, "--ranks", ranks] => {
-            match (SUBJECTS.iter().find(|one| one.name == name), ranks.parse()) {
-                (Some(subject), Ok(ranks @ 1..)) => converse(subject, ranks),
-                _ => Err(format!("no subject `{name}` on `{ranks}` ranks")),
-            }
-        }
+        [name, ranks] => serve(name, ranks, ""),
+        [name, ranks, cpus] => serve(name, ranks, cpus),
         _ => {
-            println!("driven by benches/rivals/run; by itself: --test, or SUBJECT --ranks N");
+            println!("driven by benches/rivals/run; by itself: --test, or SUBJECT RANKS [CPUS]");
             return ExitCode::SUCCESS;
         }
     };

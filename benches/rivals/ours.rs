@@ -8,13 +8,14 @@ use super::clock::{self, Figures, Hub, Member, Solo};
 use super::op::{Kind, Op};
 use super::place::Place;
 use super::values;
+use super::vector::Vector;
 
 /// A rank with its vectors.
 struct Ours<'c> {
     comm: &'c Comm,
     op: Op,
-    input: Vec<f32>,
-    output: Vec<f32>,
+    input: Vector,
+    output: Vector,
     filled: usize,
 }
 
@@ -30,8 +31,8 @@ pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Fi
         let mut member = Ours {
             comm,
             op,
-            input: vec![0.0; len],
-            output: vec![0.0; out],
+            input: Vector::new(len),
+            output: Vector::new(out),
             filled: 0,
         };
         Ok(clock::point(comm, &mut member, op, budget))
@@ -153,9 +154,9 @@ impl Member for Ours<'_> {
         let (rank, ranks) = (self.comm.rank(), self.comm.size());
         let got = match self.op.kind {
             Kind::P2pBounce | Kind::AllReduceInplace | Kind::ReduceInplace | Kind::Broadcast => {
-                &self.input
+                &*self.input
             }
-            _ => &self.output,
+            _ => &*self.output,
         };
         values::right(self.op, got, rank, ranks, self.filled)
     }

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CACHE = Path(os.environ.get("RIVALS_CACHE", Path.home() / ".cache" / "rankfold-rivals"))
-FLAGS = ["-std=c11", "-O3", "-march=native"]
+FLAGS = ["-std=c11", "-O3"]
 C_FILES = ["measure.c", "measure.h"]
 
 DEBIAN = ["gcc", "libopenmpi-dev", "openmpi-bin", "libmpich-dev", "mpich", "clang", "libomp-dev"]
@@ -64,12 +64,13 @@ def compiled(name, command, main):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     inputs = [str(file) for file in sources if file.suffix == ".c"]
-    done = subprocess.run(
-        [*command[:1], *FLAGS, *inputs, *command[1:], "-lm", "-o", target], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise Missing("does not build: " + (done.stderr.strip().splitlines() or ["?"])[-1])
-    return target
+    # Not every compiler knows `native` on every machine.
+    for flags in (["-march=native"], []):
+        words = [command[0], *FLAGS, *flags, *inputs, *command[1:], "-lm", "-o", target]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return target
+    raise Missing("does not build: " + (done.stderr.strip().splitlines() or ["?"])[-1])
 
 
 def rust_program():
@@ -181,7 +182,7 @@ class Rust(Threads):
         self.version = str(program) if subject else ""
 
     def command(self, place):
-        return [self.program, self.subject, "--ranks", place.ranks], None
+        return [self.program, self.subject, place.ranks, *[",".join(map(str, place.cpus))][: len(place.cpus)]], None
 
 
 class OpenMp(Threads):

@@ -1,5 +1,4 @@
-//! Where the ranks of every subject run: each on a CPU of its own while there are enough, else where the
-//! system puts them.
+//! Where the ranks of every subject run: each on a CPU of its own, or where the system puts them.
 
 use rankfold::machine::{Cpus, pin};
 
@@ -12,13 +11,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// To be asked for on a thread that is not pinned.
-    pub fn here(ranks: usize) -> Place {
+    /// Rank `i` on the `i`-th of the CPUs, or all where the system puts them. To be asked for on a thread
+    /// that is not pinned.
+    pub fn new(ranks: usize, cpus: Vec<usize>) -> Place {
         let all = Cpus::here();
-        let cpus = match all.mask.get(..ranks) {
-            Some(cpus) => cpus.to_vec(),
-            None => Vec::new(),
-        };
         Place { ranks, cpus, all }
     }
 

@@ -16,6 +16,7 @@ use super::clock::{self, Figures, Member, Solo};
 use super::op::{Kind, Op};
 use super::place::Place;
 use super::values;
+use super::vector::Vector;
 
 /// Shares begin at a multiple of so many elements: a cache line.
 const LINE: usize = 16;
@@ -44,8 +45,8 @@ pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Fi
         Kind::Reduce => 1,
         _ => 0,
     };
-    let mut vectors = vec![vec![0.0; len]; place.ranks];
-    let mut results = vec![vec![0.0; len]; outputs];
+    let mut vectors = made(place.ranks, len);
+    let mut results = made(outputs, len);
     let share = len.div_ceil(place.ranks).next_multiple_of(LINE);
     let mut shares: Vec<Share<'_>> = Vec::new();
     deal(&mut vectors, share, &mut shares, |share| &mut share.inputs);
@@ -56,6 +57,10 @@ pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Fi
         shares,
     };
     pool(place).install(|| clock::point(&Solo, &mut work, op, budget))
+}
+
+fn made(vectors: usize, len: usize) -> Vec<Vector> {
+    (0..vectors).map(|_| Vector::new(len)).collect()
 }
 
 fn pool(place: &Place) -> ThreadPool {
@@ -69,7 +74,7 @@ fn pool(place: &Place) -> ThreadPool {
 
 /// Cuts vectors into shares.
 fn deal<'v>(
-    vectors: &'v mut [Vec<f32>],
+    vectors: &'v mut [Vector],
     len: usize,
     shares: &mut Vec<Share<'v>>,
     side: impl for<'s> Fn(&'s mut Share<'v>) -> &'s mut Vec<&'v mut [f32]>,

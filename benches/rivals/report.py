@@ -6,6 +6,9 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import median
 
+import chart
+
+SHORT = 32  # bytes
 FAR = 2.0  # a pass is far if its line costs so many times that of the run's nearest
 
 
@@ -77,7 +80,14 @@ class Figures:
         line = line_of(point[1], ground)
         if line is None:
             return None
-        return line + sum(time for op, time in ground.items() if not op.startswith("line"))
+        # A short message travels in the line that announces it.
+        moved = 0 if point[2] <= SHORT else sum(time for op, time in ground.items() if not op.startswith("line"))
+        return line + moved
+
+    def line(self, point):
+        """What a line cost that two handed to and fro, in the passes of a point: nanoseconds."""
+        passes = [ground for (*where, _), ground in self.ground.items() if tuple(where) == point]
+        return spread([1e3 * ground["line_hand"] for ground in passes if "line_hand" in ground])
 
     def best(self, point, names):
         """The peer of these whose median over the passes is least."""
@@ -133,10 +143,17 @@ def states(rows):
     return "; ".join(told)
 
 
+def groups(found):
+    return {
+        "mpi": {peer.name for peer in found if peer.is_mpi},
+        "openmp": {peer.name for peer in found if peer.is_openmp},
+    }
+
+
 def text(rows, found, missing, seconds):
     """The whole table."""
     figures = Figures(rows)
-    names = {"mpi": {peer.name for peer in found if peer.is_mpi}, "openmp": {peer.name for peer in found if peer.is_openmp}}
+    names = groups(found)
     others = [peer.name for peer in found if not (peer.is_mpi or peer.is_openmp or peer.name == "rankfold")]
     out = [f"machine   {machine()}", f"lines     {states(rows)}"]
     out += [f"peer      {peer.name:<10} {peer.version}" for peer in found if peer.version]
@@ -148,7 +165,7 @@ def text(rows, found, missing, seconds):
 
 
 def table(figures, ranks, names, others):
-    head = ["op", "size", "ours", "min", "p99", "best MPI", "", "/ best MPI", "best OpenMP", "", "/ OpenMP", "floor", "/ floor", "others"]
+    head = ["op", "size", "ours", "min", "p99", "best MPI", "", "/ best MPI", "best OpenMP", "", "/ OpenMP", "floor", "/ floor", "line, ns", "others"]
     lines = [row_of(figures, point, names, others) for point in figures.rows if point[0] == ranks]
     widths = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
     show = lambda line: "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
@@ -165,7 +182,7 @@ def row_of(figures, point, names, others):
     floors = [figures.floor(point, row.number) for row in ours]
     cells += [middle(floor for floor in floors if floor), spread(figures.floor_ratios(point))]
     beside = [f"{name} {spread(figures.ratios(point, name))}" for name in others if name in figures.rows[point]]
-    return [*cells, ", ".join(beside)]
+    return [*cells, figures.line(point), ", ".join(beside)]
 
 
 def middle(values):
@@ -173,7 +190,17 @@ def middle(values):
     return f"{median(values):.3g}" if values else "-"
 
 
-def write(folder, rows, table_text):
+def picture(figures, names):
+    """The rows of the chart."""
+    rows = []
+    for point in figures.rows:
+        ratios = [figures.ratios(point, figures.best(point, group)) for group in names.values()]
+        label = f"{point[1]} {bytes_of(point[2])}" + (f", {point[0]} ranks" if point[0] != 2 else "")
+        rows.append((label, [*ratios, figures.floor_ratios(point)]))
+    return chart.svg(rows)
+
+
+def write(folder, rows, found, table_text):
     """table.txt, points.csv and ratios.svg."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "table.txt").write_text(table_text + "\n")
@@ -181,3 +208,4 @@ def write(folder, rows, table_text):
         out = csv.writer(file)
         out.writerow([field.name for field in fields(Point)])
         out.writerows(astuple(row) for row in rows)
+    (folder / "ratios.svg").write_text(picture(Figures(rows), groups(found)))
