@@ -200,10 +200,10 @@ class OpenMp(Threads):
     def command(self, place):
         env = {"OMP_NUM_THREADS": str(place.ranks), "OMP_DYNAMIC": "false"}
         if place.crowded:
-            env |= {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
+            env |= {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "1"}
         else:
             cpus = ",".join(f"{{{cpu}}}" for cpu in place.cpus)
-            env |= {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "infinite", "OMP_PLACES": cpus, "OMP_PROC_BIND": "true"}
+            env |= {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "60000", "OMP_PLACES": cpus, "OMP_PROC_BIND": "true"}
         return [self.program], env
 
 

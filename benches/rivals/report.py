@@ -1,7 +1,9 @@
 """What came of a run: ratios within passes, as a table, CSV and SVG."""
 
 import csv
+import os
 import platform
+import subprocess
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import median
@@ -150,12 +152,19 @@ def groups(found):
     }
 
 
-def text(rows, found, missing, seconds):
+def commit():
+    """What of rankfold is measured."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown commit"
+
+
+def text(rows, found, missing, seconds, cpus):
     """The whole table."""
     figures = Figures(rows)
     names = groups(found)
     others = [peer.name for peer in found if not (peer.is_mpi or peer.is_openmp or peer.name == "rankfold")]
-    out = [f"machine   {machine()}", f"lines     {states(rows)}"]
+    out = [f"machine   {machine()}; {os.cpu_count()} CPUs, used in this order: {','.join(map(str, cpus))}"]
+    out += [f"ours      rankfold {commit()}", f"lines     {states(rows)}"]
     out += [f"peer      {peer.name:<10} {peer.version}" for peer in found if peer.version]
     out += [f"missing   {name:<10} {why}" for name, why in missing]
     out += [f"took      {seconds:.0f} s", "", "Times: microseconds, median over the passes. Ratios: ours over theirs, median [least-greatest] of the passes.", ""]
