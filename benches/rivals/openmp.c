@@ -1,8 +1,8 @@
 /* The operations as one writes them by hand for OpenMP threads: they meet, each does its share of the
  * work straight on all vectors, and they meet again. No messages.
  *
- *   OMP_NUM_THREADS=2 openmp      reads questions, answers each
- *   RIVALS_CPUS=0,1               thread i runs on the i-th of these CPUs (set OMP_PLACES for it) */
+ *   OMP_NUM_THREADS=2 OMP_PLACES={0},{1} openmp      reads questions, answers each; its threads may spin
+ *                                                    in between, so ask one and close */
 #define _GNU_SOURCE
 #include "measure.h"
 
@@ -118,20 +118,6 @@ void call(struct member *m) {
     meet();
 }
 
-/* LLVM's library only: how long a thread without work spins before it sleeps. */
-extern void kmp_set_blocktime(int milliseconds) __attribute__((weak));
-
-/* Threads of the pool that spin would be in the way of the peer that comes next. */
-static void rest(void) {
-    if (kmp_set_blocktime) {
-        kmp_set_blocktime(0);
-        #pragma omp parallel
-        __asm__ volatile("" ::: "memory");
-        kmp_set_blocktime(60000);
-    }
-    omp_pause_resource_all(omp_pause_soft);
-}
-
 int main(void) {
     char line[256], answer[256];
     while (fgets(line, sizeof line, stdin)) {
@@ -147,7 +133,6 @@ int main(void) {
                 if (omp_get_thread_num() == 0) memcpy(answer, mine, sizeof mine);
             }
         }
-        rest();
         puts(answer);
         fflush(stdout);
     }

@@ -126,22 +126,36 @@ class Peer:
         line, self.rest = self.rest.split(b"\n", 1)
         return line.decode()
 
-    def end(self):
+    def close(self):
+        """Lets the program end: it has no more questions."""
+        if self.process is not None and self.doors:
+            for door in [*self.doors, self.answers]:
+                os.close(door)
+            self.doors = []
+
+    def end(self, patience=1.0):
         """Ends the program and all of its processes."""
         if self.process is None:
             return
-        for door in {*self.doors, self.answers}:
-            os.close(door)
+        self.close()
         try:
-            self.process.wait(2)
+            self.process.wait(patience)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGTERM)
             try:
-                self.process.wait(3)
+                self.process.wait(patience)
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
         self.process = None
+
+
+def end_all(peers):
+    """All at once."""
+    for peer in peers:
+        peer.close()
+    for peer in peers:
+        peer.end()
 
 
 def first_of_all():
@@ -197,13 +211,19 @@ class OpenMp(Threads):
         self.program = compiled(self.name, [compiler, "-fopenmp"], "openmp.c")
         self.version = version_line([compiler, "--version"])
 
+    def ask(self, place, question, patience):
+        # Its threads spin while there is no region, in the way of who comes next.
+        answer = super().ask(place, question, patience)
+        self.end()
+        return answer
+
     def command(self, place):
         env = {"OMP_NUM_THREADS": str(place.ranks), "OMP_DYNAMIC": "false"}
         if place.crowded:
             env |= {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "1"}
         else:
             cpus = ",".join(f"{{{cpu}}}" for cpu in place.cpus)
-            env |= {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "60000", "OMP_PLACES": cpus, "OMP_PROC_BIND": "true"}
+            env |= {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "infinite", "OMP_PLACES": cpus, "OMP_PROC_BIND": "true"}
         return [self.program], env
 
 

@@ -136,9 +136,9 @@ def states(rows):
             hands.setdefault((row.ranks, row.number), []).append(row.median)
     if not hands:
         return "no line was measured"
-    nearest = min(min(times) for times in hands.values())
     told = []
     for (ranks, number), times in sorted(hands.items()):
+        nearest = min(min(times) for where, times in hands.items() if where[0] == ranks)
         far = sum(time > FAR * nearest for time in times)
         state = f"far at {far} of {len(times)} points" if far else "near"
         told.append(f"pass {number + 1}, {ranks} ranks: {1e3 * median(times):.0f} ns [{1e3 * min(times):.0f}-{1e3 * max(times):.0f}], {state}")
