@@ -6,6 +6,12 @@ use std::fmt;
 use super::{Algorithm, Call, Collective, Refusal};
 use crate::topology::TreeName;
 
+/// Up to so many bytes a rank's vector goes through a cell that all can read.
+pub(crate) const CELL_BYTES: usize = 4 << 10;
+
+/// Elements that are aligned more strictly do not.
+const CELL_ALIGNMENT: usize = 64;
+
 /// From so many bytes on the time that they take counts for more than the number of steps.
 const LONG: usize = 8 << 10;
 
@@ -47,8 +53,12 @@ impl fmt::Display for Choice {
 impl Choice {
     /// The choice alone, which costs nothing to speak of.
     #[inline]
-    pub fn quickly(call: &Call, element_bytes: usize) -> Algorithm {
-        pick(call, element_bytes).algorithm
+    pub fn quickly<T>(call: &Call) -> Algorithm {
+        match align_of::<T>() <= CELL_ALIGNMENT {
+            true => pick(call, size_of::<T>()).algorithm,
+            // No such element may lie in a cell.
+            false => pick_messages(call, size_of::<T>()).algorithm,
+        }
     }
 
     /// The choice for a call with elements of so many bytes, with everything there is to say about it.
@@ -83,6 +93,7 @@ enum Why {
     Long,
     FewElements,
     FewRanks,
+    Cells,
     Always(&'static str),
 }
 
@@ -98,6 +109,9 @@ impl Why {
                 call.length()
             ),
             Why::FewRanks => format!("among {ranks} ranks nothing moves less"),
+            Why::Cells => format!(
+                "{bytes} bytes fit into the cells that all ranks can read: written once, read where they lie"
+            ),
             Why::Always(why) => why.into(),
         }
     }
@@ -109,6 +123,24 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 /// Picks the algorithm for a call. Nothing is allocated.
 #[inline]
 pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
+    use Algorithm::*;
+    let over = pick_messages(call, element_bytes);
+    let serves = !matches!(call.collective, Collective::Scan | Collective::ExclusiveScan);
+    if serves && fits_cells(call, element_bytes) && Cells.refused(call).is_none() {
+        return picked(Cells, Some(over.algorithm), Why::Cells);
+    }
+    over
+}
+
+/// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
+fn fits_cells(call: &Call, element_bytes: usize) -> bool {
+    let bytes = call.most_written().saturating_mul(element_bytes);
+    (2..=64).contains(&call.ranks()) && bytes <= CELL_BYTES
+}
+
+/// Picks among the algorithms that send messages.
+#[inline]
+fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
     let long = call.length().saturating_mul(element_bytes) > LONG;
     let (few_ranks, few_elements) = (call.ranks() < 4, call.length() < call.ranks());

@@ -65,6 +65,7 @@ pub use bruck_all_to_all::BruckAllToAll;
 pub use build::WithSchedule;
 pub use call::Call;
 pub use choose::Choice;
+pub(crate) use choose::CELL_BYTES;
 pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
