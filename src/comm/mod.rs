@@ -11,7 +11,7 @@
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
 //! - `run_schedule`: any schedule; `link`: how its messages travel
-//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid
+//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: who is near to whom
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
@@ -20,6 +20,7 @@ mod by_hand;
 mod call;
 mod cartesian;
 mod envelope;
+mod levels;
 mod link;
 mod matched;
 mod movements;
@@ -38,7 +39,7 @@ mod template;
 mod values;
 mod wait_several;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -58,6 +59,7 @@ use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
+use crate::topology::Levels;
 use crate::transport::budget::Buffering;
 use crate::transport::lane::ChannelLanes;
 use crate::transport::recorder::Deed;
@@ -96,6 +98,8 @@ pub struct Comm {
     calls: Cell<u32>,
     /// And how often it has left the dead behind here.
     shrinks: Cell<u32>,
+    /// Who is near to whom, once that was asked; `None`: nobody is told apart.
+    levels: OnceCell<Option<Arc<Levels>>>,
 }
 
 /// One rank, as all its communicators share it.
@@ -190,6 +194,7 @@ impl Comm {
             lanes,
             calls: Cell::new(0),
             shrinks: Cell::new(0),
+            levels: OnceCell::new(),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::Rank;
 use crate::collective::{Algorithm, Collective};
 use crate::error::Result;
 use crate::op::{Element, First};
+use crate::topology::Levels;
 use crate::transport::board::Verb;
 
 impl Comm {
@@ -35,6 +36,11 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
+        if self.levels().is_some_and(Levels::have_groups) {
+            // One word that all write to would travel between the groups once for each rank.
+            let shape = self.shape(Collective::Barrier, 0);
+            return self.run_call::<()>(ask(shape, None), &[], &mut [], &First);
+        }
         let call = self.call(Verb::Collective(Collective::Barrier), Location::caller());
         self.collective(call, || Ok(()), |inside| inside.pass_gate())
     }

@@ -236,7 +236,7 @@ impl Placement {
         }
     }
 
-    fn unpinned(ranks: usize, why: Unpinned) -> Placement {
+    pub(crate) fn unpinned(ranks: usize, why: Unpinned) -> Placement {
         Placement {
             cpu: vec![None; ranks],
             why_unpinned: Some(why),
@@ -378,6 +378,8 @@ pub enum Unpinned {
     NotAsked,
     /// Other ranks live in this process, and would be pinned to the same CPUs.
     NotAlone,
+    /// The world was given [another machine](crate::World::machine) to plan for.
+    StandIn,
     /// The system does not say which CPUs there are.
     MaskUnknown,
     /// There is not a CPU for every rank.
@@ -401,6 +403,7 @@ impl fmt::Display for Unpinned {
         match self {
             Unpinned::NotAsked => f.write_str("not asked for"),
             Unpinned::NotAlone => f.write_str("other ranks live in this process"),
+            Unpinned::StandIn => f.write_str("another machine stands in for this one"),
             Unpinned::MaskUnknown => f.write_str("the affinity mask is unknown"),
             Unpinned::Crowded { ranks, cpus } => {
                 write!(f, "{} on {}", count(*ranks, "rank"), count(*cpus, "CPU"))
