@@ -186,6 +186,11 @@ impl Comm {
 
     /// This rank's end of a communicator in which it has this number.
     fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
+        if core.port.fabric.settings.near.has_bounds() {
+            // Most algorithms have a partner for each bit of a rank's number, and trees and rings a few more.
+            let partners = shared.members.size().ilog2() as usize + 4;
+            shared.lanes.offer(me, partners);
+        }
         let lanes = ChannelLanes::new(me, shared.lanes.clone());
         Comm {
             core,

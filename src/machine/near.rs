@@ -25,6 +25,11 @@ impl Default for Near {
 }
 
 impl Near {
+    /// Whether ranks are in different parts of the machine.
+    pub(crate) fn has_bounds(&self) -> bool {
+        matches!(self, Near::Ways { .. })
+    }
+
     /// Of ranks that are placed on this machine, by these kinds in any order.
     pub(crate) fn of(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Near {
         let mut kinds = kinds.to_vec();
