@@ -143,7 +143,7 @@ fn each_collective_is_right_and_sends_no_message_more_between_groups_than_must()
                 for level in 0..levels.depth() - 1 {
                     let name = format!("{collective} on {text}, level {level}");
                     least(&name, collective, &levels, level, (&numbers, 8));
-                    least_in_order(&name, collective, &levels, level, &maps);
+                    least(&name, collective, &levels, level, (&maps, size_of::<Map>()));
                 }
             }
         }
@@ -181,29 +181,6 @@ fn least(
         }
         _ => assert_eq!(crossed.len(), 2 * (groups.len() - 1), "{name}"),
     }
-}
-
-/// The same in rank order, where blocks are scattered after a reduction: no more messages than there and back, and
-/// less than twice the elements.
-fn least_in_order(
-    name: &str,
-    collective: Collective,
-    levels: &Levels,
-    level: usize,
-    messages: &Messages,
-) {
-    if collective != Collective::ReduceScatter {
-        return least(
-            name,
-            collective,
-            levels,
-            level,
-            (messages, size_of::<Map>()),
-        );
-    }
-    let ends: Vec<_> = messages.iter().map(|(ends, _)| *ends).collect();
-    let groups = levels.groups(level).len();
-    assert_eq!(levels.crossings(&ends, level), 2 * (groups - 1), "{name}");
 }
 
 #[test]

@@ -655,6 +655,7 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::wait::are_crowded;
 
     /// How many may spin, of so many ranks on a machine.
     fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
@@ -675,6 +676,43 @@ mod tests {
             "wherever they run, there are four cores"
         );
         assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn ranks_spin_only_where_none_of_them_shares_a_core_a_cpu_or_the_quota_with_another() {
+        let smt = "package:2 core:2 cpu:2";
+        for (machine, ranks, bind, spin) in [
+            (smt, 4, Bind::Core, true),
+            (smt, 4, Bind::Scatter, true),
+            (smt, 2, Bind::Compact, false), // two SMT threads of one core
+            (smt, 5, Bind::Auto, false),
+            (smt, 4, Bind::None, true),
+            (smt, 9, Bind::Auto, false), // more than CPUs
+            (smt, 4, Bind::Cpus(vec![0, 2, 4, 6]), true),
+            (smt, 4, Bind::Cpus(vec![0, 1, 2, 4]), false),
+            ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
+            ("core:4", 4, Bind::Auto, true),
+            ("core:4", 5, Bind::Auto, false),
+            ("core:4 quota=3.9", 4, Bind::Compact, false),
+            ("core:4 quota=4", 4, Bind::Auto, true),
+            ("core:4 quota=0.5", 2, Bind::Auto, false),
+            ("core:4 mask=3", 2, Bind::Auto, false),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                6,
+                Bind::Auto,
+                true,
+            ),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                3,
+                Bind::Compact,
+                false,
+            ),
+        ] {
+            let crowded = are_crowded(ranks, room(machine, ranks, &bind));
+            assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
+        }
     }
 
     #[test]
