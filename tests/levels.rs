@@ -6,7 +6,7 @@ use rankfold::machine::{Kind, Machine, Unpinned};
 use rankfold::op::{self, Element, Operator};
 use rankfold::span::Blocks;
 use rankfold::topology::Levels;
-use rankfold::{Bind, Comm, Result, World};
+use rankfold::{Bind, Comm, Error, Result, World};
 
 mod common;
 
@@ -328,4 +328,54 @@ fn where_there_is_nothing_to_follow_the_choice_is_flat_and_says_why() {
         explained(World::new(4).bind(Bind::None), 4),
         "flat: no rank is pinned: not asked for"
     );
+}
+
+#[test]
+fn a_rank_that_dies_or_goes_elsewhere_ends_what_follows_the_machine_for_all_who_need_it() {
+    let world = world("package:2 l3:2 core:2", 8);
+    for collective in FOLLOWING {
+        for victim in [0, 3, 4, 7] {
+            let report = world.run_each(|comm| {
+                if comm.rank() == victim {
+                    return Err(Error::user("had enough"));
+                }
+                run(comm, (collective, 0, 9), sum, op::Sum).map(|_| ())
+            });
+            assert_eq!(report.culprit, Some(victim), "{collective}");
+            let failed = report.outcomes.iter().filter(|o| o.value().is_none());
+            let all = matches!(collective, Collective::Barrier | Collective::AllReduce);
+            assert!(!all || failed.count() == 8, "{collective}, {victim}");
+        }
+    }
+    for check in [false, true] {
+        let mixed = world.clone().check(check).run_each(|comm| {
+            if comm.rank() == 5 {
+                return comm.barrier();
+            }
+            comm.all_reduce(&mut [comm.rank()], op::Sum)
+        });
+        assert!(mixed.mismatch.is_some(), "checked: {check}");
+        assert!(mixed.outcomes.iter().all(|o| o.value().is_none()));
+    }
+}
+
+#[test]
+fn who_is_left_after_a_death_has_groups_of_the_living() {
+    let world = world("package:2 core:3", 6);
+    let report = world.run_each(|comm| {
+        assert_ne!(comm.rank(), 1, "rank 1 fails");
+        assert!(comm.barrier().is_err());
+        let living = comm.shrink()?;
+        let mut v = [comm.rank()];
+        living.all_reduce(&mut v, op::Sum)?;
+        Ok((living.levels().map(|levels| levels.groups(0)), v[0]))
+    });
+    let groups = vec![vec![0, 1], vec![2, 3, 4]];
+    let outcomes = report.outcomes.iter().filter_map(|o| o.value());
+    assert!(
+        outcomes
+            .clone()
+            .all(|value| *value == (Some(groups.clone()), 14))
+    );
+    assert_eq!(outcomes.count(), 5);
 }
