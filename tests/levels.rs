@@ -299,7 +299,7 @@ fn where_there_is_nothing_to_follow_the_choice_is_flat_and_says_why() {
             let call = Call::new(Collective::AllReduce, ranks, 3).commuting();
             assert_eq!(
                 comm.explain::<u64>(&call)?.algorithm,
-                Choice::quickly(&call, 8)
+                Choice::quickly::<u64>(&call)
             );
             Ok(comm.explain::<u64>(&call)?.levels)
         });

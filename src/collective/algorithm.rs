@@ -53,6 +53,10 @@ pub enum Algorithm {
     },
     /// Recursive doubling.
     Doubling,
+    /// Each rank writes its short vector into a cell that all can read, and whoever needs it reads it
+    /// there; of more than two ranks the first folds for all. Drawn and checked as the messages that stand for
+    /// it: along a star, or between all pairs.
+    Cells,
     /// Blocks that go round a ring.
     Ring,
     /// Bruck's algorithms, in the least number of steps.
@@ -93,8 +97,9 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 12] = [
+const PLAIN: [(Algorithm, &str); 13] = [
     (Hypercube, "hypercube"),
+    (Cells, "cells"),
     (Exchange, "exchange"),
     (Halving, "halving"),
     (FarHalving, "far-halving"),
@@ -226,7 +231,7 @@ impl Algorithm {
     /// use rankfold::collective::{Algorithm, Collective};
     ///
     /// let names: Vec<_> = Algorithm::all(Collective::Gather).map(|a| a.to_string()).collect();
-    /// assert_eq!(names, ["hypercube", "binomial", "flat"]);
+    /// assert_eq!(names, ["hypercube", "cells", "binomial", "flat"]);
     /// ```
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);

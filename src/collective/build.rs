@@ -75,6 +75,9 @@ impl Algorithm {
                 _ => flat(tree, call).visit(call, visitor),
             };
         }
+        if self == Algorithm::Cells {
+            return messages_for_cells(call).visit(call, visitor);
+        }
         match call.collective {
             Collective::Barrier => self.barrier(call, visitor),
             Collective::Broadcast => self.broadcast(call, visitor),
@@ -430,6 +433,18 @@ impl Algorithm {
             }
             _ => return self.no_such::<V>(call),
         })
+    }
+}
+
+/// The messages that stand for what is read in cells: as many, of as many elements.
+fn messages_for_cells(call: &Call) -> Algorithm {
+    match call.collective {
+        Collective::ReduceScatter | Collective::AllGather | Collective::AllToAll => {
+            Algorithm::Pairwise
+        }
+        // A star turned to another root does not keep rank order.
+        Collective::Reduce if !call.commutes => Algorithm::tree(TreeName::BINOMIAL),
+        _ => Algorithm::tree(TreeName::Flat),
     }
 }
 

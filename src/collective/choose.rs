@@ -6,6 +6,12 @@ use std::fmt;
 use super::{Algorithm, Call, Collective, Refusal};
 use crate::topology::{Levels, TreeName};
 
+/// Up to so many bytes a rank's vector goes through a cell that all can read.
+pub(crate) const CELL_BYTES: usize = 4 << 10;
+
+/// Elements that are aligned more strictly do not.
+const CELL_ALIGNMENT: usize = 64;
+
 /// From so many bytes on the time that they take counts for more than the number of steps.
 const LONG: usize = 8 << 10;
 
@@ -50,8 +56,13 @@ impl fmt::Display for Choice {
 impl Choice {
     /// The choice alone, which costs nothing to speak of.
     #[inline]
-    pub fn quickly(call: &Call, element_bytes: usize) -> Algorithm {
-        pick(call, element_bytes).algorithm
+    pub fn quickly<T>(call: &Call) -> Algorithm {
+        let flat = match align_of::<T>() <= CELL_ALIGNMENT {
+            true => pick_flat(call, size_of::<T>()),
+            // No such element may lie in a cell.
+            false => pick_messages(call, size_of::<T>()),
+        };
+        in_groups(call, size_of::<T>(), flat).algorithm
     }
 
     /// The choice for a call with elements of so many bytes, with everything there is to say about it.
@@ -106,6 +117,7 @@ enum Why {
     FewRanks,
     /// One message crosses where there would be many.
     Followed,
+    Cells,
     Always(&'static str),
 }
 
@@ -124,6 +136,9 @@ impl Why {
                 format!("{bytes} bytes are short: the fewest messages between groups win")
             }
             Why::FewRanks => format!("among {ranks} ranks nothing moves less"),
+            Why::Cells => format!(
+                "{bytes} bytes fit into the cells that all ranks can read: written once, read where they lie"
+            ),
             Why::Always(why) => why.into(),
         }
     }
@@ -135,7 +150,12 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 /// Picks the algorithm for a call. Nothing is allocated.
 #[inline]
 pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
-    let flat = pick_flat(call, element_bytes);
+    in_groups(call, element_bytes, pick_flat(call, element_bytes))
+}
+
+/// What is picked where the machine has groups, if it has, instead of what is picked where all ranks are alike.
+#[inline]
+fn in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
     match &call.levels {
         Some(levels) if levels.have_groups() => pick_in_groups(call, element_bytes, flat),
         _ => flat,
@@ -161,6 +181,8 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
             Algorithm::ScatterRing
         }
         Collective::ReduceScatter if call.commutes => Algorithm::Ring,
+        // In cells every rank would read what is in every other group.
+        Collective::AllGather if flat.algorithm == Algorithm::Cells => Algorithm::Ring,
         _ => return flat,
     };
     let why = "its messages are long, and go to neighbours";
@@ -170,6 +192,27 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
 /// The pick where all ranks are alike.
 #[inline]
 fn pick_flat(call: &Call, element_bytes: usize) -> Picked {
+    use Algorithm::*;
+    let over = pick_messages(call, element_bytes);
+    let serves = !matches!(
+        call.collective,
+        Collective::Scan | Collective::ExclusiveScan
+    );
+    if serves && fits_cells(call, element_bytes) && Cells.refused(call).is_none() {
+        return picked(Cells, Some(over.algorithm), Why::Cells);
+    }
+    over
+}
+
+/// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
+fn fits_cells(call: &Call, element_bytes: usize) -> bool {
+    let bytes = call.most_written().saturating_mul(element_bytes);
+    (2..=64).contains(&call.ranks()) && bytes <= CELL_BYTES
+}
+
+/// Picks among the algorithms that send messages.
+#[inline]
+fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
     let long = is_long(call, element_bytes);
     let (few_ranks, few_elements) = (call.ranks() < 4, call.length() < call.ranks());

@@ -14,6 +14,7 @@ use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
 use crate::names::Collective;
 use crate::op::{Element, Kind};
 use crate::transport::board::{Arrival, Call, Verb, Verdict};
+use crate::transport::cells::Label;
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
@@ -214,11 +215,23 @@ impl InCall<'_> {
         })
     }
 
+    #[inline]
     pub(super) fn head(&self) -> Head {
+        self.head_of(self.comm.core.port.me)
+    }
+
+    /// The head of a message of this call from a rank of the world.
+    #[inline]
+    pub(super) fn head_of(&self, source: Rank) -> Head {
         let Call {
             context, number, ..
         } = self.call;
-        Head::new(context + 1, self.comm.core.port.me, number, self.print)
+        Head::new(context + 1, source, number, self.print)
+    }
+
+    #[inline]
+    pub(super) fn print(&self) -> u32 {
+        self.print
     }
 
     /// Sends elements to `to`, which must be there.
@@ -336,29 +349,46 @@ impl InCall<'_> {
     /// What can be said where the other's record is gone: it is many calls ahead.
     fn two_views(&self, packet: &Packet) -> Mismatch {
         let (theirs, mine) = (packet.head.tag(), self.call.number);
-        self.against(packet, "", format!("its collective {theirs}, not {mine}"))
+        let source = packet.source();
+        self.against(source, "", format!("its collective {theirs}, not {mine}"))
+    }
+
+    /// The mismatch that a cell of another call proves.
+    #[cold]
+    pub(super) fn strange_cell(&self, from: Rank, label: Label) -> Error {
+        let compared = self
+            .comm
+            .fabric()
+            .compare_calls(&self.comm.shared, self.call.number);
+        let mismatch = compared.unwrap_or_else(|| {
+            let theirs = format!("another call, with {} x {}", label.count, label.info.name());
+            self.against(self.comm.world_rank(from), "", theirs)
+        });
+        Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
     /// The mismatch of a message of this call that is not as long as this rank's schedule says.
     pub(super) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let awaits = format!(" awaits {count} elements from rank {}", packet.source());
         let theirs = format!("{} sends {}", self.call, packet.contents());
-        Error::new(ErrorKind::Mismatch(Arc::new(
-            self.against(packet, &awaits, theirs),
-        )))
+        Error::new(ErrorKind::Mismatch(Arc::new(self.against(
+            packet.source(),
+            &awaits,
+            theirs,
+        ))))
     }
 
-    /// This rank's call, with what it does, against what another's packet says.
-    fn against(&self, packet: &Packet, mine: &str, theirs: String) -> Mismatch {
+    /// This rank's call, with what it does, against what another rank's message says.
+    fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
         let mine = Called {
             rank: self.comm.core.port.me,
             call: format!("{}{mine}", self.call),
             site: Some(self.call.site),
         };
         let other = Called {
-            rank: packet.source(),
+            rank: source,
             call: theirs,
-            site: self.record_of(packet.source()).map(|call| call.site),
+            site: self.record_of(source).map(|call| call.site),
         };
         Mismatch {
             calls: vec![mine, other],

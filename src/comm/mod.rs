@@ -10,11 +10,12 @@
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
-//! - `run_schedule`: any schedule; `link`: how its messages travel
+//! - `run_schedule`: any schedule; `link`: how its messages travel; `at_cells`: short vectors without any
 //! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: who is near to whom
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
+mod at_cells;
 mod bounded;
 mod by_hand;
 mod call;
@@ -66,6 +67,7 @@ use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
+use at_cells::LazyDesk;
 use request::Asked;
 
 /// A communicator: the ranks of a world, as one of them sees them.
@@ -94,6 +96,7 @@ pub struct Comm {
     /// The number of this rank here.
     me: Rank,
     lanes: ChannelLanes,
+    desk: LazyDesk,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
     /// And how often it has left the dead behind here.
@@ -197,6 +200,7 @@ impl Comm {
             shared,
             me,
             lanes,
+            desk: LazyDesk::default(),
             calls: Cell::new(0),
             shrinks: Cell::new(0),
             levels: OnceCell::new(),

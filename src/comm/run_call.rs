@@ -7,10 +7,12 @@ use super::Comm;
 use super::call::{InCall, elements};
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, WithSchedule};
 use crate::error::{Error, Result, Site};
+use crate::execute::over_cells;
 use crate::op::{Element, Kind, Operator};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::board::{Call, Verb, digest};
+use crate::transport::cells::{self, Desk};
 
 /// What a call asks for besides its data.
 pub(super) struct Ask {
@@ -99,10 +101,13 @@ impl Comm {
             ..
         } = ask;
         let checked = wrong.map_or_else(
-            || self.check_call(&shape, algorithm, input.len(), output.len()),
+            || {
+                self.check_call(&shape, algorithm, input.len(), output.len())?;
+                check_cells::<T>(&shape, algorithm)
+            },
             Err,
         );
-        let algorithm = algorithm.unwrap_or_else(|| Choice::quickly(&shape, size_of::<T>()));
+        let algorithm = algorithm.unwrap_or_else(|| Choice::quickly::<T>(&shape));
         self.collective(
             call,
             || checked,
@@ -147,6 +152,21 @@ impl Comm {
     }
 }
 
+/// Whether what was asked to go through cells has room there.
+#[inline]
+fn check_cells<T: Element>(shape: &Shape, algorithm: Option<Algorithm>) -> Result<()> {
+    if algorithm != Some(Algorithm::Cells) || Desk::fits::<T>(shape.most_written()) {
+        return Ok(());
+    }
+    let bytes = shape.most_written().saturating_mul(size_of::<T>());
+    Err(Error::usage(format!(
+        "{bytes} bytes, aligned to {}, have no room in a cell, which holds {} bytes aligned to 64: choose another \
+         algorithm",
+        align_of::<T>(),
+        cells::CELL_BYTES
+    )))
+}
+
 #[cold]
 fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
     let [input, output] = [(wanted.0, given.0), (wanted.1, given.1)];
@@ -178,6 +198,9 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        if algorithm == Algorithm::Cells {
+            return over_cells(self, shape, input, output, op);
+        }
         let mut result = Ok(());
         let mut run = |schedule: &dyn Schedule| {
             result = self.execute(schedule, input, output, op);
