@@ -70,8 +70,9 @@ pub enum Algorithm {
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
     /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
-    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. Written `hierarchical`, or `hierarchical:flat` for another
-    /// family than the binomial tree.
+    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. In a call of a
+    /// [communicator](crate::Comm::levels) by its own levels; [`explain`](crate::Comm::explain) says why there are
+    /// none, if so. Written `hierarchical`, or `hierarchical:flat` for another family than the binomial tree.
     Hierarchical {
         /// The family among the members of each group.
         tree: TreeName,

@@ -492,11 +492,7 @@ fn by_levels<V: WithSchedule>(
         Collective::ReduceScatter if call.commutes => {
             visitor.with(Copied::new(scatter(), blocks()))
         }
-        Collective::ReduceScatter => {
-            let down = Hierarchy::new(levels.clone(), TreeName::BINOMIAL, 0);
-            let both = fold(0).then(Gather::along(down, blocks()).reversed());
-            visitor.with(Copied::new(both, blocks()))
-        }
+        Collective::ReduceScatter => visitor.with(Copied::new(scatter().in_rank_order(), blocks())),
         Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
         collective => {
             let algorithm = Algorithm::Hierarchical { tree };

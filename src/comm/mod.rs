@@ -12,7 +12,7 @@
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
 //! - `run_schedule`: any schedule; `link`: how its messages travel; `at_cells`: short vectors without any
-//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid
+//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: who is near to whom
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
@@ -23,6 +23,7 @@ mod call;
 mod cartesian;
 mod envelope;
 mod kept;
+mod levels;
 mod link;
 mod matched;
 mod movements;
@@ -41,7 +42,7 @@ mod template;
 mod values;
 mod wait_several;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -61,6 +62,7 @@ use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
+use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
 use crate::transport::lane::ChannelLanes;
@@ -105,6 +107,8 @@ pub struct Comm {
     prints: Cell<u32>,
     /// And how often it has left the dead behind here.
     shrinks: Cell<u32>,
+    /// Who is near to whom, once that was asked; `None`: nobody is told apart.
+    levels: OnceCell<Option<Arc<Levels>>>,
 }
 
 /// One rank, as all its communicators share it.
@@ -197,6 +201,11 @@ impl Comm {
 
     /// This rank's end of a communicator in which it has this number.
     fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
+        if core.port.fabric.settings.near.has_bounds() {
+            // Most algorithms have a partner for each bit of a rank's number, and trees and rings a few more.
+            let partners = shared.members.size().ilog2() as usize + 4;
+            shared.lanes.offer(me, partners);
+        }
         let lanes = ChannelLanes::new(me, shared.lanes.clone());
         Comm {
             core,
@@ -207,6 +216,7 @@ impl Comm {
             calls: Cell::new(0),
             prints: Cell::new(0),
             shrinks: Cell::new(0),
+            levels: OnceCell::new(),
         }
     }
 

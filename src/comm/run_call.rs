@@ -16,7 +16,8 @@ use crate::transport::board::{Call, Verb, digest};
 use crate::transport::cells::{self, Desk};
 
 impl Comm {
-    /// Which algorithm a call runs if none is asked for, and why.
+    /// Which algorithm a call runs if none is asked for, and why; and which [groups](Self::levels) of ranks it may
+    /// follow, or why there are none. A call that brings [levels of its own](Shape::on) is explained by those.
     ///
     /// # Errors
     ///
@@ -39,7 +40,7 @@ impl Comm {
     /// ```
     pub fn explain<T: Element>(&self, call: &Shape) -> Result<Choice> {
         if call.ranks() == self.size() {
-            return Ok(Choice::of(call, size_of::<T>()));
+            return Ok(self.choice(call, size_of::<T>()));
         }
         let ranks = call.ranks();
         Err(Error::usage(format!(
@@ -54,7 +55,17 @@ impl Comm {
             root: ask.root,
             commutes: ask.commutes,
             from_input: ask.from_input,
+            levels: self.own_levels().cloned(),
             ..Shape::new(ask.collective, self.size(), ask.length)
+        }
+    }
+
+    /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
+    fn choice(&self, call: &Shape, element_bytes: usize) -> Choice {
+        match (&call.levels, self.own_levels()) {
+            (None, Some(levels)) => Choice::of(&call.clone().on(levels.clone()), element_bytes),
+            (None, None) => Choice::of(call, element_bytes).on_flat(self.why_alike()),
+            (Some(_), _) => Choice::of(call, element_bytes),
         }
     }
 

@@ -43,6 +43,7 @@ pub(crate) mod sleeper;
 pub(crate) mod steer;
 pub(crate) mod wait;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -52,6 +53,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::Rank;
 use crate::error::{Cause, Site};
+use crate::machine::Near;
 use crate::sync::{AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
@@ -129,6 +131,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// How much is kept of what is sent.
     pub buffering: Buffering,
+    /// Which part of the machine each rank is in.
+    pub near: Arc<Near>,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -161,6 +165,8 @@ pub(crate) struct CommShared {
     /// Why nothing at all goes on here any more, once somebody leaves the dead behind.
     pub revoked: OnceLock<Cause>,
     pub shrinking: Shrinking,
+    /// What the layers above have worked out about the members, once for all of them.
+    pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl CommShared {
@@ -175,6 +181,7 @@ impl CommShared {
             cause: OnceLock::new(),
             revoked: OnceLock::new(),
             shrinking: Shrinking::new(),
+            levels: OnceLock::new(),
         })
     }
 }

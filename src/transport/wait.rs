@@ -64,6 +64,12 @@ impl Drop for Live {
     }
 }
 
+/// Whether so many live ranks are more than there is room for, as the machine has it: then nobody spins.
+#[inline]
+pub(crate) fn are_crowded(live: usize, room: usize) -> bool {
+    live > room
+}
+
 /// What a wait is about: asked for only when it takes long.
 pub(crate) struct Reason<'a> {
     pub call: &'a dyn Fn() -> String,
@@ -187,7 +193,7 @@ impl Port {
     /// Whether the live ranks do not all fit on the CPUs.
     #[inline]
     fn crowded(&self) -> bool {
-        Live::count() > self.fabric.settings.cpus
+        are_crowded(Live::count(), self.fabric.settings.cpus)
     }
 
     /// Puts the first message that `want` accepts into `place` if it is there already.
