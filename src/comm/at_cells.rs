@@ -58,7 +58,7 @@ impl AtCells for InCall<'_> {
         // Asked before the post: after it a reader may read and end well.
         let gone = |reader: &Rank| !fabric.is_there(self.comm.world_rank(*reader));
         let gone = self.each(readers).find(gone);
-        self.comm.desk().borrow_mut().post(self.print(), data);
+        self.comm.desk().borrow_mut().post(self.stamp(), data);
         let readers = self.each(readers);
         fabric.rouse_each(readers.map(|reader| self.comm.world_rank(reader)));
         gone.map_or(Ok(()), |gone| Err(self.gone(gone)))
@@ -80,7 +80,8 @@ impl AtCells for InCall<'_> {
         self.wait_for_cell(from)?;
         let desk = self.comm.desk();
         let label = desk.borrow().label(from);
-        if label.print != self.print() || !label.info.is(Info::of::<T>()) || label.count != count {
+        let ours = label.stamp == self.stamp() && label.count == count;
+        if !ours || !label.info.is(Info::of::<T>()) {
             return Err(self.strange_cell(from, label));
         }
         desk.borrow().open(from, show);
@@ -94,7 +95,7 @@ impl AtCells for InCall<'_> {
 
     #[inline]
     fn leave(&self, written_for: Option<Readers>) -> Result<()> {
-        self.comm.desk().borrow_mut().leave();
+        self.comm.desk().borrow_mut().leave(self.stamp());
         let me = self.comm.core.port.me;
         self.comm.fabric().after_leaving(&self.comm.shared, me);
         match written_for.filter(|_| self.comm.core.synchronous) {

@@ -6,7 +6,8 @@
 //!   wait_any, wait_some; `scope`: requests with borrowed buffers; `matched`: messages found before they
 //!   are received
 //! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
-//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all
+//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all; `kept`: what is known of
+//!   calls that are made again
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
@@ -21,6 +22,7 @@ mod by_hand;
 mod call;
 mod cartesian;
 mod envelope;
+mod kept;
 mod levels;
 mod link;
 mod matched;
@@ -61,6 +63,7 @@ use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
 use crate::topology::Levels;
+use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
 use crate::transport::lane::ChannelLanes;
 use crate::transport::recorder::Deed;
@@ -68,6 +71,7 @@ use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
 use at_cells::LazyDesk;
+use kept::KeptCalls;
 use request::Asked;
 
 /// A communicator: the ranks of a world, as one of them sees them.
@@ -99,6 +103,8 @@ pub struct Comm {
     desk: LazyDesk,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
+    /// The fingerprint of all of them.
+    prints: Cell<u32>,
     /// And how often it has left the dead behind here.
     shrinks: Cell<u32>,
     /// Who is near to whom, once that was asked; `None`: nobody is told apart.
@@ -109,6 +115,10 @@ pub struct Comm {
 struct Core {
     port: Port,
     workspace: Workspace,
+    /// Collective calls of elements that may be made again.
+    kept: KeptCalls,
+    /// Calls entered in the log.
+    entered: Cell<u64>,
     ops: Cell<u64>,
     /// The operation at which an injected failure strikes, and which.
     fault: Cell<(u64, Fault)>,
@@ -176,6 +186,8 @@ impl Comm {
         let core = Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
+            kept: KeptCalls::default(),
+            entered: Cell::new(0),
             ops: Cell::new(0),
             fault: Cell::new(fabric.next_fault(me, 0)),
             ended: Cell::new(false),
@@ -202,6 +214,7 @@ impl Comm {
             lanes,
             desk: LazyDesk::default(),
             calls: Cell::new(0),
+            prints: Cell::new(0),
             shrinks: Cell::new(0),
             levels: OnceCell::new(),
         }
@@ -312,6 +325,13 @@ impl Core {
         } else {
             Ok(())
         }
+    }
+
+    /// Enters a call in the log of this rank.
+    fn enter(&self, call: &Call) -> u64 {
+        let entry = self.port.log().enter(call);
+        self.entered.set(entry + 1);
+        entry
     }
 
     #[cold]

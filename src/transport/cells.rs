@@ -32,6 +32,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 
 use super::head::Info;
 use crate::Rank;
@@ -52,10 +53,10 @@ pub(crate) const CELL_BYTES: usize = 4096;
 struct Near {
     body: MaybeUninit<[u8; NEAR]>,
     info: &'static Info,
-    /// What its writer knew that all have left.
-    floor: u64,
     count: u32,
-    print: u32,
+    stamp: Stamp,
+    /// How far the call is above the floor of its writer, at most.
+    above: u32,
 }
 
 /// A message, or what fits of it, and the number of its call: one line.
@@ -79,6 +80,8 @@ struct Column {
     left: CachePadded<AtomicU64>,
     /// How many desks have been made.
     taken: AtomicU32,
+    /// The last call that its rank took part in, once that has gone.
+    end: Mutex<Option<Stamp>>,
 }
 
 // SAFETY: see the head: what is in a place is written by one thread while nobody reads it, and read only
@@ -93,9 +96,9 @@ impl Column {
             near: Place::new(Near {
                 body: MaybeUninit::uninit(),
                 info: Info::of::<()>(),
-                floor: 0,
                 count: 0,
-                print: 0,
+                stamp: Stamp::default(),
+                above: 0,
             }),
             number: AtomicU64::new(0),
         };
@@ -106,6 +109,7 @@ impl Column {
                 .collect(),
             left: CachePadded::new(AtomicU64::new(0)),
             taken: AtomicU32::new(0),
+            end: Mutex::new(None),
         }
     }
 }
@@ -132,6 +136,17 @@ impl Cells {
         Waiting(self)
     }
 
+    /// The last call that each rank took part in; `None` if a desk is still there, or was forgotten.
+    pub(crate) fn ends(&self) -> Option<Vec<Option<Stamp>>> {
+        let end = |column: &Column| {
+            let end = *column.end.lock();
+            // Relaxed: asked when all threads are done.
+            let used = column.taken.load(Ordering::Relaxed) > 0;
+            (end.is_some() || !used).then_some(end)
+        };
+        self.columns.iter().map(end).collect()
+    }
+
     /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
@@ -150,11 +165,19 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// Which collective of the communicator a message belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Its fingerprint, and of all before it.
+    pub print: u32,
+    /// The how-many-th it is.
+    pub number: u32,
+}
+
 /// What can be asked of a message in a cell before it is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
-    /// The fingerprint of the call it belongs to.
-    pub print: u32,
+    pub stamp: Stamp,
     pub count: usize,
     pub info: &'static Info,
 }
@@ -171,6 +194,15 @@ pub(crate) struct Desk {
     seen: Rank,
     /// Whether its own cell is written for this call.
     posted: bool,
+    /// The last call that it has left.
+    last: Option<Stamp>,
+}
+
+impl Drop for Desk {
+    /// What nobody read is found out in the end by comparing what each rank took part in.
+    fn drop(&mut self) {
+        *self.cells.columns[self.me].end.lock() = self.last;
+    }
 }
 
 impl Desk {
@@ -188,6 +220,7 @@ impl Desk {
             floor: 0,
             seen: 0,
             posted: false,
+            last: None,
         }
     }
 
@@ -242,7 +275,7 @@ impl Desk {
     /// If its cell is not free, see [`lagging`](Self::lagging), if it is written already, or if the message
     /// does not [fit](Self::fits).
     #[inline]
-    pub(crate) fn post<T: Element>(&mut self, print: u32, data: &[T]) {
+    pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
         assert!(Self::fits::<T>(data.len()), "too long for a cell");
         self.posted = true;
@@ -259,9 +292,9 @@ impl Desk {
             // SAFETY: nobody else touches the place, see the head.
             let near = unsafe { &mut *near };
             near.info = Info::of::<T>();
-            near.floor = self.floor;
             near.count = data.len() as u32;
-            near.print = print;
+            near.stamp = stamp;
+            near.above = u32::try_from(self.call - self.floor).unwrap_or(u32::MAX);
             let body = near.body.as_mut_ptr().cast::<u8>();
             if bytes <= NEAR {
                 // SAFETY: it fits, as just asked, and the memory is not the caller's.
@@ -315,7 +348,7 @@ impl Desk {
             // SAFETY: it is written, as just seen, and this rank has not left the call (see the head).
             let near = unsafe { &*near };
             Label {
-                print: near.print,
+                stamp: near.stamp,
                 count: near.count as usize,
                 info: near.info,
             }
@@ -357,8 +390,11 @@ impl Desk {
     pub(crate) fn learn(&mut self, from: Rank) {
         assert!(self.is_here(from), "a cell that is not written yet");
         // SAFETY: as in `label`.
-        let theirs = self.cell(from).near.with(|near| unsafe { (*near).floor });
-        self.floor = self.floor.max(theirs);
+        let above = self.cell(from).near.with(|near| unsafe { (*near).above });
+        // If it was more than can be said, this is more than it was, and nothing is learnt.
+        if above < u32::MAX {
+            self.floor = self.floor.max(self.call - u64::from(above));
+        }
     }
 
     /// Whether a rank has left all calls that this one has left.
@@ -369,7 +405,8 @@ impl Desk {
 
     /// This rank is done with the present call: it reads none of its messages any more.
     #[inline]
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self, stamp: Stamp) {
+        self.last = Some(stamp);
         self.call += 1;
         self.seen = 0;
         self.posted = false;

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use super::board::CallLog;
 use super::head::Head;
 use super::knot::Needs;
 use super::lend::{Loan, lend};
@@ -144,8 +145,10 @@ impl Port {
         self.door().tally.sent(bytes);
     }
 
-    pub(crate) fn log(&self, call: super::board::Call) {
-        self.door().log.write(call);
+    /// Where this rank writes down its collective calls.
+    #[inline]
+    pub(crate) fn log(&self) -> &CallLog {
+        &self.door().log
     }
 
     #[inline]
