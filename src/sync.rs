@@ -1,4 +1,4 @@
-//! The atomics and the parker that hand-offs are made of: the real ones, or loom's when its models run.
+//! The atomics, the cell and the parker that hand-offs are made of: the real ones, or loom's when its models run.
 //!
 //! The models are unit tests of this crate, so loom stays a dev-dependency and only `cfg(test)` sees it.
 
@@ -9,10 +9,35 @@ pub(crate) use parking_lot::Mutex;
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+#[cfg(not(all(test, loom)))]
+pub(crate) use real::UnsafeCell;
+
+#[cfg(all(test, loom))]
+pub(crate) use loom::cell::UnsafeCell;
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(all(test, loom))]
 pub(crate) use model::{Mutex, Parker, Unparker};
+
+/// The real cell with the shape of loom's, which sees who looks while another writes.
+#[cfg(not(all(test, loom)))]
+mod real {
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(crate) fn new(value: T) -> Self {
+            UnsafeCell(std::cell::UnsafeCell::new(value))
+        }
+        #[inline]
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+        #[inline]
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
 
 /// Parker and mutex with the shape of the real ones, over loom's.
 #[cfg(all(test, loom))]

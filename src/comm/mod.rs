@@ -59,7 +59,7 @@ use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
 use crate::transport::budget::Buffering;
-use crate::transport::lane::ChannelLanes;
+use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
@@ -87,11 +87,12 @@ use request::Asked;
 /// });
 /// ```
 pub struct Comm {
+    /// First, so that they are given back before the rank has ended.
+    lanes: Ends,
     core: Rc<Core>,
     shared: Arc<CommShared>,
     /// The number of this rank here.
     me: Rank,
-    lanes: ChannelLanes,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
     /// And how often it has left the dead behind here.
@@ -182,12 +183,12 @@ impl Comm {
 
     /// This rank's end of a communicator in which it has this number.
     fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
-        let lanes = ChannelLanes::new(me, shared.lanes.clone());
+        let make = core.port.fabric.settings.lanes;
         Comm {
+            lanes: shared.lanes.ends(me, make),
             core,
             shared,
             me,
-            lanes,
             calls: Cell::new(0),
             shrinks: Cell::new(0),
         }

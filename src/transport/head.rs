@@ -9,6 +9,7 @@ use crate::Rank;
 /// nothing and the ids are compared then.
 pub(crate) struct Info {
     id: TypeId,
+    size: usize,
     name: fn() -> &'static str,
 }
 
@@ -17,6 +18,7 @@ impl Info {
         const {
             &Info {
                 id: TypeId::of::<T>(),
+                size: size_of::<T>(),
                 name: std::any::type_name::<T>,
             }
         }
@@ -33,6 +35,12 @@ impl Info {
 
     pub(crate) fn id(&self) -> TypeId {
         self.id
+    }
+
+    /// Of one element, in bytes.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 }
 
@@ -55,6 +63,24 @@ impl Head {
             line: word(context, source as u32),
             call: word(tag, print),
         }
+    }
+
+    /// From its two words.
+    #[inline]
+    pub(super) fn of(line: u64, call: u64) -> Self {
+        Head { line, call }
+    }
+
+    /// Communicator and source: the same for all messages of a lane.
+    #[inline]
+    pub(super) fn line(self) -> u64 {
+        self.line
+    }
+
+    /// Tag and fingerprint.
+    #[inline]
+    pub(super) fn call(self) -> u64 {
+        self.call
     }
 
     /// The communicator, and whether point-to-point or collective.

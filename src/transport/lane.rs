@@ -167,21 +167,54 @@ impl Lanes for ChannelLanes {
 }
 
 /// Something for each rank that one talks to, sorted by rank.
-struct Peers<L>(Vec<(Rank, L)>);
+pub(super) struct Peers<L> {
+    all: Vec<(Rank, L)>,
+    /// Where some ranks were last found, by the last bits of their numbers.
+    recent: [usize; RECENT],
+}
+
+/// A power of two.
+const RECENT: usize = 8;
 
 impl<L> Default for Peers<L> {
     fn default() -> Self {
-        Peers(Vec::new())
+        Peers {
+            all: Vec::new(),
+            recent: [0; RECENT],
+        }
     }
 }
 
 impl<L> Peers<L> {
     #[inline]
-    fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &L {
-        let place = self.0.partition_point(|(other, _)| *other < rank);
-        if self.0.get(place).is_none_or(|(other, _)| *other != rank) {
-            self.0.insert(place, (rank, make()));
+    pub(super) fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &mut L {
+        let recent = self.recent[Self::recent(rank)];
+        let hit = self
+            .all
+            .get(recent)
+            .is_some_and(|(other, _)| *other == rank);
+        let place = if hit { recent } else { self.find(rank, make) };
+        &mut self.all[place].1
+    }
+
+    /// Partners in an exchange differ in one bit, so higher ones are mixed in.
+    #[inline]
+    fn recent(rank: Rank) -> usize {
+        (rank ^ rank >> 3 ^ rank >> 6) % RECENT
+    }
+
+    #[cold]
+    fn find(&mut self, rank: Rank, make: impl FnOnce() -> L) -> usize {
+        let place = self.all.partition_point(|(other, _)| *other < rank);
+        if self.all.get(place).is_none_or(|(other, _)| *other != rank) {
+            self.all.insert(place, (rank, make()));
         }
-        &self.0[place].1
+        self.recent[Self::recent(rank)] = place;
+        place
+    }
+
+    /// All there are.
+    pub(super) fn take(&mut self) -> Vec<(Rank, L)> {
+        std::mem::take(&mut self.all)
     }
 }

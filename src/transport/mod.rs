@@ -1,12 +1,13 @@
 //! How bytes move between ranks, and how ranks wait. Knows neither steps nor trees.
 //!
-//! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
+//! - [`packet`] one message: eager, lent or owned
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
-//! - [`lane`] the ways of collective packets, one direction between two ranks each
+//! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
+//!   channels; [`slot`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
 //!   last operations, [`clock`] their times
@@ -22,6 +23,7 @@ pub(crate) mod clock;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
+pub(crate) mod lanes;
 pub(crate) mod lend;
 pub(crate) mod loan;
 #[cfg(all(test, loom))]
@@ -37,6 +39,8 @@ pub(crate) mod ring;
 pub(crate) mod scribe;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
+mod slot;
+mod slots;
 pub(crate) mod steer;
 pub(crate) mod wait;
 
@@ -54,7 +58,7 @@ use crate::unwind;
 use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
 use clock::Clock;
-use lane::LaneBook;
+use lanes::{Books, Make};
 use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
@@ -125,6 +129,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// How much is kept of what is sent.
     pub buffering: Buffering,
+    /// What the lanes of collectives are made of.
+    pub lanes: Make,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -147,7 +153,7 @@ pub(crate) struct CommShared {
     pub context: u32,
     pub members: Members,
     pub gate: Gate,
-    pub lanes: Arc<LaneBook>,
+    pub lanes: Books,
     /// What the examination of the present call has found.
     pub verdict: parking_lot::Mutex<Verdict>,
     /// Why the communicator is broken, once it is: its collectives fail with this.
@@ -163,7 +169,7 @@ impl CommShared {
             context,
             members,
             gate: Gate::new(),
-            lanes: Arc::default(),
+            lanes: Books::default(),
             verdict: Default::default(),
             cause: OnceLock::new(),
             revoked: OnceLock::new(),

@@ -104,6 +104,23 @@ struct Owned {
     receipt: Option<Arc<Receipt>>,
 }
 
+/// A packet without the line of its head, which a lane knows: what a cell of a ring carries.
+#[repr(C)]
+pub(super) struct Cargo {
+    info: Option<&'static Info>,
+    kind: Kind,
+    count: u32,
+    call: u64,
+    body: Body,
+}
+
+/// The bytes of a message of at most eight, padding and pointers in them as they are.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(super) struct Octet(MaybeUninit<[u8; OCTET]>);
+
+const OCTET: usize = 8;
+
 const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Option<Packet>>() > 64);
 
 // SAFETY: what an eager packet holds is of a type that is `Send` (`Element`). `data` points to elements
@@ -313,6 +330,70 @@ impl Packet {
         match self.count() {
             Some(count) => format!("{count} x {}", self.info().name()),
             None => format!("a value of {}", self.info().name()),
+        }
+    }
+
+    /// Takes it apart: the line of its head, and all else.
+    #[inline]
+    pub(super) fn into_cargo(self) -> (u64, Cargo) {
+        let packet = ManuallyDrop::new(self);
+        let cargo = Cargo {
+            info: packet.info,
+            kind: packet.kind,
+            count: packet.count,
+            call: packet.head.call(),
+            // SAFETY: moved out once, of a packet that is never touched or dropped again.
+            body: unsafe { ptr::read(&packet.body) },
+        };
+        (packet.head.line(), cargo)
+    }
+
+    /// Puts it together again.
+    #[inline]
+    pub(super) fn from_cargo(line: u64, cargo: Cargo) -> Packet {
+        Packet {
+            info: cargo.info,
+            kind: cargo.kind,
+            count: cargo.count,
+            head: Head::of(line, cargo.call),
+            body: cargo.body,
+        }
+    }
+
+    /// How many elements of which type it is, and their bytes, if it is a short message of at most eight
+    /// bytes.
+    #[inline]
+    pub(super) fn as_octet(&self) -> Option<(&'static Info, u32, Octet)> {
+        let info = self.info?;
+        let bytes = info.size() * self.count as usize;
+        if self.kind != Kind::EAGER || bytes > OCTET {
+            return None;
+        }
+        // SAFETY: the kind says that the bytes were written, as many as asked for; what follows them may be
+        // uninitialised, here as there.
+        let octet = unsafe { ptr::read((&raw const self.body).cast::<Octet>()) };
+        Some((info, self.count, octet))
+    }
+
+    /// A short message from what [`as_octet`](Self::as_octet) has answered.
+    ///
+    /// # Safety
+    ///
+    /// The three must be of one such answer: the bytes are of that many elements of that type.
+    #[inline]
+    pub(super) unsafe fn from_octet(
+        head: Head,
+        (info, count, octet): (&'static Info, u32, Octet),
+    ) -> Packet {
+        let mut body = Body::new();
+        // SAFETY: the body of this new packet is larger, and begins at a multiple of eight.
+        unsafe { ptr::write((&raw mut body).cast::<Octet>(), octet) };
+        Packet {
+            info: Some(info),
+            kind: Kind::EAGER,
+            count,
+            head,
+            body,
         }
     }
 

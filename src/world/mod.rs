@@ -35,6 +35,7 @@ use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Machine, Placement};
 use crate::transport::budget::Buffering;
+use crate::transport::lanes::Make;
 use crate::transport::steer::{BySeed, Chooser};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
@@ -73,6 +74,7 @@ pub struct World {
     chooser: Option<Arc<dyn Chooser>>,
     seed: Option<u64>,
     buffering: Buffering,
+    lanes: Make,
 }
 
 impl World {
@@ -92,6 +94,7 @@ impl World {
             chooser: None,
             seed: None,
             buffering: Buffering::Unbounded,
+            lanes: Make::default(),
         }
     }
 
@@ -158,6 +161,14 @@ impl World {
     /// ```
     pub fn buffering(mut self, buffering: Buffering) -> World {
         self.buffering = buffering;
+        self
+    }
+
+    /// Has collectives use channels between ranks. It is here for benchmarks and tests that compare them with
+    /// what is used else, and for nothing else.
+    #[doc(hidden)]
+    pub fn channel_lanes(mut self) -> World {
+        self.lanes = Make::Channels;
         self
     }
 
@@ -479,6 +490,7 @@ impl Venue {
             chooser: world.chooser.clone(),
             seed: world.seed,
             buffering: world.buffering,
+            lanes: world.lanes,
         };
         Ok(Venue {
             settings,

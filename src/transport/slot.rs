@@ -1,0 +1,506 @@
+//! Slots: the memory through which two ranks hand each other packets, a cache line a message, without
+//! locked instructions.
+//!
+//! # The two ways
+//!
+//! ```text
+//! ring   a → b   │turn│ info kind count call body 32 │ × 8     one line a message, one writer
+//! ring   b → a   │turn│ info kind count call body 32 │ × 8
+//! line   a ⇄ b   │word  8 B│word  8 B│word  8 B│word  8 B│     one line for both: two halves each
+//! ```
+//!
+//! Any packet fits into a cell of a *ring*. What lies in a cell is the reader's from the release of its
+//! turn to the release of the count of what was read; the writer looks at that count only when it has
+//! used up its credit.
+//!
+//! The *line* is for messages of at most eight bytes of two ranks that exchange. Both write it, each its
+//! own two halves in turn, so whoever has got the line reads the other's half and writes its own while
+//! it has it: one passage of a cache line between them for an exchange, and not two.
+//! A rank writes its half number n only if it has read the other's n - 1 (else its message goes by the
+//! ring). The other wrote that after it had read this rank's n - 2, and that is what is overwritten.
+//!
+//! # One order
+//!
+//! Both ends count the messages of a direction, those of the ring and those of the line, and a message
+//! of either way says how many of the other came before it. So exactly one of them is the next, whatever
+//! way its receiver expects it on, and a reader looks at both: two ranks whose calls do not fit together
+//! find each other's message, and the mismatch in it, as on one way.
+//!
+//! # What a word says
+//!
+//! The bytes of a message must never be taken for more elements than there are, nor for another type, so
+//! the word beside them says both exactly, and the call to which they belong:
+//!
+//! ```text
+//! 63    56 55    48 47   40 39   36 35   32 31         0
+//! │ number │ before │ calls │ type │ count │ fingerprint │
+//! ```
+//!
+//! - *number* of the message in the line, and of those in the ring *before* it, both modulo 256. A half
+//!   held nothing but number n - 2 before, and at most eight of the ring are unread, so both are exact.
+//! - *calls*: how many calls later than the message before, on either way, it is.
+//! - *type*: which of the last few types that were announced. A type is announced by a message of the ring,
+//!   which carries it whole; both ends keep the same list, since they see the same messages in one order.
+//!
+//! What a word cannot say goes by the ring. Only [`End`]s touch this memory, there are two of them, neither
+//! can be copied, and each needs `&mut`: so there is one reader and one writer of everything.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use super::head::{Head, Info};
+use super::lane::Form;
+use super::packet::{Cargo, Octet, Packet};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+
+/// Messages of one direction that a ring holds.
+const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
+/// How many of them may be short. The last is for one that is lent, see [`lane`](super::lane).
+const CREDIT: u32 = CELLS - 1;
+/// How many types a direction knows without the help of a ring.
+const TYPES: usize = 4;
+/// The bit of a turn that says that the type of the message is announced.
+const ANNOUNCED: u64 = 1;
+
+/// One message of a ring.
+#[repr(C, align(64))]
+struct Cell {
+    turn: AtomicU64,
+    cargo: UnsafeCell<MaybeUninit<Cargo>>,
+}
+
+/// One message of the line.
+#[repr(C)]
+struct Half {
+    word: AtomicU64,
+    octet: UnsafeCell<MaybeUninit<Octet>>,
+}
+
+/// The line that both write: each rank's halves.
+#[repr(C, align(64))]
+struct Line([[Half; 2]; 2]);
+
+/// One direction.
+struct Way {
+    cells: CachePadded<[Cell; CELLS as usize]>,
+    read: CachePadded<Read>,
+}
+
+/// What the reader lets the writer know, beside a word that never changes.
+struct Read {
+    /// How many messages of the ring it has read.
+    count: AtomicU32,
+    /// The line of all heads; the writer writes it before its first message.
+    head: AtomicU64,
+}
+
+/// All that two ranks share; the halves and ways are by sender.
+struct Pair {
+    line: CachePadded<Line>,
+    ways: [Way; 2],
+}
+
+#[cfg(not(all(test, loom)))]
+const _: () = assert!(size_of::<Cell>() == 64 && size_of::<Line>() == 64);
+
+// SAFETY: a cargo is a packet, which is `Send`, and an octet is a short packet's elements. Either is
+// touched by the writer or by the reader, who hand it over by the release and acquire of a turn, a word or a
+// count, see the head.
+unsafe impl Send for Pair {}
+// SAFETY: the same.
+unsafe impl Sync for Pair {}
+
+/// How many messages of a direction have gone each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    ring: u32,
+    line: u32,
+}
+
+impl Count {
+    /// What the next message of the ring has as its turn, if it announces nothing. The line's part is short,
+    /// since no two messages of the line are unread that long.
+    #[inline]
+    fn turn(self) -> u64 {
+        u64::from(self.ring.wrapping_add(1)) << 32 | u64::from(self.line as u16) << 16
+    }
+
+    /// What the word of the next message of the line has on top.
+    #[inline]
+    fn number(self) -> u64 {
+        u64::from(self.line.wrapping_add(1) as u8) << 8 | u64::from(self.ring as u8)
+    }
+
+    /// The place of the next message in its ring.
+    #[inline]
+    fn cell(self) -> usize {
+        (self.ring % CELLS) as usize
+    }
+
+    /// The place of the next message among the halves of its sender.
+    #[inline]
+    fn half(self) -> usize {
+        (self.line.wrapping_add(1) % 2) as usize
+    }
+}
+
+/// What both ends of a direction know of the messages so far.
+#[derive(Clone, Copy)]
+struct Known {
+    count: Count,
+    /// The number of the last message's call.
+    call: u32,
+    /// The types that were announced, and which of them makes room for the next.
+    types: [Option<&'static Info>; TYPES],
+    oldest: usize,
+}
+
+impl Known {
+    fn new(count: Count) -> Known {
+        Known {
+            count,
+            call: 0,
+            types: [None; TYPES],
+            oldest: 0,
+        }
+    }
+
+    /// By address: a type that is known by two is announced twice.
+    #[inline]
+    fn place_of(&self, info: &'static Info) -> Option<usize> {
+        let mut types = self.types.iter();
+        types.position(|known| known.is_some_and(|known| std::ptr::eq(known, info)))
+    }
+
+    #[cold]
+    fn announce(&mut self, info: &'static Info) {
+        self.types[self.oldest] = Some(info);
+        self.oldest = (self.oldest + 1) % TYPES;
+    }
+
+    #[inline]
+    fn went_by_ring(&mut self, head: Head) {
+        self.count.ring = self.count.ring.wrapping_add(1);
+        self.call = head.tag();
+    }
+
+    #[inline]
+    fn went_by_line(&mut self, head: Head) {
+        self.count.line = self.count.line.wrapping_add(1);
+        self.call = head.tag();
+    }
+}
+
+/// One of two ranks' end of all that is between them.
+pub(super) struct End {
+    pair: Arc<Pair>,
+    /// Which of the two it is.
+    me: usize,
+    sent: Known,
+    taken: Known,
+    /// How many messages of the ring the other had read when this end looked last.
+    read: u32,
+    /// The line of all heads that come in; 0 before the first.
+    head: u64,
+}
+
+/// The two ends of what a pair of ranks needs.
+pub(super) fn ends() -> [End; 2] {
+    starting_at(Count { ring: 0, line: 0 })
+}
+
+/// The same as if so many messages had gone each way already.
+#[cfg(all(test, not(loom)))]
+pub(super) fn ends_after(messages: u32) -> [End; 2] {
+    starting_at(Count {
+        ring: messages,
+        line: messages,
+    })
+}
+
+/// The same as if so many messages had gone each way in both directions already.
+fn starting_at(count: Count) -> [End; 2] {
+    let pair = Arc::new(Pair::new(count));
+    [0, 1].map(|me| End {
+        pair: pair.clone(),
+        me,
+        sent: Known::new(count),
+        taken: Known::new(count),
+        read: count.ring,
+        head: 0,
+    })
+}
+
+impl Pair {
+    fn new(count: Count) -> Pair {
+        let halves = |_| [0, 1].map(|place| Half::new(count, place));
+        Pair {
+            line: CachePadded::new(Line([0, 1].map(halves))),
+            ways: [0, 1].map(|_| Way::new(count)),
+        }
+    }
+}
+
+impl Way {
+    fn new(count: Count) -> Way {
+        let read = Read {
+            count: AtomicU32::new(count.ring),
+            head: AtomicU64::new(0),
+        };
+        Way {
+            cells: CachePadded::new(std::array::from_fn(|place| Cell::new(count, place as u32))),
+            read: CachePadded::new(read),
+        }
+    }
+}
+
+impl Cell {
+    /// One that says of itself that it was read a lap before.
+    fn new(count: Count, place: u32) -> Cell {
+        let last = count.ring.wrapping_sub(1);
+        let before = Count {
+            ring: last.wrapping_sub(last.wrapping_sub(place) % CELLS),
+            ..count
+        };
+        Cell {
+            turn: AtomicU64::new(before.turn()),
+            cargo: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+}
+
+impl Half {
+    /// One that says of itself that it was read two messages before.
+    fn new(count: Count, place: usize) -> Half {
+        let back = if count.half() == place { 2 } else { 1 };
+        let before = Count {
+            line: count.line.wrapping_sub(back),
+            ..count
+        };
+        Half {
+            word: AtomicU64::new(before.number() << 48),
+            octet: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+}
+
+/// What a word says but for its number.
+struct Said {
+    /// Calls since the message before.
+    calls: u8,
+    place: usize,
+    count: u32,
+    print: u32,
+}
+
+impl Said {
+    #[inline]
+    fn word(&self, number: u64) -> u64 {
+        let count = u64::from(self.count) << 32 | (self.place as u64) << 36;
+        number << 48 | u64::from(self.calls) << 40 | count | u64::from(self.print)
+    }
+
+    #[inline]
+    fn of(word: u64) -> Said {
+        Said {
+            calls: (word >> 40) as u8,
+            place: (word >> 36) as usize % TYPES,
+            count: (word >> 32) as u32 & 15,
+            print: word as u32,
+        }
+    }
+}
+
+impl End {
+    /// Whether a short message may be posted now.
+    #[inline]
+    pub(super) fn has_room(&mut self) -> bool {
+        self.unread() < CREDIT || self.look() < CREDIT
+    }
+
+    /// Messages of the ring that the other had not read when this end looked last.
+    #[inline]
+    fn unread(&self) -> u32 {
+        self.sent.count.ring.wrapping_sub(self.read)
+    }
+
+    /// The same as of now.
+    #[cold]
+    fn look(&mut self) -> u32 {
+        // Acquire: pairs with the release in `take_from_ring`; the cells up to there are this end's again.
+        self.read = self.pair.ways[self.me].read.count.load(Ordering::Acquire);
+        self.unread()
+    }
+
+    /// Puts a packet on its way: one that is lent at any time, another right after
+    /// [`has_room`](Self::has_room) said so.
+    #[inline]
+    pub(super) fn post(&mut self, form: Form, packet: Packet) {
+        if form == Form::Exchange && self.post_to_line(&packet) {
+            return;
+        }
+        self.post_to_ring(form, packet);
+    }
+
+    /// What a word says of a packet, and its elements; `None`: it cannot say that.
+    #[inline]
+    fn say(&self, packet: &Packet) -> Option<(Said, Octet)> {
+        let (info, count, octet) = packet.as_octet()?;
+        let place = self.sent.place_of(info)?;
+        let calls = packet.head.tag().wrapping_sub(self.sent.call);
+        let said = Said {
+            calls: u8::try_from(calls).ok()?,
+            place,
+            count,
+            print: packet.head.print(),
+        };
+        (count < 16).then_some((said, octet))
+    }
+
+    #[inline]
+    fn post_to_line(&mut self, packet: &Packet) -> bool {
+        // If it has read the other's last, this rank's last but one is read, see the head.
+        let ahead = self.sent.count.line.wrapping_sub(self.taken.count.line);
+        if ahead as i32 > 0 {
+            return false;
+        }
+        let Some((said, octet)) = self.say(packet) else {
+            return false;
+        };
+        let half = &self.pair.line.0[self.me][self.sent.count.half()];
+        half.octet.with_mut(|place| {
+            // SAFETY: the other end has read what was here, or nothing was, and looks at it again only after
+            // the release below; this is the only end that writes it.
+            unsafe { (*place).write(octet) };
+        });
+        let word = said.word(self.sent.count.number());
+        // Release: pairs with the acquire in `take_from_line`.
+        half.word.store(word, Ordering::Release);
+        self.sent.went_by_line(packet.head);
+        true
+    }
+
+    #[inline]
+    fn post_to_ring(&mut self, form: Form, packet: Packet) {
+        let room = self.unread() < CELLS || self.look() < CELLS;
+        assert!(room, "a ring is full, see `lane` why it is not");
+        let mut turn = self.sent.count.turn();
+        if form == Form::Exchange && self.sent.place_of(packet.info()).is_none() {
+            self.sent.announce(packet.info());
+            turn |= ANNOUNCED;
+        }
+        let head = packet.head;
+        self.introduce(head);
+        let way = &self.pair.ways[self.me];
+        let cell = &way.cells[self.sent.count.cell()];
+        cell.cargo.with_mut(|place| {
+            // SAFETY: the other end has read what was here a lap before, as its count says that `look` has
+            // acquired, and looks at it again only after the release below; this is the only end that writes it.
+            unsafe { (*place).write(packet.into_cargo().1) };
+        });
+        // Release: pairs with the acquire in `take_from_ring`.
+        cell.turn.store(turn, Ordering::Release);
+        self.sent.went_by_ring(head);
+    }
+
+    /// Lets the other end know what all heads have in common. The first message goes by the ring, since no
+    /// type is known.
+    #[inline]
+    fn introduce(&self, head: Head) {
+        let common = &self.pair.ways[self.me].read.head;
+        // Relaxed: this end alone writes it, once, and the release of the first turn hands it over.
+        let before = common.load(Ordering::Relaxed);
+        assert!(
+            before == 0 || before == head.line(),
+            "a packet of another lane"
+        );
+        if before == 0 {
+            common.store(head.line(), Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the next packet into `place`; whether there was one.
+    #[inline]
+    pub(super) fn take(&mut self, form: Form, place: &mut Packet) -> bool {
+        // It may come on the other way, if the two ranks' calls do not fit together.
+        match form {
+            Form::Exchange => self.take_from_line(place) || self.take_from_ring(place),
+            Form::OneWay => self.take_from_ring(place) || self.take_from_line(place),
+        }
+    }
+
+    #[inline]
+    fn take_from_line(&mut self, place: &mut Packet) -> bool {
+        let half = &self.pair.line.0[1 - self.me][self.taken.count.half()];
+        // Acquire: pairs with the release in `post_to_line`.
+        let word = half.word.load(Ordering::Acquire);
+        if word >> 48 != self.taken.count.number() {
+            return false;
+        }
+        let said = Said::of(word);
+        let octet = half.octet.with(|octet| {
+            // SAFETY: its number says that it was written for this turn, before the release that was
+            // acquired, and it is not overwritten before this end has posted again.
+            unsafe { (*octet).assume_init_read() }
+        });
+        let info = self.taken.types[said.place].expect("a word names types that were announced");
+        let call = self.taken.call.wrapping_add(u32::from(said.calls));
+        let head = Head::of(self.head, u64::from(call) << 32 | u64::from(said.print));
+        self.taken.went_by_line(head);
+        // SAFETY: `say` took these of one packet, and both ends have the same list of types, see the head.
+        *place = unsafe { Packet::from_octet(head, (info, said.count, octet)) };
+        true
+    }
+
+    #[inline]
+    fn take_from_ring(&mut self, place: &mut Packet) -> bool {
+        let way = &self.pair.ways[1 - self.me];
+        let cell = &way.cells[self.taken.count.cell()];
+        // Acquire: pairs with the release in `post_to_ring`.
+        let turn = cell.turn.load(Ordering::Acquire);
+        if turn & !ANNOUNCED != self.taken.count.turn() {
+            return false;
+        }
+        if self.head == 0 {
+            // Relaxed: written before the turn that was acquired.
+            self.head = way.read.head.load(Ordering::Relaxed);
+        }
+        let cargo = cell.cargo.with(|cargo| {
+            // SAFETY: its turn says that it was written, before the release that was acquired; it is moved out
+            // once, since the count goes on, and not overwritten before that count is seen.
+            unsafe { (*cargo).assume_init_read() }
+        });
+        let packet = Packet::from_cargo(self.head, cargo);
+        if turn & ANNOUNCED != 0 {
+            self.taken.announce(packet.info());
+        }
+        self.taken.went_by_ring(packet.head);
+        // Release: pairs with the acquire in `look`.
+        let count = &self.pair.ways[1 - self.me].read.count;
+        count.store(self.taken.count.ring, Ordering::Release);
+        *place = packet;
+        true
+    }
+
+    /// Whether there is nothing to take.
+    pub(super) fn is_empty(&self) -> bool {
+        let Known { count, .. } = self.taken;
+        let cell = &self.pair.ways[1 - self.me].cells[count.cell()];
+        let half = &self.pair.line.0[1 - self.me][count.half()];
+        // Relaxed: nothing is read but these.
+        cell.turn.load(Ordering::Relaxed) & !ANNOUNCED != count.turn()
+            && half.word.load(Ordering::Relaxed) >> 48 != count.number()
+    }
+
+    /// All there is to take.
+    pub(super) fn drain(&mut self) -> Vec<Packet> {
+        let next = || {
+            let mut place = Packet::empty();
+            self.take(Form::OneWay, &mut place).then_some(place)
+        };
+        std::iter::from_fn(next).collect()
+    }
+}
