@@ -9,7 +9,6 @@ use crate::Rank;
 /// nothing and the ids are compared then.
 pub(crate) struct Info {
     id: TypeId,
-    size: usize,
     name: fn() -> &'static str,
 }
 
@@ -18,7 +17,6 @@ impl Info {
         const {
             &Info {
                 id: TypeId::of::<T>(),
-                size: size_of::<T>(),
                 name: std::any::type_name::<T>,
             }
         }
@@ -35,12 +33,6 @@ impl Info {
 
     pub(crate) fn id(&self) -> TypeId {
         self.id
-    }
-
-    /// Of one element, in bytes.
-    #[inline]
-    pub(super) fn size(&self) -> usize {
-        self.size
     }
 }
 

@@ -19,8 +19,10 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
+use super::head::Head;
 use super::packet::Packet;
 use crate::Rank;
+use crate::op::Element;
 
 /// How many short messages a rank may post before the receiver takes one.
 const CREDIT: usize = 4;
@@ -38,9 +40,11 @@ pub(crate) trait Lanes {
     /// Whether a short message may be posted now. If not, lend it.
     fn has_room(&self, to: Rank, form: Form) -> bool;
 
-    /// Puts a packet on its way: a lent one at any time, another right after
-    /// [`has_room`](Self::has_room) said so.
-    fn post(&self, to: Rank, form: Form, packet: Packet);
+    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) said so.
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]);
+
+    /// Puts a packet on its way: a lent one at any time, another as a short message.
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet);
 
     /// Moves the next packet from a rank into `place`; whether there was one.
     fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool;
@@ -150,7 +154,12 @@ impl Lanes for ChannelLanes {
     }
 
     #[inline]
-    fn post(&self, to: Rank, _: Form, packet: Packet) {
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.post_packet(to, form, Packet::eager(head, data));
+    }
+
+    #[inline]
+    fn post_packet(&self, to: Rank, _: Form, packet: Packet) {
         self.out(to, |out| out.post(packet));
     }
 

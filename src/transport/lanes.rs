@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::head::Head;
 use super::lane::{ChannelLanes, Form, LaneBook, Lanes};
 use super::packet::Packet;
 use super::slots::{SlotBook, SlotLanes};
 use crate::Rank;
+use crate::op::Element;
 
 /// What lanes are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,8 +65,13 @@ impl Lanes for Reference {
     }
 
     #[inline(never)]
-    fn post(&self, to: Rank, form: Form, packet: Packet) {
-        self.0.post(to, form, packet);
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.0.post(to, form, head, data);
+    }
+
+    #[inline(never)]
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+        self.0.post_packet(to, form, packet);
     }
 
     #[inline(never)]
@@ -83,10 +90,17 @@ impl Lanes for Ends {
     }
 
     #[inline]
-    fn post(&self, to: Rank, form: Form, packet: Packet) {
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
         match self {
-            Ends::Slots(lanes) => lanes.post(to, form, packet),
-            Ends::Channels(lanes) => lanes.post(to, form, packet),
+            Ends::Slots(lanes) => lanes.post(to, form, head, data),
+            Ends::Channels(lanes) => lanes.post(to, form, head, data),
+        }
+    }
+
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+        match self {
+            Ends::Slots(lanes) => lanes.post_packet(to, form, packet),
+            Ends::Channels(lanes) => lanes.post_packet(to, form, packet),
         }
     }
 
@@ -108,8 +122,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::op::Element;
-    use crate::transport::head::Head;
     use crate::transport::lend::Lenders;
     use crate::transport::loan::LoanWord;
     use crate::transport::slots;
@@ -195,10 +207,10 @@ mod tests {
         }};
     }
 
-    fn packet_of<T: Element>(data: &[T], head: Head) -> Packet {
+    fn post_to<T: Element>(data: &[T], head: Head, ends: &Ends, to: Rank, form: Form) {
         match Packet::fits(data) {
-            true => Packet::eager(head, data),
-            false => Packet::copied(head, data.to_vec()),
+            true => ends.post(to, form, head, data),
+            false => ends.post_packet(to, form, Packet::copied(head, data.to_vec())),
         }
     }
 
@@ -208,9 +220,9 @@ mod tests {
     }
 
     impl Message {
-        fn packet(self, from: Rank) -> Packet {
-            let head = Head::new(9, from, self.tag, self.print);
-            with_elements!(self, packet_of, head)
+        fn post(self, ends: &Ends, to: Rank, form: Form) {
+            let head = Head::new(9, 1 - to, self.tag, self.print);
+            with_elements!(self, post_to, head, ends, to, form);
         }
 
         fn is_in(self, packet: &Packet, from: Rank) -> bool {
@@ -266,7 +278,7 @@ mod tests {
                 assert!(room || lines[me].queue.len() >= 4, "room for a few");
                 // Where there is no room, one more is lent, and its sender waits for it.
                 if room || !lines[me].crowded {
-                    ends[me].post(1 - me, form, message.packet(me));
+                    message.post(&ends[me], 1 - me, form);
                     lines[me].crowded = !room;
                     lines[me].queue.push_back(message);
                 }
@@ -319,7 +331,7 @@ mod tests {
                     for (step, (mine, theirs)) in steps.iter().enumerate() {
                         let [mine, theirs] = if me == 0 { [mine, theirs] } else { [theirs, mine] };
                         assert!(ends.has_room(1 - me, mine.1), "all before the last were taken");
-                        ends.post(1 - me, mine.1, mine.0.packet(me));
+                        mine.0.post(&ends, 1 - me, mine.1);
                         let mut place = Packet::empty();
                         while !ends.take(1 - me, mine.2, &mut place) {
                             thread::yield_now();
@@ -350,7 +362,7 @@ mod tests {
             let (mut sent, mut read) = (0, 0);
             for _ in 0..50 {
                 while sender.has_room(1, Form::OneWay) {
-                    sender.post(1, Form::OneWay, message(sent).packet(0));
+                    message(sent).post(&sender, 1, Form::OneWay);
                     sent += 1;
                 }
                 assert!((4..8).contains(&(sent - read)), "{}", subject.name);
@@ -375,7 +387,7 @@ mod tests {
             };
             for print in 0..10 {
                 let [first, _second] = subject.ends();
-                first.post(1, Form::Exchange, message(print).packet(0));
+                message(print).post(&first, 1, Form::Exchange);
                 drop(first);
                 let [_first, second] = subject.ends();
                 let mut place = Packet::empty();

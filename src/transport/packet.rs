@@ -181,16 +181,9 @@ impl Packet {
     pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
         assert!(Self::fits(data), "a long message in a short packet");
         let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
-        let (from, to) = (data.as_ptr().cast::<u8>(), (&raw mut packet.body).cast());
-        // SAFETY: either size is that of `data`, for which the body of this new packet has room, as
-        // checked above.
-        unsafe {
-            match data {
-                // The commonest message has a size known here and needs no call of `memcpy`.
-                [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
-                _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
-            }
-        };
+        let to = (&raw mut packet.body).cast();
+        // SAFETY: the body of this new packet has room for `data`, as checked above.
+        unsafe { copy_out(data, to) };
         packet
     }
 
@@ -360,30 +353,17 @@ impl Packet {
         }
     }
 
-    /// How many elements of which type it is, and their bytes, if it is a short message of at most eight
-    /// bytes.
-    #[inline]
-    pub(super) fn as_octet(&self) -> Option<(&'static Info, u32, Octet)> {
-        let info = self.info?;
-        let bytes = info.size() * self.count as usize;
-        if self.kind != Kind::EAGER || bytes > OCTET {
-            return None;
-        }
-        // SAFETY: the kind says that the bytes were written, as many as asked for; what follows them may be
-        // uninitialised, here as there.
-        let octet = unsafe { ptr::read((&raw const self.body).cast::<Octet>()) };
-        Some((info, self.count, octet))
-    }
-
-    /// A short message from what [`as_octet`](Self::as_octet) has answered.
+    /// A short message from elements that lie in an octet.
     ///
     /// # Safety
     ///
-    /// The three must be of one such answer: the bytes are of that many elements of that type.
+    /// [`Octet::write`] must have been called for the octet with so many elements of that type.
     #[inline]
     pub(super) unsafe fn from_octet(
         head: Head,
-        (info, count, octet): (&'static Info, u32, Octet),
+        info: &'static Info,
+        count: u32,
+        octet: Octet,
     ) -> Packet {
         let mut body = Body::new();
         // SAFETY: the body of this new packet is larger, and begins at a multiple of eight.
@@ -526,6 +506,76 @@ impl Packet {
                 .map(|elements| *elements),
             _ => self.open(lenders, <[T]>::to_vec),
         }
+    }
+}
+
+/// Copies elements to where they travel.
+///
+/// # Safety
+///
+/// There must be room for them at `to`.
+#[inline]
+unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
+    let from = data.as_ptr().cast::<u8>();
+    // SAFETY: either size is that of `data`, which the caller has made room for.
+    unsafe {
+        match data {
+            // The commonest message has a size known here and needs no call of `memcpy`.
+            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+        }
+    }
+}
+
+impl Cargo {
+    /// Makes a short message where it will be read, word by word: made elsewhere and moved here, it
+    /// would stall on its own words.
+    ///
+    /// # Safety
+    ///
+    /// `place` must be good for a write.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Packet::fits).
+    #[inline]
+    pub(super) unsafe fn write_eager<T: Element>(place: *mut Cargo, head: Head, data: &[T]) {
+        assert!(Packet::fits(data), "a long message in a short packet");
+        // SAFETY: the caller lets us write a cargo there, and its body has room for `data`, as just checked.
+        unsafe {
+            (&raw mut (*place).info).write(Some(Info::of::<T>()));
+            (&raw mut (*place).kind).write(Kind::EAGER);
+            (&raw mut (*place).count).write(data.len() as u32);
+            (&raw mut (*place).call).write(head.call());
+            copy_out(data, (&raw mut (*place).body).cast());
+        }
+    }
+}
+
+impl Octet {
+    /// Whether a message is short enough for one.
+    #[inline]
+    pub(super) fn fits<T: Element>(data: &[T]) -> bool {
+        size_of_val(data) <= OCTET
+    }
+
+    /// Copies a message there.
+    ///
+    /// # Safety
+    ///
+    /// `place` must be good for a write.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Self::fits).
+    #[inline]
+    pub(super) unsafe fn write<T: Element>(place: *mut Octet, data: &[T]) {
+        assert!(
+            Octet::fits(data),
+            "a message of more than eight bytes in eight"
+        );
+        // SAFETY: the caller lets us write an octet there, which has room for `data`, as just checked.
+        unsafe { copy_out(data, place.cast()) };
     }
 }
 

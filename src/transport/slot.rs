@@ -54,12 +54,15 @@ use crossbeam_utils::CachePadded;
 use super::head::{Head, Info};
 use super::lane::Form;
 use super::packet::{Cargo, Octet, Packet};
+use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Messages of one direction that a ring holds.
 const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
 /// How many of them may be short. The last is for one that is lent, see [`lane`](super::lane).
 const CREDIT: u32 = CELLS - 1;
+/// The most elements that a word can count.
+const MOST: usize = 15;
 /// How many types a direction knows without the help of a ring.
 const TYPES: usize = 4;
 /// The bit of a turn that says that the type of the message is announced.
@@ -203,7 +206,8 @@ pub(super) struct End {
     taken: Known,
     /// How many messages of the ring the other had read when this end looked last.
     read: u32,
-    /// The line of all heads that come in; 0 before the first.
+    /// The line of all heads that go out, and of all that come in; 0 before the first.
+    common: u64,
     head: u64,
 }
 
@@ -230,6 +234,7 @@ fn starting_at(count: Count) -> [End; 2] {
         sent: Known::new(count),
         taken: Known::new(count),
         read: count.ring,
+        common: 0,
         head: 0,
     })
 }
@@ -335,72 +340,83 @@ impl End {
         self.unread()
     }
 
-    /// Puts a packet on its way: one that is lent at any time, another right after
-    /// [`has_room`](Self::has_room) said so.
+    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) said so.
     #[inline]
-    pub(super) fn post(&mut self, form: Form, packet: Packet) {
-        if form == Form::Exchange && self.post_to_line(&packet) {
-            return;
+    pub(super) fn post<T: Element>(&mut self, form: Form, head: Head, data: &[T]) {
+        if form == Form::OneWay || !self.post_to_line(head, data) {
+            // SAFETY: `post_to_ring` lets it write there.
+            self.post_to_ring(form, head, Info::of::<T>(), |place| unsafe {
+                Cargo::write_eager(place, head, data);
+            });
         }
-        self.post_to_ring(form, packet);
     }
 
-    /// What a word says of a packet, and its elements; `None`: it cannot say that.
+    /// Puts any packet on its way, after [`has_room`](Self::has_room) said so, or else one that is lent.
+    pub(super) fn post_packet(&mut self, form: Form, packet: Packet) {
+        let (head, info) = (packet.head, packet.info());
+        // SAFETY: `post_to_ring` lets it write there.
+        self.post_to_ring(form, head, info, |place| unsafe {
+            place.write(packet.into_cargo().1);
+        });
+    }
+
+    /// What a word says of a short message; `None`: it cannot say that.
     #[inline]
-    fn say(&self, packet: &Packet) -> Option<(Said, Octet)> {
-        let (info, count, octet) = packet.as_octet()?;
-        let place = self.sent.place_of(info)?;
-        let calls = packet.head.tag().wrapping_sub(self.sent.call);
-        let said = Said {
+    fn say<T: Element>(&self, head: Head, data: &[T]) -> Option<Said> {
+        // If this end has read the other's last, this end's last but one is read, see the head.
+        let ahead = self.sent.count.line.wrapping_sub(self.taken.count.line);
+        if ahead as i32 > 0 || !Octet::fits(data) || data.len() > MOST {
+            return None;
+        }
+        let place = self.sent.place_of(Info::of::<T>())?;
+        let calls = head.tag().wrapping_sub(self.sent.call);
+        Some(Said {
             calls: u8::try_from(calls).ok()?,
             place,
-            count,
-            print: packet.head.print(),
-        };
-        (count < 16).then_some((said, octet))
+            count: data.len() as u32,
+            print: head.print(),
+        })
     }
 
     #[inline]
-    fn post_to_line(&mut self, packet: &Packet) -> bool {
-        // If it has read the other's last, this rank's last but one is read, see the head.
-        let ahead = self.sent.count.line.wrapping_sub(self.taken.count.line);
-        if ahead as i32 > 0 {
-            return false;
-        }
-        let Some((said, octet)) = self.say(packet) else {
+    fn post_to_line<T: Element>(&mut self, head: Head, data: &[T]) -> bool {
+        let Some(said) = self.say(head, data) else {
             return false;
         };
         let half = &self.pair.line.0[self.me][self.sent.count.half()];
         half.octet.with_mut(|place| {
-            // SAFETY: the other end has read what was here, or nothing was, and looks at it again only after
-            // the release below; this is the only end that writes it.
-            unsafe { (*place).write(octet) };
+            // SAFETY: the other end has read what was here, or nothing was, as `say` has made sure, and looks
+            // at it again only after the release below; this is the only end that writes it.
+            unsafe { Octet::write(place.cast(), data) };
         });
-        let word = said.word(self.sent.count.number());
         // Release: pairs with the acquire in `take_from_line`.
-        half.word.store(word, Ordering::Release);
-        self.sent.went_by_line(packet.head);
+        half.word
+            .store(said.word(self.sent.count.number()), Ordering::Release);
+        self.sent.went_by_line(head);
         true
     }
 
+    /// Lets `write` write the next cell of the ring.
     #[inline]
-    fn post_to_ring(&mut self, form: Form, packet: Packet) {
+    fn post_to_ring(
+        &mut self,
+        form: Form,
+        head: Head,
+        info: &'static Info,
+        write: impl FnOnce(*mut Cargo),
+    ) {
         let room = self.unread() < CELLS || self.look() < CELLS;
         assert!(room, "a ring is full, see `lane` why it is not");
         let mut turn = self.sent.count.turn();
-        if form == Form::Exchange && self.sent.place_of(packet.info()).is_none() {
-            self.sent.announce(packet.info());
+        if form == Form::Exchange && self.sent.place_of(info).is_none() {
+            self.sent.announce(info);
             turn |= ANNOUNCED;
         }
-        let head = packet.head;
         self.introduce(head);
-        let way = &self.pair.ways[self.me];
-        let cell = &way.cells[self.sent.count.cell()];
-        cell.cargo.with_mut(|place| {
-            // SAFETY: the other end has read what was here a lap before, as its count says that `look` has
-            // acquired, and looks at it again only after the release below; this is the only end that writes it.
-            unsafe { (*place).write(packet.into_cargo().1) };
-        });
+        let cell = &self.pair.ways[self.me].cells[self.sent.count.cell()];
+        // The other end has read what was here a lap before, as its count says that `look` has acquired, and
+        // looks at it again only after the release below; this is the only end that writes it.
+        cell.cargo.with_mut(|place| write(place.cast()));
         // Release: pairs with the acquire in `take_from_ring`.
         cell.turn.store(turn, Ordering::Release);
         self.sent.went_by_ring(head);
@@ -409,17 +425,14 @@ impl End {
     /// Lets the other end know what all heads have in common. The first message goes by the ring, since no
     /// type is known.
     #[inline]
-    fn introduce(&self, head: Head) {
-        let common = &self.pair.ways[self.me].read.head;
-        // Relaxed: this end alone writes it, once, and the release of the first turn hands it over.
-        let before = common.load(Ordering::Relaxed);
-        assert!(
-            before == 0 || before == head.line(),
-            "a packet of another lane"
-        );
-        if before == 0 {
+    fn introduce(&mut self, head: Head) {
+        if self.common == 0 {
+            self.common = head.line();
+            // Relaxed: the release of the first turn hands it over.
+            let common = &self.pair.ways[self.me].read.head;
             common.store(head.line(), Ordering::Relaxed);
         }
+        assert!(self.common == head.line(), "a packet of another lane");
     }
 
     /// Moves the next packet into `place`; whether there was one.
@@ -450,8 +463,9 @@ impl End {
         let call = self.taken.call.wrapping_add(u32::from(said.calls));
         let head = Head::of(self.head, u64::from(call) << 32 | u64::from(said.print));
         self.taken.went_by_line(head);
-        // SAFETY: `say` took these of one packet, and both ends have the same list of types, see the head.
-        *place = unsafe { Packet::from_octet(head, (info, said.count, octet)) };
+        // SAFETY: `post_to_line` wrote the octet with what its word says, and both ends have the same list of
+        // types, see the head.
+        *place = unsafe { Packet::from_octet(head, info, said.count, octet) };
         true
     }
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::head::Head;
 use super::lane::{Form, Lanes, Peers};
 use super::packet::Packet;
 use super::slot::{End, ends};
 use crate::Rank;
+use crate::op::Element;
 
 /// The ends that nobody has: of each pair the lesser rank's, and the other's.
 type Free = HashMap<(Rank, Rank), [Option<End>; 2]>;
@@ -94,8 +96,12 @@ impl Lanes for SlotLanes {
     }
 
     #[inline]
-    fn post(&self, to: Rank, form: Form, packet: Packet) {
-        self.end(to, |end| end.post(form, packet));
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.end(to, |end| end.post(form, head, data));
+    }
+
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+        self.end(to, |end| end.post_packet(form, packet));
     }
 
     #[inline]

@@ -31,7 +31,7 @@ impl Lenders for Nobody {
 
 fn post(end: &mut End, form: Form, number: u32, count: usize) {
     let head = Head::new(1, 0, number, number);
-    end.post(form, Packet::eager(head, &vec![number; count]));
+    end.post(form, head, &vec![number; count]);
 }
 
 /// Takes message `number`, whatever it waits for meanwhile.
