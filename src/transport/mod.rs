@@ -7,7 +7,7 @@
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
-//!   channels; [`slot`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
+//!   channels; [`slot`], [`words`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
 //!   last operations, [`clock`] their times
@@ -43,6 +43,7 @@ mod slot;
 mod slots;
 pub(crate) mod steer;
 pub(crate) mod wait;
+mod words;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

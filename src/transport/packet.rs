@@ -131,9 +131,7 @@ unsafe impl Send for Packet {}
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
-        if self.kind == Kind::COPIED || self.kind == Kind::VALUE {
-            drop(self.take_owned());
-        }
+        self.clear();
     }
 }
 
@@ -233,6 +231,7 @@ impl Packet {
     }
 
     /// Whether it owns what it holds, so that dropping it does something.
+    #[inline]
     pub(super) fn is_owned(&self) -> bool {
         self.kind == Kind::COPIED || self.kind == Kind::VALUE
     }
@@ -295,6 +294,14 @@ impl Packet {
         }
     }
 
+    /// Drops what it owns.
+    #[inline]
+    fn clear(&mut self) {
+        if self.is_owned() {
+            drop(self.take_owned());
+        }
+    }
+
     /// How many elements it holds; `None` for a moved value.
     #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
@@ -341,40 +348,46 @@ impl Packet {
         (packet.head.line(), cargo)
     }
 
-    /// Puts it together again.
-    #[inline]
-    pub(super) fn from_cargo(line: u64, cargo: Cargo) -> Packet {
-        Packet {
-            info: cargo.info,
-            kind: cargo.kind,
-            count: cargo.count,
-            head: Head::of(line, cargo.call),
-            body: cargo.body,
-        }
-    }
-
-    /// A short message from elements that lie in an octet.
+    /// Moves what a cell holds into this place, word by word: moved whole, it would stall on its way.
     ///
     /// # Safety
     ///
-    /// [`Octet::write`] must have been called for the octet with so many elements of that type.
+    /// There must be a cargo at `cargo` that nobody writes meanwhile and nobody reads again.
     #[inline]
-    pub(super) unsafe fn from_octet(
+    pub(super) unsafe fn load(&mut self, line: u64, cargo: *const Cargo) {
+        self.clear();
+        // SAFETY: the caller lets us move it out, and it is read only here.
+        unsafe {
+            self.info = (*cargo).info;
+            self.count = (*cargo).count;
+            self.head = Head::of(line, (*cargo).call);
+            self.body = ptr::read(&raw const (*cargo).body);
+            // Last, so that nothing is there unless all of it is.
+            self.kind = (*cargo).kind;
+        }
+    }
+
+    /// Puts a short message whose elements lie in an octet into this place.
+    ///
+    /// # Safety
+    ///
+    /// [`Octet::write`] must have been called for the octet with so many elements of that type, and nobody
+    /// may write it meanwhile.
+    #[inline]
+    pub(super) unsafe fn load_octet(
+        &mut self,
         head: Head,
         info: &'static Info,
         count: u32,
-        octet: Octet,
-    ) -> Packet {
-        let mut body = Body::new();
-        // SAFETY: the body of this new packet is larger, and begins at a multiple of eight.
-        unsafe { ptr::write((&raw mut body).cast::<Octet>(), octet) };
-        Packet {
-            info: Some(info),
-            kind: Kind::EAGER,
-            count,
-            head,
-            body,
-        }
+        octet: *const Octet,
+    ) {
+        self.clear();
+        self.info = Some(info);
+        self.kind = Kind::EAGER;
+        self.count = count;
+        self.head = head;
+        // SAFETY: the body is larger than an octet, and begins at a multiple of eight.
+        unsafe { (&raw mut self.body).cast::<Octet>().write(*octet) };
     }
 
     /// The type it holds.

@@ -26,24 +26,15 @@
 //! way its receiver expects it on, and a reader looks at both: two ranks whose calls do not fit together
 //! find each other's message, and the mismatch in it, as on one way.
 //!
-//! # What a word says
+//! # What is beside the eight bytes
 //!
-//! The bytes of a message must never be taken for more elements than there are, nor for another type, so
-//! the word beside them says both exactly, and the call to which they belong:
+//! A [word](super::words) that says exactly of which type they are and how many elements, and the call to which
+//! they belong. What a word cannot say goes by the ring.
 //!
-//! ```text
-//! 63    56 55    48 47   40 39   36 35   32 31         0
-//! │ number │ before │ calls │ type │ count │ fingerprint │
-//! ```
+//! # Who may touch what
 //!
-//! - *number* of the message in the line, and of those in the ring *before* it, both modulo 256. A half
-//!   held nothing but number n - 2 before, and at most eight of the ring are unread, so both are exact.
-//! - *calls*: how many calls later than the message before, on either way, it is.
-//! - *type*: which of the last few types that were announced. A type is announced by a message of the ring,
-//!   which carries it whole; both ends keep the same list, since they see the same messages in one order.
-//!
-//! What a word cannot say goes by the ring. Only [`End`]s touch this memory, there are two of them, neither
-//! can be copied, and each needs `&mut`: so there is one reader and one writer of everything.
+//! Only [`End`]s touch this memory, there are two of them, neither can be copied, and each needs `&mut`: so
+//! there is one reader and one writer of everything.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -54,17 +45,12 @@ use crossbeam_utils::CachePadded;
 use super::head::{Head, Info};
 use super::lane::Form;
 use super::packet::{Cargo, Octet, Packet};
+use super::words::{CELLS, Count, Known};
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// Messages of one direction that a ring holds.
-const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
-/// How many of them may be short. The last is for one that is lent, see [`lane`](super::lane).
+/// How many messages of a ring may be short. The last is for one that is lent, see [`lane`](super::lane).
 const CREDIT: u32 = CELLS - 1;
-/// The most elements that a word can count.
-const MOST: usize = 15;
-/// How many types a direction knows without the help of a ring.
-const TYPES: usize = 4;
 /// The bit of a turn that says that the type of the message is announced.
 const ANNOUNCED: u64 = 1;
 
@@ -115,87 +101,6 @@ const _: () = assert!(size_of::<Cell>() == 64 && size_of::<Line>() == 64);
 unsafe impl Send for Pair {}
 // SAFETY: the same.
 unsafe impl Sync for Pair {}
-
-/// How many messages of a direction have gone each way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Count {
-    ring: u32,
-    line: u32,
-}
-
-impl Count {
-    /// What the next message of the ring has as its turn, if it announces nothing. The line's part is short,
-    /// since no two messages of the line are unread that long.
-    #[inline]
-    fn turn(self) -> u64 {
-        u64::from(self.ring.wrapping_add(1)) << 32 | u64::from(self.line as u16) << 16
-    }
-
-    /// What the word of the next message of the line has on top.
-    #[inline]
-    fn number(self) -> u64 {
-        u64::from(self.line.wrapping_add(1) as u8) << 8 | u64::from(self.ring as u8)
-    }
-
-    /// The place of the next message in its ring.
-    #[inline]
-    fn cell(self) -> usize {
-        (self.ring % CELLS) as usize
-    }
-
-    /// The place of the next message among the halves of its sender.
-    #[inline]
-    fn half(self) -> usize {
-        (self.line.wrapping_add(1) % 2) as usize
-    }
-}
-
-/// What both ends of a direction know of the messages so far.
-#[derive(Clone, Copy)]
-struct Known {
-    count: Count,
-    /// The number of the last message's call.
-    call: u32,
-    /// The types that were announced, and which of them makes room for the next.
-    types: [Option<&'static Info>; TYPES],
-    oldest: usize,
-}
-
-impl Known {
-    fn new(count: Count) -> Known {
-        Known {
-            count,
-            call: 0,
-            types: [None; TYPES],
-            oldest: 0,
-        }
-    }
-
-    /// By address: a type that is known by two is announced twice.
-    #[inline]
-    fn place_of(&self, info: &'static Info) -> Option<usize> {
-        let mut types = self.types.iter();
-        types.position(|known| known.is_some_and(|known| std::ptr::eq(known, info)))
-    }
-
-    #[cold]
-    fn announce(&mut self, info: &'static Info) {
-        self.types[self.oldest] = Some(info);
-        self.oldest = (self.oldest + 1) % TYPES;
-    }
-
-    #[inline]
-    fn went_by_ring(&mut self, head: Head) {
-        self.count.ring = self.count.ring.wrapping_add(1);
-        self.call = head.tag();
-    }
-
-    #[inline]
-    fn went_by_line(&mut self, head: Head) {
-        self.count.line = self.count.line.wrapping_add(1);
-        self.call = head.tag();
-    }
-}
 
 /// One of two ranks' end of all that is between them.
 pub(super) struct End {
@@ -292,33 +197,6 @@ impl Half {
     }
 }
 
-/// What a word says but for its number.
-struct Said {
-    /// Calls since the message before.
-    calls: u8,
-    place: usize,
-    count: u32,
-    print: u32,
-}
-
-impl Said {
-    #[inline]
-    fn word(&self, number: u64) -> u64 {
-        let count = u64::from(self.count) << 32 | (self.place as u64) << 36;
-        number << 48 | u64::from(self.calls) << 40 | count | u64::from(self.print)
-    }
-
-    #[inline]
-    fn of(word: u64) -> Said {
-        Said {
-            calls: (word >> 40) as u8,
-            place: (word >> 36) as usize % TYPES,
-            count: (word >> 32) as u32 & 15,
-            print: word as u32,
-        }
-    }
-}
-
 impl End {
     /// Whether a short message may be posted now.
     #[inline]
@@ -360,27 +238,20 @@ impl End {
         });
     }
 
-    /// What a word says of a short message; `None`: it cannot say that.
+    /// The word for a short message, if it can go by the line.
     #[inline]
-    fn say<T: Element>(&self, head: Head, data: &[T]) -> Option<Said> {
+    fn say<T: Element>(&self, head: Head, data: &[T]) -> Option<u64> {
         // If this end has read the other's last, this end's last but one is read, see the head.
         let ahead = self.sent.count.line.wrapping_sub(self.taken.count.line);
-        if ahead as i32 > 0 || !Octet::fits(data) || data.len() > MOST {
+        if ahead as i32 > 0 || !Octet::fits(data) {
             return None;
         }
-        let place = self.sent.place_of(Info::of::<T>())?;
-        let calls = head.tag().wrapping_sub(self.sent.call);
-        Some(Said {
-            calls: u8::try_from(calls).ok()?,
-            place,
-            count: data.len() as u32,
-            print: head.print(),
-        })
+        self.sent.say(head, Info::of::<T>(), data.len())
     }
 
     #[inline]
     fn post_to_line<T: Element>(&mut self, head: Head, data: &[T]) -> bool {
-        let Some(said) = self.say(head, data) else {
+        let Some(word) = self.say(head, data) else {
             return false;
         };
         let half = &self.pair.line.0[self.me][self.sent.count.half()];
@@ -390,8 +261,7 @@ impl End {
             unsafe { Octet::write(place.cast(), data) };
         });
         // Release: pairs with the acquire in `take_from_line`.
-        half.word
-            .store(said.word(self.sent.count.number()), Ordering::Release);
+        half.word.store(word, Ordering::Release);
         self.sent.went_by_line(head);
         true
     }
@@ -408,7 +278,7 @@ impl End {
         let room = self.unread() < CELLS || self.look() < CELLS;
         assert!(room, "a ring is full, see `lane` why it is not");
         let mut turn = self.sent.count.turn();
-        if form == Form::Exchange && self.sent.place_of(info).is_none() {
+        if form == Form::Exchange && !self.sent.knows(info) {
             self.sent.announce(info);
             turn |= ANNOUNCED;
         }
@@ -446,31 +316,26 @@ impl End {
     }
 
     #[inline]
-    fn take_from_line(&mut self, place: &mut Packet) -> bool {
+    fn take_from_line(&mut self, packet: &mut Packet) -> bool {
         let half = &self.pair.line.0[1 - self.me][self.taken.count.half()];
         // Acquire: pairs with the release in `post_to_line`.
         let word = half.word.load(Ordering::Acquire);
         if word >> 48 != self.taken.count.number() {
             return false;
         }
-        let said = Said::of(word);
-        let octet = half.octet.with(|octet| {
-            // SAFETY: its number says that it was written for this turn, before the release that was
-            // acquired, and it is not overwritten before this end has posted again.
-            unsafe { (*octet).assume_init_read() }
+        let (head, info, count) = self.taken.hear(word, self.head);
+        half.octet.with(|octet| {
+            // SAFETY: `post_to_line` wrote the octet with what its word says, before the release that was
+            // acquired, and both ends have the same list of types, see the head. It is not overwritten
+            // before this end has posted again.
+            unsafe { packet.load_octet(head, info, count, octet.cast()) };
         });
-        let info = self.taken.types[said.place].expect("a word names types that were announced");
-        let call = self.taken.call.wrapping_add(u32::from(said.calls));
-        let head = Head::of(self.head, u64::from(call) << 32 | u64::from(said.print));
         self.taken.went_by_line(head);
-        // SAFETY: `post_to_line` wrote the octet with what its word says, and both ends have the same list of
-        // types, see the head.
-        *place = unsafe { Packet::from_octet(head, info, said.count, octet) };
         true
     }
 
     #[inline]
-    fn take_from_ring(&mut self, place: &mut Packet) -> bool {
+    fn take_from_ring(&mut self, packet: &mut Packet) -> bool {
         let way = &self.pair.ways[1 - self.me];
         let cell = &way.cells[self.taken.count.cell()];
         // Acquire: pairs with the release in `post_to_ring`.
@@ -482,20 +347,19 @@ impl End {
             // Relaxed: written before the turn that was acquired.
             self.head = way.read.head.load(Ordering::Relaxed);
         }
-        let cargo = cell.cargo.with(|cargo| {
+        cell.cargo.with(|cargo| {
             // SAFETY: its turn says that it was written, before the release that was acquired; it is moved out
             // once, since the count goes on, and not overwritten before that count is seen.
-            unsafe { (*cargo).assume_init_read() }
+            unsafe { packet.load(self.head, cargo.cast()) };
         });
-        let packet = Packet::from_cargo(self.head, cargo);
         if turn & ANNOUNCED != 0 {
             self.taken.announce(packet.info());
         }
         self.taken.went_by_ring(packet.head);
         // Release: pairs with the acquire in `look`.
-        let count = &self.pair.ways[1 - self.me].read.count;
-        count.store(self.taken.count.ring, Ordering::Release);
-        *place = packet;
+        way.read
+            .count
+            .store(self.taken.count.ring, Ordering::Release);
         true
     }
 
