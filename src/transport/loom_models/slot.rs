@@ -5,8 +5,8 @@
 //! with the ones before; rings have two cells here, so that they are soon overwritten.
 //!
 //! Checked by hand that the models can fail: with the release of a turn, of a word or of the count of what was
-//! read relaxed, or the acquire of any of them; with a word posted before the other's last was read; and with a
-//! reader that does not look how many messages of the other way came before.
+//! read relaxed, or the acquire of any of them; with a word posted before the other's last was read; with words or
+//! with turns that do not say how many messages of the other way came before.
 
 use loom::thread;
 
@@ -87,6 +87,26 @@ fn a_stream_is_read_before_it_is_overwritten() {
             post(&mut sender, OneWay, number, 3);
         }
         reader.join().unwrap();
+    });
+}
+
+#[test]
+fn a_rank_that_runs_ahead_overwrites_nothing_unread() {
+    explore(Some(3), || {
+        let [mut first, mut second] = ends();
+        let second = thread::spawn(move || {
+            for number in 0..4 {
+                take(&mut second, Exchange, number, 1);
+            }
+        });
+        // Announced, in the line, and the others in the ring: the other posts nothing.
+        for number in 0..4 {
+            while !first.has_room() {
+                thread::yield_now();
+            }
+            post(&mut first, Exchange, number, 1);
+        }
+        second.join().unwrap();
     });
 }
 
