@@ -37,6 +37,14 @@ impl Books {
         left
     }
 
+    /// Makes lanes into the calling rank before anybody asks, so that their memory is near to it. Slots are
+    /// made by whoever asks first: both ranks write them.
+    pub(crate) fn offer(&self, me: Rank, count: usize, make: Make) {
+        if make == Make::Channels {
+            self.channels.offer(me, count);
+        }
+    }
+
     /// A rank's ends.
     pub(crate) fn ends(&self, me: Rank, make: Make) -> Ends {
         match make {

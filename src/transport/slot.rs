@@ -47,7 +47,7 @@ use super::lane::Form;
 use super::packet::{Cargo, Octet, Packet};
 use super::words::{CELLS, Count, Known};
 use crate::op::Element;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 
 /// How many messages of a ring may be short. The last is for one that is lent, see [`lane`](super::lane).
 const CREDIT: u32 = CELLS - 1;
@@ -58,14 +58,14 @@ const ANNOUNCED: u64 = 1;
 #[repr(C, align(64))]
 struct Cell {
     turn: AtomicU64,
-    cargo: UnsafeCell<MaybeUninit<Cargo>>,
+    cargo: Place<MaybeUninit<Cargo>>,
 }
 
 /// One message of the line.
 #[repr(C)]
 struct Half {
     word: AtomicU64,
-    octet: UnsafeCell<MaybeUninit<Octet>>,
+    octet: Place<MaybeUninit<Octet>>,
 }
 
 /// The line that both write: each rank's halves.
@@ -177,7 +177,7 @@ impl Cell {
         };
         Cell {
             turn: AtomicU64::new(before.turn()),
-            cargo: UnsafeCell::new(MaybeUninit::uninit()),
+            cargo: Place::new(MaybeUninit::uninit()),
         }
     }
 }
@@ -192,7 +192,7 @@ impl Half {
         };
         Half {
             word: AtomicU64::new(before.number() << 48),
-            octet: UnsafeCell::new(MaybeUninit::uninit()),
+            octet: Place::new(MaybeUninit::uninit()),
         }
     }
 }
