@@ -575,26 +575,47 @@ impl Venue {
 
     /// What each rank of a new run needs to begin; nothing of an earlier run is left in it.
     fn starts(&self) -> Vec<Start> {
+        let pinned = |(start, pin)| Start { pin, ..start };
+        self.starts_unpinned()
+            .into_iter()
+            .zip(self.pins())
+            .map(pinned)
+            .collect()
+    }
+
+    /// The same for threads that are where they should be.
+    fn starts_unpinned(&self) -> Vec<Start> {
         let (fabric, parkers) = Fabric::new(self.placement.cpu.len(), self.settings.clone());
         #[cfg(all(unix, feature = "signal"))]
         if self.dump {
             dump::watch(&fabric);
         }
         let printed = Arc::new(AtomicBool::new(false));
-        let cpus = Arc::new(self.cpus.clone());
-        let all = WaitGroup::new();
         let start = |(rank, parker)| Start {
             fabric: fabric.clone(),
             rank,
             parker,
             printed: printed.clone(),
-            pin: self.placement.cpu[rank].map(|cpu| Pin {
-                cpu,
-                cpus: cpus.clone(),
-                all: all.clone(),
-            }),
+            pin: None,
         };
         parkers.into_iter().enumerate().map(start).collect()
+    }
+
+    /// Where the ranks are to run.
+    fn pins(&self) -> Vec<Option<Pin>> {
+        let cpus = Arc::new(self.cpus.clone());
+        let all = WaitGroup::new();
+        let pin = |cpu| Pin {
+            cpu,
+            cpus: cpus.clone(),
+            all: all.clone(),
+        };
+        self.placement.cpu.iter().map(|cpu| cpu.map(pin)).collect()
+    }
+
+    /// Whether its ranks have a CPU each.
+    fn is_roomy(&self) -> bool {
+        self.placement.cpu.len() <= self.settings.cpus
     }
 }
 
