@@ -49,6 +49,7 @@
 //! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the machine as a tree, the CPUs that may be used, and where ranks go |
+//! | [`measure`] | what calls take: points, passes, medians and how far to trust them |
 //! | [`testing`] | the test kit: every number of ranks, every order of messages, guides |
 //! | [`error`] | what can go wrong with one operation |
 //!
@@ -100,6 +101,7 @@ pub mod draw;
 pub mod error;
 mod execute;
 pub mod machine;
+pub mod measure;
 mod names;
 pub mod op;
 pub mod schedule;
