@@ -1,6 +1,7 @@
 //! The loop that times a point: all ranks start together, and read the clock themselves.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ impl Effort {
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set by whoever wants no more: the sample that is being taken is the last.
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Control {
