@@ -44,10 +44,9 @@ pub fn chart(run: &Run) -> Option<Chart> {
 
 fn limits(run: &Run) -> Vec<Curve> {
     let cores = run.limits.first().map_or(1, |limit| limit.cores);
-    let on = if cores == 1 {
-        "one core".into()
-    } else {
-        format!("each of {cores} cores")
+    let shared = match cores {
+        1 => "one core".to_owned(),
+        n => format!("{n} cores, shared,"),
     };
     let line = |name: String, of: fn(&super::record::Limit) -> f64| Curve {
         name,
@@ -60,10 +59,10 @@ fn limits(run: &Run) -> Vec<Curve> {
     match run.limits.is_empty() {
         true => Vec::new(),
         false => vec![
-            line(format!("{on} adds as many of its own"), |limit| {
-                limit.add_us
+            line(format!("limit: {shared} to add them"), |limit| limit.add_us),
+            line(format!("limit: {shared} to copy them"), |limit| {
+                limit.copy_us
             }),
-            line(format!("{on} copies as many"), |limit| limit.copy_us),
         ],
     }
 }

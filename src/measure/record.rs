@@ -11,6 +11,11 @@ use crate::collective::Choice;
 /// The name and the version of the form in which a run is kept.
 pub const SCHEMA: &str = "rankfold.bench/1";
 
+impl Run {
+    /// The JSON schema of a run.
+    pub const JSON_SCHEMA: &str = include_str!("../../docs/bench.schema.json");
+}
+
 /// A run: which program measured what, on which machine, and what came of it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
@@ -67,17 +72,18 @@ pub struct Settings {
     pub fresh: bool,
 }
 
-/// What the machine can do with so many bytes and no message.
+/// How long the machine takes for so many bytes without a message, each core for its share of them: what no
+/// algorithm that copies or adds each byte once can go below.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limit {
-    /// So many bytes on each core.
+    /// So many bytes, shared by the cores.
     pub bytes: usize,
-    /// On how many cores at the same time.
+    /// How many cores work at the same time.
     pub cores: usize,
-    /// Microseconds to copy them.
+    /// Microseconds to copy them, from memory of the core's own to memory of its own.
     pub copy_us: f64,
-    /// Microseconds to add them, as `f32`, to as many.
+    /// Microseconds to add them, as `f32`, to as many others.
     pub add_us: f64,
 }
 

@@ -22,6 +22,8 @@ pub struct Plan {
 const MOST_PASSES: usize = 50;
 /// More threads than these nobody compares with each other.
 const MOST_RANKS: usize = 1024;
+/// Longer vectors have room nowhere.
+const MOST_BYTES: usize = 1 << 40;
 /// More points nobody reads.
 const MOST_POINTS: usize = 10_000;
 /// More curves cannot be told apart.
@@ -233,6 +235,9 @@ fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> 
         .as_ref()
         .map_or(&SIZES[..], |sizes| &sizes.0);
     let length = |&bytes: &usize| match bytes % kind.bytes() {
+        _ if bytes > MOST_BYTES => Err(refuse(format!(
+            "--sizes: {bytes} bytes are too many; at most 1Ti"
+        ))),
         0 => Ok(bytes / kind.bytes()),
         _ => Err(refuse(format!(
             "--sizes: {bytes} bytes are no whole number of {kind}, which have {}",

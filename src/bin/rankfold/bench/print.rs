@@ -11,9 +11,10 @@ pub fn width(one: &Measured) -> f64 {
     (high - middle).max(middle - low) / middle
 }
 
-/// Four digits that count.
+/// Four digits that count, or fewer of what is very little.
 pub fn figure(value: f64) -> String {
     match value {
+        ..0.09995 if value > 0.0 => format!("{value:.5}"),
         ..9.9995 => format!("{value:.3}"),
         ..99.995 => format!("{value:.2}"),
         ..999.95 => format!("{value:.1}"),

@@ -109,7 +109,7 @@ fn prove<'a>(
     Ok(open)
 }
 
-/// What all cores together, or as many as there are ranks, can do with these lengths.
+/// How long all cores together, or as many as there are ranks, take for these lengths if each does its share.
 fn limits(plan: &Plan, control: &Control) -> Vec<Limit> {
     let most = plan
         .points
@@ -125,11 +125,14 @@ fn limits(plan: &Plan, control: &Control) -> Vec<Limit> {
         .bytes()
         .into_iter()
         .take_while(|_| !control.is_stopped());
-    let limit = |bytes| Limit {
-        bytes,
-        cores: cores.len(),
-        copy_us: 1e6 * measure::copy(&cores, &plan.machine, bytes),
-        add_us: 1e6 * measure::add(&cores, &plan.machine, bytes),
+    let limit = |bytes: usize| {
+        let share = bytes.div_ceil(cores.len());
+        Limit {
+            bytes,
+            cores: cores.len(),
+            copy_us: 1e6 * measure::copy(&cores, &plan.machine, share),
+            add_us: 1e6 * measure::add(&cores, &plan.machine, share),
+        }
     };
     bytes.map(limit).collect()
 }
