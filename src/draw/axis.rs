@@ -7,7 +7,7 @@ pub(super) enum Unit {
     Bytes,
     /// Powers of ten of a second, with decimal prefixes.
     Seconds,
-    /// Whole numbers, each of which is marked that has a point.
+    /// Whole numbers.
     Count,
     /// Powers of two without a word.
     Binary,
@@ -52,7 +52,7 @@ pub(super) struct Scale {
     unit: Unit,
     low: f64,
     high: f64,
-    /// What has a point, for axes that mark these.
+    /// What has a point: what is marked, where there is room for that.
     values: Vec<f64>,
 }
 
@@ -93,7 +93,7 @@ impl Scale {
     /// The numbers that are written, at most a dozen.
     pub(super) fn marks(&self) -> Vec<f64> {
         match self.unit {
-            Unit::Count if self.values.len() <= 12 => self.values.clone(),
+            Unit::Count | Unit::Bytes if self.are_apart() => self.values.clone(),
             Unit::Seconds | Unit::Decimal => self.decimal(),
             _ => self.binary(),
         }
@@ -107,6 +107,12 @@ impl Scale {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether all that has a point has room for a word below it.
+    fn are_apart(&self) -> bool {
+        let places: Vec<f64> = self.values.iter().map(|value| self.place(*value)).collect();
+        places.windows(2).all(|pair| pair[1] - pair[0] > 0.075)
     }
 
     fn decades(&self) -> f64 {
@@ -203,9 +209,15 @@ mod tests {
             ["1 µs", "10 µs", "100 µs", "1 ms"]
         );
         assert_eq!(words(Unit::Seconds, &[1.1e-6, 1.9e-6]), ["1 µs", "2 µs"]);
-        assert_eq!(words(Unit::Bytes, &[8.0, 32.0]), ["8 B", "16 B", "32 B"]);
+        assert_eq!(words(Unit::Bytes, &[8.0, 32.0]), ["8 B", "32 B"]);
+        let crowded: Vec<f64> = (1..=32).map(f64::from).collect();
+        assert_eq!(
+            words(Unit::Bytes, &crowded),
+            ["1 B", "2 B", "4 B", "8 B", "16 B", "32 B"]
+        );
         assert_eq!(words(Unit::Count, &[1.0, 3.0, 4.0]), ["1", "3", "4"]);
-        let many = words(Unit::Bytes, &[8.0, 64.0 * 1048576.0]);
+        let sizes: Vec<f64> = (3..=26).map(|power| 2f64.powi(power)).collect();
+        let many = words(Unit::Bytes, &sizes);
         assert!(many.len() <= 12 && many[0] == "8 B", "{many:?}");
     }
 

@@ -1,9 +1,10 @@
 //! The passes: every point once in each, so that whatever the machine does meanwhile happens to all.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rankfold::WorldError;
+use rankfold::machine::Bind;
 use rankfold::measure::{
     self, Control, Failure, Host, Limit, Measured, Pair, Pass, Point, Proved, Run, SCHEMA,
     Settings, Watch,
@@ -59,7 +60,7 @@ pub fn run(plan: &Plan) -> Result<Run, Stop> {
         interrupted: control.is_stopped(),
         results,
     };
-    let more = remarks(plan, &run);
+    let more = remarks(plan, &run, &open);
     run.remarks.extend(more);
     Ok(run)
 }
@@ -75,7 +76,7 @@ fn settings(plan: &Plan) -> Settings {
     }
 }
 
-/// A bar on a terminal, and nothing elsewhere.
+/// A bar on a terminal, and nothing elsewhere. It moves between points only: no thread of its own disturbs them.
 fn progress(plan: &Plan) -> ProgressBar {
     let steps = plan.points.len() * (plan.passes + 1);
     let bar = ProgressBar::new(steps as u64);
@@ -83,7 +84,6 @@ fn progress(plan: &Plan) -> ProgressBar {
     if let Ok(style) = style {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
 
@@ -141,7 +141,7 @@ fn limits(plan: &Plan, control: &Control) -> Vec<Limit> {
 const WIDE: f64 = 0.2;
 
 /// What else a reader must know.
-fn remarks(plan: &Plan, run: &Run) -> Vec<String> {
+fn remarks(plan: &Plan, run: &Run, open: &[Open<'_>]) -> Vec<String> {
     let mut remarks = Vec::new();
     if !run.build.optimised {
         remarks.push("this program was built without optimisations: use --release".into());
@@ -151,6 +151,15 @@ fn remarks(plan: &Plan, run: &Run) -> Vec<String> {
         remarks.push(format!(
             "more ranks than the {cpus} usable CPUs share them: they wait for each other's turns"
         ));
+    }
+    let fits = |one: &&Open<'_>| one.point.ranks <= cpus && one.point.bind != Bind::None;
+    let unpinned = |one: &Open<'_>| {
+        let placement = &one.proved.placement;
+        let refused = placement.refused.first().map(|(_, why)| why.to_string());
+        refused.or(placement.why_unpinned.as_ref().map(ToString::to_string))
+    };
+    if let Some(why) = open.iter().filter(fits).find_map(unpinned) {
+        remarks.push(format!("ranks were not pinned: {why}"));
     }
     let wide = run
         .results
