@@ -79,8 +79,9 @@
 //! `RANKFOLD_NO_HWLOC=1` in the environment of the build, or `default-features = false`, builds one that does
 //! not. Nothing else depends on it.
 //!
-//! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
-//! builds the tool `rankfold`, which proves, draws and times algorithms without running them;
+//! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`), and
+//! measured runs ([`measure::Run`] with serde); `cli` builds the tool `rankfold`, which measures collectives, and proves,
+//! draws and simulates their algorithms without running them;
 //! `signal` lets a running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
