@@ -20,13 +20,10 @@ fn point(subject: impl Into<Subject>, ranks: usize, length: usize) -> Point {
     }
 }
 
-fn body<T: Number, O: Operator<T> + Copy>(
+fn body<T: Number, O: Operator<T> + Copy + Sync>(
     point: &Point,
     op: O,
-) -> impl Fn(&Comm, &mut Vectors<T>) -> Result<()> + Sync
-where
-    O: Sync,
-{
+) -> impl Fn(&Comm, &mut Vectors<T>) -> Result<()> + Sync {
     move |comm, vectors| call(point, comm, vectors, op)
 }
 

@@ -53,6 +53,10 @@ pub enum Algorithm {
     },
     /// Recursive doubling.
     Doubling,
+    /// Each rank writes its short vector into a cell that all can read, and whoever needs it reads it
+    /// there; of more than two ranks the first folds for all. Drawn and checked as the messages that stand for
+    /// it: along a star, or between all pairs.
+    Cells,
     /// Blocks that go round a ring.
     Ring,
     /// Bruck's algorithms, in the least number of steps.
@@ -66,8 +70,9 @@ pub enum Algorithm {
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
     /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
-    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. Written `hierarchical`, or `hierarchical:flat` for another
-    /// family than the binomial tree.
+    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. In a call of a
+    /// [communicator](crate::Comm::levels) by its own levels; [`explain`](crate::Comm::explain) says why there are
+    /// none, if so. Written `hierarchical`, or `hierarchical:flat` for another family than the binomial tree.
     Hierarchical {
         /// The family among the members of each group.
         tree: TreeName,
@@ -92,8 +97,9 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 12] = [
+const PLAIN: [(Algorithm, &str); 13] = [
     (Hypercube, "hypercube"),
+    (Cells, "cells"),
     (Exchange, "exchange"),
     (Halving, "halving"),
     (FarHalving, "far-halving"),
@@ -225,7 +231,7 @@ impl Algorithm {
     /// use rankfold::collective::{Algorithm, Collective};
     ///
     /// let names: Vec<_> = Algorithm::all(Collective::Gather).map(|a| a.to_string()).collect();
-    /// assert_eq!(names, ["hypercube", "binomial", "flat"]);
+    /// assert_eq!(names, ["hypercube", "cells", "binomial", "flat"]);
     /// ```
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);

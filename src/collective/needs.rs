@@ -83,6 +83,7 @@ impl Algorithm {
             };
         }
         let needs = match (collective, self) {
+            (_, Cells) => return cells_needs(collective),
             (Collective::Barrier, Dissemination | Exchange) => ANY,
             (Collective::Broadcast, Hypercube) => TURNED,
             (Collective::Broadcast, ScatterDoubling | ScatterRing) => ROOTED,
@@ -241,6 +242,21 @@ impl Algorithm {
                 collective,
             },
         }
+    }
+}
+
+/// What goes over cells: all that whole ranks read of each other, in one hop or two.
+fn cells_needs(collective: Collective) -> Option<Needs> {
+    use Collective::*;
+    match collective {
+        Barrier | AllReduce | AllGather => Some(ANY),
+        Broadcast | Reduce | Gather | Scatter => Some(ROOTED),
+        ReduceScatter => Some(COMMUTATIVE),
+        AllToAll => Some(Needs {
+            even_blocks: true,
+            ..ANY
+        }),
+        Scan | ExclusiveScan => None,
     }
 }
 

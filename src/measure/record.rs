@@ -3,10 +3,9 @@
 
 use super::host::Host;
 use super::noise::Noise;
-use super::point::{Point, Subject};
+use super::point::Point;
 use super::run::{Pass, Proved};
 use super::statistics::{Interval, mean, median, median_interval, quantile, sorted};
-use crate::collective::Choice;
 
 /// The name and the version of the form in which a run is kept.
 pub const SCHEMA: &str = "rankfold.bench/1";
@@ -196,7 +195,7 @@ impl Measured {
         Some(Measured {
             collective: subject.name().into(),
             algorithm: point.algorithm.map_or("auto".into(), |by| by.to_string()),
-            chosen: chosen(point),
+            chosen: proved.chosen.clone(),
             ranks: point.ranks,
             bytes: point.bytes(),
             block_bytes: point.block() * point.kind.bytes(),
@@ -236,13 +235,4 @@ impl Measured {
             what, self.ranks, self.bytes, self.root, self.into, self.fresh,
         )
     }
-}
-
-fn chosen(point: &Point) -> Option<String> {
-    // A barrier without a name is none of the algorithms: it passes a gate.
-    let barrier = point.subject == Subject::Collective(crate::collective::Collective::Barrier);
-    let call = point
-        .shape()
-        .filter(|_| point.algorithm.is_none() && !barrier)?;
-    Some(Choice::quickly(&call, point.kind.bytes()).to_string())
 }

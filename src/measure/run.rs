@@ -9,6 +9,7 @@ use super::clock::thread_cpu;
 use super::point::{Point, Subject};
 use super::statistics::{mean, median, sorted};
 use super::vectors::{Number, Vectors, Wrong};
+use crate::collective::Collective;
 use crate::machine::Placement;
 use crate::{Comm, Rank, Result, World, WorldError};
 
@@ -89,6 +90,8 @@ pub struct Proved {
     pub bytes: u64,
     /// Where the ranks were.
     pub placement: Placement,
+    /// What the automatic choice chose, where it was asked.
+    pub chosen: Option<String>,
 }
 
 /// What came of a pass. Times are in seconds.
@@ -150,19 +153,37 @@ fn world(point: &Point) -> World {
 ///
 /// [`Failure::Wrong`] with the first element that is wrong on the lowest rank that has one.
 pub fn prove<T: Number>(point: &Point, body: &Body<'_, T>) -> Result<Proved, Failure> {
-    let report = world(point).try_run_each(|comm: &Comm| checked_call(point, comm, body, 0));
+    let report = world(point).try_run_each(|comm: &Comm| {
+        let chosen = chosen::<T>(point, comm)?;
+        Ok((checked_call(point, comm, body, 0)?, chosen))
+    });
     let report = report.map_err(Failure::World)?;
     let placement = report.placement.clone();
     let messages = report.counts.iter().map(|rank| rank.messages).sum();
     let bytes = report.counts.iter().map(|rank| rank.bytes).sum();
     let found = report.into_result().map_err(Failure::World)?;
-    match found.into_iter().flatten().next() {
-        Some(wrong) => Err(Failure::Wrong(wrong)),
-        None => Ok(Proved {
-            messages,
-            bytes,
-            placement,
-        }),
+    let mut chosen = None;
+    for (wrong, by) in found {
+        if let Some(wrong) = wrong {
+            return Err(Failure::Wrong(wrong));
+        }
+        chosen = chosen.or(by);
+    }
+    Ok(Proved {
+        messages,
+        bytes,
+        placement,
+        chosen,
+    })
+}
+
+/// What the automatic choice is here. A barrier that is not told how is no algorithm: it passes a gate.
+fn chosen<T: Number>(point: &Point, comm: &Comm) -> Result<Option<String>> {
+    let barrier = Subject::from(Collective::Barrier);
+    let asked = point.algorithm.is_none() && point.subject != barrier && comm.rank() == 0;
+    match point.shape().filter(|_| asked) {
+        Some(call) => Ok(Some(comm.explain::<T>(&call)?.algorithm.to_string())),
+        None => Ok(None),
     }
 }
 
