@@ -88,6 +88,10 @@ fn messages_are_counted_as_the_proof_counts_them() {
         let goal = Goal::all_reduce(100);
         for point in Algorithm::all(Collective::AllReduce).map(point) {
             let by = point.algorithm.unwrap();
+            // Cells are written and read where they are: nothing of them is a message.
+            if by == Algorithm::Cells {
+                continue;
+            }
             let Ok(schedule) = by.schedule(&point.shape().unwrap()) else {
                 continue;
             };

@@ -46,7 +46,7 @@ fn limits(run: &Run) -> Vec<Curve> {
     let cores = run.limits.first().map_or(1, |limit| limit.cores);
     let shared = match cores {
         1 => "one core".to_owned(),
-        n => format!("{n} cores, shared,"),
+        n => format!("each of {n} cores"),
     };
     let line = |name: String, of: fn(&super::record::Limit) -> f64| Curve {
         name,
@@ -59,8 +59,10 @@ fn limits(run: &Run) -> Vec<Curve> {
     match run.limits.is_empty() {
         true => Vec::new(),
         false => vec![
-            line(format!("limit: {shared} to add them"), |limit| limit.add_us),
-            line(format!("limit: {shared} to copy them"), |limit| {
+            line(format!("limit: {shared} adds its share"), |limit| {
+                limit.add_us
+            }),
+            line(format!("limit: {shared} copies its share"), |limit| {
                 limit.copy_us
             }),
         ],

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use super::kinds::{Op, Type, UnknownName};
 use crate::Rank;
-use crate::collective::{Algorithm, Call, Collective, Refusal};
+use crate::collective::{Algorithm, Call, Collective};
 use crate::machine::Bind;
+use crate::transport::cells::CELL_BYTES;
 
 /// A collective, or neighbours that send to each other.
 ///
@@ -197,15 +198,25 @@ impl Point {
     /// Why it cannot be measured, if it cannot.
     pub fn refused(&self) -> Option<String> {
         match (self.shape(), self.algorithm) {
-            (Some(call), Some(algorithm)) => algorithm
-                .refused(&call)
-                .map(|refusal: Refusal| refusal.to_string()),
+            (Some(call), Some(algorithm)) => {
+                let refusal = algorithm.refused(&call).map(|refusal| refusal.to_string());
+                refusal.or_else(|| self.too_long(&call, algorithm))
+            }
             (None, Some(algorithm)) => {
                 Some(format!("{algorithm} is for collectives, not for send"))
             }
             (None, None) if self.ranks < 2 => Some("send needs at least 2 ranks".into()),
             _ => None,
         }
+    }
+
+    /// What goes through cells must have room in one.
+    fn too_long(&self, call: &Call, algorithm: Algorithm) -> Option<String> {
+        let bytes = call.most_written().saturating_mul(self.kind.bytes());
+        let long = algorithm == Algorithm::Cells && bytes > CELL_BYTES;
+        long.then(|| {
+            format!("{algorithm}: {bytes} bytes have no room in a cell, which holds {CELL_BYTES}")
+        })
     }
 
     /// The bytes that all ranks' vectors take together.
