@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["execute"],
     &["comm"],
     &["world"],
-    &["testing"],
+    &["measure", "testing"],
 ];
 
 /// The only files that may hold `unsafe`.
