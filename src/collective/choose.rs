@@ -206,8 +206,11 @@ fn pick_flat(call: &Call, element_bytes: usize) -> Picked {
 
 /// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
 fn fits_cells(call: &Call, element_bytes: usize) -> bool {
-    let bytes = call.most_written().saturating_mul(element_bytes);
-    (2..=64).contains(&call.ranks()) && bytes <= CELL_BYTES
+    let most = call.most_written();
+    let bytes = most.saturating_mul(element_bytes);
+    // Of empty elements there may be more than a cell can count.
+    let countable = u32::try_from(most).is_ok();
+    countable && (2..=64).contains(&call.ranks()) && bytes <= CELL_BYTES
 }
 
 /// Picks among the algorithms that send messages.
