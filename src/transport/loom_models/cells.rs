@@ -163,6 +163,28 @@ fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
     });
 }
 
+/// Whoever has seen the cells of all knows that they are in that call, and not that they have left it.
+#[test]
+fn after_a_meeting_a_root_that_runs_ahead_waits_for_who_still_reads() {
+    at_desks(2, 3, |me, desk| {
+        post(desk, me, 0, LONG);
+        until(2, || desk.missing().is_none())?;
+        read(desk, 1 - me, 0, LONG);
+        desk.leave(stamp(0));
+        for call in 1..3 {
+            if me == 0 {
+                until(2, || desk.lagging().is_none())?;
+                post(desk, me, call, SHORT);
+            } else {
+                until(2, || desk.is_here(0))?;
+                read(desk, 0, call, SHORT);
+            }
+            desk.leave(stamp(call));
+        }
+        Some(())
+    });
+}
+
 /// Rank 1 writes what nobody reads, as the root of a reduction does, and may be overtaken in its own call.
 #[test]
 fn a_rank_that_is_overtaken_has_not_left_its_own_call() {
