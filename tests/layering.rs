@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["topology", "transport"],
     &["schedule"],
     &["check", "collective", "cost", "draw", "simulate"],
-    &["execute"],
+    &["direct", "execute"],
     &["comm"],
     &["world"],
     &["testing"],
@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
 const UNSAFE: &[&str] = &[
     "op/kernels.rs",
     "op/kernels/tests.rs",
+    "transport/direct.rs",
     "transport/packet.rs",
     "world/team.rs",
 ];

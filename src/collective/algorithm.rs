@@ -59,6 +59,9 @@ pub enum Algorithm {
     Bruck,
     /// Everybody with everybody, one partner a step.
     Pairwise,
+    /// Over shared memory: every rank reads what it needs of the others' vectors where they lie, and folds
+    /// its share for all. Its schedule says who takes what from whom; ranks that are threads send nothing.
+    Direct,
     /// Dissemination on a circle.
     Dissemination,
     /// A scatter, and an all-gather by recursive doubling.
@@ -92,7 +95,7 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 12] = [
+const PLAIN: [(Algorithm, &str); 13] = [
     (Hypercube, "hypercube"),
     (Exchange, "exchange"),
     (Halving, "halving"),
@@ -101,6 +104,7 @@ const PLAIN: [(Algorithm, &str); 12] = [
     (Ring, "ring"),
     (Bruck, "bruck"),
     (Pairwise, "pairwise"),
+    (Direct, "direct"),
     (Dissemination, "dissemination"),
     (ScatterDoubling, "scatter-doubling"),
     (ScatterRing, "scatter-ring"),
@@ -225,7 +229,7 @@ impl Algorithm {
     /// use rankfold::collective::{Algorithm, Collective};
     ///
     /// let names: Vec<_> = Algorithm::all(Collective::Gather).map(|a| a.to_string()).collect();
-    /// assert_eq!(names, ["hypercube", "binomial", "flat"]);
+    /// assert_eq!(names, ["hypercube", "direct", "binomial", "flat"]);
     /// ```
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);

@@ -17,6 +17,7 @@ use crate::transport::board::{Arrival, Call, Verb, Verdict};
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
+use crate::transport::monitor::Turn;
 use crate::transport::packet::Packet;
 use crate::transport::wait::Reason;
 use crate::unwind;
@@ -24,8 +25,8 @@ use crate::unwind;
 /// A collective call in progress on one rank.
 pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
-    call: Call,
-    print: u32,
+    pub(super) call: Call,
+    pub(super) print: u32,
 }
 
 impl Comm {
@@ -142,7 +143,7 @@ impl InCall<'_> {
     }
 
     /// What a rank of the world has written down of its call of this number.
-    fn record_of(&self, rank: Rank) -> Option<Call> {
+    pub(super) fn record_of(&self, rank: Rank) -> Option<Call> {
         let Call {
             context, number, ..
         } = self.call;
@@ -163,9 +164,9 @@ impl InCall<'_> {
                     .rouse_all(members, self.comm.core.port.me);
                 Ok(())
             }
-            Arrival::Early(turn) => {
-                self.wait(&needs, Some(turn), || gate.has_turned(turn).then_some(()))
-            }
+            Arrival::Early(turn) => self.wait(&needs, Some(Turn::Gate(turn)), || {
+                gate.has_turned(turn).then_some(())
+            }),
             // Those who are here mean another call. When nobody moves any more, the records are compared.
             Arrival::Strange => self.wait(&needs, None, || None),
         }
@@ -183,7 +184,7 @@ impl InCall<'_> {
     pub(super) fn wait<R>(
         &self,
         needs: &dyn Fn() -> Needs,
-        turn: Option<u32>,
+        turn: Option<Turn>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let port = &self.comm.core.port;
@@ -197,7 +198,7 @@ impl InCall<'_> {
     fn with_reason<R>(
         &self,
         needs: &dyn Fn() -> Needs,
-        turn: Option<u32>,
+        turn: Option<Turn>,
         f: impl FnOnce(&Reason<'_>) -> R,
     ) -> R {
         f(&Reason {

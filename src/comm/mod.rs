@@ -19,6 +19,7 @@ mod bounded;
 mod by_hand;
 mod call;
 mod cartesian;
+mod direct;
 mod envelope;
 mod link;
 mod matched;

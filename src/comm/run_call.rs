@@ -165,6 +165,9 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        if algorithm == Algorithm::Direct && self.size() > 1 {
+            return self.run_direct(shape, input, output, op);
+        }
         let mut result = Ok(());
         let mut run = |schedule: &dyn Schedule| {
             result = self.execute(schedule, input, output, op);

@@ -15,7 +15,6 @@
 //! far stays in the nearest cache. It pays to fold first and to copy the result after, too: a loop that
 //! reads from two vectors and writes to both takes half as long again.
 #![allow(unsafe_code)]
-#![allow(dead_code)] // several vectors are folded by what reads them where they lie
 
 #[cfg(all(test, not(loom)))]
 mod tests;

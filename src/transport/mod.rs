@@ -1,12 +1,14 @@
 //! How bytes move between ranks, and how ranks wait. Knows neither steps nor trees.
 //!
-//! - [`packet`] one message: eager, lent or owned; all the `unsafe` of this layer
+//! - [`packet`] one message: eager, lent or owned; most of the `unsafe` of this layer
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
+//! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around
+//!   it, and what is done with the pointers, which is the rest of the `unsafe`
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
 //!   last operations, [`clock`] their times
@@ -19,6 +21,7 @@
 pub(crate) mod board;
 pub(crate) mod budget;
 pub(crate) mod clock;
+pub(crate) mod direct;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -27,6 +30,7 @@ pub(crate) mod loan;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub(crate) mod mailbox;
+pub(crate) mod meeting;
 pub(crate) mod members;
 pub(crate) mod monitor;
 pub(crate) mod packet;
@@ -58,6 +62,7 @@ use lane::LaneBook;
 use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
+use meeting::Meeting;
 use members::Members;
 use monitor::Book;
 use packet::Packet;
@@ -148,6 +153,7 @@ pub(crate) struct CommShared {
     pub members: Members,
     pub gate: Gate,
     pub lanes: Arc<LaneBook>,
+    meeting: OnceLock<Meeting>,
     /// What the examination of the present call has found.
     pub verdict: parking_lot::Mutex<Verdict>,
     /// Why the communicator is broken, once it is: its collectives fail with this.
@@ -164,11 +170,19 @@ impl CommShared {
             members,
             gate: Gate::new(),
             lanes: Arc::default(),
+            meeting: OnceLock::new(),
             verdict: Default::default(),
             cause: OnceLock::new(),
             revoked: OnceLock::new(),
             shrinking: Shrinking::new(),
         })
+    }
+
+    /// Where its ranks meet to touch each other's memory; made for the first who come.
+    #[inline]
+    pub(crate) fn meeting(&self) -> &Meeting {
+        self.meeting
+            .get_or_init(|| Meeting::new(self.members.size()))
     }
 }
 
@@ -381,6 +395,12 @@ impl Fabric {
     pub(crate) fn rouse_all(&self, members: &Members, but: Rank) {
         // One fence for all: pairs with the one in `Sleeper::lie_down`.
         fence(Ordering::SeqCst);
+        self.rouse_all_fenced(members, but);
+    }
+
+    /// The same after a fence that followed what they wait for.
+    #[inline]
+    pub(crate) fn rouse_all_fenced(&self, members: &Members, but: Rank) {
         for rank in members.iter().filter(|rank| *rank != but) {
             self.doors[rank].sleeper.rouse_fenced();
         }

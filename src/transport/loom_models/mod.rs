@@ -34,6 +34,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::knot::Needs;
+use super::monitor::Turn;
 use super::wait::{Port, Reason};
 use super::{CommShared, Fabric, Settings};
 use crate::Rank;
@@ -101,7 +102,7 @@ fn sleep(port: &Port, needs: Needs, come: impl Fn() -> bool) -> Result<()> {
 /// The same inside a collective, perhaps until the gate turns.
 fn sleep_in(
     collective: Option<(&Arc<CommShared>, u32)>,
-    turn: Option<u32>,
+    turn: Option<Turn>,
     port: &Port,
     needs: Needs,
     come: impl Fn() -> bool,

@@ -1,0 +1,289 @@
+//! The words of a call in which ranks touch each other's memory: who is here with what, whether the call
+//! goes ahead, and who is through with it.
+//!
+//! # One call
+//!
+//! ```text
+//! each rank     writes down what it brings;  here ← k;  fence;  looks until all are here
+//!               fence;  word = contested, aborted?  no: go          touches memory;  out ← k
+//!               looks until all are out                             leaves
+//! whoever       word ← contested(k);  fence;  looks once more
+//! wants to      some are not here:  word ← aborted, leaves
+//! leave early   all are here:       word ← go(k), reports out as failed, and leaves when all are out
+//! ```
+//!
+//! *Gathering → go | aborted* is decided once. As long as nobody wants to leave early there is nothing to
+//! write: that all are here *is* the decision, and a call costs two exchanges of lines, one at each end.
+//! Whoever wants to leave says so in the word before it looks who is here, and everybody else looks into the
+//! word after it has seen that all are here. One of the two fences comes first: if it is that of a rank that
+//! goes ahead, the other one finds all ranks here and does not abort; if it is the other's, the rank finds
+//! the word contested, and compare-and-swap decides for all.
+//!
+//! After *go* nobody leaves before all have reported out, so nothing that a rank brought is touched after
+//! it has left; and between *go* and *out* a rank waits for nobody. After an abort nothing is done here any
+//! more: the call has failed, and its communicator is broken with it.
+//!
+//! `k` counts the calls that a rank has made here. Every word but the one in the middle has one writer.
+
+use std::sync::atomic::{AtomicPtr, AtomicUsize};
+
+use crossbeam_utils::CachePadded;
+
+use super::head::Info;
+use crate::Rank;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Of what call one's own is.
+pub(crate) type Ticket = u64;
+
+/// The word, where it is not `k` and a state: nothing happens here any more.
+const ABORTED: u64 = u64::MAX;
+const STATES: u64 = 2;
+const CONTESTED: u64 = 0;
+const GO: u64 = 1;
+
+/// An *out* that says: what this rank had to do is not done.
+const FAILED: u64 = 1 << 63;
+
+/// Where the ranks of a communicator meet.
+pub(crate) struct Meeting {
+    word: CachePadded<AtomicU64>,
+    places: Box<[CachePadded<Place>]>,
+}
+
+/// The line of one rank, which only it writes.
+struct Place {
+    here: AtomicU64,
+    out: AtomicU64,
+    print: AtomicU32,
+    job: AtomicU32,
+    info: AtomicPtr<Info>,
+    input: AtomicPtr<u8>,
+    input_length: AtomicUsize,
+    output: AtomicPtr<u8>,
+    output_length: AtomicUsize,
+}
+
+/// What a rank brings: the fingerprint of its call, what it is about to do with memory, and its vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct Brought {
+    pub print: u32,
+    pub job: u32,
+    pub info: *const Info,
+    pub input: (*const u8, usize),
+    pub output: (*mut u8, usize),
+}
+
+/// How a call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Go,
+    Aborted,
+}
+
+impl Meeting {
+    pub(crate) fn new(ranks: usize) -> Meeting {
+        Meeting {
+            word: CachePadded::new(AtomicU64::new(0)),
+            places: (0..ranks).map(|_| CachePadded::new(Place::new())).collect(),
+        }
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.places.len()
+    }
+
+    /// A rank is here for its next call, with what it brings. `None`: nothing is done here any more.
+    ///
+    /// After it the rank must look once whether [all are here](Self::all_here), and if so wake who sleeps.
+    pub(crate) fn arrive(&self, me: Rank, brought: &Brought) -> Option<Ticket> {
+        // Relaxed: an early look only; who aborts after it is heard of later.
+        if self.word.load(Ordering::Relaxed) == ABORTED {
+            return None;
+        }
+        let place = &self.places[me];
+        // Relaxed: only this rank writes it.
+        let ticket = place.here.load(Ordering::Relaxed) + 1;
+        place.write(brought);
+        // Release: pairs with the acquire in `is_here`.
+        place.here.store(ticket, Ordering::Release);
+        // Pairs with the fences of a sleeper, of whoever contests, and of those who arrive.
+        fence(Ordering::SeqCst);
+        Some(ticket)
+    }
+
+    #[inline]
+    fn is_here(&self, rank: Rank, ticket: Ticket) -> bool {
+        // Acquire: what the rank brings, and what it wrote before it came, is seen.
+        self.places[rank].here.load(Ordering::Acquire) == ticket
+    }
+
+    /// Whether all ranks from `next` on are here; `next` moves on over those who are.
+    #[inline]
+    pub(crate) fn all_here_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
+        while *next < self.ranks() && self.is_here(*next, ticket) {
+            *next += 1;
+        }
+        *next == self.ranks()
+    }
+
+    /// Whether all ranks have come to the call.
+    pub(crate) fn all_here(&self, ticket: Ticket) -> bool {
+        self.all_here_from(&mut 0, ticket)
+    }
+
+    /// What a rank brings, which must be here.
+    #[inline]
+    pub(crate) fn brought(&self, rank: Rank) -> Brought {
+        self.places[rank].read()
+    }
+
+    /// A rank that has come to the call with another fingerprint.
+    #[cold]
+    pub(crate) fn stranger(&self, ticket: Ticket, print: u32) -> Option<Rank> {
+        let strange =
+            |rank: &Rank| self.is_here(*rank, ticket) && self.places[*rank].read().print != print;
+        (0..self.ranks()).find(strange)
+    }
+
+    /// A rank that has seen that all are here goes ahead, unless somebody was faster to leave.
+    #[inline]
+    pub(crate) fn go(&self, ticket: Ticket) -> Decision {
+        // Pairs with the fence in `leave_early`: it has seen that all are here, or we see that it asked.
+        fence(Ordering::SeqCst);
+        // Relaxed: the fence orders it.
+        let word = self.word.load(Ordering::Relaxed);
+        if word == ABORTED || word / STATES == ticket {
+            return self.settle(ticket, GO);
+        }
+        Decision::Go
+    }
+
+    /// A rank wants to leave before all are here. After [`Decision::Go`] it may not: all were here.
+    #[cold]
+    pub(crate) fn leave_early(&self, ticket: Ticket) -> Decision {
+        self.settle(ticket, CONTESTED);
+        // Pairs with the fence in `go`.
+        fence(Ordering::SeqCst);
+        let state = if self.all_here(ticket) { GO } else { ABORTED };
+        self.settle(ticket, state)
+    }
+
+    /// Brings the word of a call to a state, unless that is decided.
+    #[cold]
+    fn settle(&self, ticket: Ticket, state: u64) -> Decision {
+        let word_of = |state| ticket * STATES + state;
+        let next = if state == ABORTED {
+            ABORTED
+        } else {
+            word_of(state)
+        };
+        // Acquire: whoever decided has seen what it says.
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let decided = word == ABORTED || word == word_of(GO) || word == next;
+            if decided {
+                return if word == ABORTED {
+                    Decision::Aborted
+                } else {
+                    Decision::Go
+                };
+            }
+            // AcqRel: the order of decisions is that of what they were made from.
+            let swap = self
+                .word
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Acquire);
+            word = match swap {
+                Ok(_) => next,
+                Err(now) => now,
+            };
+        }
+    }
+
+    /// A rank is through: it touches nobody's memory any more. Whether it has done its part.
+    ///
+    /// After it the rank must look once whether [all are out](Self::all_out_from), and if so wake who
+    /// sleeps.
+    #[inline]
+    pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, well: bool) {
+        let failed = if well { 0 } else { FAILED };
+        // Release: what it wrote is seen by all, and what it read was read before.
+        self.places[me]
+            .out
+            .store(ticket | failed, Ordering::Release);
+        // Pairs with the fence of a sleeper.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether all ranks from `next` on are through; `next` moves on over those who are.
+    #[inline]
+    pub(crate) fn all_out_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
+        // Acquire: pairs with the release in `report_out`.
+        let out = |rank: Rank| self.places[rank].out.load(Ordering::Acquire) & !FAILED == ticket;
+        while *next < self.ranks() && out(*next) {
+            *next += 1;
+        }
+        *next == self.ranks()
+    }
+
+    /// Whether all ranks are through.
+    pub(crate) fn all_out(&self, ticket: Ticket) -> bool {
+        self.all_out_from(&mut 0, ticket)
+    }
+
+    /// The first rank that has not done its part, when all are out. Until this rank arrives again nobody
+    /// else can report out of another call.
+    #[inline]
+    pub(crate) fn failed(&self) -> Option<Rank> {
+        // Relaxed: all were seen to be out before.
+        let failed = |place: &CachePadded<Place>| place.out.load(Ordering::Relaxed) & FAILED != 0;
+        self.places.iter().position(failed)
+    }
+}
+
+impl Place {
+    fn new() -> Place {
+        Place {
+            here: AtomicU64::new(0),
+            out: AtomicU64::new(0),
+            print: AtomicU32::new(0),
+            job: AtomicU32::new(0),
+            info: AtomicPtr::default(),
+            input: AtomicPtr::default(),
+            input_length: AtomicUsize::new(0),
+            output: AtomicPtr::default(),
+            output_length: AtomicUsize::new(0),
+        }
+    }
+
+    /// All of it is published by the store to `here` that follows.
+    #[inline]
+    fn write(&self, brought: &Brought) {
+        let (input, output) = (brought.input, brought.output);
+        self.print.store(brought.print, Ordering::Relaxed);
+        self.job.store(brought.job, Ordering::Relaxed);
+        self.info.store(brought.info.cast_mut(), Ordering::Relaxed);
+        self.input.store(input.0.cast_mut(), Ordering::Relaxed);
+        self.input_length.store(input.1, Ordering::Relaxed);
+        self.output.store(output.0, Ordering::Relaxed);
+        self.output_length.store(output.1, Ordering::Relaxed);
+    }
+
+    /// All of it was published by the store to `here` that was seen before.
+    #[inline]
+    fn read(&self) -> Brought {
+        Brought {
+            print: self.print.load(Ordering::Relaxed),
+            job: self.job.load(Ordering::Relaxed),
+            info: self.info.load(Ordering::Relaxed),
+            input: (
+                self.input.load(Ordering::Relaxed),
+                self.input_length.load(Ordering::Relaxed),
+            ),
+            output: (
+                self.output.load(Ordering::Relaxed),
+                self.output_length.load(Ordering::Relaxed),
+            ),
+        }
+    }
+}
