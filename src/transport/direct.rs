@@ -41,7 +41,7 @@ use std::ops::Range;
 use super::head::Info;
 use super::meeting::{Brought, Decision, Meeting, Ticket};
 use crate::Rank;
-use crate::op::kernels::{To, copy, fold_several};
+use crate::op::kernels::{self, To, copy, fold_several};
 use crate::op::{Element, Operator};
 use crate::span;
 
@@ -296,7 +296,10 @@ impl<T: Element> Vectors<'_, T> {
         let lengths = inputs.chain(self.outputs.all().iter().map(|run| run.length));
         let n = lengths.clone().max().unwrap_or(0);
         assert!(lengths.into_iter().all(|length| length == 0 || length == n));
-        share::<T>(n, self.inputs.all().len(), self.me)
+        // All ranks see the same pointers.
+        let written = self.outputs.all().iter().find(|run| run.length > 0);
+        let lead = written.map_or(0, |run| kernels::lead(run.start.cast_const()));
+        share::<T>(n, lead, self.inputs.all().len(), self.me)
     }
 
     /// Folds this rank's share of all inputs, in rank order from the left, and puts it into all outputs.
@@ -400,13 +403,15 @@ impl<T: Element> Vectors<'_, T> {
 /// Bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
 
-/// What a rank touches of vectors of `n` elements: whole cache lines, where the vectors begin with one.
-fn share<T>(n: usize, ranks: usize, me: Rank) -> Range<usize> {
+/// What a rank touches of vectors of `n` elements: whole cache lines of the first that is written, which has
+/// so many elements before its first line.
+fn share<T>(n: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
     const LINE: usize = 64;
     let line = (LINE / size_of::<T>().max(1)).max(1);
-    let cut = |i: usize| match i == ranks {
-        true => n,
-        false => span::cut(n, ranks, i) / line * line,
+    let cut = |i: usize| match span::cut(n, ranks, i) {
+        _ if i == ranks => n,
+        even if even < lead => 0,
+        even => (even - lead) / line * line + lead,
     };
     cut(me)..cut(me + 1)
 }

@@ -43,24 +43,38 @@ const CONTESTED: u64 = 0;
 const GO: u64 = 1;
 
 /// An *out* that says: what this rank had to do is not done.
-const FAILED: u64 = 1 << 63;
+const FAILED: u32 = 1 << 31;
+
+/// The *out* of a call. Only that of the call before can be met in its place.
+fn out_of(ticket: Ticket) -> u32 {
+    ticket as u32 & !FAILED
+}
 
 /// Where the ranks of a communicator meet.
 pub(crate) struct Meeting {
     word: CachePadded<AtomicU64>,
-    places: Box<[CachePadded<Place>]>,
+    hot: Box<[CachePadded<[Hot; 2]>]>,
+    cold: Box<[CachePadded<Cold>]>,
 }
 
-/// The line of one rank, which only it writes.
-struct Place {
+/// What one rank writes in every call. Nobody else writes it.
+///
+/// It is half a line. Each rank's has a line of its own, but two ranks share one: two that write to one line
+/// in turns hand it over in half the time that two lines take, one for each direction.
+struct Hot {
     here: AtomicU64,
-    out: AtomicU64,
+    out: AtomicU32,
     print: AtomicU32,
+    input: AtomicPtr<u8>,
+    output: AtomicPtr<u8>,
+}
+
+/// What is the same in most calls of a rank, and is written only if it is not: so nobody else has to fetch
+/// it again. (Pointers are always written. One to the same address would not be the same pointer.)
+struct Cold {
     job: AtomicU32,
     info: AtomicPtr<Info>,
-    input: AtomicPtr<u8>,
     input_length: AtomicUsize,
-    output: AtomicPtr<u8>,
     output_length: AtomicUsize,
 }
 
@@ -83,14 +97,25 @@ pub(crate) enum Decision {
 
 impl Meeting {
     pub(crate) fn new(ranks: usize) -> Meeting {
+        let lines = if ranks == 2 { 1 } else { ranks };
         Meeting {
             word: CachePadded::new(AtomicU64::new(0)),
-            places: (0..ranks).map(|_| CachePadded::new(Place::new())).collect(),
+            hot: (0..lines).map(|_| CachePadded::default()).collect(),
+            cold: (0..ranks).map(|_| CachePadded::default()).collect(),
         }
     }
 
     pub(crate) fn ranks(&self) -> usize {
-        self.places.len()
+        self.cold.len()
+    }
+
+    #[inline]
+    fn hot(&self, rank: Rank) -> &Hot {
+        if self.ranks() == 2 {
+            &self.hot[0][rank]
+        } else {
+            &self.hot[rank][0]
+        }
     }
 
     /// A rank is here for its next call, with what it brings. `None`: nothing is done here any more.
@@ -101,12 +126,17 @@ impl Meeting {
         if self.word.load(Ordering::Relaxed) == ABORTED {
             return None;
         }
-        let place = &self.places[me];
+        let hot = self.hot(me);
         // Relaxed: only this rank writes it.
-        let ticket = place.here.load(Ordering::Relaxed) + 1;
-        place.write(brought);
+        let ticket = hot.here.load(Ordering::Relaxed) + 1;
+        // Relaxed: all of it is published by the store that follows.
+        self.cold[me].write(brought);
+        hot.print.store(brought.print, Ordering::Relaxed);
+        hot.input
+            .store(brought.input.0.cast_mut(), Ordering::Relaxed);
+        hot.output.store(brought.output.0, Ordering::Relaxed);
         // Release: pairs with the acquire in `is_here`.
-        place.here.store(ticket, Ordering::Release);
+        hot.here.store(ticket, Ordering::Release);
         // Pairs with the fences of a sleeper, of whoever contests, and of those who arrive.
         fence(Ordering::SeqCst);
         Some(ticket)
@@ -115,7 +145,7 @@ impl Meeting {
     #[inline]
     fn is_here(&self, rank: Rank, ticket: Ticket) -> bool {
         // Acquire: what the rank brings, and what it wrote before it came, is seen.
-        self.places[rank].here.load(Ordering::Acquire) == ticket
+        self.hot(rank).here.load(Ordering::Acquire) == ticket
     }
 
     /// Whether all ranks from `next` on are here; `next` moves on over those who are.
@@ -135,14 +165,31 @@ impl Meeting {
     /// What a rank brings, which must be here.
     #[inline]
     pub(crate) fn brought(&self, rank: Rank) -> Brought {
-        self.places[rank].read()
+        let (hot, cold) = (self.hot(rank), &self.cold[rank]);
+        // Relaxed: published by the store to `here` that was seen before.
+        let (input, output) = (
+            hot.input.load(Ordering::Relaxed),
+            hot.output.load(Ordering::Relaxed),
+        );
+        Brought {
+            print: self.print(rank),
+            job: cold.job.load(Ordering::Relaxed),
+            info: cold.info.load(Ordering::Relaxed),
+            input: (input, cold.input_length.load(Ordering::Relaxed)),
+            output: (output, cold.output_length.load(Ordering::Relaxed)),
+        }
+    }
+
+    #[inline]
+    fn print(&self, rank: Rank) -> u32 {
+        // Relaxed: published by the store to `here` that was seen before.
+        self.hot(rank).print.load(Ordering::Relaxed)
     }
 
     /// A rank that has come to the call with another fingerprint.
     #[cold]
     pub(crate) fn stranger(&self, ticket: Ticket, print: u32) -> Option<Rank> {
-        let strange =
-            |rank: &Rank| self.is_here(*rank, ticket) && self.places[*rank].read().print != print;
+        let strange = |rank: &Rank| self.is_here(*rank, ticket) && self.print(*rank) != print;
         (0..self.ranks()).find(strange)
     }
 
@@ -208,9 +255,9 @@ impl Meeting {
     pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, well: bool) {
         let failed = if well { 0 } else { FAILED };
         // Release: what it wrote is seen by all, and what it read was read before.
-        self.places[me]
+        self.hot(me)
             .out
-            .store(ticket | failed, Ordering::Release);
+            .store(out_of(ticket) | failed, Ordering::Release);
         // Pairs with the fence of a sleeper.
         fence(Ordering::SeqCst);
     }
@@ -219,7 +266,8 @@ impl Meeting {
     #[inline]
     pub(crate) fn all_out_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
         // Acquire: pairs with the release in `report_out`.
-        let out = |rank: Rank| self.places[rank].out.load(Ordering::Acquire) & !FAILED == ticket;
+        let out =
+            |rank: Rank| self.hot(rank).out.load(Ordering::Acquire) & !FAILED == out_of(ticket);
         while *next < self.ranks() && out(*next) {
             *next += 1;
         }
@@ -236,54 +284,49 @@ impl Meeting {
     #[inline]
     pub(crate) fn failed(&self) -> Option<Rank> {
         // Relaxed: all were seen to be out before.
-        let failed = |place: &CachePadded<Place>| place.out.load(Ordering::Relaxed) & FAILED != 0;
-        self.places.iter().position(failed)
+        let failed = |rank: &Rank| self.hot(*rank).out.load(Ordering::Relaxed) & FAILED != 0;
+        (0..self.ranks()).find(failed)
     }
 }
 
-impl Place {
-    fn new() -> Place {
-        Place {
+impl Default for Hot {
+    fn default() -> Hot {
+        Hot {
             here: AtomicU64::new(0),
-            out: AtomicU64::new(0),
+            out: AtomicU32::new(0),
             print: AtomicU32::new(0),
+            input: AtomicPtr::default(),
+            output: AtomicPtr::default(),
+        }
+    }
+}
+
+impl Default for Cold {
+    fn default() -> Cold {
+        Cold {
             job: AtomicU32::new(0),
             info: AtomicPtr::default(),
-            input: AtomicPtr::default(),
             input_length: AtomicUsize::new(0),
-            output: AtomicPtr::default(),
             output_length: AtomicUsize::new(0),
         }
     }
+}
 
-    /// All of it is published by the store to `here` that follows.
+impl Cold {
     #[inline]
     fn write(&self, brought: &Brought) {
-        let (input, output) = (brought.input, brought.output);
-        self.print.store(brought.print, Ordering::Relaxed);
-        self.job.store(brought.job, Ordering::Relaxed);
-        self.info.store(brought.info.cast_mut(), Ordering::Relaxed);
-        self.input.store(input.0.cast_mut(), Ordering::Relaxed);
-        self.input_length.store(input.1, Ordering::Relaxed);
-        self.output.store(output.0, Ordering::Relaxed);
-        self.output_length.store(output.1, Ordering::Relaxed);
-    }
-
-    /// All of it was published by the store to `here` that was seen before.
-    #[inline]
-    fn read(&self) -> Brought {
-        Brought {
-            print: self.print.load(Ordering::Relaxed),
-            job: self.job.load(Ordering::Relaxed),
-            info: self.info.load(Ordering::Relaxed),
-            input: (
-                self.input.load(Ordering::Relaxed),
-                self.input_length.load(Ordering::Relaxed),
-            ),
-            output: (
-                self.output.load(Ordering::Relaxed),
-                self.output_length.load(Ordering::Relaxed),
-            ),
+        let Brought { job, info, .. } = *brought;
+        let (input, output) = (brought.input.1, brought.output.1);
+        // Relaxed: this rank alone writes it, and the store to `here` publishes it.
+        let held = self.job.load(Ordering::Relaxed) == job
+            && std::ptr::eq(self.info.load(Ordering::Relaxed), info)
+            && self.input_length.load(Ordering::Relaxed) == input
+            && self.output_length.load(Ordering::Relaxed) == output;
+        if !held {
+            self.job.store(job, Ordering::Relaxed);
+            self.info.store(info.cast_mut(), Ordering::Relaxed);
+            self.input_length.store(input, Ordering::Relaxed);
+            self.output_length.store(output, Ordering::Relaxed);
         }
     }
 }
