@@ -16,6 +16,8 @@ fn main() {
 #[cfg(feature = "hwloc")]
 fn detect() {
     watch();
+    // On other systems the crate that binds it does not compile.
+    let unix = std::env::var_os("CARGO_CFG_UNIX").is_some();
     let unwanted = std::env::var_os("RANKFOLD_NO_HWLOC").is_some_and(|value| value != "0");
     // From 2.1 on types have the numbers that the crate hwloc2 knows; version 3 has others.
     let found = || {
@@ -23,7 +25,7 @@ fn detect() {
             .range_version("2.1.0".."3.0.0")
             .probe("hwloc")
     };
-    if !unwanted && found().is_ok() {
+    if unix && !unwanted && found().is_ok() {
         println!("cargo::rustc-cfg=rankfold_hwloc");
     }
 }

@@ -193,6 +193,27 @@ impl Blocks {
     pub fn count(&self, i: usize) -> usize {
         self.block(i).len()
     }
+
+    /// The length of the longest block; 0 if there are none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::span::Blocks;
+    ///
+    /// assert_eq!(Blocks::even(10, 4).longest(), 3);
+    /// ```
+    #[inline]
+    pub fn longest(&self) -> usize {
+        match &self.cuts {
+            Cuts::Even { length, parts, .. } => length.div_ceil((*parts).max(1)),
+            Cuts::At(cuts) => cuts
+                .windows(2)
+                .map(|ends| ends[1] - ends[0])
+                .max()
+                .unwrap_or(0),
+        }
+    }
 }
 
 /// What every rank has for every other in an all-to-all: a block of one cut for each rank, or counts of

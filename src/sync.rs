@@ -7,12 +7,42 @@ pub(crate) use crossbeam_utils::sync::{Parker, Unparker};
 #[cfg(not(all(test, loom)))]
 pub(crate) use parking_lot::Mutex;
 #[cfg(not(all(test, loom)))]
+pub(crate) use real::Place;
+#[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+#[cfg(all(test, loom))]
+pub(crate) use loom::cell::UnsafeCell as Place;
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(all(test, loom))]
 pub(crate) use model::{Mutex, Parker, Unparker};
+
+/// The cell with the shape of loom's.
+#[cfg(not(all(test, loom)))]
+mod real {
+    use std::cell::UnsafeCell;
+
+    /// Memory that several threads may reach, each access a pointer for as long as a closure runs.
+    #[repr(transparent)]
+    pub(crate) struct Place<T>(UnsafeCell<T>);
+
+    impl<T> Place<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Place(UnsafeCell::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        #[inline]
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
 
 /// Parker and mutex with the shape of the real ones, over loom's.
 #[cfg(all(test, loom))]

@@ -236,10 +236,13 @@ fn no_element_more_of_a_reduce_scatter_or_all_gather_crosses_than_must() {
     {
         let levels = Arc::new(levels);
         let n = 3 * levels.ranks() + 1;
-        for collective in [Collective::ReduceScatter, Collective::AllGather] {
-            let call = Call::new(collective, levels.ranks(), n)
-                .on(levels.clone())
-                .commuting();
+        for (collective, commutes) in [
+            (Collective::ReduceScatter, true),
+            (Collective::ReduceScatter, false),
+            (Collective::AllGather, true),
+        ] {
+            let mut call = Call::new(collective, levels.ranks(), n).on(levels.clone());
+            call.commutes = commutes;
             let schedule = Algorithm::HIERARCHICAL.schedule(&call).unwrap();
             let all = messages(&schedule);
             for level in 0..levels.depth() {

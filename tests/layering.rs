@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
 const UNSAFE: &[&str] = &[
     "op/kernels.rs",
     "op/kernels/tests.rs",
+    "transport/cells.rs",
     "transport/direct.rs",
     "transport/packet.rs",
     "world/team.rs",

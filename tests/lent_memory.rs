@@ -19,7 +19,7 @@ use rankfold::topology::Topology;
 use rankfold::{Comm, ErrorKind, Outcome, Result, World};
 use support::{Spoiled, guarded};
 
-const N: usize = 200;
+const N: usize = 1 << 10;
 
 /// A maximum that knows what nobody has passed.
 struct Max;

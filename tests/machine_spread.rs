@@ -88,8 +88,9 @@ fn nobody_shares_a_cpu_and_nobody_leaves_the_mask() {
 }
 
 #[test]
-fn compact_fills_one_object_after_another() {
-    for (name, machine) in machines::all() {
+fn compact_fills_one_object_after_another_where_all_cores_are_alike() {
+    let alike = |(_, machine): &(&str, Machine)| machine.kinds.len() < 2;
+    for (name, machine) in machines::all().filter(alike) {
         let tree = machine.usable_tree().unwrap();
         for ranks in counts(tree.cpus.len()) {
             let cpus = placed(&machine, ranks, &Bind::Compact);
@@ -241,6 +242,48 @@ proptest! {
             }
             // A pure function: the same again.
             prop_assert_eq!(machine.place(ranks, &bind, true).unwrap(), placement);
+        }
+    }
+}
+
+/// The place of each CPU's kind among all kinds, the fastest last.
+fn speed(machine: &Machine, cpu: usize) -> usize {
+    let kind = machine.kinds.iter().position(|kind| kind.contains(&cpu));
+    kind.unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(7), failure_persistence: None,
+        cases: 200, ..Default::default() })]
+
+    /// Clusters of cores of three kinds, in any order, with one SMT thread or two.
+    #[test]
+    fn no_rank_is_on_a_slower_core_while_a_faster_one_is_free(
+        clusters in prop::collection::vec((1usize..5, 0usize..3, 1usize..3), 1..6),
+        part in 0.0f64..1.0,
+    ) {
+        let text: Vec<String> = clusters.iter()
+            .map(|(cores, kind, threads)| format!("l2:1 core:{cores}(kind={kind}) cpu:{threads}"))
+            .collect();
+        let machine = Machine::from_text(&format!("{{ {} }}", text.join(" + "))).unwrap();
+        let all = machine.usable.mask.clone();
+        let ranks = 1 + (part * (all.len() - 1) as f64) as usize;
+        for bind in [Bind::Auto, Bind::Core, Bind::Compact] {
+            let taken = placed(&machine, ranks, &bind);
+            let place = |cpu: usize| machine.tree.cpus.iter().position(|&other| other == cpu);
+            prop_assert!(taken.is_sorted_by_key(|&cpu| place(cpu)), "neighbours next to each other: {taken:?}");
+            let slowest = taken.iter().map(|&cpu| speed(&machine, cpu)).min().unwrap();
+            let cores = machine.tree.all(Kind::Core);
+            let core = |cpu: usize| cores.iter().find(|core| core.cpus.contains(&cpu)).unwrap();
+            let core_is_free = |cpu: usize| core(cpu).cpus.iter().all(|other| !taken.contains(other));
+            // One on each core means that a core, and not only a CPU, must be free.
+            let free = |cpu: usize| match bind {
+                Bind::Compact => !taken.contains(&cpu),
+                _ => core_is_free(cpu),
+            };
+            for &cpu in &all {
+                prop_assert!(!free(cpu) || speed(&machine, cpu) <= slowest, "{bind}: {cpu} is free, {taken:?} are not");
+            }
         }
     }
 }

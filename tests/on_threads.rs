@@ -168,7 +168,10 @@ fn calls(
         std::iter::once(call).chain(into)
     });
     both.flat_map(|call| {
-        let usable = |algorithm: &Algorithm| algorithm.refused(&call).is_none();
+        // A cell holds 512 of the longest elements here.
+        let fits =
+            |algorithm: &Algorithm| *algorithm != Algorithm::Cells || call.most_written() <= 512;
+        let usable = |algorithm: &Algorithm| fits(algorithm) && algorithm.refused(&call).is_none();
         let all: Vec<Algorithm> = Algorithm::all(call.collective).filter(usable).collect();
         all.into_iter()
             .map(move |algorithm| (call.clone(), algorithm))

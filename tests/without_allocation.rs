@@ -7,6 +7,7 @@ use std::cell::Cell;
 use rankfold::collective::{Algorithm, Call, Collective, WithSchedule};
 use rankfold::schedule::Schedule;
 use rankfold::span::Blocks;
+use rankfold::topology::Levels;
 
 /// The system's allocator, which counts for each thread.
 struct Counting;
@@ -58,7 +59,8 @@ fn no_schedule_allocates() {
     for collective in Collective::all() {
         let even = [1, 5, 8].map(|p| Call::new(collective, p, 100));
         let counted = Call::new(collective, 0, 0).with_blocks(uneven.clone());
-        for call in even.into_iter().chain([counted]) {
+        let grouped = Call::new(collective, 12, 100).on(Levels::runs(12, &[2, 3]));
+        for call in even.into_iter().chain([counted, grouped]) {
             let calls = [call.clone(), call.clone().commuting(), call.from_input()];
             for algorithm in Algorithm::all(collective) {
                 for call in &calls {

@@ -53,6 +53,10 @@ pub enum Algorithm {
     },
     /// Recursive doubling.
     Doubling,
+    /// Each rank writes its short vector into a cell that all can read, and whoever needs it reads it
+    /// there; of more than two ranks the first folds for all. Drawn and checked as the messages that stand for
+    /// it: along a star, or between all pairs.
+    Cells,
     /// Blocks that go round a ring.
     Ring,
     /// Bruck's algorithms, in the least number of steps.
@@ -69,8 +73,9 @@ pub enum Algorithm {
     /// A scatter, and an all-gather on a ring.
     ScatterRing,
     /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
-    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. Written `hierarchical`, or `hierarchical:flat` for another
-    /// family than the binomial tree.
+    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. In a call of a
+    /// [communicator](crate::Comm::levels) by its own levels; [`explain`](crate::Comm::explain) says why there are
+    /// none, if so. Written `hierarchical`, or `hierarchical:flat` for another family than the binomial tree.
     Hierarchical {
         /// The family among the members of each group.
         tree: TreeName,
@@ -95,8 +100,9 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 13] = [
+const PLAIN: [(Algorithm, &str); 14] = [
     (Hypercube, "hypercube"),
+    (Cells, "cells"),
     (Exchange, "exchange"),
     (Halving, "halving"),
     (FarHalving, "far-halving"),
@@ -229,7 +235,7 @@ impl Algorithm {
     /// use rankfold::collective::{Algorithm, Collective};
     ///
     /// let names: Vec<_> = Algorithm::all(Collective::Gather).map(|a| a.to_string()).collect();
-    /// assert_eq!(names, ["hypercube", "direct", "binomial", "flat"]);
+    /// assert_eq!(names, ["hypercube", "direct", "cells", "binomial", "flat"]);
     /// ```
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);

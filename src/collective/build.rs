@@ -75,6 +75,9 @@ impl Algorithm {
                 _ => flat(tree, call).visit(call, visitor),
             };
         }
+        if self == Algorithm::Cells {
+            return messages_for_cells(call).visit(call, visitor);
+        }
         match call.collective {
             Collective::Barrier => self.barrier(call, visitor),
             Collective::Broadcast => self.broadcast(call, visitor),
@@ -463,6 +466,18 @@ fn each_block(ranks: usize) -> Fresh {
     Fresh::Regions { within }
 }
 
+/// The messages that stand for what is read in cells: as many, of as many elements.
+fn messages_for_cells(call: &Call) -> Algorithm {
+    match call.collective {
+        Collective::ReduceScatter | Collective::AllGather | Collective::AllToAll => {
+            Algorithm::Pairwise
+        }
+        // A star turned to another root does not keep rank order.
+        Collective::Reduce if !call.commutes => Algorithm::tree(TreeName::BINOMIAL),
+        _ => Algorithm::tree(TreeName::Flat),
+    }
+}
+
 /// What follows the machine, where there is nothing to follow.
 fn flat(tree: TreeName, call: &Call) -> Algorithm {
     match call.collective {
@@ -507,11 +522,7 @@ fn by_levels<V: WithSchedule>(
         Collective::ReduceScatter if call.commutes => {
             visitor.with(Copied::new(scatter(), blocks()))
         }
-        Collective::ReduceScatter => {
-            let down = Hierarchy::new(levels.clone(), TreeName::BINOMIAL, 0);
-            let both = fold(0).then(Gather::along(down, blocks()).reversed());
-            visitor.with(Copied::new(both, blocks()))
-        }
+        Collective::ReduceScatter => visitor.with(Copied::new(scatter().in_rank_order(), blocks())),
         Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
         collective => {
             let algorithm = Algorithm::Hierarchical { tree };

@@ -176,4 +176,21 @@ impl Call {
             _ => self.blocks.length(),
         }
     }
+
+    /// How many elements the rank that says most has to say, where it says the same to all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::{Call, Collective};
+    ///
+    /// assert_eq!(Call::new(Collective::AllGather, 4, 12).most_written(), 3);
+    /// assert_eq!(Call::new(Collective::AllReduce, 4, 12).most_written(), 12);
+    /// ```
+    pub fn most_written(&self) -> usize {
+        match self.collective {
+            Collective::AllGather | Collective::Gather => self.blocks.longest(),
+            _ => self.length(),
+        }
+    }
 }

@@ -4,7 +4,16 @@
 use std::fmt;
 
 use super::{Algorithm, Call, Collective, Refusal};
-use crate::topology::TreeName;
+use crate::topology::{Levels, TreeName};
+
+/// Up to so many bytes a rank's vector goes through a cell that all can read.
+pub(crate) const CELL_BYTES: usize = 4 << 10;
+
+/// Elements that are aligned more strictly do not.
+const CELL_ALIGNMENT: usize = 64;
+
+/// Vectors of more bytes, which no cell holds, are read where they lie.
+const DIRECT: usize = 4 << 10;
 
 /// From so many bytes on the time that they take counts for more than the number of steps.
 const LONG: usize = 8 << 10;
@@ -18,8 +27,8 @@ const LONG: usize = 8 << 10;
 ///
 /// let call = Call::new(Collective::AllReduce, 8, 100_000);
 /// let choice = Choice::of(&call, size_of::<f32>());
-/// assert_eq!(choice.algorithm, Algorithm::Halving);
-/// println!("{choice}"); // halving: 400000 bytes are long: ...
+/// assert_eq!(choice.algorithm, Algorithm::Direct);
+/// println!("{choice}"); // direct: 400000 bytes are many: ...
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,23 +41,31 @@ pub struct Choice {
     pub runner_up: Option<Algorithm>,
     /// Those that cannot be used here, and why.
     pub refused: Vec<(Algorithm, Refusal)>,
+    /// The groups that ranks are in, as the machine has them; or why there are none, and what follows the
+    /// machine is flat.
+    pub levels: String,
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.algorithm, self.reason)?;
-        match self.runner_up {
-            Some(next) => write!(f, "; next comes {next}"),
-            None => Ok(()),
+        if let Some(next) = self.runner_up {
+            write!(f, "; next comes {next}")?;
         }
+        write!(f, "; {}", self.levels)
     }
 }
 
 impl Choice {
     /// The choice alone, which costs nothing to speak of.
     #[inline]
-    pub fn quickly(call: &Call, element_bytes: usize) -> Algorithm {
-        pick(call, element_bytes).algorithm
+    pub fn quickly<T>(call: &Call) -> Algorithm {
+        let flat = match align_of::<T>() <= CELL_ALIGNMENT {
+            true => pick_flat(call, size_of::<T>()),
+            // No such element may lie in a cell.
+            false => pick_messages(call, size_of::<T>()),
+        };
+        in_groups(call, size_of::<T>(), flat).algorithm
     }
 
     /// The choice for a call with elements of so many bytes, with everything there is to say about it.
@@ -66,7 +83,25 @@ impl Choice {
             refused: all()
                 .filter_map(|algorithm| Some((algorithm, algorithm.refused(call)?)))
                 .collect(),
+            levels: said_of(call.levels.as_deref()),
         }
+    }
+
+    /// The same where it is known why there are no groups.
+    pub(crate) fn on_flat(self, why: &str) -> Choice {
+        let levels = format!("flat: {why}");
+        Choice { levels, ..self }
+    }
+}
+
+fn said_of(levels: Option<&Levels>) -> String {
+    match levels {
+        None => "flat: no groups are given".into(),
+        Some(levels) if levels.have_groups() => levels.to_string(),
+        Some(levels) if levels.depth() > 1 => {
+            format!("flat: of {levels}, one at most has more than one rank")
+        }
+        Some(_) => "flat: all ranks are in one group".into(),
     }
 }
 
@@ -83,6 +118,10 @@ enum Why {
     Long,
     FewElements,
     FewRanks,
+    /// One message crosses where there would be many.
+    Followed,
+    Cells,
+    Direct,
     Always(&'static str),
 }
 
@@ -97,7 +136,16 @@ impl Why {
                 "{} elements do not give each of {ranks} ranks one",
                 call.length()
             ),
+            Why::Followed => {
+                format!("{bytes} bytes are short: the fewest messages between groups win")
+            }
             Why::FewRanks => format!("among {ranks} ranks nothing moves less"),
+            Why::Cells => format!(
+                "{bytes} bytes fit into the cells that all ranks can read: written once, read where they lie"
+            ),
+            Why::Direct => format!(
+                "{bytes} bytes are many: every rank reads what it needs of them where they lie"
+            ),
             Why::Always(why) => why.into(),
         }
     }
@@ -109,8 +157,82 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 /// Picks the algorithm for a call. Nothing is allocated.
 #[inline]
 pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
+    in_groups(call, element_bytes, pick_flat(call, element_bytes))
+}
+
+/// What is picked where the machine has groups, if it has, instead of what is picked where all ranks are alike.
+#[inline]
+fn in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
+    match &call.levels {
+        Some(levels) if levels.have_groups() => pick_in_groups(call, element_bytes, flat),
+        _ => flat,
+    }
+}
+
+fn is_long(call: &Call, element_bytes: usize) -> bool {
+    call.length().saturating_mul(element_bytes) > LONG
+}
+
+/// Where the machine has groups: of short vectors one message a group crosses its bound. Of long ones a leader
+/// would have to fold or pass on what is everybody's; what moves neighbouring blocks in rank order stays inside the
+/// groups as far as it can, and does not wait for one rank.
+fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
+    if Algorithm::HIERARCHICAL.refused(call).is_some() {
+        return flat;
+    }
+    let near = match call.collective {
+        _ if !is_long(call, element_bytes) => {
+            return picked(Algorithm::HIERARCHICAL, Some(flat.algorithm), Why::Followed);
+        }
+        Collective::Broadcast if flat.algorithm == Algorithm::ScatterDoubling => {
+            Algorithm::ScatterRing
+        }
+        Collective::ReduceScatter if flat.algorithm == Algorithm::FarHalving => Algorithm::Ring,
+        // In cells every rank would read what is in every other group.
+        Collective::AllGather if flat.algorithm == Algorithm::Cells => Algorithm::Ring,
+        _ => return flat,
+    };
+    let why = "its messages are long, and go to neighbours";
+    picked(near, Some(flat.algorithm), Why::Always(why))
+}
+
+/// The pick where all ranks are alike.
+#[inline]
+fn pick_flat(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
-    let long = call.length().saturating_mul(element_bytes) > LONG;
+    let over = pick_messages(call, element_bytes);
+    let serves = !matches!(
+        call.collective,
+        Collective::Scan | Collective::ExclusiveScan
+    );
+    if serves && fits_cells(call, element_bytes) && Cells.refused(call).is_none() {
+        return picked(Cells, Some(over.algorithm), Why::Cells);
+    }
+    over
+}
+
+/// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
+fn fits_cells(call: &Call, element_bytes: usize) -> bool {
+    let bytes = call.most_written().saturating_mul(element_bytes);
+    (2..=64).contains(&call.ranks()) && bytes <= CELL_BYTES
+}
+
+/// Picks what needs no cells: memory that all ranks can read, or messages.
+#[inline]
+fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
+    let sent = pick_sent(call, element_bytes);
+    let many = call.length().saturating_mul(element_bytes) > DIRECT || call.pieces.is_some();
+    if many && call.ranks() > 1 && Algorithm::Direct.refused(call).is_none() {
+        return picked(Algorithm::Direct, Some(sent.algorithm), Why::Direct);
+    }
+    sent
+}
+
+/// Picks among the algorithms that send messages.
+#[inline]
+fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
+    use Algorithm::*;
+    let long = is_long(call, element_bytes);
     let (few_ranks, few_elements) = (call.ranks() < 4, call.length() < call.ranks());
     let by_length = |short, in_blocks| match (long, few_ranks, few_elements) {
         (false, ..) => picked(short, Some(in_blocks), Why::Short),

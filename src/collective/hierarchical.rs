@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
-use crate::topology::{Hierarchy, Levels, Pattern, TreeName};
+use crate::topology::{Hierarchy, Levels, TreeName};
 
 /// Reduce-scatter over the levels of a machine. Reversed, it is the all-gather.
 ///
@@ -18,22 +18,30 @@ use crate::topology::{Hierarchy, Levels, Pattern, TreeName};
 ///         a ring, each the runs of the others
 /// ```
 ///
-/// Groups must be runs of ranks, or their blocks would not lie in one piece; and the operator must commute:
-/// what comes from outside is folded before all of the inside is there. (For others
-/// [`Algorithm::Hierarchical`](super::Algorithm::Hierarchical) reduces in rank order to rank 0 and scatters, both
-/// along the [`Hierarchy`]: less than twice as much then crosses.)
+/// What comes round the ring to a group is folded from the group after it on, and not from rank 0 on: the operator
+/// must commute. [In rank order](Self::in_rank_order) what is folded of lower ranks and of higher ones comes on
+/// two ways that never meet but in the block's owner:
+///
+/// ```text
+/// up      out: what is after the group's run, to its first rank; back: the first ranks of the members pass it
+///         on up a line, to each member what all before it have folded
+/// down    the same with what is before the run, by the last ranks, down the line
+/// ```
+///
+/// Groups must be runs of ranks, or their blocks would not lie in one piece.
 ///
 /// # Cost
 ///
-/// `(D - 1) N` elements cross the bounds of the `D` groups of every level; each group needs, or gives, all
-/// that is not its own, so it cannot be less. The leader of a group of `m` folds `⌈log₂ m⌉` times what is not
-/// its group's.
+/// `(D - 1) N` elements cross the bounds of the `D` groups of every level, in rank order too; each group needs, or
+/// gives, all that is not its own, so it cannot be less. The leader of a group of `m` folds `⌈log₂ m⌉` times what
+/// is not its group's. A ring of `m` takes `m - 1` steps of a member's run, the two lines twice as many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HierarchicalReduceScatter {
     levels: Arc<Levels>,
     blocks: Blocks,
     /// The tree to the lowest rank of every group.
     tree: Hierarchy,
+    in_order: bool,
 }
 
 impl HierarchicalReduceScatter {
@@ -51,40 +59,92 @@ impl HierarchicalReduceScatter {
             tree: Hierarchy::new(levels.clone(), tree, 0),
             levels,
             blocks,
+            in_order: false,
         }
+    }
+
+    /// The same with operands in rank order, if the family keeps that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::{Goal, check};
+    /// use rankfold::collective::{Collective, HierarchicalReduceScatter};
+    /// use rankfold::span::Blocks;
+    /// use rankfold::topology::{Levels, TreeName};
+    ///
+    /// let levels = Levels::runs(6, &[3]).into();
+    /// let to_blocks = HierarchicalReduceScatter::to_blocks(levels, Blocks::even(6, 6), TreeName::BINOMIAL);
+    /// let goal = Goal::of(Collective::ReduceScatter, 0, 6).from_output().in_rank_order();
+    /// check(&to_blocks.in_rank_order(), &goal).unwrap();
+    /// ```
+    pub fn in_rank_order(self) -> Self {
+        HierarchicalReduceScatter {
+            in_order: true,
+            ..self
+        }
+    }
+
+    /// The stages of the whole, each with the number of its steps.
+    fn stages(&self) -> impl Iterator<Item = (Stage, usize)> {
+        let top = self.levels.depth() - 1;
+        let out = move |level, part, led| {
+            let steps = self.tree.steps_in(level).len();
+            (Stage::Out { level, part, led }, steps)
+        };
+        let back = move |stage, level| (stage, self.levels.widest(level) - 1);
+        let any = (0..top)
+            .flat_map(move |level| {
+                [Part::Before, Part::After].map(|part| out(level, part, End::First))
+            })
+            .chain(
+                (0..=top)
+                    .rev()
+                    .map(move |level| back(Stage::Ring { level }, level)),
+            );
+        let lines = [Part::After, Part::Before]
+            .into_iter()
+            .flat_map(move |part| {
+                let led = part.led_from();
+                let lines = (0..=top).rev();
+                (0..top)
+                    .map(move |level| out(level, part, led))
+                    .chain(lines.map(move |level| back(Stage::Line { level, led }, level)))
+            });
+        let in_order = self.in_order;
+        any.filter(move |_| !in_order)
+            .chain(lines.filter(move |_| in_order))
     }
 
     /// What a step is of the whole.
-    fn stage(&self, step: usize) -> Option<Stage> {
+    fn stage(&self, step: usize) -> Option<(Stage, usize)> {
         let mut left = step;
-        let top = self.levels.depth() - 1;
-        for level in 0..top {
-            let steps = self.tree.steps_in(level).len();
-            for part in [Part::Before, Part::After] {
-                if left < steps {
-                    return Some(Stage::Out {
-                        level,
-                        part,
-                        step: left,
-                    });
-                }
-                left -= steps;
-            }
-        }
-        for level in (0..=top).rev() {
-            let steps = self.levels.widest(level) - 1;
-            if left < steps {
-                return Some(Stage::Back { level, step: left });
-            }
-            left -= steps;
-        }
-        None
+        self.stages().find_map(|(stage, steps)| {
+            let found = (left < steps).then_some((stage, left));
+            left = left.saturating_sub(steps);
+            found
+        })
+    }
+
+    /// The part of a rank in a level, if it leads a member there.
+    fn seat(&self, rank: Rank, level: usize, led: End) -> Option<Seat<'_>> {
+        let member = self.levels.member(level, rank);
+        let (group, place) = self.levels.place(level, member);
+        let seat = Seat {
+            whole: self,
+            level,
+            group,
+            led,
+            members: self.levels.members(level, group),
+            rank,
+        };
+        let place = seat.turn(place);
+        (seat.leader(place) == rank).then_some(seat)
     }
 
     /// A fold of what is not the group's.
-    fn out(&self, rank: Rank, level: usize, part: Part, step: usize) -> Step {
-        let (group, _) = self.levels.place(level, self.levels.member(level, rank));
-        let own = self.blocks.run(self.levels.run(level, group));
+    fn out(&self, seat: &Seat<'_>, part: Part, step: usize) -> Step {
+        let own = self.blocks.run(self.levels.run(seat.level, seat.group));
         let run = match part {
             Part::Before => 0..own.start,
             Part::After => own.end..self.blocks.length(),
@@ -92,44 +152,99 @@ impl HierarchicalReduceScatter {
         if run.is_empty() {
             return Step::IDLE;
         }
-        let step = self.tree.steps_in(level).start + step;
-        let transfer = |peer| Transfer {
-            peer,
-            region: Region::output(run.clone()),
-        };
-        let from = self.tree.from(rank, step);
-        Step {
-            send: self.tree.to(rank, step).map(transfer),
-            recv: from.map(transfer),
-            combine: from.map_or(Combine::Replace, |peer| Combine::by_rank(rank, peer)),
-            ..Step::IDLE
-        }
+        let (to, from) = self
+            .tree
+            .among((seat.level, seat.group), seat.place(), step);
+        seat.step(to.map(|to| (to, run.clone())), from.map(|from| (from, run)))
     }
 
     /// A turn of the ring of a group's members.
-    fn back(&self, rank: Rank, level: usize, step: usize) -> Step {
-        let member = self.levels.member(level, rank);
-        let (group, place) = self.levels.place(level, member);
-        let members = self.levels.members(level, group);
-        let m = members.len();
-        if self.levels.first(level, member) != rank || step + 1 >= m {
+    fn ring(&self, seat: &Seat<'_>, step: usize) -> Step {
+        let (place, m) = (seat.place(), seat.members.len());
+        if step + 1 >= m {
             return Step::IDLE;
         }
-        let run = |place: usize| -> Range<usize> {
-            self.blocks
-                .run(self.levels.run_of_member(level, members[place % m]))
-        };
-        let leader = |place: usize| self.levels.first(level, members[place % m]);
+        let run = |place: usize| seat.run(place % m);
+        let send = ((place + 1) % m, run(place + m - 1 - step));
+        let recv = ((place + m - 1) % m, run(place + 2 * m - 2 - step));
         Step {
-            send: Some(Transfer {
-                peer: leader(place + 1),
-                region: Region::output(run(place + m - 1 - step)),
-            }),
-            recv: Some(Transfer {
-                peer: leader(place + m - 1),
-                region: Region::output(run(place + 2 * m - 2 - step)),
-            }),
             combine: Combine::FoldLeft,
+            ..seat.step(Some(send), Some(recv))
+        }
+    }
+
+    /// A step of the line of a group's members: what goes farthest goes first, and each passes it on at once.
+    fn line(&self, seat: &Seat<'_>, step: usize) -> Step {
+        let (place, last) = (seat.place(), seat.members.len() - 1);
+        let sends = |place: usize| {
+            let goes = place <= step && step < last;
+            goes.then(|| seat.run(last - step + place))
+        };
+        let send = sends(place).map(|run| (place + 1, run));
+        let before = place.checked_sub(1);
+        let recv = before.and_then(|before| Some((before, sends(before)?)));
+        seat.step(send, recv)
+    }
+}
+
+/// A rank that leads a member of a group. Places are counted from the end that the leaders are at.
+struct Seat<'a> {
+    whole: &'a HierarchicalReduceScatter,
+    level: usize,
+    group: usize,
+    led: End,
+    members: &'a [usize],
+    rank: Rank,
+}
+
+impl Seat<'_> {
+    /// A place counted from the other end.
+    fn turn(&self, place: usize) -> usize {
+        match self.led {
+            End::First => place,
+            End::Last => self.members.len() - 1 - place,
+        }
+    }
+
+    fn place(&self) -> usize {
+        let levels = &self.whole.levels;
+        let (_, place) = levels.place(self.level, levels.member(self.level, self.rank));
+        self.turn(place)
+    }
+
+    fn ranks(&self, place: usize) -> Range<Rank> {
+        let member = self.members[self.turn(place)];
+        self.whole.levels.run_of_member(self.level, member)
+    }
+
+    fn leader(&self, place: usize) -> Rank {
+        match self.led {
+            End::First => self.ranks(place).start,
+            End::Last => self.ranks(place).end - 1,
+        }
+    }
+
+    /// The elements of a member's ranks.
+    fn run(&self, place: usize) -> Range<usize> {
+        self.whole.blocks.run(self.ranks(place))
+    }
+
+    /// Elements to the leader at a place, and from another.
+    fn step(
+        &self,
+        send: Option<(usize, Range<usize>)>,
+        recv: Option<(usize, Range<usize>)>,
+    ) -> Step {
+        let transfer = |(place, run)| Transfer {
+            peer: self.leader(place),
+            region: Region::output(run),
+        };
+        let (send, recv) = (send.map(transfer), recv.map(transfer));
+        let by_rank = |from: &Transfer| Combine::by_rank(self.rank, from.peer);
+        Step {
+            combine: recv.as_ref().map_or(Combine::Replace, by_rank),
+            send,
+            recv,
             ..Step::IDLE
         }
     }
@@ -142,17 +257,28 @@ enum Part {
     After,
 }
 
+impl Part {
+    /// Who leads where operands stay in rank order: what is after a group goes up, from first rank to first rank.
+    fn led_from(self) -> End {
+        match self {
+            Part::Before => End::Last,
+            Part::After => End::First,
+        }
+    }
+}
+
+/// Which of a member's ranks speaks for it.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    First,
+    Last,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    Out {
-        level: usize,
-        part: Part,
-        step: usize,
-    },
-    Back {
-        level: usize,
-        step: usize,
-    },
+    Out { level: usize, part: Part, led: End },
+    Ring { level: usize },
+    Line { level: usize, led: End },
 }
 
 impl Schedule for HierarchicalReduceScatter {
@@ -161,20 +287,25 @@ impl Schedule for HierarchicalReduceScatter {
     }
 
     fn steps(&self) -> usize {
-        let top = self.levels.depth() - 1;
-        let out: usize = (0..top)
-            .map(|level| 2 * self.tree.steps_in(level).len())
-            .sum();
-        let back: usize = (0..=top).map(|level| self.levels.widest(level) - 1).sum();
-        out + back
+        self.stages().map(|(_, steps)| steps).sum()
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
-        match self.stage(step) {
-            Some(Stage::Out { level, part, step }) => self.out(rank, level, part, step),
-            Some(Stage::Back { level, step }) => self.back(rank, level, step),
-            None => Step::IDLE,
-        }
+        let Some((stage, step)) = self.stage(step) else {
+            return Step::IDLE;
+        };
+        let done = match stage {
+            Stage::Out { level, part, led } => self
+                .seat(rank, level, led)
+                .map(|seat| self.out(&seat, part, step)),
+            Stage::Ring { level } => self
+                .seat(rank, level, End::First)
+                .map(|seat| self.ring(&seat, step)),
+            Stage::Line { level, led } => self
+                .seat(rank, level, led)
+                .map(|seat| self.line(&seat, step)),
+        };
+        done.unwrap_or(Step::IDLE)
     }
 
     fn lengths(&self, _: Rank) -> Lengths {

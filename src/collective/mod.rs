@@ -21,7 +21,7 @@
 //! - `bruck_all_to_all`: all-to-all in the least number of messages;
 //! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
 //! - `pairwise`: everybody with everybody;
-//! - `hierarchical`: by the levels of the machine.
+//! - `hierarchical`: by the levels of the machine, which a communicator has of its members.
 //!
 //! # Examples
 //!
@@ -65,6 +65,7 @@ pub use bruck::BruckAllGather;
 pub use bruck_all_to_all::BruckAllToAll;
 pub use build::WithSchedule;
 pub use call::Call;
+pub(crate) use choose::CELL_BYTES;
 pub use choose::Choice;
 pub use direct::DirectReduceScatter;
 pub use exchange::{

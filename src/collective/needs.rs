@@ -87,6 +87,7 @@ impl Algorithm {
             (Collective::Reduce | Collective::Gather | Collective::Scatter, Direct) => ROOTED,
             (Collective::AllReduce | Collective::ReduceScatter, Direct) => ANY,
             (Collective::AllGather | Collective::AllToAll, Direct) => ANY,
+            (_, Cells) => return cells_needs(collective),
             (Collective::Barrier, Dissemination | Exchange) => ANY,
             (Collective::Broadcast, Hypercube) => TURNED,
             (Collective::Broadcast, ScatterDoubling | ScatterRing) => ROOTED,
@@ -245,6 +246,21 @@ impl Algorithm {
                 collective,
             },
         }
+    }
+}
+
+/// What goes over cells: all that whole ranks read of each other, in one hop or two.
+fn cells_needs(collective: Collective) -> Option<Needs> {
+    use Collective::*;
+    match collective {
+        Barrier | AllReduce | AllGather => Some(ANY),
+        Broadcast | Reduce | Gather | Scatter => Some(ROOTED),
+        ReduceScatter => Some(COMMUTATIVE),
+        AllToAll => Some(Needs {
+            even_blocks: true,
+            ..ANY
+        }),
+        Scan | ExclusiveScan => None,
     }
 }
 

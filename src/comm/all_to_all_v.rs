@@ -2,7 +2,8 @@
 
 use super::Comm;
 use super::call::elements;
-use super::run_call::{ask, blocks_of};
+use super::kept::ask;
+use super::run_call::blocks_of;
 use crate::Rank;
 use crate::collective::Collective;
 use crate::error::{Error, Result};
@@ -54,7 +55,7 @@ impl Comm {
         output: &mut [T],
         from: &[usize],
     ) -> Result<()> {
-        let site = ask(self.shape(Collective::AllToAll, 0), None).site;
+        let site = ask(Collective::AllToAll, 0).site;
         let pieces = Pieces::new(self, to, from);
         let checked = pieces.as_ref().map_or_else(
             |error| Err(Error::usage(error.to_string())),

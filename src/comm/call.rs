@@ -6,6 +6,7 @@
 //! fails after it got its number breaks the communicator: everybody inside, and everybody who comes
 //! later, fails with the same cause.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::Comm;
@@ -13,20 +14,33 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
 use crate::names::Collective;
 use crate::op::{Element, Kind};
-use crate::transport::board::{Arrival, Call, Verb, Verdict};
+use crate::transport::board::{Arrival, Call, CallLog, Digest, Verb, Verdict, chained};
+use crate::transport::cells::{Label, Stamp};
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
 use crate::transport::monitor::Turn;
 use crate::transport::packet::Packet;
+use crate::transport::recorder::Deed;
 use crate::transport::wait::Reason;
 use crate::unwind;
 
 /// A collective call in progress on one rank.
 pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
-    pub(super) call: Call,
+    pub(super) call: &'a Call,
+    /// The how-many-th collective of this communicator it is.
+    pub(super) number: u32,
     pub(super) print: u32,
+}
+
+/// A call that can be made again and again without being described anew.
+pub(super) struct Described {
+    call: Call,
+    deed: Deed,
+    digest: Digest,
+    /// Its entry in the log of this rank.
+    entry: Cell<u64>,
 }
 
 impl Comm {
@@ -35,7 +49,6 @@ impl Comm {
         Call {
             verb,
             context: self.shared.context,
-            number: 0,
             root: None,
             length: None,
             info: None,
@@ -47,6 +60,24 @@ impl Comm {
         }
     }
 
+    pub(super) fn describe(&self, call: Call) -> Described {
+        Described {
+            deed: call.deed(),
+            digest: call.digest(),
+            entry: Cell::new(self.core.enter(&call)),
+            call,
+        }
+    }
+
+    /// Writes down that a call is made.
+    #[inline]
+    fn write_down(&self, described: &Described, number: u32) {
+        if self.core.entered.get() - described.entry.get() > CallLog::LASTING {
+            described.entry.set(self.core.enter(&described.call));
+        }
+        self.core.port.log().write(described.entry.get(), number);
+    }
+
     /// A collective from beginning to end; `check` may refuse it for its arguments.
     pub(super) fn collective<R>(
         &self,
@@ -54,29 +85,54 @@ impl Comm {
         check: impl FnOnce() -> Result<()>,
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.deed(&call.deed(), &|| call.to_string(), || {
+        self.again(&self.describe(call), check, body)
+    }
+
+    /// The same for a call that is described.
+    #[inline]
+    pub(super) fn again<R>(
+        &self,
+        described: &Described,
+        check: impl FnOnce() -> Result<()>,
+        body: impl FnOnce(&InCall<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let call = &described.call;
+        self.deed(&described.deed, &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
             }
             let number = self.calls.get();
             self.calls.set(number.wrapping_add(1));
-            let call = Call { number, ..call };
-            self.core.port.log(call);
+            self.write_down(described, number);
             let inside = InCall {
                 comm: self,
                 call,
-                print: call.print(),
+                number,
+                print: self.chain(described.digest.print(number)),
             };
             let result = inside.agree().and_then(|()| body(&inside));
-            result.inspect_err(|error| {
-                // A refusal reaches every rank, and before anything was sent.
-                if !matches!(error.kind(), ErrorKind::Refused(_)) {
-                    self.fabric()
-                        .break_comm(&self.shared, error, self.core.port.me)
-                }
-            })
+            result.inspect_err(|error| self.break_here(error))
         })
+    }
+
+    /// The fingerprint of a call and of all before it: who has taken part in another call once is found out
+    /// whenever a message is read after that.
+    #[inline]
+    fn chain(&self, print: u32) -> u32 {
+        let chained = chained(self.prints.get(), print);
+        self.prints.set(chained);
+        chained
+    }
+
+    /// A call has failed: so will all others here.
+    #[cold]
+    fn break_here(&self, error: &Error) {
+        // A refusal reaches every rank, and before anything was sent.
+        if !matches!(error.kind(), ErrorKind::Refused(_)) {
+            self.fabric()
+                .break_comm(&self.shared, error, self.core.port.me)
+        }
     }
 }
 
@@ -144,17 +200,15 @@ impl InCall<'_> {
 
     /// What a rank of the world has written down of its call of this number.
     pub(super) fn record_of(&self, rank: Rank) -> Option<Call> {
-        let Call {
-            context, number, ..
-        } = self.call;
-        self.comm.fabric().call_of(rank, context, number)
+        let context = self.call.context;
+        self.comm.fabric().call_of(rank, context, self.number)
     }
 
     /// Waits until every rank is in this same call.
     pub(super) fn pass_gate(&self) -> Result<()> {
         self.comm.core.tick()?;
         let members = &self.comm.shared.members;
-        let call = (self.call.context, self.call.number, self.print);
+        let call = (self.call.context, self.number, self.print);
         let needs = || Needs::Gate(call, members.clone());
         let gate = &self.comm.shared.gate;
         match gate.arrive(self.size(), self.print) {
@@ -207,7 +261,7 @@ impl InCall<'_> {
             needs,
             comm: Some(&self.comm.shared),
             also: &[],
-            collective: Some(self.call.number),
+            collective: Some(self.number),
             turn,
             deadline: None,
             choice: None,
@@ -215,11 +269,23 @@ impl InCall<'_> {
         })
     }
 
+    #[inline]
     pub(super) fn head(&self) -> Head {
-        let Call {
-            context, number, ..
-        } = self.call;
-        Head::new(context + 1, self.comm.core.port.me, number, self.print)
+        self.head_of(self.comm.core.port.me)
+    }
+
+    /// The head of a message of this call from a rank of the world.
+    #[inline]
+    pub(super) fn head_of(&self, source: Rank) -> Head {
+        Head::new(self.call.context + 1, source, self.number, self.print)
+    }
+
+    #[inline]
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp {
+            print: self.print,
+            number: self.number,
+        }
     }
 
     /// Sends elements to `to`, which must be there.
@@ -298,7 +364,7 @@ impl InCall<'_> {
             // The head of the sender's line must be of this call, so any other number is found out.
             From::Rank(rank) => (Some(self.comm.world_rank(*rank)), None),
             // Others may be ahead already: their next calls' packets wait.
-            From::Any(_) => (None, Some(self.call.number)),
+            From::Any(_) => (None, Some(self.number)),
         };
         let want = Want {
             context: self.call.context + 1,
@@ -321,45 +387,60 @@ impl InCall<'_> {
     /// Whether a packet is of this call.
     #[inline]
     pub(super) fn is_ours(&self, packet: &Packet) -> bool {
-        packet.head.tag() == self.call.number && packet.head.print() == self.print
+        packet.head.tag() == self.number && packet.head.print() == self.print
     }
 
     /// The mismatch that a packet of another call proves.
     pub(super) fn strange(&self, packet: &Packet) -> Error {
-        let compared = self
-            .comm
-            .fabric()
-            .compare_calls(&self.comm.shared, self.call.number);
+        let fabric = self.comm.fabric();
+        let first = self.number.min(packet.head.tag());
+        let compared = fabric.compare_back(&self.comm.shared, first);
         let mismatch = compared.unwrap_or_else(|| self.two_views(packet));
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
     /// What can be said where the other's record is gone: it is many calls ahead.
     fn two_views(&self, packet: &Packet) -> Mismatch {
-        let (theirs, mine) = (packet.head.tag(), self.call.number);
-        self.against(packet, "", format!("its collective {theirs}, not {mine}"))
+        let (theirs, mine) = (packet.head.tag(), self.number);
+        let source = packet.source();
+        self.against(source, "", format!("its collective {theirs}, not {mine}"))
+    }
+
+    /// The mismatch that a cell of another call proves.
+    #[cold]
+    pub(super) fn strange_cell(&self, from: Rank, label: Label) -> Error {
+        let fabric = self.comm.fabric();
+        let first = self.number.min(label.stamp.number);
+        let compared = fabric.compare_back(&self.comm.shared, first);
+        let mismatch = compared.unwrap_or_else(|| {
+            let theirs = format!("another call, with {} x {}", label.count, label.info.name());
+            self.against(self.comm.world_rank(from), "", theirs)
+        });
+        Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
     /// The mismatch of a message of this call that is not as long as this rank's schedule says.
     pub(super) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let awaits = format!(" awaits {count} elements from rank {}", packet.source());
         let theirs = format!("{} sends {}", self.call, packet.contents());
-        Error::new(ErrorKind::Mismatch(Arc::new(
-            self.against(packet, &awaits, theirs),
-        )))
+        Error::new(ErrorKind::Mismatch(Arc::new(self.against(
+            packet.source(),
+            &awaits,
+            theirs,
+        ))))
     }
 
-    /// This rank's call, with what it does, against what another's packet says.
-    fn against(&self, packet: &Packet, mine: &str, theirs: String) -> Mismatch {
+    /// This rank's call, with what it does, against what another rank's message says.
+    fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
         let mine = Called {
             rank: self.comm.core.port.me,
             call: format!("{}{mine}", self.call),
             site: Some(self.call.site),
         };
         let other = Called {
-            rank: packet.source(),
+            rank: source,
             call: theirs,
-            site: self.record_of(packet.source()).map(|call| call.site),
+            site: self.record_of(source).map(|call| call.site),
         };
         Mismatch {
             calls: vec![mine, other],

@@ -9,7 +9,6 @@ use crate::direct;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
 use crate::op::{Element, Operator};
 use crate::transport::direct::{Coming, Met, Waiting, meet};
-use crate::transport::head::Head;
 use crate::transport::knot::Needs;
 use crate::transport::meeting::Ticket;
 use crate::transport::monitor::Turn;
@@ -59,25 +58,21 @@ impl InCall<'_> {
             let bytes = elements * size_of::<T>();
             port.count(bytes);
             if writes {
-                let to = self.comm.world_rank(to);
-                port.scribe.sent(to, self.head(), bytes);
+                self.note_sent(to, bytes);
             }
         });
         if writes {
-            self.note_received(shape);
+            self.note_all_received(shape);
         }
     }
 
     #[cold]
-    fn note_received(&self, shape: &Shape) {
+    fn note_all_received(&self, shape: &Shape) {
         let others = (0..self.size()).filter(|&other| other != self.rank());
         for from in others {
-            let source = self.comm.world_rank(from);
-            let mine = self.head();
-            let head = Head::new(mine.context(), source, mine.tag(), mine.print());
             direct::sends(shape, from, |to, _| {
                 if to == self.rank() {
-                    self.comm.core.port.scribe.received(head);
+                    self.note_received(from);
                 }
             });
         }
@@ -85,7 +80,7 @@ impl InCall<'_> {
 
     /// All ranks are needed, in this call.
     fn all_at(&self) -> Needs {
-        let call = (self.call.context, self.call.number, self.print);
+        let call = (self.call.context, self.number, self.print);
         Needs::Gate(call, self.comm.shared.members.clone())
     }
 
@@ -93,7 +88,7 @@ impl InCall<'_> {
     #[cold]
     fn stranger(&self, rank: Rank) -> Error {
         let fabric = self.comm.fabric();
-        let compared = fabric.compare_calls(&self.comm.shared, self.call.number);
+        let compared = fabric.compare_calls(&self.comm.shared, self.number);
         let called = |rank| {
             let world = self.comm.world_rank(rank);
             let call = self.record_of(world);

@@ -80,10 +80,17 @@ impl Link for InCall<'_> {
 
 impl InCall<'_> {
     #[inline]
-    fn note_sent(&self, to: Rank, bytes: usize) {
+    pub(super) fn note_sent(&self, to: Rank, bytes: usize) {
         let world = self.comm.world_rank(to);
         let scribe = &self.comm.core.port.scribe;
         scribe.sent(world, self.head(), bytes);
+    }
+
+    /// Notes that a message of this call from a rank was taken.
+    #[inline]
+    pub(super) fn note_received(&self, from: Rank) {
+        let head = self.head_of(self.comm.world_rank(from));
+        self.comm.core.port.scribe.received(head);
     }
 
     /// Puts a packet into the lane to `to`, which must be there.

@@ -6,21 +6,25 @@
 //!   wait_any, wait_some; `scope`: requests with borrowed buffers; `matched`: messages found before they
 //!   are received
 //! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
-//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all
+//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all; `kept`: what is known of
+//!   calls that are made again
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
 //! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
 //!   Foster's hypercube template
-//! - `run_schedule`: any schedule; `link`: how its messages travel
-//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid
+//! - `run_schedule`: any schedule; `link`: how its messages travel; `at_cells`: short vectors without any
+//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: who is near to whom
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
+mod at_cells;
 mod bounded;
 mod by_hand;
 mod call;
 mod cartesian;
 mod direct;
 mod envelope;
+mod kept;
+mod levels;
 mod link;
 mod matched;
 mod movements;
@@ -39,7 +43,7 @@ mod template;
 mod values;
 mod wait_several;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,12 +63,16 @@ use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::sync::Parker;
+use crate::topology::Levels;
+use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
 use crate::transport::lane::ChannelLanes;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
+use at_cells::LazyDesk;
+use kept::KeptCalls;
 use request::Asked;
 
 /// A communicator: the ranks of a world, as one of them sees them.
@@ -93,16 +101,25 @@ pub struct Comm {
     /// The number of this rank here.
     me: Rank,
     lanes: ChannelLanes,
+    desk: LazyDesk,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
+    /// The fingerprint of all of them.
+    prints: Cell<u32>,
     /// And how often it has left the dead behind here.
     shrinks: Cell<u32>,
+    /// Who is near to whom, once that was asked; `None`: nobody is told apart.
+    levels: OnceCell<Option<Arc<Levels>>>,
 }
 
 /// One rank, as all its communicators share it.
 struct Core {
     port: Port,
     workspace: Workspace,
+    /// Collective calls of elements that may be made again.
+    kept: KeptCalls,
+    /// Calls entered in the log.
+    entered: Cell<u64>,
     ops: Cell<u64>,
     /// The operation at which an injected failure strikes, and which.
     fault: Cell<(u64, Fault)>,
@@ -170,6 +187,8 @@ impl Comm {
         let core = Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
+            kept: KeptCalls::default(),
+            entered: Cell::new(0),
             ops: Cell::new(0),
             fault: Cell::new(fabric.next_fault(me, 0)),
             ended: Cell::new(false),
@@ -183,14 +202,22 @@ impl Comm {
 
     /// This rank's end of a communicator in which it has this number.
     fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
+        if core.port.fabric.settings.near.has_bounds() {
+            // Most algorithms have a partner for each bit of a rank's number, and trees and rings a few more.
+            let partners = shared.members.size().ilog2() as usize + 4;
+            shared.lanes.offer(me, partners);
+        }
         let lanes = ChannelLanes::new(me, shared.lanes.clone());
         Comm {
             core,
             shared,
             me,
             lanes,
+            desk: LazyDesk::default(),
             calls: Cell::new(0),
+            prints: Cell::new(0),
             shrinks: Cell::new(0),
+            levels: OnceCell::new(),
         }
     }
 
@@ -299,6 +326,13 @@ impl Core {
         } else {
             Ok(())
         }
+    }
+
+    /// Enters a call in the log of this rank.
+    fn enter(&self, call: &Call) -> u64 {
+        let entry = self.port.log().enter(call);
+        self.entered.set(entry + 1);
+        entry
     }
 
     #[cold]

@@ -1,14 +1,12 @@
 //! Collectives that only move elements: barrier, broadcast, gather, scatter, all_gather, all_to_all.
 
-use std::panic::Location;
-
 use super::Comm;
-use super::run_call::{ask, blocks_of};
+use super::kept::ask;
+use super::run_call::blocks_of;
 use crate::Rank;
 use crate::collective::{Algorithm, Collective};
 use crate::error::Result;
 use crate::op::{Element, First};
-use crate::transport::board::Verb;
 
 impl Comm {
     /// Waits until every rank has come here.
@@ -35,8 +33,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        let call = self.call(Verb::Collective(Collective::Barrier), Location::caller());
-        self.collective(call, || Ok(()), |inside| inside.pass_gate())
+        self.run_call::<()>(ask(Collective::Barrier, 0), &[], &mut [], &First)
     }
 
     /// [`barrier`](Self::barrier) by messages, by the algorithm of your choice, the same on every rank.
@@ -56,8 +53,8 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn barrier_with(&self, algorithm: Algorithm) -> Result<()> {
-        let shape = self.shape(Collective::Barrier, 0);
-        self.run_call::<()>(ask(shape, Some(algorithm)), &[], &mut [], &First)
+        let ask = ask(Collective::Barrier, 0);
+        self.run_call::<()>(ask.by(Some(algorithm)), &[], &mut [], &First)
     }
 
     /// Copies the root's buffer into everybody's.
@@ -97,8 +94,8 @@ impl Comm {
     /// The binomial tree of Xiong 1999 (1-tree) run backwards; Sanders' lecture notes.
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
-        let shape = self.shape(Collective::Broadcast, buf.len()).to_root(root);
-        self.run_call(ask(shape, None), &[], buf, &First)
+        let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
+        self.run_call(ask.by(None), &[], buf, &First)
     }
 
     /// [`broadcast`](Self::broadcast) by the algorithm of your choice, the same on every rank.
@@ -128,8 +125,8 @@ impl Comm {
         root: Rank,
         buf: &mut [T],
     ) -> Result<()> {
-        let shape = self.shape(Collective::Broadcast, buf.len()).to_root(root);
-        self.run_call(ask(shape, Some(algorithm)), &[], buf, &First)
+        let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
+        self.run_call(ask.by(Some(algorithm)), &[], buf, &First)
     }
 
     /// Collects a block from every rank at the root: the root gets them in rank order, the others `None`.
@@ -214,8 +211,8 @@ impl Comm {
         all: &mut [T],
     ) -> Result<()> {
         let length = block.len().saturating_mul(self.size());
-        let shape = self.shape(Collective::Gather, length).to_root(root);
-        self.run_call(ask(shape, algorithm), block, all, &First)
+        let ask = ask(Collective::Gather, length).to_root(root);
+        self.run_call(ask.by(algorithm), block, all, &First)
     }
 
     /// [`gather`](Self::gather) into a buffer of the root's.
@@ -276,10 +273,8 @@ impl Comm {
         counts: &[usize],
         all: &mut [T],
     ) -> Result<()> {
-        let shape = self.shape(Collective::Gather, 0).to_root(root);
-        let mut ask = ask(shape, None);
-        ask.counts(blocks_of(self, counts));
-        self.run_call(ask, block, all, &First)
+        let ask = ask(Collective::Gather, 0).to_root(root);
+        self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
     }
 
     /// Deals out the root's vector: rank `r` gets block `r`.
@@ -363,8 +358,8 @@ impl Comm {
         block: &mut [T],
     ) -> Result<()> {
         let length = block.len().saturating_mul(self.size());
-        let shape = self.shape(Collective::Scatter, length).to_root(root);
-        self.run_call(ask(shape, algorithm), all.unwrap_or(&[]), block, &First)
+        let ask = ask(Collective::Scatter, length).to_root(root);
+        self.run_call(ask.by(algorithm), all.unwrap_or(&[]), block, &First)
     }
 
     /// [`scatter`](Self::scatter) with blocks of any lengths: `counts[r]` elements to rank `r`, the same
@@ -398,10 +393,14 @@ impl Comm {
         counts: &[usize],
         block: &mut [T],
     ) -> Result<()> {
-        let shape = self.shape(Collective::Scatter, 0).to_root(root);
-        let mut ask = ask(shape, None);
-        ask.counts(blocks_of(self, counts));
-        self.run_call(ask, all.unwrap_or(&[]), block, &First)
+        let ask = ask(Collective::Scatter, 0).to_root(root);
+        self.run_call_v(
+            ask,
+            blocks_of(self, counts),
+            all.unwrap_or(&[]),
+            block,
+            &First,
+        )
     }
 
     /// Collects a block from every rank, in rank order, at every rank.
@@ -440,8 +439,8 @@ impl Comm {
     /// systems*, 1997; the ring is Foster's, 11.2.
     #[track_caller]
     pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
-        let shape = self.shape(Collective::AllGather, all.len());
-        self.run_call(ask(shape, None), block, all, &First)
+        let ask = ask(Collective::AllGather, all.len());
+        self.run_call(ask.by(None), block, all, &First)
     }
 
     /// [`all_gather`](Self::all_gather) by the algorithm of your choice, the same on every rank.
@@ -471,8 +470,8 @@ impl Comm {
         block: &[T],
         all: &mut [T],
     ) -> Result<()> {
-        let shape = self.shape(Collective::AllGather, all.len());
-        self.run_call(ask(shape, Some(algorithm)), block, all, &First)
+        let ask = ask(Collective::AllGather, all.len());
+        self.run_call(ask.by(Some(algorithm)), block, all, &First)
     }
 
     /// [`all_gather`](Self::all_gather) with blocks of any lengths: `counts[r]` elements from rank `r`, the
@@ -504,9 +503,8 @@ impl Comm {
         counts: &[usize],
         all: &mut [T],
     ) -> Result<()> {
-        let mut ask = ask(self.shape(Collective::AllGather, 0), None);
-        ask.counts(blocks_of(self, counts));
-        self.run_call(ask, block, all, &First)
+        let ask = ask(Collective::AllGather, 0);
+        self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
     }
 
     /// Sends block `q` of every rank's input to rank `q`, which gets them in the order of the senders.
@@ -542,8 +540,8 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
-        let shape = self.shape(Collective::AllToAll, input.len());
-        self.run_call(ask(shape, None), input, output, &First)
+        let ask = ask(Collective::AllToAll, input.len());
+        self.run_call(ask.by(None), input, output, &First)
     }
 
     /// [`all_to_all`](Self::all_to_all) by the algorithm of your choice, the same on every rank.
@@ -573,7 +571,7 @@ impl Comm {
         input: &[T],
         output: &mut [T],
     ) -> Result<()> {
-        let shape = self.shape(Collective::AllToAll, input.len());
-        self.run_call(ask(shape, Some(algorithm)), input, output, &First)
+        let ask = ask(Collective::AllToAll, input.len());
+        self.run_call(ask.by(Some(algorithm)), input, output, &First)
     }
 }

@@ -7,7 +7,8 @@
 //! [`ErrorKind::Mismatch`]: crate::ErrorKind::Mismatch
 
 use super::Comm;
-use super::run_call::{ask, blocks_of, kept_unless};
+use super::kept::ask;
+use super::run_call::{blocks_of, kept_unless};
 use crate::Rank;
 use crate::collective::{Algorithm, Collective};
 use crate::error::Result;
@@ -130,10 +131,9 @@ impl Comm {
         buf: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let mut shape = self.shape(Collective::Reduce, buf.len()).to_root(root);
-        shape.commutes = op.commutes();
+        let ask = ask(Collective::Reduce, buf.len()).to_root(root).folding(op);
         let (input, output) = kept_unless(self.rank() == root, buf);
-        self.run_call(ask(shape, algorithm), input, output, op)
+        self.run_call(ask.by(algorithm), input, output, op)
     }
 
     /// Folds the buffers of all ranks, and gives everybody the result.
@@ -334,10 +334,9 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let mut shape = self.shape(Collective::AllReduce, output.len());
-        shape.commutes = op.commutes();
-        shape.from_input = input.is_some();
-        self.run_call(ask(shape, algorithm), input.unwrap_or(&[]), output, op)
+        let mut ask = ask(Collective::AllReduce, output.len()).folding(op);
+        ask.from_input = input.is_some();
+        self.run_call(ask.by(algorithm), input.unwrap_or(&[]), output, op)
     }
 
     /// Folds the vectors of all ranks, and gives rank `r` block `r` of the result.
@@ -451,9 +450,8 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let mut shape = self.shape(Collective::ReduceScatter, input.len());
-        shape.commutes = op.commutes();
-        self.run_call(ask(shape, algorithm), input, output, op)
+        let ask = ask(Collective::ReduceScatter, input.len()).folding(op);
+        self.run_call(ask.by(algorithm), input, output, op)
     }
 
     /// [`reduce_scatter`](Self::reduce_scatter) with blocks of any lengths: `counts[r]` elements for
@@ -485,11 +483,8 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        let shape = self.shape(Collective::ReduceScatter, input.len());
-        let mut ask = ask(shape, None);
-        ask.shape.commutes = op.commutes();
-        ask.counts(blocks_of(self, counts));
-        self.run_call(ask, input, output, &op)
+        let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
+        self.run_call_v(ask, blocks_of(self, counts), input, output, &op)
     }
 
     /// Gives rank `r` the fold of the vectors of ranks `0..=r`, in rank order.
@@ -702,8 +697,7 @@ impl Comm {
         buf: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let mut shape = self.shape(collective, buf.len());
-        shape.commutes = op.commutes();
-        self.run_call(ask(shape, algorithm), &[], buf, op)
+        let ask = ask(collective, buf.len()).folding(op);
+        self.run_call(ask.by(algorithm), &[], buf, op)
     }
 }

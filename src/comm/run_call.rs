@@ -1,39 +1,23 @@
 //! The way of every collective of elements: its shape is checked, an algorithm is chosen or refused, and
 //! the schedule that comes of both is run.
 
-use std::panic::Location;
+use std::rc::Rc;
 
 use super::Comm;
-use super::call::{InCall, elements};
+use super::call::{Described, InCall, elements};
+use super::kept::{Ask, Kept, Key};
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, WithSchedule};
-use crate::error::{Error, Result, Site};
+use crate::error::{Error, Result};
+use crate::execute::over_cells;
 use crate::op::{Element, Kind, Operator};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::board::{Call, Verb, digest};
-
-/// What a call asks for besides its data.
-pub(super) struct Ask {
-    pub site: Site,
-    pub shape: Shape,
-    /// `None`: the automatic choice.
-    pub algorithm: Option<Algorithm>,
-    /// What is wrong with it already.
-    pub wrong: Option<Error>,
-}
-
-impl Ask {
-    /// The same with blocks of other lengths, if these are any.
-    pub(super) fn counts(&mut self, blocks: Result<Blocks>) {
-        match blocks {
-            Ok(blocks) => self.shape.blocks = blocks,
-            Err(error) => self.wrong = Some(error),
-        }
-    }
-}
+use crate::transport::cells::{self, Desk};
 
 impl Comm {
-    /// Which algorithm a call runs if none is asked for, and why.
+    /// Which algorithm a call runs if none is asked for, and why; and which [groups](Self::levels) of ranks it may
+    /// follow, or why there are none. A call that brings [levels of its own](Shape::on) is explained by those.
     ///
     /// # Errors
     ///
@@ -56,7 +40,7 @@ impl Comm {
     /// ```
     pub fn explain<T: Element>(&self, call: &Shape) -> Result<Choice> {
         if call.ranks() == self.size() {
-            return Ok(Choice::of(call, size_of::<T>()));
+            return Ok(self.choice(call, size_of::<T>()));
         }
         let ranks = call.ranks();
         Err(Error::usage(format!(
@@ -65,12 +49,28 @@ impl Comm {
         )))
     }
 
-    /// The shape of a call of all ranks here.
-    pub(super) fn shape(&self, collective: Collective, length: usize) -> Shape {
-        Shape::new(collective, self.size(), length)
+    /// The shape of what is asked for.
+    fn shape(&self, ask: &Ask) -> Shape {
+        Shape {
+            root: ask.root,
+            commutes: ask.commutes,
+            from_input: ask.from_input,
+            levels: self.own_levels().cloned(),
+            ..Shape::new(ask.collective, self.size(), ask.length)
+        }
+    }
+
+    /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
+    fn choice(&self, call: &Shape, element_bytes: usize) -> Choice {
+        match (&call.levels, self.own_levels()) {
+            (None, Some(levels)) => Choice::of(&call.clone().on(levels.clone()), element_bytes),
+            (None, None) => Choice::of(call, element_bytes).on_flat(self.why_alike()),
+            (Some(_), _) => Choice::of(call, element_bytes),
+        }
     }
 
     /// Runs a call.
+    #[inline]
     pub(super) fn run_call<T: Element>(
         &self,
         ask: Ask,
@@ -78,47 +78,94 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let call = self.describe::<T>(&ask, op.kind());
-        let Ask {
+        let key = Key::new::<T>(self, ask, op.kind(), (input.len(), output.len()));
+        let kept = match self.core.kept.find(&key) {
+            Some(kept) => kept,
+            None => self.keep::<T>(key)?,
+        };
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| match kept.is_gate() {
+                true => inside.pass_gate(),
+                false => inside.run_algorithm(kept.algorithm, &kept.shape, input, output, op),
+            },
+        )
+    }
+
+    /// Describes, checks and chooses a call, and keeps what comes of it.
+    #[cold]
+    fn keep<T: Element>(&self, key: Key) -> Result<Rc<Kept>> {
+        let ask = key.ask;
+        let shape = self.shape(&ask);
+        let described = self.describe_call::<T>(&ask, &shape, key.op);
+        if let Err(refused) = self.check_call::<T>(&shape, ask.algorithm, key.lengths) {
+            let never = |_: &InCall<'_>| unreachable!("it was refused");
+            return self.again(&described, || Err(refused), never);
+        }
+        let algorithm = ask
+            .algorithm
+            .unwrap_or_else(|| Choice::quickly::<T>(&shape));
+        Ok(self.core.kept.put(Kept {
+            key,
             shape,
             algorithm,
-            wrong,
-            ..
-        } = ask;
-        let checked = wrong.map_or_else(
-            || self.check_call(&shape, algorithm, input.len(), output.len()),
-            Err,
-        );
-        let algorithm = algorithm.unwrap_or_else(|| Choice::quickly(&shape, size_of::<T>()));
-        self.collective(
-            call,
+            described,
+        }))
+    }
+
+    /// Runs a call with a count for each rank.
+    pub(super) fn run_call_v<T: Element>(
+        &self,
+        ask: Ask,
+        blocks: Result<Blocks>,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let mut shape = self.shape(&ask);
+        let lengths = (input.len(), output.len());
+        let checked = blocks.and_then(|blocks| {
+            shape.blocks = blocks;
+            self.check_call::<T>(&shape, ask.algorithm, lengths)
+        });
+        let algorithm = match &checked {
+            Ok(()) => Choice::quickly::<T>(&shape),
+            Err(_) => Algorithm::Cells,
+        };
+        let described = self.describe_call::<T>(&ask, &shape, op.kind());
+        self.again(
+            &described,
             || checked,
             |inside| inside.run_algorithm(algorithm, &shape, input, output, op),
         )
     }
 
     /// What must be the same on all ranks.
-    fn describe<T: Element>(&self, ask: &Ask, op: Kind) -> Call {
-        let shape = &ask.shape;
+    fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: Kind) -> Described {
         let collective = shape.collective;
-        Call {
+        self.describe(Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() { op } else { Kind::None },
             algorithm: fingerprint(shape, ask.algorithm),
-            ..elements::<T>(
-                self.call(Verb::Collective(collective), ask.site),
-                shape.length(),
-            )
+            ..self.describe_data::<T>(ask, shape)
+        })
+    }
+
+    fn describe_data<T: Element>(&self, ask: &Ask, shape: &Shape) -> Call {
+        let call = self.call(Verb::Collective(shape.collective), ask.site);
+        match shape.collective {
+            Collective::Barrier => call,
+            _ => elements::<T>(call, shape.length()),
         }
     }
 
     /// Whether root, algorithm and buffers are such that the call can be made.
-    fn check_call(
+    fn check_call<T: Element>(
         &self,
         shape: &Shape,
         algorithm: Option<Algorithm>,
-        input: usize,
-        output: usize,
+        (input, output): (usize, usize),
     ) -> Result<()> {
         if shape.collective.has_root() {
             self.check_rank("the root", shape.root)?;
@@ -126,12 +173,28 @@ impl Comm {
         if let Some(refusal) = algorithm.and_then(|algorithm| algorithm.refused(shape)) {
             return Err(Error::usage(refusal.to_string()));
         }
+        check_cells::<T>(shape, algorithm)?;
         let wanted = shape.buffers(self.rank());
         if wanted == (input, output) {
             return Ok(());
         }
         Err(wrong_lengths(wanted, (input, output)))
     }
+}
+
+/// Whether what was asked to go through cells has room there.
+#[inline]
+fn check_cells<T: Element>(shape: &Shape, algorithm: Option<Algorithm>) -> Result<()> {
+    if algorithm != Some(Algorithm::Cells) || Desk::fits::<T>(shape.most_written()) {
+        return Ok(());
+    }
+    let bytes = shape.most_written().saturating_mul(size_of::<T>());
+    Err(Error::usage(format!(
+        "{bytes} bytes, aligned to {}, have no room in a cell, which holds {} bytes aligned to 64: choose another \
+         algorithm",
+        align_of::<T>(),
+        cells::CELL_BYTES
+    )))
 }
 
 #[cold]
@@ -168,6 +231,9 @@ impl InCall<'_> {
         if algorithm == Algorithm::Direct && self.size() > 1 {
             return self.run_direct(shape, input, output, op);
         }
+        if algorithm == Algorithm::Cells {
+            return over_cells(self, shape, input, output, op);
+        }
         let mut result = Ok(());
         let mut run = |schedule: &dyn Schedule| {
             result = self.execute(schedule, input, output, op);
@@ -188,18 +254,6 @@ impl WithSchedule for Behind<'_> {
 
     fn with<S: Schedule + 'static>(self, schedule: S) {
         (self.0)(&schedule)
-    }
-}
-
-/// A call at the caller's line.
-#[track_caller]
-pub(super) fn ask(shape: Shape, algorithm: Option<Algorithm>) -> Ask {
-    let site = Location::caller();
-    Ask {
-        site,
-        shape,
-        algorithm,
-        wrong: None,
     }
 }
 

@@ -11,12 +11,16 @@
 //! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*:
 //!   into a second room, which then holds these elements until they are moved again or the call ends.
 //!
+//! Short vectors do without steps: `cells`.
+//!
 //! `buffers` knows where elements are, `rooms` the memory that calls use one after the other.
 
 mod buffers;
+mod cells;
 mod rooms;
 
 pub(crate) use buffers::Buffers;
+pub(crate) use cells::{AtCells, Readers, over_cells};
 pub(crate) use rooms::Workspace;
 
 use crate::Rank;

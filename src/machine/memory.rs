@@ -5,7 +5,8 @@
 /// Linux gives a page its place when it is first written, on the node of the thread that writes. So what a rank
 /// allocates and fills inside its closure is near to it, once it is pinned, and what was filled outside and
 /// handed in is near to the thread that filled it. Scratch memory of collectives is made, and first written,
-/// by the rank that uses it. A page that was freed and is used again keeps its place.
+/// by the rank that uses it, and so are its lanes, by which messages of collectives come to it. A page that was
+/// freed and is used again keeps its place.
 ///
 /// `vec![0.0; n]` asks the system for zeroed pages and writes nothing; they get their place from whoever
 /// writes first, which may be a peer that receives into them. Call this inside the closure that the world

@@ -7,6 +7,7 @@
 //! - `place`: which rank goes on which CPU, as a pure function; `spread`: the orders in which they are
 //!   handed out.
 //! - `affinity`: the one place where a thread is pinned.
+//! - `near`: which part of the machine each rank of a world is in.
 //! - `memory`: vectors on the NUMA node of the rank that makes them.
 //! - `show`: how a machine is printed; `ranges`: how lists of CPUs are, `0-3,8`.
 //!
@@ -37,6 +38,7 @@ mod files;
 #[cfg(rankfold_hwloc)]
 mod hwloc;
 mod memory;
+mod near;
 mod place;
 mod ranges;
 mod show;
@@ -50,6 +52,7 @@ pub use affinity::{PinError, pin};
 pub use cgroup::quota_under;
 pub use cpus::Cpus;
 pub use memory::vec_here;
+pub(crate) use near::{Near, ways};
 pub use place::{Bind, BindError, Placement, Unpinned, place};
 pub(crate) use show::Bytes;
 pub use text::MachineError;

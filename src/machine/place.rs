@@ -6,8 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ranges::{Ranges, parse};
+use super::spread::{self, Slowness};
 use super::tree::{Kind, Machine};
-use super::{Cpus, PinError, spread};
+use super::{Cpus, PinError};
 use crate::Rank;
 
 /// How ranks are bound to CPUs.
@@ -24,8 +25,9 @@ pub enum Bind {
     /// Nobody is pinned; the system moves ranks as it likes.
     None,
     /// Neighbours next to each other: rank `i` on the `i`-th CPU of the mask in the order of the machine's
-    /// tree, so that SMT threads, cores and caches fill up one after another. With more ranks than CPUs
-    /// nobody is pinned; so it is for all that follow but the list.
+    /// tree, so that SMT threads, cores and caches fill up one after another. Where cores are of several kinds,
+    /// ranks are on slower ones only if there are more than fast CPUs. With more ranks than CPUs nobody is
+    /// pinned; so it is for all that follow but the list.
     Compact,
     /// As far apart as can be: packages, NUMA nodes, caches and cores take ranks in turn.
     Scatter,
@@ -35,7 +37,8 @@ pub enum Bind {
     /// The same for the caches of the third level.
     L3,
     /// One on each core, neighbours next to each other; a second one on each only with more ranks than
-    /// cores.
+    /// cores. With less, the fast cores have them, where cores are of several kinds; so it is inside the shares
+    /// of [`Numa`](Self::Numa) and [`L3`](Self::L3).
     Core,
     /// Rank `i` on CPU `list[i % list.len()]`: with more ranks than the list is long, they share.
     Cpus(Vec<usize>),
@@ -173,12 +176,13 @@ impl Machine {
         if ranks > cpus {
             return Err(Unpinned::Crowded { ranks, cpus });
         }
+        let slow = &Slowness::of(self);
         Ok(match wish {
             Bind::Scatter => spread::scatter(&tree),
-            Bind::Numa => spread::shares(&tree, Kind::Node, ranks),
-            Bind::L3 => spread::shares(&tree, Kind::L3, ranks),
-            Bind::Compact => spread::compact(&tree),
-            _ => spread::shares(&tree, Kind::Machine, ranks),
+            Bind::Numa => spread::shares(&tree, Kind::Node, ranks, slow),
+            Bind::L3 => spread::shares(&tree, Kind::L3, ranks, slow),
+            Bind::Compact => spread::compact(&tree, ranks, slow),
+            _ => spread::shares(&tree, Kind::Machine, ranks, slow),
         })
     }
 }
@@ -236,7 +240,7 @@ impl Placement {
         }
     }
 
-    fn unpinned(ranks: usize, why: Unpinned) -> Placement {
+    pub(crate) fn unpinned(ranks: usize, why: Unpinned) -> Placement {
         Placement {
             cpu: vec![None; ranks],
             why_unpinned: Some(why),
@@ -378,6 +382,8 @@ pub enum Unpinned {
     NotAsked,
     /// Other ranks live in this process, and would be pinned to the same CPUs.
     NotAlone,
+    /// The world was given [another machine](crate::World::machine) to plan for.
+    StandIn,
     /// The system does not say which CPUs there are.
     MaskUnknown,
     /// There is not a CPU for every rank.
@@ -401,6 +407,7 @@ impl fmt::Display for Unpinned {
         match self {
             Unpinned::NotAsked => f.write_str("not asked for"),
             Unpinned::NotAlone => f.write_str("other ranks live in this process"),
+            Unpinned::StandIn => f.write_str("another machine stands in for this one"),
             Unpinned::MaskUnknown => f.write_str("the affinity mask is unknown"),
             Unpinned::Crowded { ranks, cpus } => {
                 write!(f, "{} on {}", count(*ranks, "rank"), count(*cpus, "CPU"))

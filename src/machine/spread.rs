@@ -1,10 +1,38 @@
-//! The orders in which CPUs are handed out, as functions of the tree.
+//! The orders in which CPUs are handed out, as functions of the tree and of how fast its cores are.
 
-use super::tree::{Kind, Object};
+use std::collections::BTreeMap;
 
-/// Neighbours next to each other: the leaves from left to right.
-pub(super) fn compact(tree: &Object) -> Vec<usize> {
-    tree.cpus.clone()
+use super::tree::{Kind, Machine, Object};
+
+/// How slow each CPU is: 0 for the fastest kind, and all are of that kind where nothing else is known.
+pub(super) struct Slowness(BTreeMap<usize, usize>);
+
+impl Slowness {
+    pub(super) fn of(machine: &Machine) -> Slowness {
+        let kinds = machine.kinds.iter().rev().enumerate();
+        let cpus = kinds.flat_map(|(slow, cpus)| cpus.iter().map(move |&cpu| (cpu, slow)));
+        Slowness(cpus.collect())
+    }
+
+    fn of_cpu(&self, cpu: usize) -> usize {
+        self.0.get(&cpu).copied().unwrap_or(0)
+    }
+
+    /// The places of these CPUs, those of fast ones first, else as they are.
+    fn fast_first(&self, cpus: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let slowness: Vec<usize> = cpus.into_iter().map(|cpu| self.of_cpu(cpu)).collect();
+        let mut places: Vec<usize> = (0..slowness.len()).collect();
+        places.sort_by_key(|&place| slowness[place]);
+        places
+    }
+}
+
+/// Neighbours next to each other: the first so many leaves from left to right, of the fast kinds before others.
+pub(super) fn compact(tree: &Object, ranks: usize, slow: &Slowness) -> Vec<usize> {
+    let mut places = slow.fast_first(tree.cpus.iter().copied());
+    places.truncate(ranks);
+    places.sort_unstable();
+    places.into_iter().map(|place| tree.cpus[place]).collect()
 }
 
 /// As far apart as can be: each child in turn, on every level. Among the first so many, no child has two
@@ -26,12 +54,12 @@ pub(super) fn scatter(tree: &Object) -> Vec<usize> {
 }
 
 /// An even share of neighbouring ranks for each domain of a kind, inside it one for each core while
-/// there are cores.
-pub(super) fn shares(tree: &Object, kind: Kind, ranks: usize) -> Vec<usize> {
+/// there are cores, the fast ones first.
+pub(super) fn shares(tree: &Object, kind: Kind, ranks: usize, slow: &Slowness) -> Vec<usize> {
     let domains = domains(tree, kind);
     let shares = deal(ranks, &domains.iter().map(|d| d.cpus()).collect::<Vec<_>>());
     let each = domains.iter().zip(shares);
-    each.flat_map(|(domain, share)| domain.take(share))
+    each.flat_map(|(domain, share)| domain.take(share, slow))
         .collect()
 }
 
@@ -66,24 +94,26 @@ impl Domain<'_> {
         }
     }
 
-    fn take(&self, share: usize) -> Vec<usize> {
+    fn take(&self, share: usize, slow: &Slowness) -> Vec<usize> {
         match self {
-            Domain::Object(object) => per_core(&[object], share),
-            Domain::Rest(objects) => per_core(objects, share),
+            Domain::Object(object) => per_core(&[object], share, slow),
+            Domain::Rest(objects) => per_core(objects, share, slow),
         }
     }
 }
 
-/// The cores in turn, each with its share: one while there are as many cores.
-fn per_core(objects: &[&Object], share: usize) -> Vec<usize> {
+/// The cores from left to right, each with its share: one while there are as many cores, dealt to fast ones first.
+fn per_core(objects: &[&Object], share: usize, slow: &Slowness) -> Vec<usize> {
     let mut cores: Vec<&[usize]> = Vec::new();
     objects
         .iter()
         .for_each(|object| cores_of(object, &mut cores));
-    let shares = deal(
-        share,
-        &cores.iter().map(|core| core.len()).collect::<Vec<_>>(),
-    );
+    let order = slow.fast_first(cores.iter().map(|core| core[0]));
+    let room: Vec<usize> = order.iter().map(|&place| cores[place].len()).collect();
+    let mut shares = vec![0; cores.len()];
+    for (place, share) in order.iter().zip(deal(share, &room)) {
+        shares[*place] = share;
+    }
     let each = cores.iter().zip(shares);
     each.flat_map(|(core, share)| core[..share].iter().copied())
         .collect()

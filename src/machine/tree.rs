@@ -64,6 +64,22 @@ impl Kind {
         }
     }
 
+    /// What one of it is called in a sentence.
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Kind::Machine => "machine",
+            Kind::Package => "package",
+            Kind::Group => "cluster",
+            Kind::Node => "NUMA node",
+            Kind::Die => "die",
+            Kind::L3 => "L3 cache",
+            Kind::L2 => "L2 cache",
+            Kind::L1 => "L1 cache",
+            Kind::Core => "core",
+            Kind::Cpu => "CPU",
+        }
+    }
+
     /// Whether it is a cache.
     pub const fn is_cache(self) -> bool {
         matches!(self, Kind::L3 | Kind::L2 | Kind::L1)

@@ -138,6 +138,24 @@ impl Hierarchy {
         self.starts[level]..self.starts[level + 1]
     }
 
+    /// Where a place among the members of a group sends to in a step of the level, and where it receives from, if
+    /// the first place leads.
+    pub(crate) fn among(
+        &self,
+        (level, group): (usize, usize),
+        place: usize,
+        step: usize,
+    ) -> (Option<usize>, Option<usize>) {
+        let members = self.levels.members(level, group).len();
+        let inside = Inside::new(self.tree, members, 0);
+        // Smaller groups are done before the largest.
+        if step < inside.steps() {
+            (inside.to(place, step), inside.from(place, step))
+        } else {
+            (None, None)
+        }
+    }
+
     /// The steps of the widest group and of the root's.
     fn steps_of(&self, level: usize) -> usize {
         let (group, place) = self.root_place(level);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::Rank;
-use crate::machine::{Kind, Machine, Placement};
+use crate::machine::{Kind, Machine, Placement, ways};
 
 /// The most levels of groups inside groups: no machine is known that has as many.
 pub(super) const MOST_LEVELS: usize = 12;
@@ -23,43 +24,31 @@ pub(super) const MOST_LEVELS: usize = 12;
 ///
 /// let machine = Machine::from_text("package:2 numa:2 core:4")?;
 /// let levels = Levels::of(&machine, &machine.place(16, &Bind::Compact, true)?);
-/// assert_eq!(levels.to_string(), "16 ranks in 4 groups in 2 groups in one");
+/// assert_eq!(levels.to_string(), "16 ranks in 4 NUMA nodes in 2 packages in one");
 /// assert!(levels.are_runs());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// An all-reduce that follows the machine it runs on:
-///
-/// ```
-/// use rankfold::check::Goal;
-/// use rankfold::collective::{Algorithm, Call, Collective};
-/// use rankfold::machine::{Bind, Machine};
-/// use rankfold::{World, op, topology::Levels};
-///
-/// let machine = Machine::here();
-/// let levels = Levels::of(&machine, &machine.place(2, &Bind::Numa, true)?);
-/// let call = Call::new(Collective::AllReduce, 2, 3).on(levels);
-/// let sums = World::new(2).bind(Bind::Numa).run(|comm| {
-///     let follow = Algorithm::HIERARCHICAL.schedule(&call).expect("it serves all_reduce");
-///     let mut v = [comm.rank(), 1, 2];
-///     comm.run_schedule(&follow, &Goal::all_reduce(3), &[], &mut v, op::Sum)?;
-///     Ok(v)
-/// })?;
-/// assert_eq!(sums, [[1, 2, 4]; 2]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// A communicator [has its own](crate::Comm::levels), and its collectives follow them by themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Levels {
     ranks: usize,
-    levels: Vec<Level>,
+    /// Shared, so that every rank of a communicator has levels of its own without a table of its own.
+    levels: Arc<[Level]>,
+    are_runs: bool,
+    have_groups: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Level {
+    /// What its groups are in the machine, where that is known.
+    kind: Option<Kind>,
     /// The group of each member, and its place in that.
     of: Vec<(usize, usize)>,
     /// The members of each group.
     members: Vec<Vec<usize>>,
+    /// The most members that a group has.
+    widest: usize,
     /// The group of each rank.
     of_rank: Vec<usize>,
     /// The lowest rank of each group.
@@ -133,20 +122,14 @@ impl Levels {
     ///
     /// let machine = Machine::from_text("package:2 numa:2 core:4")?;
     /// let levels = Levels::by(&machine, &machine.place(16, &Bind::Compact, true)?, &[Kind::Package]);
-    /// assert_eq!(levels.to_string(), "16 ranks in 2 groups in one");
+    /// assert_eq!(levels.to_string(), "16 ranks in 2 packages in one");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Levels {
-        if placement.cpu.contains(&None) {
-            return Levels::flat(placement.cpu.len());
+        match ways(machine, placement, kinds) {
+            Some(ways) => Levels::named(&ways, kinds),
+            None => Levels::flat(placement.cpu.len()),
         }
-        let domains: Vec<BTreeMap<usize, usize>> =
-            kinds.iter().map(|&kind| domains(machine, kind)).collect();
-        let number =
-            |of: &BTreeMap<usize, usize>, cpu: &usize| of.get(cpu).map_or(0, |domain| domain + 1);
-        let way = |cpu: &usize| domains.iter().map(|of| number(of, cpu)).collect();
-        let ways: Vec<Vec<usize>> = placement.cpu.iter().flatten().map(way).collect();
-        Levels::from_groups(&ways)
     }
 
     /// From the way to each rank: its group in the outermost level, its group in that, and so on. All ways are
@@ -166,6 +149,11 @@ impl Levels {
     /// assert_eq!(even_and_odd.crossings(&[(0, 1), (0, 2)], 0), 1);
     /// ```
     pub fn from_groups(ways: &[Vec<usize>]) -> Levels {
+        Levels::named(ways, &[])
+    }
+
+    /// The same where the numbers of a way are those of parts of these kinds.
+    pub(crate) fn named(ways: &[Vec<usize>], kinds: &[Kind]) -> Levels {
         assert!(!ways.is_empty(), "levels of 0 ranks");
         let depth = ways[0].len();
         assert!(
@@ -175,19 +163,26 @@ impl Levels {
         let (mut levels, mut of_rank): (Vec<Level>, Vec<usize>) =
             (Vec::new(), (0..ways.len()).collect());
         for length in (0..=depth).rev() {
-            let level = Level::new(&of_rank, |rank| &ways[rank][..length]);
+            let kind = length.checked_sub(1).and_then(|i| kinds.get(i).copied());
+            let level = Level::new(kind, &of_rank, |rank| &ways[rank][..length]);
             if level.members.iter().any(|members| members.len() > 1) {
                 of_rank.clone_from(&level.of_rank);
                 levels.push(level);
+            } else if let (Some(same), Some(_)) = (levels.last_mut(), kind) {
+                // The same groups are the larger kind's too, and known by that.
+                same.kind = kind;
             }
         }
         if levels.is_empty() {
-            levels.push(Level::new(&of_rank, |_| &[]));
+            levels.push(Level::new(None, &of_rank, |_| &[]));
         }
         assert!(levels.len() <= MOST_LEVELS, "{} levels", levels.len());
+        let several = |level: &Level| level.members.iter().filter(|m| m.len() > 1).count() > 1;
         Levels {
             ranks: ways.len(),
-            levels,
+            are_runs: levels.iter().all(|level| level.of_rank.is_sorted()),
+            have_groups: levels[..levels.len() - 1].iter().any(several),
+            levels: levels.into(),
         }
     }
 
@@ -218,7 +213,21 @@ impl Levels {
     /// Whether every group is a run of neighbouring ranks: then a reduction group by group can keep
     /// operands in rank order.
     pub fn are_runs(&self) -> bool {
-        self.levels.iter().all(|level| level.of_rank.is_sorted())
+        self.are_runs
+    }
+
+    /// Whether there is more than one group with more than one rank: else there is nothing to follow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::topology::Levels;
+    ///
+    /// let have = |widths: &[usize], ranks| Levels::runs(ranks, widths).have_groups();
+    /// assert_eq!([have(&[4], 8), have(&[4], 5), have(&[8], 8), have(&[1], 8)], [true, false, false, false]);
+    /// ```
+    pub fn have_groups(&self) -> bool {
+        self.have_groups
     }
 
     /// How many of these messages, from rank to rank, go from one group of a level to another.
@@ -262,8 +271,7 @@ impl Levels {
 
     /// The most members that a group of a level has.
     pub(crate) fn widest(&self, level: usize) -> usize {
-        let members = self.levels[level].members.iter().map(Vec::len);
-        members.max().unwrap_or(1)
+        self.levels[level].widest
     }
 
     /// The run of ranks that a group is, or a member of level 0 by itself; only where groups
@@ -284,10 +292,12 @@ impl Levels {
 
 impl Level {
     /// `of_rank` is the member of each rank; members with the same way are a group.
-    fn new<'a>(of_rank: &[usize], way: impl Fn(Rank) -> &'a [usize]) -> Level {
+    fn new<'a>(kind: Option<Kind>, of_rank: &[usize], way: impl Fn(Rank) -> &'a [usize]) -> Level {
         let mut level = Level {
+            kind,
             of: Vec::new(),
             members: Vec::new(),
+            widest: 1,
             of_rank: Vec::new(),
             first: Vec::new(),
         };
@@ -305,6 +315,7 @@ impl Level {
                 level.members[group].push(member);
             }
         }
+        level.widest = level.members.iter().map(Vec::len).max().unwrap_or(1);
         level
     }
 }
@@ -313,21 +324,10 @@ impl std::fmt::Display for Levels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ranks", self.ranks)?;
         for level in &self.levels[..self.depth() - 1] {
-            write!(f, " in {} groups", level.members.len())?;
+            let (groups, noun) = (level.members.len(), level.kind.map_or("group", Kind::noun));
+            let plural = if groups == 1 { "" } else { "s" };
+            write!(f, " in {groups} {noun}{plural}")?;
         }
         f.write_str(" in one")
     }
-}
-
-/// Which domain of a kind each CPU is in.
-fn domains(machine: &Machine, kind: Kind) -> BTreeMap<usize, usize> {
-    let all = machine.tree.all(kind);
-    let cpus = |(i, domain): (usize, &crate::machine::Object)| {
-        domain
-            .cpus
-            .iter()
-            .map(move |&cpu| (cpu, i))
-            .collect::<Vec<_>>()
-    };
-    all.into_iter().enumerate().flat_map(cpus).collect()
 }

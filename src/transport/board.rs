@@ -21,11 +21,13 @@ use crossbeam_utils::CachePadded;
 
 use super::head::Info;
 use super::recorder::{Deed, Peer};
+use super::ring::{NOTES, Ring};
 use crate::Rank;
 use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::Kind;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use parking_lot::Mutex;
 
 /// Where the ranks of a communicator meet.
 #[derive(Debug)]
@@ -136,8 +138,6 @@ impl Verb {
 pub(crate) struct Call {
     pub verb: Verb,
     pub context: u32,
-    /// The how-many-th collective of this communicator.
-    pub number: u32,
     pub root: Option<Rank>,
     /// Elements; `None` where there are none or they may differ.
     pub length: Option<usize>,
@@ -153,12 +153,26 @@ pub(crate) struct Call {
     pub site: Site,
 }
 
+/// What is equal in all ranks' records of a call, but for its number, in a few bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Digest(Mix);
+
+impl Digest {
+    /// The 32 bits by which calls are compared in packets, cells and at the gate; `number`: the how-many-th
+    /// collective of the communicator it is.
+    #[inline]
+    pub(crate) fn print(self, number: u32) -> u32 {
+        let Digest(mut mix) = self;
+        mix.write_u32(number);
+        mix.bits()
+    }
+}
+
 impl Call {
-    /// The 32 bits by which calls are compared in packets and at the gate.
-    pub(crate) fn print(&self) -> u32 {
-        let place = (self.verb, self.context, self.number);
+    pub(crate) fn digest(&self) -> Digest {
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
-        digest(&(place, data, self.algorithm, self.tolerant))
+        let all = (self.verb, self.context, data, self.algorithm, self.tolerant);
+        Digest(Mix::of(&all))
     }
 }
 
@@ -197,13 +211,31 @@ impl fmt::Display for Call {
 
 /// A few bits of anything, the same in every rank.
 pub(crate) fn digest(what: &impl Hash) -> u32 {
-    let mut hash = Mix(0x9e37_79b9_7f4a_7c15);
-    what.hash(&mut hash);
-    (hash.0 >> 32) as u32
+    Mix::of(what).bits()
+}
+
+/// The fingerprint of a call and of all before it, which had that of `before`.
+#[inline]
+pub(crate) fn chained(before: u32, print: u32) -> u32 {
+    digest(&(before, print))
 }
 
 /// A multiplicative hash: a few nanoseconds, and the same in every rank, which is all it must be.
+#[derive(Clone, Copy)]
 struct Mix(u64);
+
+impl Mix {
+    fn of(what: &impl Hash) -> Mix {
+        let mut mix = Mix(0x9e37_79b9_7f4a_7c15);
+        what.hash(&mut mix);
+        mix
+    }
+
+    #[inline]
+    fn bits(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {
@@ -215,9 +247,11 @@ impl Hasher for Mix {
     fn write_u8(&mut self, n: u8) {
         self.write_u64(n.into());
     }
+    #[inline]
     fn write_u32(&mut self, n: u32) {
         self.write_u64(n.into());
     }
+    #[inline]
     fn write_u64(&mut self, n: u64) {
         self.0 = (self.0 ^ n)
             .wrapping_mul(0xff51_afd7_ed55_8ccd)
@@ -229,31 +263,72 @@ impl Hasher for Mix {
 }
 
 /// How many calls back others can look.
-const DEPTH: usize = 8;
+pub(super) const DEPTH: usize = 8;
 
 /// The last collective calls of one rank, for others to read when something went wrong.
 ///
-/// A mutex that only its own rank takes while all is well: some ten nanoseconds a collective.
-pub(crate) struct CallLog(parking_lot::Mutex<([Option<Call>; DEPTH], usize)>);
+/// What a call is, its number apart, is entered once and then known by the number of that entry: the same
+/// call again is two words, and nothing is locked.
+pub(crate) struct CallLog {
+    /// Numbers of entries and of calls.
+    last: Ring,
+    known: Mutex<Known>,
+}
+
+/// How many entries there are.
+const ENTRIES: usize = 32;
+
+/// The last entries.
+struct Known {
+    entries: [Option<Call>; ENTRIES],
+    next: u64,
+}
 
 impl CallLog {
     pub(crate) fn new() -> Self {
-        CallLog(parking_lot::Mutex::new(([None; DEPTH], 0)))
+        CallLog {
+            last: Ring::new(DEPTH),
+            known: Mutex::new(Known {
+                entries: [None; ENTRIES],
+                next: 0,
+            }),
+        }
     }
 
-    pub(crate) fn write(&self, call: Call) {
-        let (calls, next) = &mut *self.0.lock();
-        calls[*next % DEPTH] = Some(call);
-        *next += 1;
+    /// After so many other entries one can still be [written](Self::write): those that the last calls have
+    /// are never overwritten.
+    pub(crate) const LASTING: u64 = (ENTRIES - DEPTH - 1) as u64;
+
+    /// Enters a call, to be [written](Self::write) each time that it is made. Entries are numbered from 0.
+    pub(crate) fn enter(&self, call: &Call) -> u64 {
+        let mut known = self.known.lock();
+        let entry = known.next;
+        known.next += 1;
+        known.entries[entry as usize % ENTRIES] = Some(*call);
+        entry
+    }
+
+    /// The rank makes this call, and it is its communicator's `number`-th.
+    #[inline]
+    pub(crate) fn write(&self, entry: u64, number: u32) {
+        self.last.write(
+            self.last.written() + 1,
+            [entry, number.into(), 0, 0],
+            [0; NOTES],
+        );
     }
 
     /// The call with this number on this communicator, if the rank has made it, and not long ago.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
-        let (calls, _) = &*self.0.lock();
-        calls
-            .iter()
-            .flatten()
-            .find(|call| call.context == context && call.number == number)
-            .copied()
+        let known = self.known.lock();
+        let there = |entry: u64| entry < known.next && known.next - entry <= ENTRIES as u64;
+        let call = |entry: u64| known.entries[entry as usize % ENTRIES];
+        let last = self.last.entries().into_iter().rev();
+        let same = last.filter(|written| written.fixed[1] == u64::from(number));
+        let mut calls = same.filter_map(|written| {
+            let entry = written.fixed[0];
+            there(entry).then(|| call(entry)).flatten()
+        });
+        calls.find(|call| call.context == context)
     }
 }

@@ -107,7 +107,7 @@ pub(crate) struct Coming<'a> {
 pub(crate) trait Waiting {
     type Error;
 
-    /// Wakes all who sleep, after a fence.
+    /// Wakes all others who sleep.
     fn rouse(&self);
 
     /// Waits until all are here; may fail.
@@ -167,11 +167,8 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         waiting,
     };
     let mut next = 0;
-    if meeting.all_here_from(&mut next, ticket) {
-        // The last of all, in the order of their fences: whoever sleeps has looked before.
-        waiting.rouse();
-    }
     waiting.gather(ticket, || meeting.all_here_from(&mut next, ticket))?;
+    waiting.rouse();
     if meeting.go(ticket) == Decision::Aborted {
         inside.stage = Stage::Out;
         return Ok(Met::Aborted);
@@ -224,11 +221,9 @@ impl<W: Waiting> Inside<'_, W> {
         self.meeting.report_out(self.me, self.ticket, well);
         self.stage = Stage::Out;
         let (mut next, ticket) = (0, self.ticket);
-        if self.meeting.all_out_from(&mut next, ticket) {
-            return self.waiting.rouse();
-        }
         let all_out = || self.meeting.all_out_from(&mut next, ticket);
         self.waiting.stay(all_out);
+        self.waiting.rouse();
         // Somebody who reads freed memory would be worse than the end of the process.
         if !self.meeting.all_out(ticket) {
             std::process::abort();
@@ -244,6 +239,7 @@ impl<W: Waiting> Drop for Inside<'_, W> {
             Stage::Out => false,
         };
         if must_stay {
+            self.waiting.rouse();
             self.report(false);
         }
     }

@@ -63,23 +63,38 @@ impl Ends {
 
 /// All lanes of a communicator, by (from, to).
 #[derive(Default)]
-pub(crate) struct LaneBook(Mutex<HashMap<(Rank, Rank), Ends>>);
+pub(crate) struct LaneBook {
+    lanes: Mutex<HashMap<(Rank, Rank), Ends>>,
+    /// Lanes into a rank that it has made before anybody asked.
+    spares: Mutex<HashMap<Rank, Vec<Ends>>>,
+}
 
 impl LaneBook {
-    /// The lane of a pair, made by whichever end asks first.
+    /// The lane of a pair: made by whichever end asks first, or before that by its receiver.
     fn lane(&self, from: Rank, to: Rank) -> Ends {
-        let mut lanes = self.0.lock();
-        lanes.entry((from, to)).or_insert_with(Ends::new).clone()
+        let mut lanes = self.lanes.lock();
+        let spare = || self.spares.lock().get_mut(&to).and_then(Vec::pop);
+        let make = || spare().unwrap_or_else(Ends::new);
+        lanes.entry((from, to)).or_insert_with(make).clone()
+    }
+
+    /// Makes lanes for those who will first send to `to`, which is the calling rank: a page of memory is near to
+    /// the thread that first writes to it, and a lane is to be near to the rank that looks into it again and
+    /// again.
+    pub(crate) fn offer(&self, to: Rank, count: usize) {
+        let made: Vec<Ends> = (0..count).map(|_| Ends::new()).collect();
+        self.spares.lock().insert(to, made);
     }
 
     /// Whether there is nothing that nobody took.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().values().all(|ends| ends.take.is_empty())
+        let lanes = self.lanes.lock();
+        lanes.values().all(|ends| ends.take.is_empty())
     }
 
     /// What nobody took, by receiver and then by sender.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
-        let lanes = self.0.lock();
+        let lanes = self.lanes.lock();
         let mut pairs: Vec<_> = lanes.iter().collect();
         pairs.sort_by_key(|((from, to), _)| (*to, *from));
         let left = |(&(_, to), ends): (&(Rank, Rank), &Ends)| {
@@ -183,5 +198,27 @@ impl<L> Peers<L> {
             self.0.insert(place, (rank, make()));
         }
         &self.0[place].1
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sends_first_takes_a_lane_that_its_receiver_has_made() {
+        let book = LaneBook::default();
+        book.offer(2, 2);
+        let left = |to| book.spares.lock().get(&to).map_or(0, Vec::len);
+        let sender = ChannelLanes::new(0, Arc::default());
+        assert!(sender.has_room(2, Form::OneWay), "without any it makes one");
+        book.lane(0, 2);
+        book.lane(0, 2);
+        assert_eq!(left(2), 1, "one for each pair");
+        book.lane(2, 0);
+        assert_eq!(left(2), 1, "those into other ranks are not touched");
+        book.lane(1, 2);
+        book.lane(3, 2);
+        assert_eq!((left(2), book.lanes.lock().len()), (0, 4));
     }
 }

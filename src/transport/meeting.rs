@@ -4,10 +4,10 @@
 //! # One call
 //!
 //! ```text
-//! each rank     writes down what it brings;  here ← k;  fence;  looks until all are here
-//!               fence;  word = contested, aborted?  no: go          touches memory;  out ← k
+//! each rank     writes down what it brings;  here ← k;  light();  looks until all are here
+//!               light();  word = contested, aborted?  no: go        touches memory;  out ← k
 //!               looks until all are out                             leaves
-//! whoever       word ← contested(k);  fence;  looks once more
+//! whoever       word ← contested(k);  heavy();  looks once more
 //! wants to      some are not here:  word ← aborted, leaves
 //! leave early   all are here:       word ← go(k), reports out as failed, and leaves when all are out
 //! ```
@@ -15,7 +15,7 @@
 //! *Gathering → go | aborted* is decided once. As long as nobody wants to leave early there is nothing to
 //! write: that all are here *is* the decision, and a call costs two exchanges of lines, one at each end.
 //! Whoever wants to leave says so in the word before it looks who is here, and everybody else looks into the
-//! word after it has seen that all are here. One of the two fences comes first: if it is that of a rank that
+//! word after it has seen that all are here. One of the two [fences](super::fences) comes first: if it is that of a rank that
 //! goes ahead, the other one finds all ranks here and does not abort; if it is the other's, the rank finds
 //! the word contested, and compare-and-swap decides for all.
 //!
@@ -29,9 +29,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use crossbeam_utils::CachePadded;
 
+use super::fences;
 use super::head::Info;
 use crate::Rank;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Of what call one's own is.
 pub(crate) type Ticket = u64;
@@ -120,7 +121,8 @@ impl Meeting {
 
     /// A rank is here for its next call, with what it brings. `None`: nothing is done here any more.
     ///
-    /// After it the rank must look once whether [all are here](Self::all_here), and if so wake who sleeps.
+    /// Whoever then sees that [all are here](Self::all_here) wakes who sleeps: a sleeper that has missed some
+    /// rank's arrival is seen to sleep by that rank.
     pub(crate) fn arrive(&self, me: Rank, brought: &Brought) -> Option<Ticket> {
         // Relaxed: an early look only; who aborts after it is heard of later.
         if self.word.load(Ordering::Relaxed) == ABORTED {
@@ -137,8 +139,8 @@ impl Meeting {
         hot.output.store(brought.output.0, Ordering::Relaxed);
         // Release: pairs with the acquire in `is_here`.
         hot.here.store(ticket, Ordering::Release);
-        // Pairs with the fences of a sleeper, of whoever contests, and of those who arrive.
-        fence(Ordering::SeqCst);
+        // Pairs with the heavy halves of a sleeper and of whoever contests.
+        fences::light();
         Some(ticket)
     }
 
@@ -196,8 +198,8 @@ impl Meeting {
     /// A rank that has seen that all are here goes ahead, unless somebody was faster to leave.
     #[inline]
     pub(crate) fn go(&self, ticket: Ticket) -> Decision {
-        // Pairs with the fence in `leave_early`: it has seen that all are here, or we see that it asked.
-        fence(Ordering::SeqCst);
+        // Pairs with the heavy half in `leave_early`: it has seen that all are here, or we see that it asked.
+        fences::light();
         // Relaxed: the fence orders it.
         let word = self.word.load(Ordering::Relaxed);
         if word == ABORTED || word / STATES == ticket {
@@ -210,8 +212,8 @@ impl Meeting {
     #[cold]
     pub(crate) fn leave_early(&self, ticket: Ticket) -> Decision {
         self.settle(ticket, CONTESTED);
-        // Pairs with the fence in `go`.
-        fence(Ordering::SeqCst);
+        // Pairs with the light half in `go`.
+        fences::heavy();
         let state = if self.all_here(ticket) { GO } else { ABORTED };
         self.settle(ticket, state)
     }
@@ -249,8 +251,7 @@ impl Meeting {
 
     /// A rank is through: it touches nobody's memory any more. Whether it has done its part.
     ///
-    /// After it the rank must look once whether [all are out](Self::all_out_from), and if so wake who
-    /// sleeps.
+    /// Whoever then sees that [all are out](Self::all_out) wakes who sleeps.
     #[inline]
     pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, well: bool) {
         let failed = if well { 0 } else { FAILED };
@@ -258,8 +259,8 @@ impl Meeting {
         self.hot(me)
             .out
             .store(out_of(ticket) | failed, Ordering::Release);
-        // Pairs with the fence of a sleeper.
-        fence(Ordering::SeqCst);
+        // Pairs with the heavy half of a sleeper.
+        fences::light();
     }
 
     /// Whether all ranks from `next` on are through; `next` moves on over those who are.

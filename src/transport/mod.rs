@@ -9,19 +9,22 @@
 //! - [`lane`] the ways of collective packets, one direction between two ranks each
 //! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around
 //!   it, and what is done with the pointers, which is the rest of the `unsafe`
+//! - [`cells`] places that one rank writes and all may read, for short vectors
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
 //!   last operations, [`clock`] their times
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
-//! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post
+//! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post; [`fences`] what orders it
 //! - [`wait`] the one wait loop: spin, yield, park
 //! - [`steer`] worlds in which it is chosen who comes first
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
 pub(crate) mod board;
 pub(crate) mod budget;
+pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod direct;
+mod fences;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -44,6 +47,7 @@ pub(crate) mod sleeper;
 pub(crate) mod steer;
 pub(crate) mod wait;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -53,10 +57,12 @@ use crossbeam_utils::CachePadded;
 
 use crate::Rank;
 use crate::error::{Cause, Site};
-use crate::sync::{AtomicU64, Mutex, Ordering, Parker, fence};
+use crate::machine::Near;
+use crate::sync::{AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
+use cells::{Cells, Desk};
 use clock::Clock;
 use lane::LaneBook;
 use lend::Lenders;
@@ -130,6 +136,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// How much is kept of what is sent.
     pub buffering: Buffering,
+    /// Which part of the machine each rank is in.
+    pub near: Arc<Near>,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).
@@ -154,6 +162,8 @@ pub(crate) struct CommShared {
     pub gate: Gate,
     pub lanes: Arc<LaneBook>,
     meeting: OnceLock<Meeting>,
+    /// Made when somebody first writes there.
+    pub cells: OnceLock<Arc<Cells>>,
     /// What the examination of the present call has found.
     pub verdict: parking_lot::Mutex<Verdict>,
     /// Why the communicator is broken, once it is: its collectives fail with this.
@@ -161,6 +171,8 @@ pub(crate) struct CommShared {
     /// Why nothing at all goes on here any more, once somebody leaves the dead behind.
     pub revoked: OnceLock<Cause>,
     pub shrinking: Shrinking,
+    /// What the layers above have worked out about the members, once for all of them.
+    pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl CommShared {
@@ -171,10 +183,12 @@ impl CommShared {
             gate: Gate::new(),
             lanes: Arc::default(),
             meeting: OnceLock::new(),
+            cells: OnceLock::new(),
             verdict: Default::default(),
             cause: OnceLock::new(),
             revoked: OnceLock::new(),
             shrinking: Shrinking::new(),
+            levels: OnceLock::new(),
         })
     }
 
@@ -183,6 +197,14 @@ impl CommShared {
     pub(crate) fn meeting(&self) -> &Meeting {
         self.meeting
             .get_or_init(|| Meeting::new(self.members.size()))
+    }
+}
+
+impl CommShared {
+    /// A rank's end of the cells; once for each.
+    pub(crate) fn desk(&self, me: Rank) -> Desk {
+        let new = || Arc::new(Cells::new(self.members.size()));
+        Desk::new(self.cells.get_or_init(new).clone(), me)
     }
 }
 
@@ -263,6 +285,7 @@ impl Tally {
 impl Fabric {
     /// A fabric for `ranks` ranks, and the parker of each.
     pub(crate) fn new(ranks: usize, settings: Settings) -> (Arc<Fabric>, Vec<Parker>) {
+        fences::prepare();
         let parkers: Vec<Parker> = (0..ranks).map(|_| Parker::new()).collect();
         let all = CommShared::new(0, Members::All(ranks));
         let fabric = Fabric {
@@ -391,10 +414,28 @@ impl Fabric {
         let _ = self.doors[rank].mail.send(packet);
     }
 
+    /// Wakes whoever of these sleeps, after something was put where they all look.
+    #[inline]
+    pub(crate) fn rouse_each(&self, ranks: impl Iterator<Item = Rank>) {
+        // One fence for all: pairs with the one in `Sleeper::lie_down`.
+        fences::light();
+        ranks.for_each(|rank| self.doors[rank].sleeper.rouse_fenced());
+    }
+
+    /// Wakes whoever waits for this rank to leave a call at the cells, after it has.
+    #[inline]
+    pub(crate) fn after_leaving(&self, comm: &CommShared, me: Rank) {
+        // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
+        fences::light();
+        if comm.cells.get().is_some_and(|cells| cells.is_awaited()) {
+            self.rouse_all(&comm.members, me);
+        }
+    }
+
     /// Wakes whoever of the members sleeps: everybody's gate has turned.
     pub(crate) fn rouse_all(&self, members: &Members, but: Rank) {
-        // One fence for all: pairs with the one in `Sleeper::lie_down`.
-        fence(Ordering::SeqCst);
+        // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
+        fences::light();
         self.rouse_all_fenced(members, but);
     }
 

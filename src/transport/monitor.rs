@@ -22,7 +22,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::board::Call;
+use super::board::{Call, DEPTH};
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
 use super::steer::{Eligible, Line, Way, failed};
@@ -433,7 +433,10 @@ impl Fabric {
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
         let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
-        let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print()).collect();
+        let prints: Vec<u32> = calls
+            .iter()
+            .map(|(_, call)| call.digest().print(0))
+            .collect();
         if prints.iter().all(|print| *print == prints[0]) {
             return None;
         }
@@ -459,6 +462,27 @@ impl Fabric {
             calls: calls.collect(),
             odd,
         })
+    }
+
+    /// The last collective up to this number of which it is known that ranks made other calls than each other.
+    pub(crate) fn compare_back(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
+        let back = (0..DEPTH as u32).map_while(|back| number.checked_sub(back));
+        back.into_iter()
+            .find_map(|number| self.compare_calls(comm, number))
+    }
+
+    /// What there is to say of a communicator whose ranks, all gone, did not take part in the same calls at the
+    /// cells: somebody wrote what nobody read.
+    pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {
+        let ends = comm.cells.get()?.ends()?;
+        if ends.windows(2).all(|two| two[0] == two[1]) {
+            return None;
+        }
+        let known = ends.iter().zip(comm.members.iter());
+        let known = known.filter_map(|(end, rank)| Some((end.as_ref()?.number, rank)));
+        let (number, rank) = known.max()?;
+        let compared = self.compare_back(comm, number);
+        compared.or_else(|| self.stray_call(rank, comm.context, number))
     }
 
     /// What there is to say of a call of `rank` whose packet nobody took: every rank's call of this number,

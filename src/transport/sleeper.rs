@@ -10,13 +10,15 @@
 //! One of the two fences comes first in the single order of sequentially consistent fences. If it is
 //! the sleeper's, the poster's load after its own fence sees `ASLEEP` (or something newer) and it
 //! wakes the sleeper. If it is the poster's, the sleeper's look after its own fence sees the post.
-//! Either way no post is slept through.
+//! Either way no post is slept through. Where the system helps, the sleeper's fence does the work of
+//! both and the poster's costs nothing: [`fences`](super::fences) says why that is as good.
 //!
 //! The flag also serves the deadlock detector (`monitor`): a poster marks the sleeper awake
 //! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way
 //! from a rank that sleeps too.
 
-use crate::sync::{AtomicU32, Ordering, Parker, Unparker, fence};
+use super::fences;
+use crate::sync::{AtomicU32, Ordering, Parker, Unparker};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -41,8 +43,8 @@ impl Sleeper {
     pub(crate) fn lie_down(&self) {
         // Relaxed: the fence orders it before the look that follows.
         self.flag.store(ASLEEP, Ordering::Relaxed);
-        // Pairs with the fence in `rouse`, see the hand-shake above.
-        fence(Ordering::SeqCst);
+        // Pairs with the light half in `rouse`, see the hand-shake above.
+        fences::heavy();
     }
 
     /// The sleeper is up again, by itself.
@@ -54,8 +56,8 @@ impl Sleeper {
     /// The poster's half, after the post.
     #[inline]
     pub(crate) fn rouse(&self) {
-        // Pairs with the fence in `lie_down`.
-        fence(Ordering::SeqCst);
+        // Pairs with the heavy half in `lie_down`.
+        fences::light();
         self.rouse_fenced();
     }
 

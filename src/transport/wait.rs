@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use super::board::CallLog;
 use super::head::Head;
 use super::knot::Needs;
 use super::lend::{Loan, lend};
@@ -61,6 +62,12 @@ impl Drop for Live {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Whether so many live ranks are more than there is room for, as the machine has it: then nobody spins.
+#[inline]
+pub(crate) fn are_crowded(live: usize, room: usize) -> bool {
+    live > room
 }
 
 /// What a wait is about: asked for only when it takes long.
@@ -138,8 +145,10 @@ impl Port {
         self.door().tally.sent(bytes);
     }
 
-    pub(crate) fn log(&self, call: super::board::Call) {
-        self.door().log.write(call);
+    /// Where this rank writes down its collective calls.
+    #[inline]
+    pub(crate) fn log(&self) -> &CallLog {
+        &self.door().log
     }
 
     #[inline]
@@ -184,7 +193,7 @@ impl Port {
     /// Whether the live ranks do not all fit on the CPUs.
     #[inline]
     fn crowded(&self) -> bool {
-        Live::count() > self.fabric.settings.cpus
+        are_crowded(Live::count(), self.fabric.settings.cpus)
     }
 
     /// Puts the first message that `want` accepts into `place` if it is there already.

@@ -33,7 +33,8 @@ pub use trace::{Trace, TracedCall, TracedMessage};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
-use crate::machine::{Bind, Cpus, Machine, Placement};
+use crate::machine::{Bind, Cpus, Kind, Machine, Near, Placement, Unpinned};
+use crate::topology::Levels;
 use crate::transport::budget::Buffering;
 use crate::transport::steer::{BySeed, Chooser};
 use crate::transport::wait::Live;
@@ -73,6 +74,10 @@ pub struct World {
     chooser: Option<Arc<dyn Chooser>>,
     seed: Option<u64>,
     buffering: Buffering,
+    /// Planned for instead of the real one.
+    machine: Option<Arc<Machine>>,
+    /// The kinds of levels that collectives look at.
+    levels: Vec<Kind>,
 }
 
 impl World {
@@ -92,6 +97,8 @@ impl World {
             chooser: None,
             seed: None,
             buffering: Buffering::Unbounded,
+            machine: None,
+            levels: Levels::DEFAULT.to_vec(),
         }
     }
 
@@ -111,6 +118,56 @@ impl World {
     /// ```
     pub fn bind(mut self, bind: Bind) -> World {
         self.bind = bind;
+        self
+    }
+
+    /// Lets another machine stand in for this one where collectives [look who is near](Comm::levels): the ranks
+    /// are placed on that by [`bind`](Self::bind), and what follows the machine follows it. For tests, and to
+    /// see what would be chosen there. Nobody is pinned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    /// use rankfold::collective::{Algorithm, Call, Collective};
+    /// use rankfold::machine::Machine;
+    ///
+    /// let chiplets = Machine::from_text("package:2 l3:2 core:4")?;
+    /// World::new(16).machine(chiplets).run(|comm| {
+    ///     let call = Call::new(Collective::AllReduce, comm.size(), 10).commuting();
+    ///     let choice = comm.explain::<f64>(&call)?;
+    ///     assert_eq!(choice.algorithm, Algorithm::HIERARCHICAL);
+    ///     assert_eq!(choice.levels, "16 ranks in 4 L3 caches in 2 packages in one");
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn machine(mut self, machine: Machine) -> World {
+        self.machine = Some(Arc::new(machine));
+        self
+    }
+
+    /// Sets which parts of the machine collectives look at to see who is near, in any order; without it
+    /// [the usual ones](Levels::DEFAULT). To switch a level off, leave it out; with none, all ranks are alike.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    /// use rankfold::machine::{Kind, Machine};
+    ///
+    /// let world = World::new(16).machine(Machine::from_text("package:2 numa:2 l3:2 core:2")?);
+    /// let levels = |world: World| {
+    ///     let all = world.run(|comm| Ok(comm.levels().map(|levels| levels.to_string())));
+    ///     all.map(|all| all[0].clone())
+    /// };
+    /// let nodes = levels(world.clone().levels(&[Kind::Node]))?;
+    /// assert_eq!(nodes.as_deref(), Some("16 ranks in 4 NUMA nodes in one"));
+    /// assert_eq!(levels(world.levels(&[]))?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn levels(mut self, kinds: &[Kind]) -> World {
+        self.levels = kinds.to_vec();
         self
     }
 
@@ -464,9 +521,21 @@ impl Venue {
         // Seats that were entered are ranks, though the world that handed them out is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
         let machine = machine_for(world.ranks);
-        let placement = machine
-            .place(world.ranks, &world.bind, alone)
-            .map_err(|error| WorldError::Usage(error.to_string()))?;
+        let place = |machine: &Machine, alone| {
+            let placed = machine.place(world.ranks, &world.bind, alone);
+            placed.map_err(|error| WorldError::Usage(error.to_string()))
+        };
+        let (placement, near) = match &world.machine {
+            None => {
+                let placement = place(&machine, alone)?;
+                let near = Near::of(&machine, &placement, &world.levels);
+                (placement, near)
+            }
+            Some(other) => {
+                let near = Near::of(other, &place(other, true)?, &world.levels);
+                (Placement::unpinned(world.ranks, Unpinned::StandIn), near)
+            }
+        };
         let usable = room_to_spin(&machine, &placement);
         let cpus = machine.usable;
         let settings = Settings {
@@ -479,6 +548,7 @@ impl Venue {
             chooser: world.chooser.clone(),
             seed: world.seed,
             buffering: world.buffering,
+            near: Arc::new(near),
         };
         Ok(Venue {
             settings,
@@ -585,6 +655,7 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::wait::are_crowded;
 
     /// How many may spin, of so many ranks on a machine.
     fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
@@ -605,6 +676,43 @@ mod tests {
             "wherever they run, there are four cores"
         );
         assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn ranks_spin_only_where_none_of_them_shares_a_core_a_cpu_or_the_quota_with_another() {
+        let smt = "package:2 core:2 cpu:2";
+        for (machine, ranks, bind, spin) in [
+            (smt, 4, Bind::Core, true),
+            (smt, 4, Bind::Scatter, true),
+            (smt, 2, Bind::Compact, false), // two SMT threads of one core
+            (smt, 5, Bind::Auto, false),
+            (smt, 4, Bind::None, true),
+            (smt, 9, Bind::Auto, false), // more than CPUs
+            (smt, 4, Bind::Cpus(vec![0, 2, 4, 6]), true),
+            (smt, 4, Bind::Cpus(vec![0, 1, 2, 4]), false),
+            ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
+            ("core:4", 4, Bind::Auto, true),
+            ("core:4", 5, Bind::Auto, false),
+            ("core:4 quota=3.9", 4, Bind::Compact, false),
+            ("core:4 quota=4", 4, Bind::Auto, true),
+            ("core:4 quota=0.5", 2, Bind::Auto, false),
+            ("core:4 mask=3", 2, Bind::Auto, false),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                6,
+                Bind::Auto,
+                true,
+            ),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                3,
+                Bind::Compact,
+                false,
+            ),
+        ] {
+            let crowded = are_crowded(ranks, room(machine, ranks, &bind));
+            assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
+        }
     }
 
     #[test]

@@ -198,7 +198,11 @@ impl<R, E> Report<R, E> {
         });
         if comms.iter().all(|comm| comm.cause.get().is_none()) {
             let strays = left.iter().map(|(_, packet)| packet);
-            self.stray = strays.filter_map(|packet| stray(fabric, packet)).next();
+            let unread = || comms.iter().find_map(|comm| fabric.unread(comm));
+            self.stray = strays
+                .filter_map(|packet| stray(fabric, packet))
+                .next()
+                .or_else(unread);
         }
         self.lost = left.into_iter().filter_map(Lost::of).collect();
         self.counts = fabric

@@ -1,0 +1,163 @@
+//! rankfold, as its users call it.
+
+use std::time::Duration;
+
+use rankfold::{Bind, Comm, Team, World, op as fold};
+
+use super::clock::{self, Figures, Hub, Member, Solo};
+use super::op::{Kind, Op};
+use super::place::Place;
+use super::values;
+use super::vector::Vector;
+
+/// A rank with its vectors.
+struct Ours<'c> {
+    comm: &'c Comm,
+    op: Op,
+    input: Vector,
+    output: Vector,
+    filled: usize,
+}
+
+/// Times one operation in a world of its own.
+pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Figures> {
+    let world = World::new(place.ranks).bind(bind(place));
+    if op.kind == Kind::Run {
+        let mut team = world.start().expect("there are threads");
+        return clock::point(&Solo, &mut team, op, budget);
+    }
+    let (len, out) = op.elements(bytes, place.ranks);
+    let figures = world.run(|comm| {
+        let mut member = Ours {
+            comm,
+            op,
+            input: Vector::new(len),
+            output: Vector::new(out),
+            filled: 0,
+        };
+        Ok(clock::point(comm, &mut member, op, budget))
+    });
+    figures.expect("no rank fails").swap_remove(0)
+}
+
+fn bind(place: &Place) -> Bind {
+    match &place.cpus[..] {
+        [] => Bind::None,
+        cpus => Bind::Cpus(cpus.to_vec()),
+    }
+}
+
+impl Ours<'_> {
+    /// Rank 0 sends first, rank 1 answers, the others look on.
+    fn ping_pong(&mut self, bounce: bool) -> rankfold::Result<()> {
+        let (me, comm) = (self.comm.rank(), self.comm);
+        let send = |data: &[f32]| comm.send(1 - me, 0, data);
+        if me == 0 {
+            send(&self.input)?;
+        }
+        if me < 2 {
+            let into = if bounce {
+                &mut self.input
+            } else {
+                &mut self.output
+            };
+            comm.recv_into(1 - me, 0, into)?;
+        }
+        if me == 1 {
+            send(&self.input)?;
+        }
+        Ok(())
+    }
+
+    fn reduce(&mut self) -> rankfold::Result<()> {
+        if self.comm.rank() == 0 {
+            // The library reduces in place; who wants to keep the input copies it.
+            self.output.copy_from_slice(&self.input);
+            return self.comm.reduce(0, &mut self.output, fold::Sum);
+        }
+        self.comm.reduce(0, &mut self.input, fold::Sum)
+    }
+
+    fn go(&mut self) -> rankfold::Result<()> {
+        let (comm, input, output) = (self.comm, &mut self.input[..], &mut self.output[..]);
+        match self.op.kind {
+            Kind::Barrier => comm.barrier(),
+            Kind::P2p => self.ping_pong(false),
+            Kind::P2pBounce => self.ping_pong(true),
+            Kind::AllReduce => comm.all_reduce_into(input, output, fold::Sum),
+            Kind::AllReduceInplace => comm.all_reduce(input, fold::Sum),
+            Kind::Reduce => self.reduce(),
+            Kind::ReduceInplace => comm.reduce(0, input, fold::Sum),
+            Kind::Broadcast => comm.broadcast(0, input),
+            Kind::ReduceScatter => comm.reduce_scatter(input, output, fold::Sum),
+            Kind::AllGather => comm.all_gather(input, output),
+            Kind::Scatter => comm.scatter(0, (comm.rank() == 0).then_some(&*input), output),
+            _ => unreachable!("`offers` says what there is"),
+        }
+    }
+}
+
+/// What the library has.
+pub fn offers(op: Op) -> bool {
+    match op.kind {
+        Kind::Barrier | Kind::Run => !op.fresh,
+        Kind::LineHand | Kind::LineExchange | Kind::LineMeet => false,
+        Kind::Copy | Kind::Add | Kind::Accumulate | Kind::Fetch => false,
+        _ => true,
+    }
+}
+
+impl Hub for Comm {
+    fn meet(&self) {
+        self.barrier().expect("no operation fails");
+    }
+
+    fn tell(&self, number: u64) -> u64 {
+        let mut told = [number];
+        self.broadcast(0, &mut told).expect("no operation fails");
+        told[0]
+    }
+
+    fn latest(&self, mut times: Vec<f64>) -> Vec<f64> {
+        self.reduce(0, &mut times, fold::Max)
+            .expect("no operation fails");
+        times
+    }
+}
+
+/// An empty run.
+impl Member for Team {
+    fn call(&mut self) {
+        let ranks = self.run(|comm| Ok(comm.rank()));
+        assert_eq!(ranks.expect("no rank fails").len(), self.size());
+    }
+}
+
+impl Member for Ours<'_> {
+    #[inline]
+    fn call(&mut self) {
+        self.go().expect("no operation fails");
+    }
+
+    fn fill(&mut self, call: usize) {
+        self.filled = call;
+        values::fill(&mut self.input, self.comm.rank(), call);
+    }
+
+    fn clear(&mut self) {
+        if matches!(self.op.kind, Kind::AllReduceInplace | Kind::ReduceInplace) {
+            self.input.fill(0.0);
+        }
+    }
+
+    fn right(&mut self) -> bool {
+        let (rank, ranks) = (self.comm.rank(), self.comm.size());
+        let got = match self.op.kind {
+            Kind::P2pBounce | Kind::AllReduceInplace | Kind::ReduceInplace | Kind::Broadcast => {
+                &*self.input
+            }
+            _ => &*self.output,
+        };
+        values::right(self.op, got, rank, ranks, self.filled)
+    }
+}

@@ -1,0 +1,220 @@
+"""What came of a run: ratios within passes, as a table, CSV and SVG."""
+
+import csv
+import os
+import platform
+import subprocess
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from statistics import median
+
+import chart
+
+SHORT = 32  # bytes
+FAR = 2.0  # a pass is far if its line costs so many times that of the run's nearest
+
+
+@dataclass
+class Point:
+    """One peer's answer at one point in one pass, in microseconds."""
+
+    number: int
+    peer: str
+    ranks: int
+    op: str
+    bytes: int
+    median: float
+    least: float
+    p99: float
+    samples: int
+    batch: int
+    asked_for: tuple = None
+
+
+def bytes_of(count):
+    for unit, name in (1 << 20, "MiB"), (1 << 10, "KiB"):
+        if count >= unit and count % unit == 0:
+            return f"{count // unit} {name}"
+    return f"{count} B" if count else "-"
+
+
+def grounds(op, bytes, where):
+    """What the machine must do at least for an operation: floor questions whose times add up.
+
+    All lines are asked for at every point, also to tell near from far.
+    """
+    name = op.removesuffix("_fresh")
+    moved = {
+        "p2p": bytes, "p2p_bounce": bytes, "broadcast": bytes, "scatter": bytes,
+        "all_gather": bytes * where.ranks,
+    }.get(name, bytes // where.ranks) // 4 * 4
+    lines = [("line_hand", 0), ("line_exchange", 0), ("line_meet", 0)]
+    if not moved:
+        return lines
+    if op.endswith("_fresh") or name == "p2p_bounce":
+        return [*lines, ("fetch_fresh", moved)]
+    if name in ("p2p", "broadcast", "scatter", "all_gather"):
+        return [*lines, ("copy", moved)]
+    return [*lines, ("accumulate" if name.endswith("_inplace") else "add", moved)]
+
+
+def line_of(op, ground):
+    """The line that a call cannot do without: one hand-over, or one each way by the cheaper means."""
+    one_way = op.startswith(("p2p", "broadcast", "scatter"))
+    there = [ground[line] for line in (["line_hand"] if one_way else ["line_exchange", "line_meet"]) if line in ground]
+    return min(there, default=None)
+
+
+class Figures:
+    """All rows of a run, by point, pass and peer."""
+
+    def __init__(self, rows):
+        self.medians, self.rows, self.ground = {}, {}, {}
+        for row in rows:
+            if row.asked_for:
+                self.ground.setdefault((row.ranks, *row.asked_for, row.number), {})[row.op] = row.median
+            else:
+                self.rows.setdefault((row.ranks, row.op, row.bytes), {}).setdefault(row.peer, {})[row.number] = row
+
+    def floor(self, point, number):
+        """The lines and the memory that a call cannot do without, in one pass."""
+        ground = self.ground.get((*point, number), {})
+        line = line_of(point[1], ground)
+        if line is None:
+            return None
+        # A short message travels in the line that announces it.
+        moved = 0 if point[2] <= SHORT else sum(time for op, time in ground.items() if not op.startswith("line"))
+        return line + moved
+
+    def line(self, point):
+        """What a line cost that two handed to and fro, in the passes of a point: nanoseconds."""
+        passes = [ground for (*where, _), ground in self.ground.items() if tuple(where) == point]
+        return spread([1e3 * ground["line_hand"] for ground in passes if "line_hand" in ground])
+
+    def best(self, point, names):
+        """The peer of these whose median over the passes is least."""
+        there = {name: rows for name, rows in self.rows[point].items() if name in names}
+        return min(there, key=lambda name: median(row.median for row in there[name].values()), default=None)
+
+    def ratios(self, point, name):
+        """Ours over a peer's, pass by pass."""
+        ours, theirs = self.rows[point].get("rankfold", {}), self.rows[point].get(name, {})
+        return [ours[number].median / theirs[number].median for number in ours if number in theirs]
+
+    def floor_ratios(self, point):
+        ours = self.rows[point].get("rankfold", {})
+        floors = {number: self.floor(point, number) for number in ours}
+        return [ours[number].median / floors[number] for number in ours if floors[number]]
+
+
+def spread(values, digits=3):
+    """Median, least and greatest of some ratios."""
+    if not values:
+        return "-"
+    show = lambda value: f"{value:.{digits}g}"
+    return f"{show(median(values))} [{show(min(values))}-{show(max(values))}]"
+
+
+def machine():
+    model = next((line.split(":", 1)[1].strip() for line in lines_of("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    governor = next(iter(lines_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")), "unknown")
+    return f"{model}; {platform.machine()}, kernel {platform.release()}, governor {governor}"
+
+
+def lines_of(path):
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def states(rows):
+    """How near the CPUs were, pass by pass, by the line that two hand to and fro."""
+    hands = {}
+    for row in rows:
+        if row.op == "line_hand" and row.peer == "floor":
+            hands.setdefault((row.ranks, row.number), []).append(row.median)
+    if not hands:
+        return "no line was measured"
+    told = []
+    for (ranks, number), times in sorted(hands.items()):
+        nearest = min(min(times) for where, times in hands.items() if where[0] == ranks)
+        far = sum(time > FAR * nearest for time in times)
+        state = f"far at {far} of {len(times)} points" if far else "near"
+        told.append(f"pass {number + 1}, {ranks} ranks: {1e3 * median(times):.0f} ns [{1e3 * min(times):.0f}-{1e3 * max(times):.0f}], {state}")
+    return "; ".join(told)
+
+
+def groups(found):
+    return {
+        "mpi": {peer.name for peer in found if peer.is_mpi},
+        "openmp": {peer.name for peer in found if peer.is_openmp},
+    }
+
+
+def commit():
+    """What of rankfold is measured."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown commit"
+
+
+def text(rows, found, missing, seconds, cpus):
+    """The whole table."""
+    figures = Figures(rows)
+    names = groups(found)
+    others = [peer.name for peer in found if not (peer.is_mpi or peer.is_openmp or peer.name == "rankfold")]
+    out = [f"machine   {machine()}; {os.cpu_count()} CPUs, used in this order: {','.join(map(str, cpus))}"]
+    out += [f"ours      rankfold {commit()}", f"lines     {states(rows)}"]
+    out += [f"peer      {peer.name:<10} {peer.version}" for peer in found if peer.version]
+    out += [f"missing   {name:<10} {why}" for name, why in missing]
+    out += [f"took      {seconds:.0f} s", "", "Times: microseconds, median over the passes. Ratios: ours over theirs, median [least-greatest] of the passes.", ""]
+    for ranks in sorted({row.ranks for row in rows}):
+        out += table(figures, ranks, names, others)
+    return "\n".join(out)
+
+
+def table(figures, ranks, names, others):
+    head = ["op", "size", "ours", "min", "p99", "best MPI", "", "/ best MPI", "best OpenMP", "", "/ OpenMP", "floor", "/ floor", "line, ns", "others"]
+    lines = [row_of(figures, point, names, others) for point in figures.rows if point[0] == ranks]
+    widths = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
+    show = lambda line: "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+    return [f"{ranks} ranks", show(head), *map(show, lines), ""]
+
+
+def row_of(figures, point, names, others):
+    ours = figures.rows[point].get("rankfold", {}).values()
+    cells = [point[1], bytes_of(point[2]), *(middle(getattr(row, field) for row in ours) for field in ("median", "least", "p99"))]
+    for group in names.values():
+        best = figures.best(point, group)
+        theirs = figures.rows[point].get(best, {}).values()
+        cells += [best or "-", middle(row.median for row in theirs), spread(figures.ratios(point, best))]
+    floors = [figures.floor(point, row.number) for row in ours]
+    cells += [middle(floor for floor in floors if floor), spread(figures.floor_ratios(point))]
+    beside = [f"{name} {spread(figures.ratios(point, name))}" for name in others if name in figures.rows[point]]
+    return [*cells, figures.line(point), ", ".join(beside)]
+
+
+def middle(values):
+    values = list(values)
+    return f"{median(values):.3g}" if values else "-"
+
+
+def picture(figures, names):
+    """The rows of the chart."""
+    rows = []
+    for point in figures.rows:
+        ratios = [figures.ratios(point, figures.best(point, group)) for group in names.values()]
+        label = f"{point[1]} {bytes_of(point[2])}" + (f", {point[0]} ranks" if point[0] != 2 else "")
+        rows.append((label, [*ratios, figures.floor_ratios(point)]))
+    return chart.svg(rows)
+
+
+def write(folder, rows, found, table_text):
+    """table.txt, points.csv and ratios.svg."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "table.txt").write_text(table_text + "\n")
+    with open(folder / "points.csv", "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow([field.name for field in fields(Point)])
+        out.writerows(astuple(row) for row in rows)
+    (folder / "ratios.svg").write_text(picture(Figures(rows), groups(found)))

@@ -1,0 +1,51 @@
+//! What ranks put in, and what must come out: the same numbers in the programs of all languages.
+//!
+//! Element `j` of rank `r` before call `i` is `r + 1 + i % 8 + j % 8`, so that a shifted block, a missing
+//! rank and a vector of an earlier call all show. Sums of them are exact.
+
+use super::op::{Kind, Op};
+
+fn own(rank: usize, call: usize) -> f32 {
+    (rank + 1 + call % 8) as f32
+}
+
+/// The vector of a rank before a call.
+pub fn fill(vector: &mut [f32], rank: usize, call: usize) {
+    let base = own(rank, call);
+    for (j, x) in vector.iter_mut().enumerate() {
+        *x = base + (j % 8) as f32;
+    }
+}
+
+/// Whether `vector[j]` is `base + each * ((shift + j) % 8)` everywhere. Reads all of it in any case.
+fn is(vector: &[f32], base: f32, each: f32, shift: usize) -> bool {
+    let wrong = vector
+        .iter()
+        .enumerate()
+        .map(|(j, x)| usize::from(*x != base + each * ((shift + j) % 8) as f32));
+    wrong.sum::<usize>() == 0
+}
+
+/// Whether `got` is what `rank` of `ranks` must have after a call.
+pub fn right(op: Op, got: &[f32], rank: usize, ranks: usize, call: usize) -> bool {
+    let sum: f32 = (0..ranks).map(|rank| own(rank, call)).sum();
+    match op.kind {
+        Kind::P2p => rank > 1 || is(got, own(1 - rank, call), 1.0, 0),
+        Kind::P2pBounce => rank > 1 || is(got, own(0, call), 1.0, 0),
+        Kind::AllReduce | Kind::AllReduceInplace => is(got, sum, ranks as f32, 0),
+        Kind::Reduce | Kind::ReduceInplace => rank > 0 || is(got, sum, ranks as f32, 0),
+        Kind::ReduceScatter => is(got, sum, ranks as f32, got.len() * rank),
+        Kind::Broadcast => is(got, own(0, call), 1.0, 0),
+        Kind::Scatter => is(got, own(0, call), 1.0, got.len() * rank),
+        Kind::AllGather => got
+            .chunks((got.len() / ranks).max(1))
+            .enumerate()
+            .all(|(from, block)| is(block, own(from, call), 1.0, 0)),
+        _ => true,
+    }
+}
+
+/// Whether `got` is the vector of a rank before a call.
+pub fn is_vector_of(got: &[f32], rank: usize, call: usize) -> bool {
+    is(got, own(rank, call), 1.0, 0)
+}

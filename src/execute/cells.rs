@@ -1,0 +1,295 @@
+//! Collectives of short vectors over cells: each rank writes what it has to say once, and whoever needs it
+//! reads it there.
+//!
+//! One hop where ranks need what others have written; two, *gather* and *release*, where more than two
+//! ranks need one result: the first folds for all. Operands are folded in rank order, whatever the root.
+//! Nothing of this is a second form of an algorithm: who needs what of whom is all there is to say.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::Rank;
+use crate::collective::{CELL_BYTES, Call, Collective};
+use crate::error::{Error, Result};
+use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::transport::cells;
+use crate::unwind;
+
+const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
+
+/// The cells of the ranks in one call, as this rank sees them.
+pub(crate) trait AtCells {
+    fn rank(&self) -> Rank;
+
+    /// Writes this rank's cell, for these readers; each reads so many of the elements.
+    fn write<T: Element>(
+        &self,
+        data: &[T],
+        readers: Readers,
+        share: impl Fn(Rank) -> usize,
+    ) -> Result<()>;
+
+    /// Waits until all the others have written theirs.
+    fn wait_for_all(&self) -> Result<()>;
+
+    /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
+    fn read<T: Element>(&self, from: Rank, count: usize, show: impl FnOnce(&[T])) -> Result<()>;
+
+    /// Says that this rank reads nothing of this call any more. Where nothing is buffered, waits until its
+    /// own cell, if it wrote it, has been read.
+    fn leave(&self, written_for: Option<Readers>) -> Result<()>;
+}
+
+/// Who reads a cell, its writer apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    One(Rank),
+    All,
+}
+
+/// Runs this rank's part of a call. The buffers are those that the [shape](Call) says.
+#[inline]
+pub(crate) fn over_cells<T: Element>(
+    cells: &impl AtCells,
+    call: &Call,
+    input: &[T],
+    output: &mut [T],
+    op: &impl Operator<T>,
+) -> Result<()> {
+    let ranks = call.ranks();
+    let table = Table {
+        cells,
+        call,
+        ranks,
+        me: cells.rank(),
+        written_for: Cell::new(None),
+    };
+    match call.collective {
+        Collective::AllReduce => {
+            if call.from_input {
+                output.copy_from_slice(input);
+            }
+            table.all_reduce(output, op)?;
+        }
+        Collective::Barrier => table.all_reduce(&mut [], op)?,
+        Collective::Broadcast => table.broadcast(output)?,
+        Collective::Reduce => table.reduce(input, output, op)?,
+        Collective::ReduceScatter => table.reduce_scatter(input, output, op)?,
+        Collective::AllGather => table.all_gather(input, output)?,
+        Collective::Gather => table.gather(input, output)?,
+        Collective::Scatter => table.scatter(input, output)?,
+        Collective::AllToAll => table.all_to_all(input, output)?,
+        Collective::Scan | Collective::ExclusiveScan => return Err(not_served(call)),
+    }
+    cells.leave(table.written_for.get())
+}
+
+#[cold]
+fn not_served(call: &Call) -> Error {
+    Error::usage(format!("{} is not done over cells", call.collective))
+}
+
+/// One rank at the cells of a call.
+struct Table<'a, C> {
+    cells: &'a C,
+    call: &'a Call,
+    ranks: usize,
+    me: Rank,
+    written_for: Cell<Option<Readers>>,
+}
+
+impl<C: AtCells> Table<'_, C> {
+    #[inline]
+    fn write_to<T: Element>(&self, reader: Rank, data: &[T]) -> Result<()> {
+        self.write(data, Readers::One(reader), |_| data.len())
+    }
+
+    #[inline]
+    fn write_to_all<T: Element>(&self, data: &[T]) -> Result<()> {
+        self.write(data, Readers::All, |_| data.len())
+    }
+
+    /// Writes a vector of which each rank reads its own block.
+    fn write_blocks<T: Element>(&self, data: &[T]) -> Result<()> {
+        let blocks = &self.call.blocks;
+        self.write(data, Readers::All, |rank| blocks.count(rank))
+    }
+
+    #[inline]
+    fn write<T: Element>(
+        &self,
+        data: &[T],
+        readers: Readers,
+        share: impl Fn(Rank) -> usize,
+    ) -> Result<()> {
+        self.written_for.set(Some(readers));
+        self.cells.write(data, readers, share)
+    }
+
+    /// Two ranks read each other's; of more, rank 0 folds for all.
+    #[inline]
+    fn all_reduce<T: Element>(&self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        if self.ranks == 2 {
+            self.write_to(1 - self.me, all)?;
+            return self.fold(0..2, all, op);
+        }
+        if self.me > 0 {
+            self.write_to(0, all)?;
+            return self
+                .cells
+                .read(0, all.len(), |sum| all.copy_from_slice(sum));
+        }
+        self.fold(0..self.ranks, all, op)?;
+        self.write_to_all(all)
+    }
+
+    #[inline]
+    fn broadcast<T: Element>(&self, all: &mut [T]) -> Result<()> {
+        let root = self.call.root;
+        match self.me == root {
+            true => self.write_to_all(all),
+            false => self
+                .cells
+                .read(root, all.len(), |data| all.copy_from_slice(data)),
+        }
+    }
+
+    #[inline]
+    fn reduce<T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        if self.me != self.call.root {
+            return self.write_to(self.call.root, input);
+        }
+        // What is folded in the middle is read from this rank's own cell.
+        if self.me > 1 {
+            self.write_to(self.me, output)?;
+        }
+        self.fold(0..self.ranks, output, op)
+    }
+
+    fn reduce_scatter<T: Element>(
+        &self,
+        input: &[T],
+        own: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        self.write_blocks(input)?;
+        self.cells.wait_for_all()?;
+        let block = self.call.blocks.block(self.me);
+        for from in 0..self.ranks {
+            self.cells
+                .read(from, input.len(), |theirs: &[T]| match from {
+                    0 => own.copy_from_slice(&theirs[block.clone()]),
+                    _ => unwind::operator(|| fold_right(op, own, &theirs[block.clone()])),
+                })?;
+        }
+        Ok(())
+    }
+
+    fn all_gather<T: Element>(&self, own: &[T], all: &mut [T]) -> Result<()> {
+        self.write_to_all(own)?;
+        self.collect(all)
+    }
+
+    fn gather<T: Element>(&self, own: &[T], all: &mut [T]) -> Result<()> {
+        self.write_to(self.call.root, own)?;
+        match self.me == self.call.root {
+            true => self.collect(all),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts every rank's block where it belongs.
+    fn collect<T: Element>(&self, all: &mut [T]) -> Result<()> {
+        self.cells.wait_for_all()?;
+        for from in 0..self.ranks {
+            let place = &mut all[self.call.blocks.block(from)];
+            self.cells
+                .read(from, place.len(), |block| place.copy_from_slice(block))?;
+        }
+        Ok(())
+    }
+
+    fn scatter<T: Element>(&self, all: &[T], own: &mut [T]) -> Result<()> {
+        let (root, block) = (self.call.root, self.call.blocks.block(self.me));
+        if self.me == root {
+            own.copy_from_slice(&all[block]);
+            return self.write_blocks(all);
+        }
+        let whole = self.call.length();
+        self.cells
+            .read(root, whole, |all| own.copy_from_slice(&all[block]))
+    }
+
+    fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+        self.write_blocks(input)?;
+        self.cells.wait_for_all()?;
+        let block = self.call.blocks.block(self.me);
+        for (from, place) in self.each_piece(output, block.len()) {
+            self.cells.read(from, input.len(), |theirs| {
+                place.copy_from_slice(&theirs[block.clone()])
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The pieces that an all-to-all ends in, of so many elements each.
+    fn each_piece<'a, T>(
+        &self,
+        output: &'a mut [T],
+        length: usize,
+    ) -> impl Iterator<Item = (Rank, &'a mut [T])> {
+        let mut rest = output;
+        (0..self.ranks).map(move |from| {
+            let (piece, others) = std::mem::take(&mut rest).split_at_mut(length);
+            rest = others;
+            (from, piece)
+        })
+    }
+
+    /// Folds what these ranks have into what this rank, one of them, has. Its own cell need not be written
+    /// if it is the first or second.
+    #[inline]
+    fn fold<T: Element>(
+        &self,
+        of: Range<Rank>,
+        acc: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        self.cells.wait_for_all()?;
+        let first = of.start;
+        let rest = match self.me - first {
+            0 => first + 1,
+            1 => {
+                let length = acc.len();
+                let fold = |left: &[T]| unwind::operator(|| fold_left(op, acc, left));
+                self.cells.read(first, length, fold)?;
+                first + 2
+            }
+            _ => {
+                self.fold_one(first, acc, op, true)?;
+                first + 1
+            }
+        };
+        (rest..of.end).try_for_each(|from| self.fold_one(from, acc, op, false))
+    }
+
+    /// Folds what one rank has on the right, or puts it there if it is the leftmost.
+    #[inline]
+    fn fold_one<T: Element>(
+        &self,
+        from: Rank,
+        acc: &mut [T],
+        op: &impl Operator<T>,
+        leftmost: bool,
+    ) -> Result<()> {
+        self.cells.read(from, acc.len(), |right| match leftmost {
+            true => acc.copy_from_slice(right),
+            false => unwind::operator(|| fold_right(op, acc, right)),
+        })
+    }
+}

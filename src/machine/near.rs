@@ -1,0 +1,88 @@
+//! Who is near to whom: the part of the machine that each rank of a world is in, kind by kind.
+
+use std::collections::BTreeMap;
+
+use super::place::Placement;
+use super::tree::{Kind, Machine, Object};
+
+/// The ranks of a world, as far as the machine tells them apart: a pure function of the machine, of what was
+/// planned for the ranks, and of the kinds that are looked at, and so the same for all ranks.
+#[derive(Clone, Debug)]
+pub(crate) enum Near {
+    /// The part that each rank is in, one number for each of these kinds, from the outside to the inside.
+    Ways {
+        kinds: Vec<Kind>,
+        of_rank: Vec<Vec<usize>>,
+    },
+    /// Nothing tells them apart, for this reason.
+    Alike(String),
+}
+
+impl Default for Near {
+    fn default() -> Near {
+        Near::Alike("nothing is known of the machine".into())
+    }
+}
+
+impl Near {
+    /// Whether ranks are in different parts of the machine.
+    pub(crate) fn has_bounds(&self) -> bool {
+        matches!(self, Near::Ways { .. })
+    }
+
+    /// Of ranks that are placed on this machine, by these kinds in any order.
+    pub(crate) fn of(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Near {
+        let mut kinds = kinds.to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        if kinds.is_empty() {
+            return Near::Alike("the world looks at no level of the machine".into());
+        }
+        if let Some(why) = &placement.why_unpinned {
+            return Near::Alike(format!("no rank is pinned: {why}"));
+        }
+        match ways(machine, placement, &kinds) {
+            Some(of_rank) if of_rank.iter().any(|way| *way != of_rank[0]) => {
+                Near::Ways { kinds, of_rank }
+            }
+            _ => Near::Alike(format!("no {} tells the ranks apart", words(&kinds))),
+        }
+    }
+}
+
+/// As `package, NUMA node or L3 cache`.
+fn words(kinds: &[Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.noun()).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).into(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The part of each kind that each rank is in; `None` if some rank is not pinned. Parts are counted from 1; 0
+/// is what is beside all of them.
+pub(crate) fn ways(
+    machine: &Machine,
+    placement: &Placement,
+    kinds: &[Kind],
+) -> Option<Vec<Vec<usize>>> {
+    let parts: Vec<BTreeMap<usize, usize>> =
+        kinds.iter().map(|&kind| parts(machine, kind)).collect();
+    let way = |cpu: usize| {
+        let numbers = parts
+            .iter()
+            .map(|of| of.get(&cpu).map_or(0, |part| part + 1));
+        numbers.collect()
+    };
+    placement.cpu.iter().map(|cpu| cpu.map(way)).collect()
+}
+
+/// Which part of a kind each CPU is in.
+fn parts(machine: &Machine, kind: Kind) -> BTreeMap<usize, usize> {
+    let cpus = |(i, part): (usize, &Object)| -> Vec<(usize, usize)> {
+        part.cpus.iter().map(|&cpu| (cpu, i)).collect()
+    };
+    let all = machine.tree.all(kind);
+    all.into_iter().enumerate().flat_map(cpus).collect()
+}
