@@ -4,7 +4,7 @@
 //! ```text
 //! rankfold   comm.all_reduce_with(direct, …)
 //! by hand    spin barrier;  s = a[i] + b[i];  a[i] = b[i] = s  for the thread's half;  spin barrier
-//! limit      each thread folds and copies its half where nobody else looks: no barrier, no sharing
+//! limit      the same without barriers: what the memory gives
 //! ```
 //!
 //! All three run on the same threads and the same memory, in turns. *Back to back*: nobody touches the
@@ -129,13 +129,6 @@ for_this_machine!(add_into_both, add_into_both_fast,
         }
     }
 });
-for_this_machine!(add, add_fast, (a: *mut f32, b: *const f32, c: *const f32, n: usize) {
-    for i in 0..n {
-        // SAFETY: the caller has n elements in all.
-        unsafe { *a.add(i) = *b.add(i) + *c.add(i) }
-    }
-});
-
 impl Ground {
     fn new(n: usize) -> Self {
         let pair = || [Vector::new(n), Vector::new(n)];
@@ -159,7 +152,7 @@ impl Ground {
                     Ok(())
                 }
                 Subject::Limit => {
-                    self.alone(me, form);
+                    self.half(me, form);
                     Ok(())
                 }
             }
@@ -185,25 +178,6 @@ impl Ground {
             match form {
                 Form::InPlace => add_to_both(at(a), at(b), n),
                 Form::Into => add_into_both(at(a), at(b), at(c), at(d), n),
-            }
-        }
-    }
-
-    /// The same work in the best order known, on memory that the other rank does not touch.
-    unsafe fn alone(&self, me: usize, form: Form) {
-        let n = self.inputs[0].0.len() / RANKS;
-        let (input, output) = (self.inputs[me].start(), self.outputs[me].start());
-        let (low, high) = (|v: *mut f32| v, |v: *mut f32| v.wrapping_add(n));
-        const BLOCK: usize = 256;
-        for at in (0..n).step_by(BLOCK) {
-            let block = BLOCK.min(n - at);
-            let put = if form == Form::InPlace { input } else { output };
-            // SAFETY: inside this rank's own vectors.
-            unsafe {
-                let (a, b) = (low(input).add(at), high(input).add(at));
-                let (c, d) = (low(put).add(at), high(put).add(at));
-                add(c, a, b, block);
-                d.copy_from_nonoverlapping(c, block);
             }
         }
     }

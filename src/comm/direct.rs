@@ -36,11 +36,14 @@ impl InCall<'_> {
             self,
             direct::brings(shape, me, input, output),
             |rank| direct::lengths(shape, rank),
-            |vectors| unwind::operator(|| direct::run(shape, me, vectors, op)),
+            |vectors| {
+                self.note_all_sent::<T>(shape);
+                unwind::operator(|| direct::run(shape, me, vectors, op));
+            },
         )?;
         match met {
             Met::Well => {
-                self.account::<T>(shape);
+                self.note_all_received(shape);
                 Ok(())
             }
             // It has told everybody why, or is about to end.
@@ -50,24 +53,20 @@ impl InCall<'_> {
         }
     }
 
-    /// Counts what would have been sent, and writes it down where that is asked for.
-    fn account<T: Element>(&self, shape: &Shape) {
-        let port = &self.comm.core.port;
-        let writes = port.scribe.writes();
+    /// Counts what would be sent, and writes it down where that is asked for.
+    fn note_all_sent<T: Element>(&self, shape: &Shape) {
         direct::sends(shape, self.rank(), |to, elements| {
             let bytes = elements * size_of::<T>();
-            port.count(bytes);
-            if writes {
-                self.note_sent(to, bytes);
-            }
+            self.note_sent(to, bytes);
+            self.comm.core.port.count(bytes);
         });
-        if writes {
-            self.note_all_received(shape);
-        }
     }
 
-    #[cold]
+    /// Writes down what would be received.
     fn note_all_received(&self, shape: &Shape) {
+        if !self.comm.core.port.scribe.writes() {
+            return;
+        }
         let others = (0..self.size()).filter(|&other| other != self.rank());
         for from in others {
             direct::sends(shape, from, |to, _| {

@@ -418,7 +418,7 @@ enum Few<P> {
     Far(Vec<P>),
 }
 
-const NEAR: usize = 16;
+const NEAR: usize = 8;
 
 impl<P: Copy> Few<P> {
     #[inline]

@@ -8,6 +8,7 @@
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `shrink` the living find each other
 //! - `gate` nobody leaves a barrier early
+//! - `meeting` nobody touches the memory of a rank that has left
 //! - `ring` nobody reads an operation that is half overwritten
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
@@ -20,6 +21,7 @@
 mod detector;
 mod gate;
 mod loan;
+mod meeting;
 mod receipt;
 mod rendezvous;
 mod ring;
@@ -50,6 +52,8 @@ fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static)
 /// A world of modelled threads: each lives `life` at its own port; what came of each.
 fn world<R: 'static>(ranks: usize, life: impl Fn(&Port) -> R + 'static) -> (Arc<Fabric>, Vec<R>) {
     let (fabric, parkers) = Fabric::new(ranks, Settings::default());
+    // What makes it at its first use knows nothing of loom.
+    fabric.all.meeting();
     let life = Rc::new(life);
     let mut lives = parkers.into_iter().enumerate().map(|(me, parker)| {
         let (life, port) = (life.clone(), fabric.port(me, parker));
