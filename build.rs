@@ -4,6 +4,10 @@
 //! knows a libhwloc of the right version. Its folders are watched: the library that is installed or removed
 //! later takes effect in the next build. (A single file that is not there yet cannot be watched: cargo
 //! would build everything anew each time.)
+//!
+//! For the tool, `RANKFOLD_COMMIT` is the commit that it is built from, where git and this repository are there.
+
+use std::process::Command;
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(rankfold_hwloc)");
@@ -11,6 +15,46 @@ fn main() {
     println!("cargo::rerun-if-env-changed=RANKFOLD_NO_HWLOC");
     #[cfg(feature = "hwloc")]
     detect();
+    if std::env::var_os("CARGO_FEATURE_CLI").is_some() {
+        commit();
+    }
+}
+
+fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+/// The commit, with `-dirty` if files differ from it. A repository that this package is only a part of says
+/// nothing about it.
+fn commit() {
+    let top = said("git", &["rev-parse", "--show-toplevel"]).map(std::path::PathBuf::from);
+    let top = top.and_then(|top| top.canonicalize().ok());
+    if top.is_none() || top != own_folder() {
+        return;
+    }
+    // A commit changes these; an edit changes the sources.
+    for name in ["HEAD", "index"] {
+        if let Some(path) = said("git", &["rev-parse", "--git-path", name]) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    println!("cargo::rerun-if-changed=src");
+    let describe = [
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ];
+    if let Some(commit) = said("git", &describe) {
+        println!("cargo::rustc-env=RANKFOLD_COMMIT={commit}");
+    }
+}
+
+fn own_folder() -> Option<std::path::PathBuf> {
+    std::env::current_dir().ok()?.canonicalize().ok()
 }
 
 #[cfg(feature = "hwloc")]
@@ -48,7 +92,5 @@ fn watch() {
 /// Those that pkg-config was made with.
 #[cfg(feature = "hwloc")]
 fn built_in() -> Option<String> {
-    let mut ask = std::process::Command::new("pkg-config");
-    let asked = ask.args(["--variable", "pc_path", "pkg-config"]).output();
-    String::from_utf8(asked.ok()?.stdout).ok()
+    said("pkg-config", &["--variable", "pc_path", "pkg-config"])
 }

@@ -1,9 +1,11 @@
-//! What running a schedule costs over a loop written by hand, over the same lanes, in one run and in
-//! turns: an all-reduce of 8 bytes by simple exchange. `cargo bench --bench executor`.
+//! What running a schedule costs over a loop written by hand, over the same lanes, and over what the lanes
+//! are made of, in one run and in turns: all-reduces by simple exchange. `cargo bench --bench executor`.
 //!
 //! ```text
 //! by hand     for each dimension: post, receive, fold
 //! executor    for each step: ask the schedule; post, receive, fold where it says
+//! channels    the same over lanes that are crossbeam channels
+//! bare lines  two threads, a number and the elements beside it, one cache line for both or one each way
 //! ```
 
 mod common;
@@ -11,13 +13,13 @@ mod common;
 use std::time::Duration;
 
 use common::On::Each;
-use common::ranks;
 use common::rounds::{Effort, compare};
 use common::table::{machine, print, row};
+use common::{ranks, ranks_of, swap};
 use rankfold::check::Goal;
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::Hypercube;
-use rankfold::{Comm, Result, op};
+use rankfold::{Comm, Result, World, op};
 
 fn main() {
     let test = std::env::args().any(|arg| arg == "--test");
@@ -27,9 +29,9 @@ fn main() {
     };
     println!("{}", machine());
     row(
-        "all_reduce of 8 bytes, P = 2",
-        "executor",
-        "by hand",
+        "all_reduce, P = 2",
+        "ours",
+        "theirs",
         "ratio",
         "bound",
         "verdict",
@@ -59,6 +61,32 @@ fn main() {
         1.05,
         &compare(effort, &by_hand, &by_hand),
     );
+    lanes::<1>(effort, "8 bytes", &|times| swap::one_line(Each, times));
+    lanes::<4>(effort, "32 bytes", &|times| {
+        swap::two_lines::<4>(Each, times)
+    });
+}
+
+/// What lanes are made of, for vectors of so many words.
+fn lanes<const N: usize>(effort: Effort, subject: &str, bare: &dyn Fn(u64) -> Duration) {
+    let sums = |times, world| sums::<N>(times, world);
+    let ours = |times| sums(times, World::new(2));
+    let channels = |times| sums(times, World::new(2).channel_lanes());
+    let beside = compare(effort, &ours, &channels);
+    print(subject, "over channels", 1.0, &beside);
+    print(subject, "bare lines", 1.5, &compare(effort, &ours, bare));
+}
+
+/// So many all-reduces of `N` words in a world.
+fn sums<const N: usize>(times: u64, world: World) -> Duration {
+    ranks_of(Each, world, |comm| {
+        for time in 0..times {
+            let mut v = [time + comm.rank() as u64; N];
+            comm.all_reduce(&mut v, op::Sum)?;
+            assert_eq!(v, [2 * time + 1; N]);
+        }
+        Ok(())
+    })
 }
 
 fn run(comm: &Comm, schedule: &(impl Schedule + ?Sized), v: &mut [u64]) -> Result<()> {

@@ -49,6 +49,7 @@
 //! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
 //! | [`op`] | operators and elements |
 //! | [`machine`] | the machine as a tree, the CPUs that may be used, and where ranks go |
+//! | [`measure`] | what calls take: points, passes, medians and how far to trust them |
 //! | [`testing`] | the test kit: every number of ranks, every order of messages, guides |
 //! | [`error`] | what can go wrong with one operation |
 //!
@@ -78,8 +79,9 @@
 //! `RANKFOLD_NO_HWLOC=1` in the environment of the build, or `default-features = false`, builds one that does
 //! not. Nothing else depends on it.
 //!
-//! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`); `cli`
-//! builds the tool `rankfold`, which proves, draws and times algorithms without running them;
+//! The others are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`), and
+//! measured runs ([`measure::Run`] with serde); `cli` builds the tool `rankfold`, which measures collectives, and proves,
+//! draws and simulates their algorithms without running them;
 //! `signal` lets a running world be printed by a signal (`World::dump_on_signal`).
 //!
 //! # Trade-offs
@@ -101,6 +103,7 @@ pub mod draw;
 pub mod error;
 mod execute;
 pub mod machine;
+pub mod measure;
 mod names;
 pub mod op;
 pub mod schedule;

@@ -1,4 +1,4 @@
-//! The atomics and the parker that hand-offs are made of: the real ones, or loom's when its models run.
+//! The atomics, the cell and the parker that hand-offs are made of: the real ones, or loom's when its models run.
 //!
 //! The models are unit tests of this crate, so loom stays a dev-dependency and only `cfg(test)` sees it.
 

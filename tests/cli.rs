@@ -120,6 +120,11 @@ fn machines_are_printed_as_they_were() {
 }
 
 #[test]
+fn comparisons_are_printed_as_they_were() {
+    repeats("compare.txt");
+}
+
+#[test]
 fn what_is_json_is_json_with_a_schema_on_every_line() {
     for (line, schema) in [
         (
@@ -168,15 +173,17 @@ fn a_picture_is_written_to_its_file() {
 
 #[test]
 fn input_that_makes_no_sense_is_one_line_and_exit_code_2() {
-    repeats("refused.txt");
-    let refused = fs::read_to_string(golden().join("refused.txt")).unwrap();
-    let count = |start| {
-        refused
-            .lines()
-            .filter(|line| line.starts_with(start))
-            .count()
-    };
-    assert_eq!((count("$ "), count("$ ")), (count("! "), count("= 2")));
+    for name in ["refused.txt", "bench.txt"] {
+        repeats(name);
+        let refused = fs::read_to_string(golden().join(name)).unwrap();
+        let count = |start| {
+            refused
+                .lines()
+                .filter(|line| line.starts_with(start))
+                .count()
+        };
+        assert_eq!((count("$ "), count("$ ")), (count("! "), count("= 2")));
+    }
 }
 
 #[test]
@@ -249,6 +256,8 @@ fn help_is_no_error() {
         "help check",
         "draw -h",
         "simulate -h",
+        "bench --help",
+        "help compare",
         "--version",
     ] {
         let output = rankfold(line).output().unwrap();

@@ -285,7 +285,9 @@ fn levels_that_are_switched_off_are_not_followed() {
         comm.explain::<u64>(&call)
     });
     let flat = &flat.unwrap()[0];
-    assert_eq!(flat.algorithm, Algorithm::Exchange);
+    let call = Call::new(Collective::AllReduce, 16, 1).commuting();
+    assert_eq!(flat.algorithm, Choice::quickly::<u64>(&call));
+    assert_ne!(flat.algorithm, Algorithm::HIERARCHICAL);
     assert_eq!(
         flat.levels,
         "flat: the world looks at no level of the machine"

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Barrier, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use common::{assert_usage, scaled};
 use rankfold::machine::{Cpus, Unpinned};
@@ -387,7 +388,7 @@ fn no_run_of_a_team_sees_what_another_left_behind() {
     for fail in failures.iter().cycle().take(scaled(25)) {
         assert!(team.run(fail).is_err());
         let clean = team.run(|comm| {
-            let nothing = comm.recv_timeout::<u8>(Source::Any, Tag::Any, std::time::Duration::ZERO);
+            let nothing = comm.recv_timeout::<u8>(Source::Any, Tag::Any, Duration::ZERO);
             assert!(matches!(
                 nothing.unwrap_err().kind(),
                 ErrorKind::TimedOut { .. }
@@ -455,6 +456,47 @@ fn a_team_may_move_to_another_thread_and_ends_where_it_is_dropped() {
     let team = World::new(2).start().unwrap();
     let moved = thread::spawn(move || team.run(triangle_by_message).unwrap());
     assert_eq!(moved.join().unwrap(), [3, 3]);
+}
+
+/// Runs a team again and again: mostly at once, sometimes after its ranks had time to fall asleep, and
+/// sometimes a rank panics. What the ranks borrow is the run's alone.
+fn runs_of_a_team(ranks: usize) {
+    let team = World::new(ranks).start().unwrap();
+    for run in 0..scaled(60) as u64 {
+        if run % 4 == 3 {
+            thread::sleep(Duration::from_micros(400));
+        }
+        let panics = run % 5 == 4;
+        let cells: Vec<Mutex<u64>> = (0..ranks).map(|_| Mutex::new(0)).collect();
+        let ended = team.run(|comm| {
+            *cells[comm.rank()].lock().unwrap() += run + 1;
+            assert!(!panics || comm.rank() + 1 < ranks, "boom");
+            Ok(())
+        });
+        assert_eq!(ended.is_err(), panics, "run {run} of {ranks} ranks");
+        let left = |cell: Mutex<u64>| cell.into_inner().unwrap();
+        assert!(cells.into_iter().all(|cell| left(cell) == run + 1));
+    }
+}
+
+#[test]
+fn a_team_is_ready_whether_its_ranks_still_look_or_sleep() {
+    for ranks in [1, 2, 5] {
+        runs_of_a_team(ranks);
+        // From a thread that is new each time, too: the end of a run finds whoever waits for it.
+        thread::scope(|scope| drop(scope.spawn(|| runs_of_a_team(ranks))));
+    }
+}
+
+#[test]
+fn a_team_ends_though_its_ranks_were_just_started_or_have_just_run() {
+    for ranks in [1, 2, 5] {
+        for _ in 0..scaled(10) {
+            drop(World::new(ranks).start().unwrap());
+            let team = World::new(ranks).start().unwrap();
+            team.run(|comm| comm.barrier()).unwrap();
+        }
+    }
 }
 
 // ── seats ──

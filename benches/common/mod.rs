@@ -2,6 +2,7 @@
 //!
 //! - `mod` where they run, and how they are timed
 //! - `ping` two that hand a number to and fro, through the library and through everything beside it
+//! - `swap` two that exchange vectors through bare cache lines
 //! - `meet` many that wait for each other, likewise
 //! - `rounds` two subjects in turns, and what their ratio was; `table` how that is printed
 //!
@@ -14,6 +15,7 @@
 pub mod meet;
 pub mod ping;
 pub mod rounds;
+pub mod swap;
 pub mod table;
 
 use std::sync::{Barrier, LazyLock};
@@ -66,13 +68,18 @@ impl On {
 
 /// How long `body` takes in the slowest of `n` ranks, started together.
 pub fn ranks(on: On, n: usize, body: impl Fn(&Comm) -> Result<()> + Sync) -> Duration {
+    ranks_of(on, World::new(n), body)
+}
+
+/// The same in the ranks of a world.
+pub fn ranks_of(on: On, world: World, body: impl Fn(&Comm) -> Result<()> + Sync) -> Duration {
     let timed = |comm: &Comm| {
         comm.barrier()?;
         let begin = Instant::now();
         body(comm)?;
         Ok(begin.elapsed())
     };
-    let times = World::new(n).bind(on.bind()).run(timed);
+    let times = world.bind(on.bind()).run(timed);
     slowest(times.expect("the ranks do not fail"))
 }
 

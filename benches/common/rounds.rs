@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use rankfold::measure::{median, sorted};
+
 /// How long one side's turn should take, and can take before the next turn is made shorter.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -48,10 +50,10 @@ impl Spread {
     /// # Panics
     ///
     /// If there are no figures.
-    pub fn of(mut figures: Vec<f64>) -> Spread {
-        figures.sort_by(f64::total_cmp);
+    pub fn of(figures: Vec<f64>) -> Spread {
+        let figures = sorted(figures);
         Spread {
-            median: figures[figures.len() / 2],
+            median: median(&figures),
             min: figures[0],
             max: figures[figures.len() - 1],
         }

@@ -1,7 +1,8 @@
 //! What came of two subjects in turns, a line each: ours, theirs, the ratio and whether it is within
 //! its bound.
 
-use std::fs;
+use rankfold::machine::Machine;
+use rankfold::measure::Host;
 
 use super::rounds::{Compared, Spread};
 
@@ -46,12 +47,9 @@ pub fn row(subject: &str, ours: &str, theirs: &str, ratio: &str, bound: &str, ve
 
 /// What this ran on.
 pub fn machine() -> String {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name"));
-    let model = model.map_or("unknown CPU", |rest| {
-        rest.trim_start_matches([' ', '\t', ':'])
-    });
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel = kernel.trim();
-    format!("{model}; {}; kernel {kernel}", super::cpus())
+    let host = Host::of(&Machine::here());
+    format!(
+        "{}; {}; {}; {}",
+        host.model, host.parts, host.may_use, host.system
+    )
 }

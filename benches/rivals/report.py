@@ -69,12 +69,22 @@ class Figures:
     """All rows of a run, by point, pass and peer."""
 
     def __init__(self, rows):
-        self.medians, self.rows, self.ground = {}, {}, {}
+        self.rows, self.ground = {}, {}
         for row in rows:
             if row.asked_for:
                 self.ground.setdefault((row.ranks, *row.asked_for, row.number), {})[row.op] = row.median
             else:
                 self.rows.setdefault((row.ranks, row.op, row.bytes), {}).setdefault(row.peer, {})[row.number] = row
+
+        self.far = self.far_points()
+
+    def far_points(self):
+        """The points and passes in which a line cost much more than it did at the nearest."""
+        hands = {where: ground["line_hand"] for where, ground in self.ground.items() if "line_hand" in ground}
+        nearest = {}
+        for where, time in hands.items():
+            nearest[where[0]] = min(time, nearest.get(where[0], time))
+        return {where for where, time in hands.items() if time > FAR * nearest[where[0]]}
 
     def floor(self, point, number):
         """The lines and the memory that a call cannot do without, in one pass."""
@@ -97,14 +107,23 @@ class Figures:
         return min(there, key=lambda name: median(row.median for row in there[name].values()), default=None)
 
     def ratios(self, point, name):
-        """Ours over a peer's, pass by pass."""
+        """Ours over a peer's, by pass."""
         ours, theirs = self.rows[point].get("rankfold", {}), self.rows[point].get(name, {})
-        return [ours[number].median / theirs[number].median for number in ours if number in theirs]
+        return {number: ours[number].median / theirs[number].median for number in ours if number in theirs}
 
     def floor_ratios(self, point):
         ours = self.rows[point].get("rankfold", {})
         floors = {number: self.floor(point, number) for number in ours}
-        return [ours[number].median / floors[number] for number in ours if floors[number]]
+        return {number: ours[number].median / floors[number] for number in ours if floors[number]}
+
+    def told(self, point, ratios):
+        """Ratios as the table has them; near and far apart where there were both."""
+        states = {state: [] for state in ("near", "far")}
+        for number, ratio in ratios.items():
+            states["far" if (*point, number) in self.far else "near"].append(ratio)
+        if all(states.values()):
+            return ", ".join(f"{state} {spread(some)}" for state, some in states.items())
+        return spread([*ratios.values()])
 
 
 def spread(values, digits=3):
@@ -128,21 +147,17 @@ def lines_of(path):
         return []
 
 
-def states(rows):
+def states(figures):
     """How near the CPUs were, pass by pass, by the line that two hand to and fro."""
-    hands = {}
-    for row in rows:
-        if row.op == "line_hand" and row.peer == "floor":
-            hands.setdefault((row.ranks, row.number), []).append(row.median)
-    if not hands:
-        return "no line was measured"
-    told = []
-    for (ranks, number), times in sorted(hands.items()):
-        nearest = min(min(times) for where, times in hands.items() if where[0] == ranks)
-        far = sum(time > FAR * nearest for time in times)
-        state = f"far at {far} of {len(times)} points" if far else "near"
-        told.append(f"pass {number + 1}, {ranks} ranks: {1e3 * median(times):.0f} ns [{1e3 * min(times):.0f}-{1e3 * max(times):.0f}], {state}")
-    return "; ".join(told)
+    passes = {}
+    for (ranks, op, bytes, number), ground in figures.ground.items():
+        if "line_hand" in ground:
+            far = (ranks, op, bytes, number) in figures.far
+            passes.setdefault((ranks, number), []).append((1e3 * ground["line_hand"], far))
+    for (ranks, number), points in sorted(passes.items()):
+        far = sum(far for _, far in points)
+        where = f"far at {far} of {len(points)} points" if far else "near"
+        yield f"line      {ranks} ranks, pass {number + 1}: {spread([time for time, _ in points])} ns, {where}"
 
 
 def groups(found):
@@ -150,6 +165,12 @@ def groups(found):
         "mpi": {peer.name for peer in found if peer.is_mpi},
         "openmp": {peer.name for peer in found if peer.is_openmp},
     }
+
+
+LEGEND = [
+    "Times: microseconds, median over the passes. Ratios: ours over theirs in the same pass, median",
+    "[least-greatest] of the passes. Below 1 we are faster.",
+]
 
 
 def commit():
@@ -164,10 +185,10 @@ def text(rows, found, missing, seconds, cpus):
     names = groups(found)
     others = [peer.name for peer in found if not (peer.is_mpi or peer.is_openmp or peer.name == "rankfold")]
     out = [f"machine   {machine()}; {os.cpu_count()} CPUs, used in this order: {','.join(map(str, cpus))}"]
-    out += [f"ours      rankfold {commit()}", f"lines     {states(rows)}"]
+    out += [f"ours      rankfold {commit()}", *states(figures)]
     out += [f"peer      {peer.name:<10} {peer.version}" for peer in found if peer.version]
     out += [f"missing   {name:<10} {why}" for name, why in missing]
-    out += [f"took      {seconds:.0f} s", "", "Times: microseconds, median over the passes. Ratios: ours over theirs, median [least-greatest] of the passes.", ""]
+    out += [f"took      {seconds:.0f} s", "", *LEGEND, ""]
     for ranks in sorted({row.ranks for row in rows}):
         out += table(figures, ranks, names, others)
     return "\n".join(out)
@@ -187,10 +208,10 @@ def row_of(figures, point, names, others):
     for group in names.values():
         best = figures.best(point, group)
         theirs = figures.rows[point].get(best, {}).values()
-        cells += [best or "-", middle(row.median for row in theirs), spread(figures.ratios(point, best))]
+        cells += [best or "-", middle(row.median for row in theirs), figures.told(point, figures.ratios(point, best))]
     floors = [figures.floor(point, row.number) for row in ours]
-    cells += [middle(floor for floor in floors if floor), spread(figures.floor_ratios(point))]
-    beside = [f"{name} {spread(figures.ratios(point, name))}" for name in others if name in figures.rows[point]]
+    cells += [middle(floor for floor in floors if floor), figures.told(point, figures.floor_ratios(point))]
+    beside = [f"{name} {figures.told(point, figures.ratios(point, name))}" for name in others if name in figures.rows[point]]
     return [*cells, figures.line(point), ", ".join(beside)]
 
 
@@ -203,9 +224,9 @@ def picture(figures, names):
     """The rows of the chart."""
     rows = []
     for point in figures.rows:
-        ratios = [figures.ratios(point, figures.best(point, group)) for group in names.values()]
+        ratios = [[*figures.ratios(point, figures.best(point, group)).values()] for group in names.values()]
         label = f"{point[1]} {bytes_of(point[2])}" + (f", {point[0]} ranks" if point[0] != 2 else "")
-        rows.append((label, [*ratios, figures.floor_ratios(point)]))
+        rows.append((label, [*ratios, [*figures.floor_ratios(point).values()]]))
     return chart.svg(rows)
 
 

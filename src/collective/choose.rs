@@ -60,7 +60,7 @@ impl Choice {
     /// The choice alone, which costs nothing to speak of.
     #[inline]
     pub fn quickly<T>(call: &Call) -> Algorithm {
-        let flat = match align_of::<T>() <= CELL_ALIGNMENT {
+        let flat = || match align_of::<T>() <= CELL_ALIGNMENT {
             true => pick_flat(call, size_of::<T>()),
             // No such element may lie in a cell.
             false => pick_messages(call, size_of::<T>()),
@@ -157,15 +157,15 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 /// Picks the algorithm for a call. Nothing is allocated.
 #[inline]
 pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
-    in_groups(call, element_bytes, pick_flat(call, element_bytes))
+    in_groups(call, element_bytes, || pick_flat(call, element_bytes))
 }
 
 /// What is picked where the machine has groups, if it has, instead of what is picked where all ranks are alike.
 #[inline]
-fn in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
+fn in_groups(call: &Call, element_bytes: usize, flat: impl Fn() -> Picked) -> Picked {
     match &call.levels {
-        Some(levels) if levels.have_groups() => pick_in_groups(call, element_bytes, flat),
-        _ => flat,
+        Some(levels) if levels.have_groups() => pick_in_groups(call, element_bytes, flat()),
+        _ => flat(),
     }
 }
 

@@ -1,9 +1,8 @@
 //! How a rank writes its cell inside a collective call and reads those of others: each read compared with
 //! the call, each wait with a way out, each write followed by a look at who sleeps.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell, RefMut};
 
-use super::Comm;
 use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
@@ -11,7 +10,6 @@ use crate::execute::{AtCells, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
 use crate::transport::cells::Desk;
-use crate::transport::head::Info;
 use crate::transport::knot::Needs;
 
 /// A rank's end of the cells, from when it first needs them.
@@ -25,83 +23,131 @@ impl LazyDesk {
     }
 }
 
-impl Comm {
+/// A rank at the cells in one call.
+pub(super) struct AtDesk<'a> {
+    call: &'a InCall<'a>,
+    desk: RefMut<'a, Desk>,
+}
+
+impl<'a> AtDesk<'a> {
     #[inline]
-    fn desk(&self) -> &RefCell<Desk> {
-        self.desk.get(&self.shared, self.me)
+    pub(super) fn new(call: &'a InCall<'a>) -> Self {
+        let comm = call.comm;
+        let desk = comm.desk.get(&comm.shared, comm.me).borrow_mut();
+        AtDesk { call, desk }
     }
 }
 
-impl AtCells for InCall<'_> {
+impl AtCells for AtDesk<'_> {
     #[inline]
     fn rank(&self) -> Rank {
-        self.comm.rank()
+        self.call.rank()
     }
 
     #[inline]
     fn write<T: Element>(
-        &self,
+        &mut self,
         data: &[T],
         readers: Readers,
         share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
-        let fabric = self.comm.fabric();
-        self.comm.core.tick()?;
-        if self.comm.desk().borrow_mut().lagging().is_some() {
+        self.call.comm.core.tick()?;
+        if self.desk.lagging().is_some() {
             self.wait_for_room()?;
         }
-        for reader in self.each(readers) {
-            let bytes = share(reader) * size_of::<T>();
-            self.note_sent(reader, bytes);
-            self.comm.core.port.count(bytes);
+        let mut gone = None;
+        for reader in self.call.each(readers) {
+            self.call.note_read(reader, share(reader) * size_of::<T>());
+            // Asked before the post: after it a reader may read and end well.
+            if !self.call.is_there(reader) {
+                gone = gone.or(Some(reader));
+            }
         }
-        // Asked before the post: after it a reader may read and end well.
-        let gone = |reader: &Rank| !fabric.is_there(self.comm.world_rank(*reader));
-        let gone = self.each(readers).find(gone);
-        self.comm.desk().borrow_mut().post(self.stamp(), data);
-        let readers = self.each(readers);
-        fabric.rouse_each(readers.map(|reader| self.comm.world_rank(reader)));
-        gone.map_or(Ok(()), |gone| Err(self.gone(gone)))
+        self.desk.post(self.call.stamp(), data);
+        self.call.rouse_readers(readers);
+        gone.map_or(Ok(()), |gone| Err(self.call.gone(gone)))
     }
 
     #[inline]
-    fn wait_for_all(&self) -> Result<()> {
-        let desk = self.comm.desk();
-        let missing = || desk.borrow_mut().missing();
-        if missing().is_none() {
-            return Ok(());
+    fn wait_for_all(&mut self) -> Result<()> {
+        match self.desk.missing() {
+            None => Ok(()),
+            Some(_) => self.wait_for_missing(),
         }
-        let needs = || Needs::All(self.absent());
-        self.wait(&needs, None, || missing().is_none().then_some(()))
     }
 
     #[inline]
-    fn read<T: Element>(&self, from: Rank, count: usize, show: impl FnOnce(&[T])) -> Result<()> {
-        self.wait_for_cell(from)?;
-        let desk = self.comm.desk();
-        let label = desk.borrow().label(from);
-        let ours = label.stamp == self.stamp() && label.count == count;
-        if !ours || !label.info.is(Info::of::<T>()) {
-            return Err(self.strange_cell(from, label));
+    fn read<T: Element>(
+        &mut self,
+        from: Rank,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<()> {
+        if !self.desk.is_here(from) {
+            self.wait_for_cell(from)?;
         }
-        desk.borrow().open(from, show);
-        desk.borrow_mut().learn(from);
-        if from != self.rank() {
-            self.comm.core.tick()?;
-            self.note_received(from);
+        if let Err(label) = self.desk.open(from, self.call.stamp(), count, show) {
+            return Err(self.call.strange_cell(from, label));
+        }
+        if from != self.call.rank() {
+            self.call.comm.core.tick()?;
+            self.call.note_received(from);
         }
         Ok(())
     }
 
     #[inline]
-    fn leave(&self, written_for: Option<Readers>) -> Result<()> {
-        self.comm.desk().borrow_mut().leave(self.stamp());
-        let me = self.comm.core.port.me;
-        self.comm.fabric().after_leaving(&self.comm.shared, me);
-        match written_for.filter(|_| self.comm.core.synchronous) {
+    fn leave(&mut self, written_for: Option<Readers>) -> Result<()> {
+        self.desk.leave(self.call.stamp());
+        let comm = self.call.comm;
+        comm.fabric().after_leaving(&comm.shared, comm.core.port.me);
+        match written_for.filter(|_| comm.core.synchronous) {
             Some(readers) => self.wait_until_read(readers),
             None => Ok(()),
         }
+    }
+}
+
+impl AtDesk<'_> {
+    fn wait_for_missing(&mut self) -> Result<()> {
+        let (call, desk) = (self.call, RefCell::new(&mut *self.desk));
+        let needs = || {
+            let desk = desk.borrow();
+            call.all_of(|rank| !desk.is_here(rank))
+        };
+        let look = || desk.borrow_mut().missing().is_none().then_some(());
+        call.wait(&needs, None, look)
+    }
+
+    fn wait_for_cell(&mut self, from: Rank) -> Result<()> {
+        let needs = || self.call.needs(&From::Rank(from));
+        let look = || self.desk.is_here(from).then_some(());
+        self.call.wait(&needs, None, look)
+    }
+
+    /// Waits until the readers of its cell have left the call that this rank has just left.
+    #[cold]
+    fn wait_until_read(&mut self, readers: Readers) -> Result<()> {
+        let (call, desk) = (self.call, &self.desk);
+        let cells = desk.cells();
+        let _waiting = cells.wait_for_room();
+        let reading = || call.each(readers).any(|rank| !desk.has_left(rank));
+        let needs = || call.all_of(|rank| readers.include(rank) && !desk.has_left(rank));
+        call.wait(&needs, None, || (!reading()).then_some(()))
+    }
+
+    /// Waits until all have left the call whose message lies where the next one will.
+    #[cold]
+    fn wait_for_room(&mut self) -> Result<()> {
+        let (call, cells) = (self.call, self.desk.cells());
+        let _waiting = cells.wait_for_room();
+        let desk = RefCell::new(&mut *self.desk);
+        let needs = || {
+            let lagging = desk.borrow_mut().lagging();
+            call.all_of(|rank| lagging == Some(rank))
+        };
+        let look = || desk.borrow_mut().lagging().is_none().then_some(());
+        call.wait(&needs, None, look)
     }
 }
 
@@ -117,44 +163,27 @@ impl InCall<'_> {
         all.filter(move |reader| *reader != me)
     }
 
-    /// The ranks whose cells are not there, as the world numbers them.
-    fn absent(&self) -> Vec<Rank> {
-        let desk = self.comm.desk().borrow();
-        let absent = self.each(Readers::All).filter(|&rank| !desk.is_here(rank));
-        absent.map(|rank| self.comm.world_rank(rank)).collect()
+    /// What a wait for all of these others needs.
+    fn all_of(&self, which: impl Fn(Rank) -> bool) -> Needs {
+        let others = self.each(Readers::All).filter(|rank| which(*rank));
+        Needs::All(others.map(|rank| self.comm.world_rank(rank)).collect())
     }
 
     #[inline]
-    fn wait_for_cell(&self, from: Rank) -> Result<()> {
-        let desk = self.comm.desk();
-        let look = || desk.borrow().is_here(from).then_some(());
-        if look().is_some() {
-            return Ok(());
-        }
-        self.wait(&|| self.needs(&From::Rank(from)), None, look)
+    fn is_there(&self, rank: Rank) -> bool {
+        self.comm.fabric().is_there(self.comm.world_rank(rank))
     }
 
-    /// Waits until the readers of its cell have left the call that this rank has just left.
-    #[cold]
-    fn wait_until_read(&self, readers: Readers) -> Result<()> {
-        let desk = self.comm.desk().borrow();
-        let reading = || self.each(readers).filter(|&rank| !desk.has_left(rank));
-        let cells = desk.cells();
-        let _waiting = cells.wait_for_room();
-        let world = |rank| self.comm.world_rank(rank);
-        let needs = || Needs::All(reading().map(world).collect());
-        self.wait(&needs, None, || reading().next().is_none().then_some(()))
+    /// Notes that a rank is about to have so many bytes to read.
+    #[inline]
+    fn note_read(&self, reader: Rank, bytes: usize) {
+        self.note_sent(reader, bytes);
+        self.comm.core.port.count(bytes);
     }
 
-    /// Waits until all have left the call whose message lies where the next one will.
-    #[cold]
-    fn wait_for_room(&self) -> Result<()> {
-        let desk = self.comm.desk();
-        let cells = desk.borrow().cells();
-        let _waiting = cells.wait_for_room();
-        let lagging = || desk.borrow_mut().lagging();
-        let world = |rank| self.comm.world_rank(rank);
-        let needs = || Needs::All(lagging().map(world).into_iter().collect());
-        self.wait(&needs, None, || lagging().is_none().then_some(()))
+    #[inline]
+    fn rouse_readers(&self, readers: Readers) {
+        let ranks = self.each(readers).map(|rank| self.comm.world_rank(rank));
+        self.comm.fabric().rouse_each(ranks);
     }
 }

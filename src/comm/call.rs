@@ -29,6 +29,7 @@ use crate::unwind;
 pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
     pub(super) call: &'a Call,
+    deed: &'a Deed,
     /// The how-many-th collective of this communicator it is.
     pub(super) number: u32,
     pub(super) print: u32,
@@ -41,6 +42,18 @@ pub(super) struct Described {
     digest: Digest,
     /// Its entry in the log of this rank.
     entry: Cell<u64>,
+}
+
+impl Described {
+    /// The recorder learns of it when it waits, or at its end: what is written before the first message is out
+    /// is time that all lose. For calls whose waits are all those of [`InCall::wait`].
+    pub(super) fn written_when_it_waits(self) -> Described {
+        let deed = Deed {
+            posts: true,
+            ..self.deed
+        };
+        Described { deed, ..self }
+    }
 }
 
 impl Comm {
@@ -108,6 +121,7 @@ impl Comm {
             let inside = InCall {
                 comm: self,
                 call,
+                deed: &described.deed,
                 number,
                 print: self.chain(described.digest.print(number)),
             };
@@ -242,6 +256,7 @@ impl InCall<'_> {
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let port = &self.comm.core.port;
+        port.scribe.settle(self.deed, &|| self.call.to_string());
         let look = || {
             port.progress();
             look()

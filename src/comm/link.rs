@@ -20,7 +20,9 @@ impl Link for InCall<'_> {
         }
         core.tick()?;
         self.note_sent(to, size_of_val(data));
-        self.put(to, form, Packet::eager(self.head(), data))?;
+        self.put(to, || {
+            self.comm.lanes.post(to, form, self.head(), data);
+        })?;
         core.port.count(size_of_val(data));
         Ok(true)
     }
@@ -37,7 +39,7 @@ impl Link for InCall<'_> {
         self.comm.core.port.lend(
             self.head(),
             data,
-            |packet| self.put(to, form, packet),
+            |packet| self.put(to, || self.comm.lanes.post_packet(to, form, packet)),
             meanwhile,
             |loan| {
                 if !loan.is_settled() {
@@ -93,13 +95,13 @@ impl InCall<'_> {
         self.comm.core.port.scribe.received(head);
     }
 
-    /// Puts a packet into the lane to `to`, which must be there.
+    /// Puts a message into the lane to `to`, which must be there.
     #[inline]
-    fn put(&self, to: Rank, form: Form, packet: Packet) -> Result<()> {
+    fn put(&self, to: Rank, post: impl FnOnce()) -> Result<()> {
         // Asked before the post: after it the receiver may take the packet and end well.
         let world = self.comm.world_rank(to);
         let there = self.comm.fabric().is_there(world);
-        self.comm.lanes.post(to, form, packet);
+        post();
         self.comm.fabric().rouse(world);
         if there { Ok(()) } else { Err(self.gone(to)) }
     }

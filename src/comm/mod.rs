@@ -66,7 +66,7 @@ use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
-use crate::transport::lane::ChannelLanes;
+use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
@@ -96,11 +96,12 @@ use request::Asked;
 /// });
 /// ```
 pub struct Comm {
+    /// First, so that they are given back before the rank has ended.
+    lanes: Ends,
     core: Rc<Core>,
     shared: Arc<CommShared>,
     /// The number of this rank here.
     me: Rank,
-    lanes: ChannelLanes,
     desk: LazyDesk,
     /// How many collectives this rank has begun on this communicator.
     calls: Cell<u32>,
@@ -202,17 +203,17 @@ impl Comm {
 
     /// This rank's end of a communicator in which it has this number.
     fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
+        let make = core.port.fabric.settings.lanes;
         if core.port.fabric.settings.near.has_bounds() {
             // Most algorithms have a partner for each bit of a rank's number, and trees and rings a few more.
             let partners = shared.members.size().ilog2() as usize + 4;
-            shared.lanes.offer(me, partners);
+            shared.lanes.offer(me, partners, make);
         }
-        let lanes = ChannelLanes::new(me, shared.lanes.clone());
         Comm {
+            lanes: shared.lanes.ends(me, make),
             core,
             shared,
             me,
-            lanes,
             desk: LazyDesk::default(),
             calls: Cell::new(0),
             prints: Cell::new(0),

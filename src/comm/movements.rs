@@ -243,6 +243,36 @@ impl Comm {
         self.gather_to(None, root, block, all)
     }
 
+    /// [`gather_into`](Self::gather_into) by the algorithm of your choice, the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`gather_with`](Self::gather_with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     let mut all = vec![0; if comm.rank() == 0 { 3 } else { 0 }];
+    ///     comm.gather_into_with("flat".parse().unwrap(), 0, &[comm.rank()], &mut all)?;
+    ///     assert!(comm.rank() > 0 || all == [0, 1, 2]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_into_with<T: Element>(
+        &self,
+        algorithm: Algorithm,
+        root: Rank,
+        block: &[T],
+        all: &mut [T],
+    ) -> Result<()> {
+        self.gather_to(Some(algorithm), root, block, all)
+    }
+
     /// [`gather_into`](Self::gather_into) with blocks of any lengths: `counts[r]` elements from rank `r`,
     /// the same counts on every rank.
     ///

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::Comm;
+use super::at_cells::AtDesk;
 use super::call::{Described, InCall, elements};
 use super::kept::{Ask, Kept, Key};
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, WithSchedule};
@@ -144,12 +145,13 @@ impl Comm {
     /// What must be the same on all ranks.
     fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: Kind) -> Described {
         let collective = shape.collective;
-        self.describe(Call {
+        let call = Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() { op } else { Kind::None },
             algorithm: fingerprint(shape, ask.algorithm),
             ..self.describe_data::<T>(ask, shape)
-        })
+        };
+        self.describe(call).written_when_it_waits()
     }
 
     fn describe_data<T: Element>(&self, ask: &Ask, shape: &Shape) -> Call {
@@ -232,7 +234,7 @@ impl InCall<'_> {
             return self.run_direct(shape, input, output, op);
         }
         if algorithm == Algorithm::Cells {
-            return over_cells(self, shape, input, output, op);
+            return over_cells(&mut AtDesk::new(self), shape, input, output, op);
         }
         let mut result = Ok(());
         let mut run = |schedule: &dyn Schedule| {

@@ -1,165 +1,324 @@
-//! Curves over two logarithmic axes: how times grow with lengths.
+//! Curves over two logarithmic axes: how times grow with lengths, and what bounds them.
 
+use super::axis::{Axis, Scale};
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
+use super::svg;
 
 /// The room of the curves.
-const WIDTH: f64 = 620.0;
-const HEIGHT: f64 = 360.0;
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 380.0;
 /// Left of them, for the numbers of the upright axis.
-const LEFT: f64 = 64.0;
-const TOP: f64 = 44.0;
+const LEFT: f64 = 66.0;
+const TOP: f64 = 66.0;
+const BOTTOM: f64 = TOP + HEIGHT;
+/// Curves keep so far from the sides.
+const PAD: f64 = 14.0;
+/// Names at the ends of curves keep so far from each other.
+const APART: f64 = 16.0;
 
 /// A curve: its name, and its points from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What it is called in the legend.
+    /// What it is called.
     pub name: String,
     /// Points, both numbers above 0.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How curves are told apart, also without colours.
-const LOOKS: [(Ink, Dash); 6] = [
-    (Ink::Blue, Dash::Solid),
-    (Ink::Vermilion, Dash::Dashed),
-    (Ink::Green, Dash::Dotted),
-    (Ink::Black, Dash::Dashed),
-    (Ink::Grey, Dash::Solid),
-    (Ink::Black, Dash::Dotted),
-];
-
-pub(super) fn figure(title: &str, axes: (&str, &str), curves: &[Curve]) -> Figure {
-    let mut figure = Figure {
-        title: title.to_owned(),
-        description: format!(
-            "{title}: {} over {}, both axes logarithmic.",
-            axes.1, axes.0
-        ),
-        shapes: Vec::new(),
-    };
-    figure.write(title, at(0.0, 14.0), Anchor::Start, Style::TITLE);
-    let all = || curves.iter().flat_map(|curve| &curve.points);
-    let x = Axis::new(all().map(|point| point.0), 2.0, WIDTH);
-    let y = Axis::new(all().map(|point| point.1), 10.0, HEIGHT);
-    grid(&mut figure, &x, &y);
-    for (curve, look) in curves.iter().zip(LOOKS.iter().cycle()) {
-        draw(&mut figure, curve, *look, &x, &y);
-    }
-    legend(&mut figure, curves);
-    figure.write(axes.1, at(0.0, TOP - 12.0), Anchor::Start, Style::NOTE);
-    let middle = at(LEFT + WIDTH / 2.0, TOP + HEIGHT + 38.0);
-    figure.write(axes.0, middle, Anchor::Middle, Style::NOTE);
-    figure
+/// Curves over two logarithmic axes, each named where it ends, and told apart by colour, by dashes and by marks.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::draw::{Axis, Chart, Curve};
+///
+/// let mut chart = Chart::new("all_reduce", Axis::bytes("bytes"), Axis::seconds("time"));
+/// let points = vec![(8.0, 1e-6), (1024.0, 2e-6), (131072.0, 5e-5)];
+/// chart.curves.push(Curve { name: "2 ranks".into(), points });
+/// assert!(chart.svg().contains(">2 ranks</text>"));
+/// assert!(chart.text().contains("o 2 ranks"));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Chart {
+    /// What it is called.
+    pub title: String,
+    /// What else must be known, on a line below.
+    pub note: String,
+    /// The axis that goes right.
+    pub x: Axis,
+    /// The axis that goes up.
+    pub y: Axis,
+    /// What it shows.
+    pub curves: Vec<Curve>,
+    /// What bounds the curves: drawn in grey, as far as there is room beside them.
+    pub limits: Vec<Curve>,
 }
 
-/// A logarithmic axis from one power to another.
-struct Axis {
-    base: f64,
-    first: f64,
-    last: f64,
-    room: f64,
-}
-
-impl Axis {
-    fn new(values: impl Iterator<Item = f64> + Clone, base: f64, room: f64) -> Axis {
-        let powers = values.map(|value| value.log(base));
-        let low = powers.clone().fold(f64::INFINITY, f64::min);
-        let high = powers.fold(f64::NEG_INFINITY, f64::max);
-        let (first, last) = if low.is_finite() && high.is_finite() {
-            ((low + 1e-9).floor(), (high - 1e-9).ceil())
-        } else {
-            (0.0, 1.0)
-        };
-        Axis {
-            base,
-            first,
-            last: last.max(first + 1.0),
-            room,
+impl Chart {
+    /// A chart without curves.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Chart {
+        Chart {
+            title: title.into(),
+            note: String::new(),
+            x,
+            y,
+            curves: Vec::new(),
+            limits: Vec::new(),
         }
     }
 
-    fn place(&self, value: f64) -> f64 {
-        self.room * (value.log(self.base) - self.first) / (self.last - self.first)
+    /// The chart as an SVG document.
+    pub fn svg(&self) -> String {
+        svg::write(&self.figure())
     }
 
-    /// Powers of the base, at most a dozen of them.
-    fn ticks(&self) -> impl Iterator<Item = f64> + use<> {
-        let (base, first, count) = (self.base, self.first, self.last - self.first);
-        let step = (count / 12.0).ceil().max(1.0);
-        (0..=(count / step) as usize).map(move |tick| base.powf(first + tick as f64 * step))
+    /// The chart in letters, for a terminal of 80 columns; every line ends with a newline. Limits are left out.
+    pub fn text(&self) -> String {
+        super::letters::text(self)
     }
-}
 
-fn grid(figure: &mut Figure, x: &Axis, y: &Axis) {
-    let pale = Stroke::solid(Ink::Pale, 1.0);
-    let bottom = TOP + HEIGHT;
-    for value in x.ticks() {
-        let place = LEFT + x.place(value);
-        figure.line(at(place, TOP), at(place, bottom), pale, Role::Guide);
-        figure.write(
-            binary(value),
-            at(place, bottom + 17.0),
-            Anchor::Middle,
-            Style::NOTE,
-        );
+    /// The axes with their ranges: those of the curves.
+    pub(super) fn scales(&self) -> (Scale, Scale) {
+        let all = || self.curves.iter().flat_map(|curve| &curve.points);
+        (
+            Scale::new(self.x.unit, all().map(|point| point.0)),
+            Scale::new(self.y.unit, all().map(|point| point.1)),
+        )
     }
-    for value in y.ticks() {
-        let place = bottom - y.place(value);
-        figure.line(at(LEFT, place), at(LEFT + WIDTH, place), pale, Role::Guide);
-        figure.write(
-            decimal(value),
-            at(LEFT - 8.0, place + 4.0),
-            Anchor::End,
-            Style::NOTE,
-        );
-    }
-}
 
-fn draw(figure: &mut Figure, curve: &Curve, (ink, dash): (Ink, Dash), x: &Axis, y: &Axis) {
-    let place = |&(a, b): &(f64, f64)| at(LEFT + x.place(a), TOP + HEIGHT - y.place(b));
-    let points: Vec<Point> = curve.points.iter().map(place).collect();
-    let stroke = Stroke {
-        ink,
-        width: 2.2,
-        dash,
-    };
-    figure.shapes.push(Shape::Line {
-        points,
-        stroke,
-        role: Role::Edge,
-    });
-}
-
-fn legend(figure: &mut Figure, curves: &[Curve]) {
-    let mut y = TOP + HEIGHT + 64.0;
-    for (curve, (ink, dash)) in curves.iter().zip(LOOKS.iter().cycle()) {
-        let stroke = Stroke {
-            ink: *ink,
-            width: 2.2,
-            dash: *dash,
+    fn figure(&self) -> Figure {
+        let (title, x, y) = (&self.title, &self.x.name, &self.y.name);
+        let mut figure = Figure {
+            title: title.clone(),
+            description: format!("{title}: {y} over {x}, both axes logarithmic."),
+            shapes: Vec::new(),
         };
-        figure.line(
-            at(LEFT, y - 4.0),
-            at(LEFT + 40.0, y - 4.0),
-            stroke,
-            Role::Mark,
-        );
-        figure.write(&*curve.name, at(LEFT + 50.0, y), Anchor::Start, Style::NAME);
-        y += 20.0;
+        figure.write(&**title, at(0.0, 14.0), Anchor::Start, Style::TITLE);
+        figure.write(&*self.note, at(0.0, 32.0), Anchor::Start, Style::NOTE);
+        let frame = Frame::new(self);
+        frame.grid(&mut figure);
+        figure.write(&**y, at(0.0, TOP - 14.0), Anchor::Start, Style::NOTE);
+        let middle = at(LEFT + WIDTH / 2.0, BOTTOM + 38.0);
+        figure.write(&**x, middle, Anchor::Middle, Style::NOTE);
+        let mut names = Vec::new();
+        for limit in &self.limits {
+            names.extend(frame.limit(&mut figure, limit));
+        }
+        for (curve, look) in self.curves.iter().zip(LOOKS.iter().cycle()) {
+            names.extend(frame.curve(&mut figure, curve, look));
+        }
+        write_names(&mut figure, names);
+        figure
     }
 }
 
-/// `64`, `4Ki`, `16Mi`.
-fn binary(value: f64) -> String {
-    let units = ["", "Ki", "Mi", "Gi", "Ti"];
-    let power = ((value.log2() + 1e-9) / 10.0).floor().clamp(0.0, 4.0);
-    let unit = units[power as usize];
-    format!(
-        "{}{unit}",
-        (value / 1024f64.powf(power) * 1000.0).round() / 1000.0
-    )
+/// How curves are told apart, also without colours.
+struct Look {
+    ink: Ink,
+    dash: Dash,
+    mark: Mark,
 }
 
-fn decimal(value: f64) -> String {
-    format!("{}", (value * 1e6).round() / 1e6)
+#[derive(Clone, Copy)]
+enum Mark {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+}
+
+const fn look(ink: Ink, dash: Dash, mark: Mark) -> Look {
+    Look { ink, dash, mark }
+}
+
+const LOOKS: [Look; 8] = [
+    look(Ink::Blue, Dash::Solid, Mark::Circle),
+    look(Ink::Vermilion, Dash::Solid, Mark::Square),
+    look(Ink::Green, Dash::Solid, Mark::Triangle),
+    look(Ink::Purple, Dash::Solid, Mark::Diamond),
+    look(Ink::Black, Dash::Dashed, Mark::Circle),
+    look(Ink::Blue, Dash::Dashed, Mark::Square),
+    look(Ink::Vermilion, Dash::Dashed, Mark::Triangle),
+    look(Ink::Green, Dash::Dashed, Mark::Diamond),
+];
+
+/// The room of the curves, with its axes.
+struct Frame {
+    x: Scale,
+    y: Scale,
+}
+
+/// The name of a curve, at its end.
+struct Name {
+    text: String,
+    end: Point,
+    /// Where it is written: not on another name.
+    y: f64,
+    style: Style,
+}
+
+impl Frame {
+    fn new(chart: &Chart) -> Frame {
+        let (x, y) = chart.scales();
+        Frame { x, y }
+    }
+
+    fn place(&self, &(x, y): &(f64, f64)) -> Point {
+        let across = PAD + (WIDTH - 2.0 * PAD) * self.x.place(x);
+        at(LEFT + across, BOTTOM - HEIGHT * self.y.place(y))
+    }
+
+    fn grid(&self, figure: &mut Figure) {
+        let right = LEFT + WIDTH;
+        let across = |value: f64| BOTTOM - HEIGHT * self.y.place(value);
+        for value in self.y.lines() {
+            let y = across(value);
+            figure.line(
+                at(LEFT, y),
+                at(right, y),
+                Stroke::solid(Ink::Ground, 1.0),
+                Role::Guide,
+            );
+        }
+        let pale = Stroke::solid(Ink::Pale, 1.0);
+        for value in self.x.marks() {
+            let x = self.place(&(value, 1.0)).x;
+            figure.line(
+                at(x, TOP),
+                at(x, BOTTOM),
+                Stroke::solid(Ink::Ground, 1.0),
+                Role::Guide,
+            );
+            figure.line(at(x, BOTTOM), at(x, BOTTOM + 5.0), pale, Role::Guide);
+            let below = at(x, BOTTOM + 19.0);
+            figure.write(self.x.word(value), below, Anchor::Middle, Style::NOTE);
+        }
+        for value in self.y.marks() {
+            let y = across(value);
+            figure.line(at(LEFT, y), at(right, y), pale, Role::Guide);
+            let beside = at(LEFT - 8.0, y + 4.0);
+            figure.write(self.y.word(value), beside, Anchor::End, Style::NOTE);
+        }
+        figure.line(
+            at(LEFT, BOTTOM),
+            at(right, BOTTOM),
+            Stroke::solid(Ink::Grey, 1.0),
+            Role::Guide,
+        );
+    }
+
+    fn curve(&self, figure: &mut Figure, curve: &Curve, look: &Look) -> Option<Name> {
+        let points: Vec<Point> = curve.points.iter().map(|point| self.place(point)).collect();
+        let end = *points.last()?;
+        let marks = points.clone();
+        let stroke = Stroke {
+            ink: look.ink,
+            width: 2.2,
+            dash: look.dash,
+        };
+        figure.shapes.push(Shape::Line {
+            points,
+            stroke,
+            role: Role::Edge,
+        });
+        for place in marks {
+            figure.shapes.push(mark(look.mark, place, look.ink));
+        }
+        Some(Name {
+            text: curve.name.clone(),
+            end,
+            y: end.y,
+            style: Style::NAME.ink(look.ink),
+        })
+    }
+
+    /// A limit, as far as it is beside the curves.
+    fn limit(&self, figure: &mut Figure, limit: &Curve) -> Option<Name> {
+        let points: Vec<Point> = limit.points.iter().map(|point| self.place(point)).collect();
+        let points = within(&points);
+        let end = *points.last()?;
+        let stroke = Stroke {
+            ink: Ink::Grey,
+            width: 1.4,
+            dash: Dash::Dotted,
+        };
+        figure.shapes.push(Shape::Line {
+            points,
+            stroke,
+            role: Role::Guide,
+        });
+        Some(Name {
+            text: limit.name.clone(),
+            end,
+            y: end.y,
+            style: Style::NOTE,
+        })
+    }
+}
+
+/// The part of a rising line that is between top and bottom and left and right; empty if none is.
+fn within(points: &[Point]) -> Vec<Point> {
+    let inside = |p: &Point| (TOP..=BOTTOM).contains(&p.y) && (LEFT..=LEFT + WIDTH).contains(&p.x);
+    let mut kept: Vec<Point> = Vec::new();
+    for pair in points.windows(2) {
+        let (a, b) = (pair[0], pair[1]);
+        // In so many pieces that an end is at most some pixels short.
+        let cut = |i: usize| {
+            let share = i as f64 / 64.0;
+            at(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))
+        };
+        let mut pieces: Vec<Point> = (0..=64).map(cut).filter(inside).collect();
+        if pieces.len() > 2 {
+            pieces = vec![pieces[0], pieces[pieces.len() - 1]];
+        }
+        kept.extend(pieces);
+    }
+    kept.dedup();
+    kept
+}
+
+fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
+    let corners = |of: &[(f64, f64)]| Shape::Area {
+        points: of
+            .iter()
+            .map(|(x, y)| at(place.x + x, place.y + y))
+            .collect(),
+        ink,
+    };
+    match mark {
+        Mark::Circle => Shape::Circle {
+            centre: place,
+            radius: 3.6,
+            fill: ink,
+            stroke: Stroke::solid(ink, 1.0),
+            role: Role::Mark,
+        },
+        Mark::Square => corners(&[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
+        Mark::Triangle => corners(&[(0.0, -5.0), (4.6, 3.6), (-4.6, 3.6)]),
+        Mark::Diamond => corners(&[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)]),
+    }
+}
+
+/// Writes names beside the ends of their curves, none on another: from the top one down, then those that are
+/// too low up again.
+fn write_names(figure: &mut Figure, mut names: Vec<Name>) {
+    names.sort_by(|a, b| a.end.y.total_cmp(&b.end.y));
+    for i in 1..names.len() {
+        names[i].y = names[i].y.max(names[i - 1].y + APART);
+    }
+    let mut most = BOTTOM;
+    for name in names.iter_mut().rev() {
+        name.y = name.y.min(most);
+        most = name.y - APART;
+    }
+    let left = LEFT + WIDTH + 16.0;
+    for name in names {
+        let far = (name.y - name.end.y).abs() > 3.0 || left - name.end.x > PAD + 20.0;
+        if far {
+            let (from, to) = (at(name.end.x + 6.0, name.end.y), at(left - 3.0, name.y));
+            figure.line(from, to, Stroke::solid(Ink::Pale, 0.8), Role::Guide);
+        }
+        figure.write(name.text, at(left, name.y + 4.5), Anchor::Start, name.style);
+    }
 }

@@ -18,7 +18,8 @@ pub(super) const fn at(x: f64, y: f64) -> Point {
 ///
 /// # Source
 ///
-/// Okabe and Ito, *Color Universal Design*, 2008: the palette.
+/// Okabe and Ito, *Color Universal Design*, 2008: the palette; but the purple is the darker one of Tol, *Colour
+/// Schemes*, 2021, that letters can be read in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Black,
@@ -31,6 +32,7 @@ pub(super) enum Ink {
     Blue,
     Vermilion,
     Green,
+    Purple,
 }
 
 /// How a line is broken.

@@ -12,7 +12,7 @@
 //! - `limit`: what is too large to be drawn;
 //! - `traffic`: the messages of a schedule, both ends of each found together;
 //! - `notation`: how a message, a copy and a region are written, and what the signs mean;
-//! - `chart`: curves of times over lengths;
+//! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same in letters;
 //! - `machine`: a machine with ranks in their places;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
 //! - `timeline`: what went on in a run, as a picture;
@@ -42,9 +42,11 @@ use crate::machine::{Machine, Placement};
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
+mod axis;
 mod chart;
 mod figure;
 mod legend;
+mod letters;
 mod limit;
 mod machine;
 mod notation;
@@ -56,9 +58,11 @@ pub(crate) mod timeline;
 mod traffic;
 mod tree;
 
-pub use chart::Curve;
+pub use axis::Axis;
+pub use chart::{Chart, Curve};
 pub use limit::TooLarge;
 
+use axis::Unit;
 use figure::Figure;
 use traffic::Traffic;
 
@@ -131,7 +135,11 @@ pub fn tree(topology: &Topology) -> Result<Drawing, TooLarge> {
 /// assert!(chart("growth", ("bytes", "time/us"), &[line]).contains(">a line</text>"));
 /// ```
 pub fn chart(title: &str, axes: (&str, &str), curves: &[Curve]) -> String {
-    svg::write(&chart::figure(title, axes, curves))
+    let (right, up) = axes;
+    let (x, y) = (Axis::new(right, Unit::Binary), Axis::new(up, Unit::Decimal));
+    let mut chart = Chart::new(title, x, y);
+    chart.curves = curves.to_vec();
+    chart.svg()
 }
 
 /// A machine with ranks in their places: boxes inside boxes from packages to CPUs.

@@ -72,6 +72,7 @@ fn colour(ink: Ink) -> &'static str {
         Ink::Blue => "#0072b2",
         Ink::Vermilion => "#d55e00",
         Ink::Green => "#009e73",
+        Ink::Purple => "#aa4499",
     }
 }
 

@@ -5,7 +5,6 @@
 //! ranks need one result: the first folds for all. Operands are folded in rank order, whatever the root.
 //! Nothing of this is a second form of an algorithm: who needs what of whom is all there is to say.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use crate::Rank;
@@ -23,21 +22,22 @@ pub(crate) trait AtCells {
 
     /// Writes this rank's cell, for these readers; each reads so many of the elements.
     fn write<T: Element>(
-        &self,
+        &mut self,
         data: &[T],
         readers: Readers,
         share: impl Fn(Rank) -> usize,
     ) -> Result<()>;
 
     /// Waits until all the others have written theirs.
-    fn wait_for_all(&self) -> Result<()>;
+    fn wait_for_all(&mut self) -> Result<()>;
 
     /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
-    fn read<T: Element>(&self, from: Rank, count: usize, show: impl FnOnce(&[T])) -> Result<()>;
+    fn read<T: Element>(&mut self, from: Rank, count: usize, show: impl FnOnce(&[T]))
+    -> Result<()>;
 
     /// Says that this rank reads nothing of this call any more. Where nothing is buffered, waits until its
     /// own cell, if it wrote it, has been read.
-    fn leave(&self, written_for: Option<Readers>) -> Result<()>;
+    fn leave(&mut self, written_for: Option<Readers>) -> Result<()>;
 }
 
 /// Who reads a cell, its writer apart.
@@ -47,22 +47,32 @@ pub(crate) enum Readers {
     All,
 }
 
+impl Readers {
+    /// Whether a rank, not the writer, is one.
+    pub(crate) fn include(self, rank: Rank) -> bool {
+        match self {
+            Readers::One(one) => rank == one,
+            Readers::All => true,
+        }
+    }
+}
+
 /// Runs this rank's part of a call. The buffers are those that the [shape](Call) says.
 #[inline]
 pub(crate) fn over_cells<T: Element>(
-    cells: &impl AtCells,
+    cells: &mut impl AtCells,
     call: &Call,
     input: &[T],
     output: &mut [T],
     op: &impl Operator<T>,
 ) -> Result<()> {
     let ranks = call.ranks();
-    let table = Table {
+    let mut table = Table {
+        me: cells.rank(),
         cells,
         call,
         ranks,
-        me: cells.rank(),
-        written_for: Cell::new(None),
+        written_for: None,
     };
     match call.collective {
         Collective::AllReduce => {
@@ -81,7 +91,7 @@ pub(crate) fn over_cells<T: Element>(
         Collective::AllToAll => table.all_to_all(input, output)?,
         Collective::Scan | Collective::ExclusiveScan => return Err(not_served(call)),
     }
-    cells.leave(table.written_for.get())
+    table.cells.leave(table.written_for)
 }
 
 #[cold]
@@ -91,44 +101,44 @@ fn not_served(call: &Call) -> Error {
 
 /// One rank at the cells of a call.
 struct Table<'a, C> {
-    cells: &'a C,
+    cells: &'a mut C,
     call: &'a Call,
     ranks: usize,
     me: Rank,
-    written_for: Cell<Option<Readers>>,
+    written_for: Option<Readers>,
 }
 
 impl<C: AtCells> Table<'_, C> {
     #[inline]
-    fn write_to<T: Element>(&self, reader: Rank, data: &[T]) -> Result<()> {
+    fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
         self.write(data, Readers::One(reader), |_| data.len())
     }
 
     #[inline]
-    fn write_to_all<T: Element>(&self, data: &[T]) -> Result<()> {
+    fn write_to_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.write(data, Readers::All, |_| data.len())
     }
 
     /// Writes a vector of which each rank reads its own block.
-    fn write_blocks<T: Element>(&self, data: &[T]) -> Result<()> {
+    fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
         let blocks = &self.call.blocks;
         self.write(data, Readers::All, |rank| blocks.count(rank))
     }
 
     #[inline]
     fn write<T: Element>(
-        &self,
+        &mut self,
         data: &[T],
         readers: Readers,
         share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
-        self.written_for.set(Some(readers));
+        self.written_for = Some(readers);
         self.cells.write(data, readers, share)
     }
 
     /// Two ranks read each other's; of more, rank 0 folds for all.
     #[inline]
-    fn all_reduce<T: Element>(&self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
         if self.ranks == 2 {
             self.write_to(1 - self.me, all)?;
             return self.fold(0..2, all, op);
@@ -144,7 +154,7 @@ impl<C: AtCells> Table<'_, C> {
     }
 
     #[inline]
-    fn broadcast<T: Element>(&self, all: &mut [T]) -> Result<()> {
+    fn broadcast<T: Element>(&mut self, all: &mut [T]) -> Result<()> {
         let root = self.call.root;
         match self.me == root {
             true => self.write_to_all(all),
@@ -156,7 +166,7 @@ impl<C: AtCells> Table<'_, C> {
 
     #[inline]
     fn reduce<T: Element>(
-        &self,
+        &mut self,
         input: &[T],
         output: &mut [T],
         op: &impl Operator<T>,
@@ -172,7 +182,7 @@ impl<C: AtCells> Table<'_, C> {
     }
 
     fn reduce_scatter<T: Element>(
-        &self,
+        &mut self,
         input: &[T],
         own: &mut [T],
         op: &impl Operator<T>,
@@ -190,12 +200,12 @@ impl<C: AtCells> Table<'_, C> {
         Ok(())
     }
 
-    fn all_gather<T: Element>(&self, own: &[T], all: &mut [T]) -> Result<()> {
+    fn all_gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         self.write_to_all(own)?;
         self.collect(all)
     }
 
-    fn gather<T: Element>(&self, own: &[T], all: &mut [T]) -> Result<()> {
+    fn gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         self.write_to(self.call.root, own)?;
         match self.me == self.call.root {
             true => self.collect(all),
@@ -204,7 +214,7 @@ impl<C: AtCells> Table<'_, C> {
     }
 
     /// Puts every rank's block where it belongs.
-    fn collect<T: Element>(&self, all: &mut [T]) -> Result<()> {
+    fn collect<T: Element>(&mut self, all: &mut [T]) -> Result<()> {
         self.cells.wait_for_all()?;
         for from in 0..self.ranks {
             let place = &mut all[self.call.blocks.block(from)];
@@ -214,7 +224,7 @@ impl<C: AtCells> Table<'_, C> {
         Ok(())
     }
 
-    fn scatter<T: Element>(&self, all: &[T], own: &mut [T]) -> Result<()> {
+    fn scatter<T: Element>(&mut self, all: &[T], own: &mut [T]) -> Result<()> {
         let (root, block) = (self.call.root, self.call.blocks.block(self.me));
         if self.me == root {
             own.copy_from_slice(&all[block]);
@@ -225,11 +235,12 @@ impl<C: AtCells> Table<'_, C> {
             .read(root, whole, |all| own.copy_from_slice(&all[block]))
     }
 
-    fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+    fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.write_blocks(input)?;
         self.cells.wait_for_all()?;
         let block = self.call.blocks.block(self.me);
-        for (from, place) in self.each_piece(output, block.len()) {
+        for from in 0..self.ranks {
+            let place = &mut output[from * block.len()..][..block.len()];
             self.cells.read(from, input.len(), |theirs| {
                 place.copy_from_slice(&theirs[block.clone()])
             })?;
@@ -237,25 +248,11 @@ impl<C: AtCells> Table<'_, C> {
         Ok(())
     }
 
-    /// The pieces that an all-to-all ends in, of so many elements each.
-    fn each_piece<'a, T>(
-        &self,
-        output: &'a mut [T],
-        length: usize,
-    ) -> impl Iterator<Item = (Rank, &'a mut [T])> {
-        let mut rest = output;
-        (0..self.ranks).map(move |from| {
-            let (piece, others) = std::mem::take(&mut rest).split_at_mut(length);
-            rest = others;
-            (from, piece)
-        })
-    }
-
     /// Folds what these ranks have into what this rank, one of them, has. Its own cell need not be written
     /// if it is the first or second.
     #[inline]
     fn fold<T: Element>(
-        &self,
+        &mut self,
         of: Range<Rank>,
         acc: &mut [T],
         op: &impl Operator<T>,
@@ -281,7 +278,7 @@ impl<C: AtCells> Table<'_, C> {
     /// Folds what one rank has on the right, or puts it there if it is the leftmost.
     #[inline]
     fn fold_one<T: Element>(
-        &self,
+        &mut self,
         from: Rank,
         acc: &mut [T],
         op: &impl Operator<T>,

@@ -59,6 +59,17 @@ struct Near {
     above: u32,
 }
 
+impl Near {
+    #[cold]
+    fn label(&self) -> Label {
+        Label {
+            stamp: self.stamp,
+            count: self.count as usize,
+            info: self.info,
+        }
+    }
+}
+
 /// A message, or what fits of it, and the number of its call: one line.
 #[repr(C, align(64))]
 struct Cell {
@@ -336,64 +347,56 @@ impl Desk {
         None
     }
 
-    /// What is said of a message that is there.
+    /// Shows the message of a rank, which is there, and learns from it what its writer knew that all have left.
+    /// If it is of another call, of another length or of another type, this is said of it instead.
     ///
     /// # Panics
     ///
-    /// If it is not.
+    /// If it is not there.
     #[inline]
-    pub(crate) fn label(&self, from: Rank) -> Label {
+    pub(crate) fn open<T: Element>(
+        &mut self,
+        from: Rank,
+        stamp: Stamp,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<(), Label> {
         assert!(self.is_here(from), "a cell that is not written yet");
-        self.cell(from).near.with(|near| {
+        let above = self.cell(from).near.with(|near| {
             // SAFETY: it is written, as just seen, and this rank has not left the call (see the head).
             let near = unsafe { &*near };
-            Label {
-                stamp: near.stamp,
-                count: near.count as usize,
-                info: near.info,
+            let ours = near.stamp == stamp && near.count as usize == count;
+            if !ours || !near.info.is(Info::of::<T>()) {
+                return Err(near.label());
             }
-        })
+            self.show_at(from, near, count, show);
+            Ok(near.above)
+        })?;
+        // If it was more than can be said, nothing is learnt.
+        if above < u32::MAX {
+            self.floor = self.floor.max(self.call - u64::from(above));
+        }
+        Ok(())
     }
 
-    /// Shows a message that is there, and takes over what its writer knew that all have left.
-    ///
-    /// # Panics
-    ///
-    /// If it is not there, or of another type: ask its [`label`](Self::label) first.
+    /// Shows a message of so many elements of this type.
     #[inline]
-    pub(crate) fn open<T: Element, R>(&self, from: Rank, show: impl FnOnce(&[T]) -> R) -> R {
-        let label = self.label(from);
-        assert!(
-            label.info.is(Info::of::<T>()),
-            "a message opened as another type"
-        );
+    fn show_at<T: Element>(&self, from: Rank, near: &Near, count: usize, show: impl FnOnce(&[T])) {
         let show = |first: *const u8| {
             // An empty message may be of a type that is not aligned here.
-            let first = match label.count * size_of::<T>() {
+            let first = match count * size_of::<T>() {
                 0 => ptr::NonNull::dangling().as_ptr(),
                 _ => first.cast::<T>(),
             };
-            // SAFETY: `post` has written so many elements of this type there, and nobody writes before this
-            // rank leaves the call, which needs `&mut self`. Either place begins at a multiple of 64, and
-            // no element that lies there is aligned more strictly: what is in `near` is no longer than
-            // 32 bytes, and what is in `far` was asked by `fits`.
-            show(unsafe { slice::from_raw_parts(first, label.count) })
+            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
+            // writes before this rank leaves the call, which needs `&mut self`. Either place begins at a
+            // multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
+            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
+            show(unsafe { slice::from_raw_parts(first, count) })
         };
-        match label.count * size_of::<T>() <= NEAR {
-            true => self.cell(from).near.with(|near| show(near.cast())),
+        match count * size_of::<T>() <= NEAR {
+            true => show(near.body.as_ptr().cast()),
             false => self.cells.columns[from].far[self.place()].with(|far| show(far.cast())),
-        }
-    }
-
-    /// Takes over what the writer of a message that is there knew that all have left.
-    #[inline]
-    pub(crate) fn learn(&mut self, from: Rank) {
-        assert!(self.is_here(from), "a cell that is not written yet");
-        // SAFETY: as in `label`.
-        let above = self.cell(from).near.with(|near| unsafe { (*near).above });
-        // If it was more than can be said, this is more than it was, and nothing is learnt.
-        if above < u32::MAX {
-            self.floor = self.floor.max(self.call - u64::from(above));
         }
     }
 

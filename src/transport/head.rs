@@ -57,6 +57,24 @@ impl Head {
         }
     }
 
+    /// From its two words.
+    #[inline]
+    pub(super) fn of(line: u64, call: u64) -> Self {
+        Head { line, call }
+    }
+
+    /// Communicator and source: the same for all messages of a lane.
+    #[inline]
+    pub(super) fn line(self) -> u64 {
+        self.line
+    }
+
+    /// Tag and fingerprint.
+    #[inline]
+    pub(super) fn call(self) -> u64 {
+        self.call
+    }
+
     /// The communicator, and whether point-to-point or collective.
     #[inline]
     pub(crate) fn context(self) -> u32 {

@@ -19,8 +19,10 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
+use super::head::Head;
 use super::packet::Packet;
 use crate::Rank;
+use crate::op::Element;
 
 /// How many short messages a rank may post before the receiver takes one.
 const CREDIT: usize = 4;
@@ -38,9 +40,11 @@ pub(crate) trait Lanes {
     /// Whether a short message may be posted now. If not, lend it.
     fn has_room(&self, to: Rank, form: Form) -> bool;
 
-    /// Puts a packet on its way: a lent one at any time, another right after
-    /// [`has_room`](Self::has_room) said so.
-    fn post(&self, to: Rank, form: Form, packet: Packet);
+    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) said so.
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]);
+
+    /// Puts a packet on its way: a lent one at any time, another as a short message.
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet);
 
     /// Moves the next packet from a rank into `place`; whether there was one.
     fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool;
@@ -165,7 +169,12 @@ impl Lanes for ChannelLanes {
     }
 
     #[inline]
-    fn post(&self, to: Rank, _: Form, packet: Packet) {
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.post_packet(to, form, Packet::eager(head, data));
+    }
+
+    #[inline]
+    fn post_packet(&self, to: Rank, _: Form, packet: Packet) {
         self.out(to, |out| out.post(packet));
     }
 
@@ -182,22 +191,55 @@ impl Lanes for ChannelLanes {
 }
 
 /// Something for each rank that one talks to, sorted by rank.
-struct Peers<L>(Vec<(Rank, L)>);
+pub(super) struct Peers<L> {
+    all: Vec<(Rank, L)>,
+    /// Where some ranks were last found, by the last bits of their numbers.
+    recent: [usize; RECENT],
+}
+
+/// A power of two.
+const RECENT: usize = 8;
 
 impl<L> Default for Peers<L> {
     fn default() -> Self {
-        Peers(Vec::new())
+        Peers {
+            all: Vec::new(),
+            recent: [0; RECENT],
+        }
     }
 }
 
 impl<L> Peers<L> {
     #[inline]
-    fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &L {
-        let place = self.0.partition_point(|(other, _)| *other < rank);
-        if self.0.get(place).is_none_or(|(other, _)| *other != rank) {
-            self.0.insert(place, (rank, make()));
+    pub(super) fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &mut L {
+        let recent = self.recent[Self::recent(rank)];
+        let hit = self
+            .all
+            .get(recent)
+            .is_some_and(|(other, _)| *other == rank);
+        let place = if hit { recent } else { self.find(rank, make) };
+        &mut self.all[place].1
+    }
+
+    /// Partners in an exchange differ in one bit, so higher ones are mixed in.
+    #[inline]
+    fn recent(rank: Rank) -> usize {
+        (rank ^ rank >> 3 ^ rank >> 6) % RECENT
+    }
+
+    #[cold]
+    fn find(&mut self, rank: Rank, make: impl FnOnce() -> L) -> usize {
+        let place = self.all.partition_point(|(other, _)| *other < rank);
+        if self.all.get(place).is_none_or(|(other, _)| *other != rank) {
+            self.all.insert(place, (rank, make()));
         }
-        &self.0[place].1
+        self.recent[Self::recent(rank)] = place;
+        place
+    }
+
+    /// All there are.
+    pub(super) fn take(&mut self) -> Vec<(Rank, L)> {
+        std::mem::take(&mut self.all)
     }
 }
 

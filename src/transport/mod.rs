@@ -1,14 +1,15 @@
 //! How bytes move between ranks, and how ranks wait. Knows neither steps nor trees.
 //!
-//! - [`packet`] one message: eager, lent or owned; most of the `unsafe` of this layer
+//! - [`packet`] one message: eager, lent or owned
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
-//! - [`lane`] the ways of collective packets, one direction between two ranks each
+//! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
+//!   channels; [`slot`], [`words`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
 //! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around
-//!   it, and what is done with the pointers, which is the rest of the `unsafe`
+//!   it, and what is done with the pointers
 //! - [`cells`] places that one rank writes and all may read, for short vectors
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
@@ -28,6 +29,7 @@ mod fences;
 pub(crate) mod head;
 pub(crate) mod knot;
 pub(crate) mod lane;
+pub(crate) mod lanes;
 pub(crate) mod lend;
 pub(crate) mod loan;
 #[cfg(all(test, loom))]
@@ -44,8 +46,11 @@ pub(crate) mod ring;
 pub(crate) mod scribe;
 pub(crate) mod shrink;
 pub(crate) mod sleeper;
+mod slot;
+mod slots;
 pub(crate) mod steer;
 pub(crate) mod wait;
+mod words;
 
 use std::any::Any;
 use std::fmt;
@@ -64,7 +69,7 @@ use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
 use cells::{Cells, Desk};
 use clock::Clock;
-use lane::LaneBook;
+use lanes::{Books, Make};
 use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
@@ -136,6 +141,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// How much is kept of what is sent.
     pub buffering: Buffering,
+    /// What the lanes of collectives are made of.
+    pub lanes: Make,
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
 }
@@ -160,7 +167,7 @@ pub(crate) struct CommShared {
     pub context: u32,
     pub members: Members,
     pub gate: Gate,
-    pub lanes: Arc<LaneBook>,
+    pub lanes: Books,
     meeting: OnceLock<Meeting>,
     /// Made when somebody first writes there.
     pub cells: OnceLock<Arc<Cells>>,
@@ -181,7 +188,7 @@ impl CommShared {
             context,
             members,
             gate: Gate::new(),
-            lanes: Arc::default(),
+            lanes: Books::default(),
             meeting: OnceLock::new(),
             cells: OnceLock::new(),
             verdict: Default::default(),

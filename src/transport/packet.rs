@@ -104,6 +104,23 @@ struct Owned {
     receipt: Option<Arc<Receipt>>,
 }
 
+/// A packet without the line of its head, which a lane knows: what a cell of a ring carries.
+#[repr(C)]
+pub(super) struct Cargo {
+    info: Option<&'static Info>,
+    kind: Kind,
+    count: u32,
+    call: u64,
+    body: Body,
+}
+
+/// The bytes of a message of at most eight, padding and pointers in them as they are.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(super) struct Octet(MaybeUninit<[u8; OCTET]>);
+
+const OCTET: usize = 8;
+
 const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Option<Packet>>() > 64);
 
 // SAFETY: what an eager packet holds is of a type that is `Send` (`Element`). `data` points to elements
@@ -114,9 +131,7 @@ unsafe impl Send for Packet {}
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
-        if self.kind == Kind::COPIED || self.kind == Kind::VALUE {
-            drop(self.take_owned());
-        }
+        self.clear();
     }
 }
 
@@ -164,16 +179,9 @@ impl Packet {
     pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
         assert!(Self::fits(data), "a long message in a short packet");
         let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
-        let (from, to) = (data.as_ptr().cast::<u8>(), (&raw mut packet.body).cast());
-        // SAFETY: either size is that of `data`, for which the body of this new packet has room, as
-        // checked above.
-        unsafe {
-            match data {
-                // The commonest message has a size known here and needs no call of `memcpy`.
-                [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
-                _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
-            }
-        };
+        let to = (&raw mut packet.body).cast();
+        // SAFETY: the body of this new packet has room for `data`, as checked above.
+        unsafe { copy_out(data, to) };
         packet
     }
 
@@ -223,6 +231,7 @@ impl Packet {
     }
 
     /// Whether it owns what it holds, so that dropping it does something.
+    #[inline]
     pub(super) fn is_owned(&self) -> bool {
         self.kind == Kind::COPIED || self.kind == Kind::VALUE
     }
@@ -285,6 +294,14 @@ impl Packet {
         }
     }
 
+    /// Drops what it owns.
+    #[inline]
+    fn clear(&mut self) {
+        if self.is_owned() {
+            drop(self.take_owned());
+        }
+    }
+
     /// How many elements it holds; `None` for a moved value.
     #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
@@ -314,6 +331,63 @@ impl Packet {
             Some(count) => format!("{count} x {}", self.info().name()),
             None => format!("a value of {}", self.info().name()),
         }
+    }
+
+    /// Takes it apart: the line of its head, and all else.
+    #[inline]
+    pub(super) fn into_cargo(self) -> (u64, Cargo) {
+        let packet = ManuallyDrop::new(self);
+        let cargo = Cargo {
+            info: packet.info,
+            kind: packet.kind,
+            count: packet.count,
+            call: packet.head.call(),
+            // SAFETY: moved out once, of a packet that is never touched or dropped again.
+            body: unsafe { ptr::read(&packet.body) },
+        };
+        (packet.head.line(), cargo)
+    }
+
+    /// Moves what a cell holds into this place, word by word: moved whole, it would stall on its way.
+    ///
+    /// # Safety
+    ///
+    /// There must be a cargo at `cargo` that nobody writes meanwhile and nobody reads again.
+    #[inline]
+    pub(super) unsafe fn load(&mut self, line: u64, cargo: *const Cargo) {
+        self.clear();
+        // SAFETY: the caller lets us move it out, and it is read only here.
+        unsafe {
+            self.info = (*cargo).info;
+            self.count = (*cargo).count;
+            self.head = Head::of(line, (*cargo).call);
+            self.body = ptr::read(&raw const (*cargo).body);
+            // Last, so that nothing is there unless all of it is.
+            self.kind = (*cargo).kind;
+        }
+    }
+
+    /// Puts a short message whose elements lie in an octet into this place.
+    ///
+    /// # Safety
+    ///
+    /// [`Octet::write`] must have been called for the octet with so many elements of that type, and nobody
+    /// may write it meanwhile.
+    #[inline]
+    pub(super) unsafe fn load_octet(
+        &mut self,
+        head: Head,
+        info: &'static Info,
+        count: u32,
+        octet: *const Octet,
+    ) {
+        self.clear();
+        self.info = Some(info);
+        self.kind = Kind::EAGER;
+        self.count = count;
+        self.head = head;
+        // SAFETY: the body is larger than an octet, and begins at a multiple of eight.
+        unsafe { (&raw mut self.body).cast::<Octet>().write(*octet) };
     }
 
     /// The type it holds.
@@ -445,6 +519,76 @@ impl Packet {
                 .map(|elements| *elements),
             _ => self.open(lenders, <[T]>::to_vec),
         }
+    }
+}
+
+/// Copies elements to where they travel.
+///
+/// # Safety
+///
+/// There must be room for them at `to`.
+#[inline]
+unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
+    let from = data.as_ptr().cast::<u8>();
+    // SAFETY: either size is that of `data`, which the caller has made room for.
+    unsafe {
+        match data {
+            // The commonest message has a size known here and needs no call of `memcpy`.
+            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+        }
+    }
+}
+
+impl Cargo {
+    /// Makes a short message where it will be read, word by word: made elsewhere and moved here, it
+    /// would stall on its own words.
+    ///
+    /// # Safety
+    ///
+    /// `place` must be good for a write.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Packet::fits).
+    #[inline]
+    pub(super) unsafe fn write_eager<T: Element>(place: *mut Cargo, head: Head, data: &[T]) {
+        assert!(Packet::fits(data), "a long message in a short packet");
+        // SAFETY: the caller lets us write a cargo there, and its body has room for `data`, as just checked.
+        unsafe {
+            (&raw mut (*place).info).write(Some(Info::of::<T>()));
+            (&raw mut (*place).kind).write(Kind::EAGER);
+            (&raw mut (*place).count).write(data.len() as u32);
+            (&raw mut (*place).call).write(head.call());
+            copy_out(data, (&raw mut (*place).body).cast());
+        }
+    }
+}
+
+impl Octet {
+    /// Whether a message is short enough for one.
+    #[inline]
+    pub(super) fn fits<T: Element>(data: &[T]) -> bool {
+        size_of_val(data) <= OCTET
+    }
+
+    /// Copies a message there.
+    ///
+    /// # Safety
+    ///
+    /// `place` must be good for a write.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Self::fits).
+    #[inline]
+    pub(super) unsafe fn write<T: Element>(place: *mut Octet, data: &[T]) {
+        assert!(
+            Octet::fits(data),
+            "a message of more than eight bytes in eight"
+        );
+        // SAFETY: the caller lets us write an octet there, which has room for `data`, as just checked.
+        unsafe { copy_out(data, place.cast()) };
     }
 }
 

@@ -94,6 +94,14 @@ impl Scribe {
         self.trace(|time| Event::Begin { words, time });
     }
 
+    /// Writes down the operation that the rank is inside, if that was left for later: it is about to wait.
+    #[inline]
+    pub(crate) fn settle(&self, deed: &Deed, show: &dyn Fn() -> String) {
+        if let (true, Some(record)) = (self.later.replace(false), &self.record) {
+            self.write(record, deed, show);
+        }
+    }
+
     /// The operation is over.
     #[inline]
     pub(crate) fn end(&self, token: Token, deed: &Deed, show: &dyn Fn() -> String, well: bool) {

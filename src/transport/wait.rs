@@ -35,6 +35,10 @@ const FEW_SPINS: u32 = 16;
 /// How long a rank yields before it parks, and how often at least.
 const YIELDING: Duration = Duration::from_micros(500);
 const YIELDS: u32 = 8;
+/// How long a thread that is no rank just now looks for work, or for the end of it, and how often in each of
+/// its turns.
+const LINGERING: Duration = Duration::from_micros(100);
+const LINGERING_LOOKS: u32 = 4;
 /// Models of threads go to sleep at once: looking again and again would hide a lost post.
 const PATIENT: bool = !cfg!(all(test, loom));
 
@@ -61,6 +65,24 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Looks for a moment for what somebody outside all worlds is to bring. `None`: it did not come, and the thread
+/// had better sleep. It yields all the time, since it is not counted among those that need a CPU.
+pub(crate) fn linger<R>(mut look: impl FnMut() -> Option<R>) -> Option<R> {
+    let start = Instant::now();
+    loop {
+        for _ in 0..LINGERING_LOOKS {
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            spin_loop();
+        }
+        if start.elapsed() >= LINGERING {
+            return None;
+        }
+        yield_now();
     }
 }
 

@@ -36,6 +36,7 @@ use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Kind, Machine, Near, Placement, Unpinned};
 use crate::topology::Levels;
 use crate::transport::budget::Buffering;
+use crate::transport::lanes::Make;
 use crate::transport::steer::{BySeed, Chooser};
 use crate::transport::wait::Live;
 use crate::transport::{Fabric, Fault, Settings};
@@ -74,6 +75,7 @@ pub struct World {
     chooser: Option<Arc<dyn Chooser>>,
     seed: Option<u64>,
     buffering: Buffering,
+    lanes: Make,
     /// Planned for instead of the real one.
     machine: Option<Arc<Machine>>,
     /// The kinds of levels that collectives look at.
@@ -97,6 +99,7 @@ impl World {
             chooser: None,
             seed: None,
             buffering: Buffering::Unbounded,
+            lanes: Make::default(),
             machine: None,
             levels: Levels::DEFAULT.to_vec(),
         }
@@ -215,6 +218,14 @@ impl World {
     /// ```
     pub fn buffering(mut self, buffering: Buffering) -> World {
         self.buffering = buffering;
+        self
+    }
+
+    /// Has collectives use channels between ranks. It is here for benchmarks and tests that compare them with
+    /// what is used else, and for nothing else.
+    #[doc(hidden)]
+    pub fn channel_lanes(mut self) -> World {
+        self.lanes = Make::Channels;
         self
     }
 
@@ -548,6 +559,7 @@ impl Venue {
             chooser: world.chooser.clone(),
             seed: world.seed,
             buffering: world.buffering,
+            lanes: world.lanes,
             near: Arc::new(near),
         };
         Ok(Venue {
@@ -563,26 +575,47 @@ impl Venue {
 
     /// What each rank of a new run needs to begin; nothing of an earlier run is left in it.
     fn starts(&self) -> Vec<Start> {
+        let pinned = |(start, pin)| Start { pin, ..start };
+        self.starts_unpinned()
+            .into_iter()
+            .zip(self.pins())
+            .map(pinned)
+            .collect()
+    }
+
+    /// The same for threads that are where they should be.
+    fn starts_unpinned(&self) -> Vec<Start> {
         let (fabric, parkers) = Fabric::new(self.placement.cpu.len(), self.settings.clone());
         #[cfg(all(unix, feature = "signal"))]
         if self.dump {
             dump::watch(&fabric);
         }
         let printed = Arc::new(AtomicBool::new(false));
-        let cpus = Arc::new(self.cpus.clone());
-        let all = WaitGroup::new();
         let start = |(rank, parker)| Start {
             fabric: fabric.clone(),
             rank,
             parker,
             printed: printed.clone(),
-            pin: self.placement.cpu[rank].map(|cpu| Pin {
-                cpu,
-                cpus: cpus.clone(),
-                all: all.clone(),
-            }),
+            pin: None,
         };
         parkers.into_iter().enumerate().map(start).collect()
+    }
+
+    /// Where the ranks are to run.
+    fn pins(&self) -> Vec<Option<Pin>> {
+        let cpus = Arc::new(self.cpus.clone());
+        let all = WaitGroup::new();
+        let pin = |cpu| Pin {
+            cpu,
+            cpus: cpus.clone(),
+            all: all.clone(),
+        };
+        self.placement.cpu.iter().map(|cpu| cpu.map(pin)).collect()
+    }
+
+    /// Whether its ranks have a CPU each.
+    fn is_roomy(&self) -> bool {
+        self.placement.cpu.len() <= self.settings.cpus
     }
 }
 

@@ -1,7 +1,8 @@
-//! The command-line tool: looks at topologies and schedules without running anything on threads.
+//! The command-line tool: measures collectives on this machine, and looks at topologies and schedules without
+//! running anything.
 //!
 //! - `stop`: why it ends, in one line and an exit code; `output`: where results go, `table`: how they
-//!   are laid out; `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant;
+//!   are laid out; `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant; `style`: colour;
 //! - the other files are a command each.
 
 use std::io::Write;
@@ -10,22 +11,25 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod algorithms;
+mod bench;
 mod check;
 mod choice;
+mod compare;
 mod draw;
 mod machine;
 mod numbers;
 mod output;
 mod simulate;
 mod stop;
+mod style;
 mod table;
 mod topology;
 
 use stop::Stop;
 
-/// Reduction algorithms as data: topologies and schedules, proved, drawn and timed.
+/// Message passing between threads: measured on this machine; its algorithms proved, drawn and simulated.
 ///
-/// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense.
+/// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense; 130 after Ctrl-C.
 #[derive(Parser)]
 #[command(name = "rankfold", version, max_term_width = 100)]
 struct Arguments {
@@ -35,6 +39,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Bench(Box<bench::Arguments>),
+    Compare(compare::Arguments),
     Topology(topology::Arguments),
     Algorithms(algorithms::Arguments),
     Check(check::Arguments),
@@ -58,6 +64,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Stop> {
     match command {
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Algorithms(arguments) => algorithms::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -1,4 +1,5 @@
-//! Sizes and ranges as they are typed: `8,64Ki,16Mi` and `1..8,16`; both ends of a range count.
+//! Sizes and ranges as they are typed: `8,64Ki,1Mi..16Mi` and `1..8,16`; both ends of a range count, and one of
+//! sizes doubles.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -11,10 +12,29 @@ impl FromStr for Sizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Sizes, String> {
-        text.split(',')
-            .map(size)
-            .collect::<Result<_, _>>()
-            .map(Sizes)
+        let words = text.split(',').map(sizes).collect::<Result<Vec<_>, _>>();
+        words.map(|all| Sizes(all.concat()))
+    }
+}
+
+/// A size, or all from one to another, each twice the one before.
+fn sizes(word: &str) -> Result<Vec<usize>, String> {
+    let Some((low, high)) = word.split_once("..") else {
+        return Ok(vec![size(word)?]);
+    };
+    match (size(low)?, size(high)?) {
+        (0, _) => Err(format!(
+            "`{}`: a range of sizes starts above 0",
+            word.trim()
+        )),
+        (low, high) if low > high => Err(format!(
+            "`{}` is empty: the lower end comes first",
+            word.trim()
+        )),
+        (low, high) => {
+            let doubled = |size: &usize| size.checked_mul(2).filter(|next| *next <= high);
+            Ok(std::iter::successors(Some(low), doubled).collect())
+        }
     }
 }
 
@@ -121,6 +141,15 @@ mod tests {
             let said = sizes(wrong).unwrap_err();
             assert!(said.contains("is no size"), "{wrong}: {said}");
         }
+        assert_eq!(
+            sizes("0,3..20,1Ki..4Ki"),
+            Ok(vec![0, 3, 6, 12, 1024, 2048, 4096])
+        );
+        assert_eq!(sizes("8..8"), Ok(vec![8]));
+        assert_eq!(sizes("1..18446744073709551615").unwrap().len(), 64);
+        assert!(sizes("0..8").unwrap_err().contains("above 0"));
+        assert!(sizes("9..8").unwrap_err().contains("is empty"));
+        assert!(sizes("8..").is_err() && sizes("..8").is_err() && sizes("1..2..3").is_err());
         assert!(sizes("18446744073709551616").is_err());
         assert!(sizes("99999999999Ti").unwrap_err().contains("too large"));
     }

@@ -1,20 +1,19 @@
-//! Where results go: standard output, or a file that is opened before the work and written after it.
+//! Where results go: standard output, or a file that is tried before the work and written after it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::stop::Stop;
 
 /// A place for results. A file that was there keeps its content until they are written; one that was
-/// not is taken away again if they never are.
+/// not is not made before.
 pub struct Output(Option<Opened>);
 
 struct Opened {
     path: PathBuf,
-    file: File,
-    /// It was not there before, and nothing has been written yet.
-    idle: bool,
+    /// It was there before, and is held; one that was not is made when there is something to write.
+    held: Option<File>,
 }
 
 impl Output {
@@ -34,42 +33,43 @@ impl Output {
 
 impl Opened {
     fn new(path: PathBuf) -> Result<Opened, Stop> {
-        let idle = !path.exists();
-        let opened = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        match opened {
-            Ok(file) => Ok(Opened { path, file, idle }),
+        let there = path.exists();
+        match open(&path) {
+            Ok(file) if there => Ok(Opened {
+                path,
+                held: Some(file),
+            }),
+            Ok(_) => {
+                // It can be written, and until it is there is none: whatever ends the tool leaves nothing. If it
+                // cannot be removed, an empty file stays.
+                let _ = fs::remove_file(&path);
+                Ok(Opened { path, held: None })
+            }
             Err(error) => Err(cannot_write(&path.display().to_string(), &error)),
         }
     }
 
-    fn write(mut self, text: &str) -> Result<(), Stop> {
-        self.idle = false;
-        let written = self
-            .empty()
-            .and_then(|()| self.file.write_all(text.as_bytes()));
+    fn write(self, text: &str) -> Result<(), Stop> {
+        let file = self.held.map_or_else(|| open(&self.path), Ok);
+        let written = file.and_then(|file| replace(file, text));
         written.map_err(|error| cannot_write(&self.path.display().to_string(), &error))
-    }
-
-    /// Devices and pipes have no length to set.
-    fn empty(&self) -> io::Result<()> {
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        Ok(())
     }
 }
 
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if self.idle {
-            // If it cannot be removed, an empty file stays.
-            let _ = fs::remove_file(&self.path);
-        }
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+}
+
+fn replace(mut file: File, text: &str) -> io::Result<()> {
+    // Devices and pipes have no length to set.
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
     }
+    file.write_all(text.as_bytes())
 }
 
 fn to_stdout(text: &str) -> Result<(), Stop> {

@@ -12,6 +12,8 @@ pub enum Stop {
     Input(String),
     /// A fault was found where there should be none.
     Fault(String),
+    /// Ctrl-C ended it; what there was has been written.
+    Interrupted,
     /// Whoever read the output has gone away, and wants no more of it.
     Gone,
 }
@@ -42,7 +44,7 @@ impl Stop {
     pub fn line(&self) -> Option<&str> {
         match self {
             Stop::Input(line) | Stop::Fault(line) => Some(line),
-            Stop::Gone => None,
+            Stop::Interrupted | Stop::Gone => None,
         }
     }
 
@@ -50,6 +52,7 @@ impl Stop {
         match self {
             Stop::Input(_) => ExitCode::from(2),
             Stop::Fault(_) => ExitCode::FAILURE,
+            Stop::Interrupted => ExitCode::from(130),
             Stop::Gone => ExitCode::SUCCESS,
         }
     }

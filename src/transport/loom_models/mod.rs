@@ -7,6 +7,7 @@
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `shrink` the living find each other
+//! - `slot` what two ranks hand each other is read whole, once and in order
 //! - `gate` nobody leaves a barrier early
 //! - `meeting` nobody touches the memory of a rank that has left
 //! - `ring` nobody reads an operation that is half overwritten
@@ -27,6 +28,7 @@ mod rendezvous;
 mod ring;
 mod shrink;
 mod sleeper;
+mod slot;
 
 use std::panic::Location;
 use std::rc::Rc;

@@ -1,0 +1,12 @@
+//! What the program was built from.
+
+use rankfold::measure::Build;
+
+/// This program.
+pub fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").into(),
+        git: option_env!("RANKFOLD_COMMIT").map(String::from),
+        optimised: !cfg!(debug_assertions),
+    }
+}

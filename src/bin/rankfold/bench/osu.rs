@@ -1,0 +1,61 @@
+//! Results in the layout of the OSU micro-benchmarks, for scripts that read these.
+//!
+//! A table for each collective, algorithm and number of ranks: lines of `#`, then a line of numbers for each
+//! size. Latencies are each rank's mean, of which the mean, the least and the greatest are given; sizes are
+//! those of a block where there are blocks.
+
+use rankfold::measure::{Measured, Run, mean};
+
+/// The widths of OSU's columns.
+const FIRST: usize = 10;
+const OTHER: usize = 20;
+
+pub fn text(run: &Run) -> String {
+    let key = |one: &Measured| (one.collective.clone(), one.algorithm.clone(), one.ranks);
+    let tables = run.results.chunk_by(|a, b| key(a) == key(b));
+    let tables: Vec<String> = tables.map(|own| head(&own[0]) + &lines(own)).collect();
+    tables.join("\n")
+}
+
+fn head(first: &Measured) -> String {
+    let (ranks, kind) = (first.ranks, &first.kind);
+    let title = format!(
+        "# rankfold {} by {} Latency Test, {ranks} ranks\n# Datatype: {kind}.\n",
+        first.collective, first.algorithm
+    );
+    let columns = match first.collective.as_str() {
+        "send" => format!("{:<FIRST$}{:>OTHER$}\n", "# Size", "Latency (us)"),
+        "barrier" => format!("{:<FIRST$}{}\n", "#", heads()),
+        _ => format!("{:<FIRST$}{}\n", "# Size", heads()),
+    };
+    title + &columns
+}
+
+fn heads() -> String {
+    let heads = [
+        "Avg Latency(us)",
+        "Min Latency(us)",
+        "Max Latency(us)",
+        "Iterations",
+    ];
+    heads.map(|head| format!("{head:>OTHER$}")).concat()
+}
+
+fn lines(own: &[Measured]) -> String {
+    own.iter().map(line).collect()
+}
+
+fn line(one: &Measured) -> String {
+    let size = match one.collective.as_str() {
+        "barrier" => String::new(),
+        _ => one.block_bytes.to_string(),
+    };
+    let average = mean(&one.ranks_us);
+    if one.collective == "send" {
+        return format!("{size:<FIRST$}{average:>OTHER$.2}\n");
+    }
+    let least = one.ranks_us.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = one.ranks_us.iter().copied().fold(0.0, f64::max);
+    let times = [average, least, greatest].map(|time| format!("{time:>OTHER$.2}"));
+    format!("{size:<FIRST$}{}{:>OTHER$}\n", times.concat(), one.calls)
+}

@@ -1,0 +1,313 @@
+//! Which points are measured; what cannot be is refused before anything is.
+
+use std::fs;
+use std::time::Duration;
+
+use rankfold::collective::{Algorithm, Collective};
+use rankfold::machine::Machine;
+use rankfold::measure::{Effort, Point, Subject};
+
+use super::{Arguments, By, Many};
+use crate::stop::Stop;
+
+/// All that is measured, and how.
+pub struct Plan {
+    pub points: Vec<Point>,
+    pub passes: usize,
+    pub effort: Effort,
+    pub machine: Machine,
+}
+
+/// More passes say nothing more.
+const MOST_PASSES: usize = 50;
+/// More threads than these nobody compares with each other.
+const MOST_RANKS: usize = 1024;
+/// Longer vectors have room nowhere.
+const MOST_BYTES: usize = 1 << 40;
+/// More points nobody reads.
+const MOST_POINTS: usize = 10_000;
+/// More curves cannot be told apart.
+const MOST_CURVES: usize = 12;
+
+impl Plan {
+    pub fn new(arguments: &Arguments) -> Result<Plan, Stop> {
+        let machine = Machine::here();
+        let passes = arguments.passes;
+        if !(1..=MOST_PASSES).contains(&passes) {
+            return Err(refuse(format!(
+                "--passes: {passes} is not from 1 to {MOST_PASSES}"
+            )));
+        }
+        let effort = effort(arguments)?;
+        let points = points(arguments, &machine)?;
+        if arguments.plot.is_some() {
+            curves(&points)?;
+        }
+        memory(&points)?;
+        Ok(Plan {
+            points,
+            passes,
+            effort,
+            machine,
+        })
+    }
+
+    /// The lengths that are measured, once each.
+    pub fn bytes(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.points.iter().map(Point::bytes).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.retain(|bytes| *bytes > 0);
+        all
+    }
+}
+
+fn refuse(line: String) -> Stop {
+    Stop::Input(line)
+}
+
+fn effort(arguments: &Arguments) -> Result<Effort, Stop> {
+    let seconds = arguments.time;
+    if !(seconds > 0.0 && seconds <= 3600.0) {
+        return Err(refuse(format!(
+            "--time: {seconds} is not above 0 and at most 3600 seconds"
+        )));
+    }
+    match arguments.iterations {
+        Some(0) => Err(Stop::input("--iterations: at least 1")),
+        Some(more) if more > 1_000_000 => Err(Stop::input("--iterations: at most 1000000")),
+        Some(samples) => Ok(Effort::samples(samples)),
+        None => {
+            let pass = seconds / arguments.passes as f64;
+            Ok(Effort::time(Duration::from_secs_f64(pass)))
+        }
+    }
+}
+
+fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> {
+    let Arguments { kind, op, .. } = *arguments;
+    if !op.folds(kind) {
+        return Err(refuse(format!(
+            "--op: {op} is for integers, not for {kind}"
+        )));
+    }
+    let mut points: Vec<Point> = Vec::new();
+    for ranks in ranks(arguments, machine)? {
+        placed(arguments, machine, ranks)?;
+        for subject in subjects(arguments) {
+            for length in lengths(arguments, subject)? {
+                let point = |algorithm| Point {
+                    algorithm,
+                    op,
+                    root: arguments.root,
+                    into: arguments.into && subject == Subject::from(Collective::AllReduce),
+                    fresh: arguments.fresh,
+                    bind: arguments.bind.clone(),
+                    ..Point::new(subject, ranks, length, kind)
+                };
+                for new in by(arguments, subject, point)? {
+                    // Lengths that were made longer for equal blocks may be the same.
+                    if !points.contains(&new) {
+                        points.push(new);
+                    }
+                }
+                if points.len() > MOST_POINTS {
+                    return Err(refuse(format!(
+                        "more than {MOST_POINTS} points: ask for fewer"
+                    )));
+                }
+            }
+        }
+    }
+    match points.is_empty() {
+        true => Err(Stop::input("no algorithm can do this with these ranks")),
+        false => Ok(in_order(points)),
+    }
+}
+
+/// Curve by curve: the lengths of an algorithm stand together.
+fn in_order(mut points: Vec<Point>) -> Vec<Point> {
+    let mut seen: Vec<(Subject, Option<Algorithm>, usize)> = Vec::new();
+    let key = |point: &Point| (point.subject, point.algorithm, point.ranks);
+    for point in &points {
+        if !seen.contains(&key(point)) {
+            seen.push(key(point));
+        }
+    }
+    points.sort_by_key(|point| seen.iter().position(|known| *known == key(point)));
+    points
+}
+
+/// The point by each algorithm that was asked for.
+fn by(
+    arguments: &Arguments,
+    subject: Subject,
+    point: impl Fn(Option<Algorithm>) -> Point,
+) -> Result<Vec<Point>, Stop> {
+    let asked = match &arguments.algorithm[..] {
+        [] => &[By::Auto],
+        some => some,
+    };
+    let mut points = Vec::new();
+    for by in asked {
+        match by {
+            By::Auto => points.push(willing(point(None))?),
+            By::Named(Many::One(algorithm)) => points.push(willing(point(Some(*algorithm)))?),
+            By::Named(Many::All) => {
+                let Subject::Collective(collective) = subject else {
+                    points.push(willing(point(None))?);
+                    continue;
+                };
+                let all = Algorithm::all(collective).map(|algorithm| point(Some(algorithm)));
+                points.extend(all.filter(|point| point.refused().is_none()));
+            }
+        }
+    }
+    Ok(points)
+}
+
+fn willing(point: Point) -> Result<Point, Stop> {
+    if point.subject.has_root() && point.root >= point.ranks {
+        let Point { root, ranks, .. } = point;
+        return Err(refuse(format!(
+            "--root: {root} is not one of the {ranks} ranks"
+        )));
+    }
+    match point.refused() {
+        Some(why) => Err(refuse(why)),
+        None => Ok(point),
+    }
+}
+
+fn subjects(arguments: &Arguments) -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    for wanted in &arguments.subjects {
+        match wanted {
+            Many::All => subjects.extend(Subject::all()),
+            Many::One(subject) => subjects.push(*subject),
+        }
+    }
+    match subjects.is_empty() {
+        true => vec![Collective::AllReduce.into()],
+        false => subjects,
+    }
+}
+
+fn ranks(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> {
+    let Some(asked) = &arguments.ranks else {
+        return Ok(default_ranks(machine.usable.usable()));
+    };
+    let mut ranks: Vec<usize> = asked.iter().take(MOST_RANKS + 1).collect();
+    let too_many = asked
+        .iter()
+        .take(MOST_RANKS + 1)
+        .find(|ranks| *ranks > MOST_RANKS);
+    if let Some(many) = too_many.or((ranks.len() > MOST_RANKS).then_some(ranks.len())) {
+        return Err(refuse(format!(
+            "--ranks: {many} are too many; at most {MOST_RANKS}"
+        )));
+    }
+    ranks.dedup();
+    Ok(ranks)
+}
+
+/// Powers of two up to all CPUs, and twice and four times as many, which have to share them.
+fn default_ranks(cpus: usize) -> Vec<usize> {
+    let cpus = cpus.clamp(1, MOST_RANKS / 4);
+    let mut ranks: Vec<usize> = (1..10)
+        .map(|power| 1 << power)
+        .filter(|n| *n < cpus)
+        .collect();
+    ranks.extend([cpus, 2 * cpus, 4 * cpus].into_iter().filter(|n| *n > 1));
+    ranks
+}
+
+/// From a number to a long vector: each eight times as long as the one before.
+const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+
+fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> {
+    if subject == Subject::from(Collective::Barrier) {
+        return Ok(vec![0]);
+    }
+    let kind = arguments.kind;
+    let asked = arguments
+        .sizes
+        .as_ref()
+        .map_or(&SIZES[..], |sizes| &sizes.0);
+    let length = |&bytes: &usize| match bytes % kind.bytes() {
+        _ if bytes > MOST_BYTES => Err(refuse(format!(
+            "--sizes: {bytes} bytes are too many; at most 1Ti"
+        ))),
+        0 => Ok(bytes / kind.bytes()),
+        _ => Err(refuse(format!(
+            "--sizes: {bytes} bytes are no whole number of {kind}, which have {}",
+            kind.bytes()
+        ))),
+    };
+    asked.iter().map(length).collect()
+}
+
+/// Whether the ranks can be where they are to be.
+fn placed(arguments: &Arguments, machine: &Machine, ranks: usize) -> Result<(), Stop> {
+    let placed = machine.place(ranks, &arguments.bind, true);
+    placed
+        .map(|_| ())
+        .map_err(|error| refuse(format!("--bind: {error}")))
+}
+
+fn curves(points: &[Point]) -> Result<(), Stop> {
+    let mut curves: Vec<_> = points.iter().filter(|point| point.bytes() > 0).collect();
+    if curves.is_empty() {
+        return Err(Stop::input(
+            "--plot: without bytes there is nothing to draw",
+        ));
+    }
+    let key = |point: &Point| (point.subject, point.algorithm, point.ranks);
+    curves.dedup_by(|a, b| key(a) == key(b));
+    match curves.len() {
+        many if many > MOST_CURVES && points.iter().any(|p| p.bytes() != points[0].bytes()) => {
+            Err(refuse(format!(
+                "--plot: {many} curves cannot be told apart; ask for at most {MOST_CURVES}, fewer ranks or algorithms"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the longest vectors fit into the memory that is there now.
+fn memory(points: &[Point]) -> Result<(), Stop> {
+    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let there = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<usize>().ok());
+    let Some(there) = there.map(|kib| kib << 10) else {
+        return Ok(());
+    };
+    // Scratch memory is at most as long as the vectors.
+    let need = |point: &Point| point.memory().saturating_mul(2);
+    match points.iter().find(|point| need(point) > there) {
+        Some(point) => Err(refuse(format!(
+            "{} of {} bytes among {} ranks needs some {} MiB of memory, and there are {} MiB",
+            point.subject,
+            point.bytes(),
+            point.ranks,
+            need(point) >> 20,
+            there >> 20
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_ranks_there_are_some_for_every_machine() {
+        assert_eq!(default_ranks(1), [2, 4]);
+        assert_eq!(default_ranks(2), [2, 4, 8]);
+        assert_eq!(default_ranks(6), [2, 4, 6, 12, 24]);
+        assert_eq!(default_ranks(16), [2, 4, 8, 16, 32, 64]);
+    }
+}

@@ -1,0 +1,23 @@
+//! Ctrl-C: the first one ends the run after the sample that is being taken, the second one at once.
+
+use rankfold::measure::Control;
+
+/// What the first Ctrl-C stops.
+#[cfg(unix)]
+pub fn control() -> Control {
+    use signal_hook::consts::SIGINT;
+    use signal_hook::flag::{register, register_conditional_shutdown};
+
+    let control = Control::default();
+    // In this order: only a signal that finds the flag set ends the process. Where they cannot be registered,
+    // Ctrl-C ends the process as it always does.
+    let _ = register_conditional_shutdown(SIGINT, 128 + SIGINT, control.stop.clone());
+    let _ = register(SIGINT, control.stop.clone());
+    control
+}
+
+/// Ctrl-C ends the process as it always does.
+#[cfg(not(unix))]
+pub fn control() -> Control {
+    Control::default()
+}

@@ -1,0 +1,119 @@
+//! A chart in letters, for a terminal.
+
+use super::chart::Chart;
+
+/// The room of the curves, in letters.
+const COLUMNS: usize = 64;
+const ROWS: usize = 17;
+/// What stands for the points of curves.
+const MARKS: [char; 8] = ['o', 'x', '+', '*', '#', '%', '@', '&'];
+
+pub(super) fn text(chart: &Chart) -> String {
+    let (x, y) = chart.scales();
+    let column = |value: f64| along(x.place(value), COLUMNS);
+    let row = |value: f64| ROWS - 1 - along(y.place(value), ROWS);
+    let mut cells = vec![vec![' '; COLUMNS]; ROWS];
+    for curve in &chart.curves {
+        for pair in curve.points.windows(2) {
+            let (a, b) = (
+                (column(pair[0].0), row(pair[0].1)),
+                (column(pair[1].0), row(pair[1].1)),
+            );
+            between(a, b, |column, row| cells[row][column] = '·');
+        }
+    }
+    // The first curve's marks are on top.
+    let marked: Vec<_> = chart.curves.iter().zip(MARKS.into_iter().cycle()).collect();
+    for &(curve, mark) in marked.iter().rev() {
+        for point in &curve.points {
+            cells[row(point.1)][column(point.0)] = mark;
+        }
+    }
+    let marks = y.marks();
+    let word = |at: usize| {
+        marks
+            .iter()
+            .find(|mark| row(**mark) == at)
+            .map(|mark| y.word(*mark))
+    };
+    let mut text = format!("{}: {} over {}\n", chart.title, chart.y.name, chart.x.name);
+    for (at, cells) in cells.iter().enumerate() {
+        let (word, edge) = word(at).map_or((String::new(), '│'), |word| (word, '┤'));
+        let line = format!("{word:>8} {edge}{}", cells.iter().collect::<String>());
+        text += line.trim_end();
+        text.push('\n');
+    }
+    let words = x
+        .marks()
+        .into_iter()
+        .map(|mark| (column(mark), x.word(mark)));
+    let (ticks, words) = below(words);
+    text += &format!("{:>8} └{ticks}\n{:>10}{words}\n", "", "");
+    for (curve, mark) in marked {
+        text += &format!("{:>10}{mark} {}\n", "", curve.name);
+    }
+    text
+}
+
+/// Which of so many cells a share of the way is in.
+fn along(share: f64, cells: usize) -> usize {
+    let cell = (share * (cells - 1) as f64).round();
+    (cell.max(0.0) as usize).min(cells - 1)
+}
+
+/// All cells on the straight way, one a column.
+fn between(a: (usize, usize), b: (usize, usize), mut visit: impl FnMut(usize, usize)) {
+    for column in a.0..=b.0 {
+        let share = (column - a.0) as f64 / (b.0 - a.0).max(1) as f64;
+        let row = a.1 as f64 + share * (b.1 as f64 - a.1 as f64);
+        visit(column, row.round() as usize);
+    }
+}
+
+/// The line below the curves and the words below it, those that have room.
+fn below(marks: impl Iterator<Item = (usize, String)>) -> (String, String) {
+    let mut ticks: Vec<char> = vec!['─'; COLUMNS];
+    let mut words = String::new();
+    for (column, word) in marks {
+        ticks[column] = '┴';
+        let (used, wide) = (words.chars().count(), word.chars().count());
+        let begin = column.saturating_sub(wide / 2);
+        if used == 0 || begin > used {
+            words += &" ".repeat(begin - used);
+            words += &word;
+        }
+    }
+    (ticks.into_iter().collect(), words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axis, Chart, Curve};
+
+    #[test]
+    fn a_rising_line_rises_from_the_lower_left_to_the_upper_right() {
+        let mut chart = Chart::new("growth", Axis::bytes("bytes"), Axis::seconds("time"));
+        let points = vec![(8.0, 1e-6), (1024.0, 1e-4)];
+        chart.curves.push(Curve {
+            name: "a line".into(),
+            points,
+        });
+        let text = chart.text();
+        let marked: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains('o') && line.contains(['┤', '│']))
+            .collect();
+        assert_eq!(marked.len(), 2, "{text}");
+        assert!(marked[0].trim_end().ends_with('o') && marked[0].starts_with("  100 µs ┤"));
+        assert!(marked[1].starts_with("    1 µs ┤o"));
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+        assert!(text.contains("8 B") && text.contains("1 KiB") && text.ends_with("o a line\n"));
+    }
+
+    #[test]
+    fn a_chart_without_points_is_drawn_without_points() {
+        let chart = Chart::new("nothing", Axis::count("ranks"), Axis::seconds("time"));
+        assert!(chart.text().starts_with("nothing: time over ranks\n"));
+        assert!(chart.svg().starts_with("<svg"));
+    }
+}

@@ -1,0 +1,139 @@
+//! What the machine itself can do: how long a cache line takes between two cores, and how fast cores copy
+//! and add. Nothing here passes a message.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+
+use super::statistics::{median, sorted};
+use crate::machine::{Bind, Cpus, Machine, pin};
+
+/// Two CPUs on different cores.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Their numbers.
+    pub cpu: [usize; 2],
+    cpus: Cpus,
+}
+
+impl Pair {
+    /// The first two of a machine, if it has two.
+    pub fn first(machine: &Machine) -> Option<Pair> {
+        let placed = machine.place(2, &Bind::Core, true).ok()?;
+        match placed.cpu[..] {
+            [Some(a), Some(b)] if machine.distinct_cores(&[a, b]) == 2 => Some(Pair {
+                cpu: [a, b],
+                cpus: machine.usable.clone(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A CPU on as many different cores as there are, up to so many.
+pub fn each_on(machine: &Machine, most: usize) -> Vec<usize> {
+    let whole = machine
+        .usable
+        .quota
+        .map_or(usize::MAX, |quota| quota.max(1.0) as usize);
+    for count in (1..=most.min(whole).min(machine.usable.mask.len())).rev() {
+        let placed = machine
+            .place(count, &Bind::Core, true)
+            .map(|placed| placed.cpu);
+        let cpus: Vec<usize> = placed.unwrap_or_default().into_iter().flatten().collect();
+        if cpus.len() == count && machine.distinct_cores(&cpus) == count {
+            return cpus;
+        }
+    }
+    Vec::new()
+}
+
+/// Trips in a batch, and batches.
+const TRIPS: u64 = 200;
+const BATCHES: usize = 25;
+
+/// Seconds that a cache line takes from a core to another: two threads write it in turns.
+pub fn cache_line(pair: &Pair) -> f64 {
+    let line = CachePadded::new(AtomicU64::new(0));
+    let play = |me: u64| {
+        let mut times = Vec::new();
+        for batch in 0..BATCHES as u64 {
+            let begin = Instant::now();
+            for trip in 0..TRIPS {
+                let word = 2 * (batch * TRIPS + trip) + me;
+                while line.load(Ordering::Acquire) != word {
+                    spin_loop();
+                }
+                line.store(word + 1, Ordering::Release);
+            }
+            times.push(begin.elapsed().as_secs_f64() / (2 * TRIPS) as f64);
+        }
+        median(&sorted(times))
+    };
+    let both = together(&pair.cpu, &pair.cpus, |me| play(me as u64));
+    both.into_iter().fold(0.0, f64::max)
+}
+
+/// For so long one thing is repeated.
+const ENOUGH: Duration = Duration::from_millis(4);
+
+/// Seconds in which each of some CPUs copies so many bytes from memory of its own to memory of its own, all at
+/// the same time: the slowest one's median.
+pub fn copy(on: &[usize], machine: &Machine, bytes: usize) -> f64 {
+    repeated(on, machine, bytes, |to, from| to.copy_from_slice(from))
+}
+
+/// The same for adding so many bytes of `f32` to others.
+pub fn add(on: &[usize], machine: &Machine, bytes: usize) -> f64 {
+    repeated(on, machine, bytes, |to, from| {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+    })
+}
+
+fn repeated(
+    on: &[usize],
+    machine: &Machine,
+    bytes: usize,
+    once: impl Fn(&mut [f32], &[f32]) + Sync,
+) -> f64 {
+    let length = (bytes / size_of::<f32>()).max(1);
+    // Short vectors in batches that a clock can time.
+    let calls = (16384 / length).max(1);
+    let slowest = together(on, &machine.usable, |_| {
+        let (mut to, from) = (vec![1.0; length], vec![2.0; length]);
+        let mut times = Vec::new();
+        let begin = Instant::now();
+        while times.len() < 3 || begin.elapsed() < ENOUGH {
+            let start = Instant::now();
+            for _ in 0..calls {
+                once(black_box(&mut to), black_box(&from));
+            }
+            times.push(start.elapsed().as_secs_f64() / calls as f64);
+        }
+        median(&sorted(times))
+    });
+    slowest.into_iter().fold(0.0, f64::max)
+}
+
+/// What a function says on each of some CPUs, where it starts at the same time.
+fn together(on: &[usize], cpus: &Cpus, f: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
+    let start = Barrier::new(on.len());
+    let one = |me: usize| {
+        // Where pinning is refused it runs where the system likes; that is no worse than not measuring.
+        let _ = pin(on[me], cpus);
+        start.wait();
+        f(me)
+    };
+    let one = &one;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..on.len())
+            .map(|me| scope.spawn(move || one(me)))
+            .collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.unwrap_or(f64::NAN)).collect()
+    })
+}

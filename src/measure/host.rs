@@ -1,0 +1,114 @@
+//! Which machine it is: what must be the same before two runs are compared.
+
+use std::fs;
+
+use crate::machine::{Bytes, Kind, Machine};
+
+/// The machine, as a run remembers it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+pub struct Host {
+    /// What the processor calls itself.
+    pub model: String,
+    /// What it consists of: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
+    pub parts: String,
+    /// How many CPUs the process may really use.
+    pub usable: usize,
+    /// These, and the quota, in words.
+    pub may_use: String,
+    /// Whether the processor says that it is a virtual one.
+    pub is_virtual: bool,
+    /// The system, and its version.
+    pub system: String,
+    /// A number that is the same on machines with the same model, parts, CPUs and kind.
+    pub fingerprint: String,
+}
+
+impl Host {
+    /// This machine.
+    pub fn of(machine: &Machine) -> Host {
+        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        let mut host = Host {
+            model: field(&info, "model name").unwrap_or("unknown").to_owned(),
+            parts: parts(machine),
+            usable: machine.usable.usable(),
+            may_use: machine.usable.to_string(),
+            is_virtual: field(&info, "flags").is_some_and(|flags| flags.contains("hypervisor")),
+            system: format!("{os} {arch} {}", release.trim()).trim().to_owned(),
+            fingerprint: String::new(),
+        };
+        let is_virtual = host.is_virtual;
+        let same = format!(
+            "{}|{}|{}|{is_virtual}",
+            host.model, host.parts, host.may_use
+        );
+        host.fingerprint = format!("{:016x}", hash(&same));
+        host
+    }
+}
+
+/// What `/proc/cpuinfo` says of the first CPU.
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    let lines = info.lines().filter_map(|line| line.split_once(':'));
+    let mut named = lines.filter(|(key, _)| key.trim() == name);
+    named.next().map(|(_, value)| value.trim())
+}
+
+fn parts(machine: &Machine) -> String {
+    let kinds = [
+        Kind::Package,
+        Kind::L3,
+        Kind::L2,
+        Kind::L1,
+        Kind::Core,
+        Kind::Cpu,
+    ];
+    let part = |kind: Kind| {
+        let all = machine.tree.all(kind);
+        let first = all.first()?;
+        Some(match first.bytes {
+            Some(bytes) => format!("{kind} {} x {}", all.len(), Bytes(bytes)),
+            None => format!("{kind} {}", all.len()),
+        })
+    };
+    kinds
+        .into_iter()
+        .filter_map(part)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The same in every version of the library and of Rust.
+///
+/// # Source
+///
+/// Fowler, Noll and Vo: FNV-1a.
+fn hash(text: &str) -> u64 {
+    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, fold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn a_machine_is_known_by_its_parts() {
+        let machine = Machine::from_text("package:2 l3:1(size=32MiB) core:2 cpu:2").unwrap();
+        let host = Host::of(&machine);
+        assert_eq!(host.parts, "package 2, l3 2 x 32 MiB, core 4, cpu 8");
+        assert_eq!(host.usable, 8);
+        let other = Machine::from_text("package:2 l3:1(size=32MiB) core:2 cpu:1").unwrap();
+        assert_eq!(Host::of(&machine), host);
+        assert_ne!(Host::of(&other).fingerprint, host.fingerprint);
+    }
+}

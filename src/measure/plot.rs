@@ -1,0 +1,142 @@
+//! A run as a picture: times over bytes, or over ranks where there is one length only.
+
+use std::collections::BTreeSet;
+
+use super::record::{Measured, Run};
+use crate::draw::{Axis, Chart, Curve};
+
+/// The picture of a run, with what the machine can do without messages as limits. `None` if nothing in it has a
+/// place: no result, or none with bytes.
+pub fn chart(run: &Run) -> Option<Chart> {
+    let shown: Vec<&Measured> = run.results.iter().filter(|one| one.bytes > 0).collect();
+    let lengths: BTreeSet<usize> = shown.iter().map(|one| one.bytes).collect();
+    let over_ranks = lengths.len() == 1;
+    let first = shown.first()?;
+    let x = match over_ranks {
+        true => Axis::count("ranks"),
+        false => Axis::bytes("bytes of the vector"),
+    };
+    let mut chart = Chart::new(title(first, &shown), x, Axis::seconds("time of a call"));
+    chart.note = note(run, first);
+    let varies = Varies::of(&shown);
+    let mut names: Vec<String> = Vec::new();
+    for one in &shown {
+        let name = varies.name(one, over_ranks);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let own = shown
+            .iter()
+            .filter(|one| varies.name(one, over_ranks) == name);
+        let place = |one: &&Measured| if over_ranks { one.ranks } else { one.bytes } as f64;
+        let points = own
+            .map(|one| (place(one), 1e-6 * one.time_us.p50))
+            .collect();
+        chart.curves.push(Curve { name, points });
+    }
+    if !over_ranks {
+        chart.limits = limits(run);
+    }
+    Some(chart)
+}
+
+fn limits(run: &Run) -> Vec<Curve> {
+    let cores = run.limits.first().map_or(1, |limit| limit.cores);
+    let shared = match cores {
+        1 => "one core".to_owned(),
+        n => format!("each of {n} cores"),
+    };
+    let line = |name: String, of: fn(&super::record::Limit) -> f64| Curve {
+        name,
+        points: run
+            .limits
+            .iter()
+            .map(|limit| (limit.bytes as f64, 1e-6 * of(limit)))
+            .collect(),
+    };
+    match run.limits.is_empty() {
+        true => Vec::new(),
+        false => vec![
+            line(format!("limit: {shared} adds its share"), |limit| {
+                limit.add_us
+            }),
+            line(format!("limit: {shared} copies its share"), |limit| {
+                limit.copy_us
+            }),
+        ],
+    }
+}
+
+fn title(first: &Measured, shown: &[&Measured]) -> String {
+    let same = shown.iter().all(|one| one.collective == first.collective);
+    let what = if same {
+        first.collective.as_str()
+    } else {
+        "collectives"
+    };
+    let op = first.op.as_ref().filter(|_| same);
+    let op = op.map_or(String::new(), |op| format!(", {op}"));
+    let how = match (first.into, first.fresh) {
+        (_, true) => ", fresh vectors",
+        (true, _) => ", into another vector",
+        _ => "",
+    };
+    format!("{what} of {}{op}{how}", first.kind)
+}
+
+fn note(run: &Run, first: &Measured) -> String {
+    let bytes = match run.results.iter().all(|one| one.bytes == first.bytes) {
+        true => format!("; {} bytes", first.bytes),
+        false => String::new(),
+    };
+    format!(
+        "{}; {} usable CPUs{bytes}; medians",
+        run.machine.model, run.machine.usable
+    )
+}
+
+/// What tells results apart, and so is part of a curve's name.
+struct Varies {
+    collective: bool,
+    algorithm: bool,
+    ranks: bool,
+}
+
+impl Varies {
+    fn of(shown: &[&Measured]) -> Varies {
+        let differ = |a: &Measured, b: &Measured| Varies {
+            collective: a.collective != b.collective,
+            algorithm: a.algorithm != b.algorithm,
+            ranks: a.ranks != b.ranks,
+        };
+        let none = Varies {
+            collective: false,
+            algorithm: false,
+            ranks: false,
+        };
+        let pairs = shown.iter().map(|one| differ(shown[0], one));
+        pairs.fold(none, |a, b| Varies {
+            collective: a.collective || b.collective,
+            algorithm: a.algorithm || b.algorithm,
+            ranks: a.ranks || b.ranks,
+        })
+    }
+
+    fn name(&self, one: &Measured, over_ranks: bool) -> String {
+        let ranks = match one.ranks {
+            1 => "1 rank".to_owned(),
+            n => format!("{n} ranks"),
+        };
+        let mut words = Vec::new();
+        words.extend(self.collective.then(|| one.collective.clone()));
+        words.extend(self.algorithm.then(|| one.algorithm.clone()));
+        words.extend((self.ranks && !over_ranks).then(|| ranks.clone()));
+        match (words.is_empty(), over_ranks) {
+            (true, true) => one.algorithm.clone(),
+            (true, false) => ranks,
+            _ => words.join(", "),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What is measured: one collective by one algorithm among so many ranks on vectors of one length.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::kinds::{Op, Type, UnknownName};
+use crate::Rank;
+use crate::collective::{Algorithm, Call, Collective};
+use crate::machine::Bind;
+use crate::transport::cells::CELL_BYTES;
+
+/// A collective, or neighbours that send to each other.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::Collective;
+/// use rankfold::measure::Subject;
+///
+/// assert_eq!("all_reduce".parse(), Ok(Subject::Collective(Collective::AllReduce)));
+/// assert_eq!("send".parse(), Ok(Subject::Send));
+/// let said = "allreduce".parse::<Subject>().unwrap_err().to_string();
+/// assert!(said.starts_with("no collective is called `allreduce`; did you mean `all_reduce`?"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// What all ranks do together.
+    Collective(Collective),
+    /// A message to and fro between ranks 0 and 1, 2 and 3, ...; half of that is what counts. A rank that is
+    /// left over looks on.
+    Send,
+}
+
+impl From<Collective> for Subject {
+    fn from(collective: Collective) -> Subject {
+        Subject::Collective(collective)
+    }
+}
+
+impl Subject {
+    const SEND: &'static str = "send";
+
+    /// All collectives, then the ping-pong.
+    pub fn all() -> impl Iterator<Item = Subject> {
+        Collective::all().map(Subject::from).chain([Subject::Send])
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Collective(collective) => collective.name(),
+            Subject::Send => Subject::SEND,
+        }
+    }
+
+    /// Whether an operator folds.
+    pub fn folds(self) -> bool {
+        matches!(self, Subject::Collective(collective) if collective.folds())
+    }
+
+    /// Whether one rank is the root.
+    pub fn has_root(self) -> bool {
+        matches!(self, Subject::Collective(collective) if collective.has_root())
+    }
+
+    /// Whether the vector is cut into a block for each rank.
+    pub fn has_blocks(self) -> bool {
+        use Collective::*;
+        matches!(
+            self,
+            Subject::Collective(ReduceScatter | AllGather | Gather | Scatter | AllToAll)
+        )
+    }
+
+    /// Whether a rank may be done before another has begun, so that calls are timed one by one.
+    pub fn leaves_early(self) -> bool {
+        use Collective::*;
+        self.has_root() || matches!(self, Subject::Collective(Scan | ExclusiveScan))
+    }
+
+    /// What the bandwidth that a call sees is multiplied with to get the one that the machine must have,
+    /// whatever the number of ranks.
+    ///
+    /// Those of the nccl-tests: 2(P-1)/P for an all_reduce, (P-1)/P where the vector is cut into blocks, else 1.
+    /// They have no scans; for these it is 1.
+    ///
+    /// # Source
+    ///
+    /// NVIDIA, nccl-tests, `doc/PERFORMANCE.md`: "bus bandwidth".
+    pub fn bus_factor(self, ranks: usize) -> f64 {
+        let others = (ranks as f64 - 1.0) / ranks as f64;
+        match self {
+            Subject::Collective(Collective::AllReduce) => 2.0 * others,
+            _ if self.has_blocks() => others,
+            _ => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Subject {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Subject, UnknownName> {
+        let known = || Subject::all().map(Subject::name).collect();
+        let found = Subject::all().find(|subject| subject.name() == name);
+        found.ok_or_else(|| UnknownName::new("collective", name, known()))
+    }
+}
+
+/// One thing that is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// What is done.
+    pub subject: Subject,
+    /// By which algorithm; `None`: the automatic choice.
+    pub algorithm: Option<Algorithm>,
+    /// Among how many ranks.
+    pub ranks: usize,
+    /// The elements of the whole vector; where it is cut into blocks, a multiple of the ranks.
+    pub length: usize,
+    /// Of which type.
+    pub kind: Type,
+    /// By which operator, where one folds.
+    pub op: Op,
+    /// The root, where there is one.
+    pub root: Rank,
+    /// An all_reduce from one vector into another, not in place.
+    pub into: bool,
+    /// Each rank writes its vector anew before each call, untimed.
+    pub fresh: bool,
+    /// Where the ranks are.
+    pub bind: Bind,
+}
+
+impl Point {
+    /// The sum, or the movement, of so many elements, to root 0; where the vector is cut into blocks, so many more that all are equally long.
+    pub fn new(subject: Subject, ranks: usize, length: usize, kind: Type) -> Point {
+        let whole = match subject {
+            Subject::Collective(Collective::Barrier) => 0,
+            _ if subject.has_blocks() && ranks > 0 => length.next_multiple_of(ranks),
+            _ => length,
+        };
+        Point {
+            subject,
+            algorithm: None,
+            ranks,
+            length: whole,
+            kind,
+            op: Op::Sum,
+            root: 0,
+            into: false,
+            fresh: false,
+            bind: Bind::Auto,
+        }
+    }
+
+    /// The bytes of the whole vector: what the bandwidth is of.
+    pub fn bytes(&self) -> usize {
+        self.length * self.kind.bytes()
+    }
+
+    /// The elements of a block, where there are blocks, else of the vector.
+    pub fn block(&self) -> usize {
+        match self.subject.has_blocks() {
+            true => self.length / self.ranks,
+            false => self.length,
+        }
+    }
+
+    /// Whether its calls are timed one by one.
+    pub fn one_by_one(&self) -> bool {
+        self.fresh || self.subject.leaves_early()
+    }
+
+    /// The shape of the call, if it is a collective.
+    pub fn shape(&self) -> Option<Call> {
+        let Subject::Collective(collective) = self.subject else {
+            return None;
+        };
+        let call = Call::new(collective, self.ranks, self.length).commuting();
+        let call = if collective.has_root() {
+            call.to_root(self.root)
+        } else {
+            call
+        };
+        Some(match collective {
+            Collective::AllReduce if self.into => call.from_input(),
+            _ => call,
+        })
+    }
+
+    /// Why it cannot be measured, if it cannot.
+    pub fn refused(&self) -> Option<String> {
+        match (self.shape(), self.algorithm) {
+            (Some(call), Some(algorithm)) => {
+                let refusal = algorithm.refused(&call).map(|refusal| refusal.to_string());
+                refusal.or_else(|| self.too_long(&call, algorithm))
+            }
+            (None, Some(algorithm)) => {
+                Some(format!("{algorithm} is for collectives, not for send"))
+            }
+            (None, None) if self.ranks < 2 => Some("send needs at least 2 ranks".into()),
+            _ => None,
+        }
+    }
+
+    /// What goes through cells must have room in one.
+    fn too_long(&self, call: &Call, algorithm: Algorithm) -> Option<String> {
+        let bytes = call.most_written().saturating_mul(self.kind.bytes());
+        let long = algorithm == Algorithm::Cells && bytes > CELL_BYTES;
+        long.then(|| {
+            format!("{algorithm}: {bytes} bytes have no room in a cell, which holds {CELL_BYTES}")
+        })
+    }
+
+    /// The bytes that all ranks' vectors take together.
+    pub fn memory(&self) -> usize {
+        let (input, output) = super::vectors::lengths(self, self.root);
+        let of_one = input
+            .saturating_add(output)
+            .saturating_mul(self.kind.bytes());
+        of_one.saturating_mul(self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidths_are_counted_as_the_nccl_tests_count_them() {
+        let factor = |name: &str| name.parse::<Subject>().unwrap().bus_factor(4);
+        assert_eq!(factor("all_reduce"), 1.5);
+        for name in [
+            "reduce_scatter",
+            "all_gather",
+            "gather",
+            "scatter",
+            "all_to_all",
+        ] {
+            assert_eq!(factor(name), 0.75, "{name}");
+        }
+        for name in ["broadcast", "reduce", "scan", "exclusive_scan", "send"] {
+            assert_eq!(factor(name), 1.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn vectors_that_are_cut_are_made_long_enough_for_equal_blocks() {
+        let gather = Point::new(Collective::AllGather.into(), 3, 4, Type::F32);
+        assert_eq!((gather.length, gather.block(), gather.bytes()), (6, 2, 24));
+        let reduce = Point::new(Collective::AllReduce.into(), 3, 4, Type::F32);
+        assert_eq!((reduce.length, reduce.block(), reduce.bytes()), (4, 4, 16));
+        assert_eq!(
+            Point::new(Collective::Barrier.into(), 3, 4, Type::F32).bytes(),
+            0
+        );
+    }
+
+    #[test]
+    fn what_no_rank_could_run_is_refused_beforehand() {
+        let mut point = Point::new(Collective::AllReduce.into(), 3, 4, Type::F32);
+        assert_eq!(point.refused(), None);
+        point.algorithm = Some(Algorithm::Bruck);
+        assert!(point.refused().is_some());
+        assert!(
+            Point::new(Subject::Send, 1, 4, Type::F32)
+                .refused()
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,358 @@
+//! What ranks begin with, and what must come of it, computed apart from the library in the plainest way.
+//!
+//! Element `i` of rank `r`'s vector is a small number that repeats with a period of 251, a prime: an element
+//! that ends in a wrong place, or comes from a wrong rank, is noticed, and what is expected fits into a table
+//! of one period. All numbers are such that folds of floats are exact in any order.
+
+use std::fmt;
+
+use super::kinds::{Op, Type};
+use super::point::{Point, Subject};
+use crate::Rank;
+use crate::collective::Collective;
+use crate::op::Element;
+
+/// After how many elements a vector repeats.
+const PERIOD: usize = 251;
+
+/// An element that is measured: numbers of its own, and an arithmetic that is none of the library's.
+pub trait Number: Element + PartialEq + fmt::Display {
+    /// Its type.
+    const TYPE: Type;
+
+    /// A number for `p` in `0..251`, the same for the same `p`.
+    fn value(op: Op, p: usize) -> Self;
+
+    /// One fold.
+    fn fold(op: Op, a: Self, b: Self) -> Self;
+}
+
+macro_rules! integers {
+    ($($t:ty: $kind:ident),*) => { $(
+        impl Number for $t {
+            const TYPE: Type = Type::$kind;
+
+            fn value(op: Op, p: usize) -> $t {
+                match op {
+                    // Odd ones: no product of them loses bits.
+                    Op::Product => (2 * p + 1) as $t,
+                    _ => p as $t,
+                }
+            }
+
+            fn fold(op: Op, a: $t, b: $t) -> $t {
+                let (a, b) = (a as i128, b as i128);
+                (match op {
+                    Op::Sum => a.wrapping_add(b),
+                    Op::Product => a.wrapping_mul(b),
+                    Op::Min => a.min(b),
+                    Op::Max => a.max(b),
+                    Op::And => a & b,
+                    Op::Or => a | b,
+                    Op::Xor => a ^ b,
+                }) as $t
+            }
+        }
+    )* };
+}
+macro_rules! floats {
+    ($($t:ty: $kind:ident),*) => { $(
+        impl Number for $t {
+            const TYPE: Type = Type::$kind;
+
+            fn value(op: Op, p: usize) -> $t {
+                match op {
+                    // Powers of two: products are exact.
+                    Op::Product => [1.0, 2.0, -1.0, 0.5, -2.0][p % 5],
+                    _ => p as $t,
+                }
+            }
+
+            fn fold(op: Op, a: $t, b: $t) -> $t {
+                match op {
+                    Op::Sum => a + b,
+                    Op::Product => a * b,
+                    Op::Min => if b < a { b } else { a },
+                    _ => if b > a { b } else { a },
+                }
+            }
+        }
+    )* };
+}
+integers!(i32: I32, i64: I64, u8: U8, u32: U32, u64: U64);
+floats!(f32: F32, f64: F64);
+
+/// Which of the numbers element `i` of rank `r`'s vector is; another in every turn.
+fn place(rank: Rank, turn: usize, i: usize) -> usize {
+    (37 * (rank % PERIOD) + 11 * (turn % PERIOD) + i % PERIOD) % PERIOD
+}
+
+/// A rank's vectors.
+#[derive(Clone, Debug)]
+pub struct Vectors<T> {
+    /// What is only read; empty where the call works in place.
+    pub input: Vec<T>,
+    /// What is written.
+    pub output: Vec<T>,
+}
+
+/// How many elements a rank's input and output have.
+pub(super) fn lengths(point: &Point, rank: Rank) -> (usize, usize) {
+    let (all, block) = (point.length, point.block());
+    let at_root = if rank == point.root { all } else { 0 };
+    let Subject::Collective(collective) = point.subject else {
+        return (all, all);
+    };
+    match collective {
+        Collective::Barrier => (0, 0),
+        Collective::AllReduce if point.into => (all, all),
+        Collective::ReduceScatter => (all, block),
+        Collective::AllGather => (block, all),
+        Collective::Gather => (block, at_root),
+        Collective::Scatter => (at_root, block),
+        Collective::AllToAll => (all, all),
+        _ => (0, all),
+    }
+}
+
+impl<T: Number> Vectors<T> {
+    /// A rank's vectors, written by it here and now.
+    pub fn new(point: &Point, rank: Rank) -> Vectors<T> {
+        let (input, output) = lengths(point, rank);
+        let zero = T::value(point.op, 0);
+        // Written, not only asked for: a page belongs to whoever writes it first.
+        let written = |length: usize| (0..length).map(|_| zero).collect();
+        Vectors {
+            input: written(input),
+            output: written(output),
+        }
+    }
+
+    /// Writes what the call begins with. An output that is not part of that gets what cannot be right.
+    pub fn fill(&mut self, point: &Point, rank: Rank, turn: usize) {
+        let own = |i: usize| place(rank, turn, i);
+        let other = |i: usize| place(rank, turn + 1, i);
+        if self.input.is_empty() && begins_with_output(point, rank) {
+            write(&mut self.output, point.op, own);
+        } else {
+            write(&mut self.input, point.op, own);
+            write(&mut self.output, point.op, other);
+        }
+    }
+
+    /// Compares every element of the output with what must be there.
+    ///
+    /// # Errors
+    ///
+    /// The first element that is wrong.
+    pub fn check(&self, point: &Point, rank: Rank, turn: usize) -> Result<(), Wrong> {
+        let Some(expected) = Expected::<T>::of(point, rank, turn) else {
+            return Ok(());
+        };
+        let mut pieces = self.output.chunks(expected.piece.max(1)).enumerate();
+        pieces.try_for_each(|(number, piece)| expected.compare(number, piece, rank))
+    }
+}
+
+/// Whether the output holds what the rank brings; else it only receives.
+fn begins_with_output(point: &Point, rank: Rank) -> bool {
+    match point.subject {
+        Subject::Collective(Collective::Broadcast) => rank == point.root,
+        _ => true,
+    }
+}
+
+fn write<T: Number>(to: &mut [T], op: Op, places: impl Fn(usize) -> usize) {
+    let period: [T; PERIOD] = std::array::from_fn(|i| T::value(op, places(i)));
+    for chunk in to.chunks_mut(PERIOD) {
+        chunk.copy_from_slice(&period[..chunk.len()]);
+    }
+}
+
+/// What a rank's output must be: pieces of one length, each a part of a vector that repeats.
+struct Expected<T> {
+    piece: usize,
+    /// For each piece one period, beginning with the piece's first element; for all pieces the last one.
+    periods: Vec<Vec<T>>,
+}
+
+impl<T: Number> Expected<T> {
+    /// Nothing where nothing is promised.
+    fn of(point: &Point, rank: Rank, turn: usize) -> Option<Expected<T>> {
+        let (op, n, root, block) = (point.op, point.ranks, point.root, point.block());
+        let one = |from: Rank, first: usize| -> Vec<T> {
+            let value = |i: usize| T::value(op, place(from, turn, first + i));
+            (0..PERIOD).map(value).collect()
+        };
+        let fold = |ranks: std::ops::Range<Rank>, first: usize| -> Vec<T> {
+            let all = |i: usize| {
+                let values = ranks
+                    .clone()
+                    .map(|r| T::value(op, place(r, turn, first + i)));
+                values.reduce(|a, b| T::fold(op, a, b))
+            };
+            (0..PERIOD).filter_map(all).collect()
+        };
+        let whole = |period: Vec<T>| {
+            Some(Expected {
+                piece: usize::MAX,
+                periods: vec![period],
+            })
+        };
+        let in_pieces = |periods: Vec<Vec<T>>| {
+            Some(Expected {
+                piece: block,
+                periods,
+            })
+        };
+        let Subject::Collective(collective) = point.subject else {
+            let partner = rank ^ 1;
+            return if partner < n {
+                whole(one(partner, 0))
+            } else {
+                None
+            };
+        };
+        match collective {
+            Collective::Barrier => None,
+            Collective::Broadcast => whole(one(root, 0)),
+            Collective::Reduce if rank != root => whole(one(rank, 0)),
+            Collective::Reduce | Collective::AllReduce => whole(fold(0..n, 0)),
+            Collective::ReduceScatter => whole(fold(0..n, rank * block)),
+            Collective::AllGather | Collective::Gather => {
+                in_pieces((0..n).map(|from| one(from, 0)).collect())
+            }
+            Collective::Scatter => whole(one(root, rank * block)),
+            Collective::AllToAll => in_pieces((0..n).map(|from| one(from, rank * block)).collect()),
+            Collective::Scan => whole(fold(0..rank + 1, 0)),
+            Collective::ExclusiveScan if rank == 0 => whole(vec![T::value(op, 0); PERIOD]),
+            Collective::ExclusiveScan => whole(fold(0..rank, 0)),
+        }
+    }
+
+    fn compare(&self, number: usize, piece: &[T], rank: Rank) -> Result<(), Wrong> {
+        let period = &self.periods[number.min(self.periods.len() - 1)];
+        for (nth, part) in piece.chunks(PERIOD).enumerate() {
+            if part == &period[..part.len()] {
+                continue;
+            }
+            let differs = part
+                .iter()
+                .zip(period)
+                .position(|(found, right)| found != right);
+            let i = differs.unwrap_or(0);
+            return Err(Wrong {
+                rank,
+                element: number.saturating_mul(self.piece) + nth * PERIOD + i,
+                found: part[i].to_string(),
+                expected: period[i].to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// An element that is not what it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// On which rank.
+    pub rank: Rank,
+    /// Which element of its output.
+    pub element: usize,
+    /// What is there.
+    pub found: String,
+    /// What must be there.
+    pub expected: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Wrong {
+            rank,
+            element,
+            found,
+            expected,
+        } = self;
+        write!(
+            f,
+            "element {element} of rank {rank} is {found} and must be {expected}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(name: &str, ranks: usize, length: usize) -> Point {
+        Point::new(name.parse().unwrap(), ranks, length, Type::I64)
+    }
+
+    fn filled(point: &Point, rank: Rank) -> Vectors<i64> {
+        let mut vectors = Vectors::new(point, rank);
+        vectors.fill(point, rank, 5);
+        vectors
+    }
+
+    #[test]
+    fn what_nobody_has_touched_is_not_right() {
+        for subject in Subject::all().filter(|s| s.name() != "barrier") {
+            let point = Point {
+                op: Op::Sum,
+                ..Point::new(subject, 3, 600, Type::I64)
+            };
+            let wrong = |rank: Rank| filled(&point, rank).check(&point, rank, 5).is_err();
+            assert!((0..3).any(wrong), "{subject}");
+        }
+    }
+
+    #[test]
+    fn one_wrong_element_is_found_wherever_it_is() {
+        for (element, length) in [(0, 1), (250, 251), (251, 600), (599, 600)] {
+            let point = point("all_reduce", 3, length);
+            let sum = |i: usize| (0..3).map(|r| filled(&point, r).output[i]).sum::<i64>();
+            let mut right = filled(&point, 1);
+            right.output = (0..length).map(sum).collect();
+            assert_eq!(right.check(&point, 1, 5), Ok(()));
+            right.output[element] += 1;
+            let wrong = right.check(&point, 1, 5).unwrap_err();
+            assert_eq!((wrong.rank, wrong.element), (1, element));
+            assert_eq!(
+                wrong.to_string(),
+                format!(
+                    "element {element} of rank 1 is {} and must be {}",
+                    sum(element) + 1,
+                    sum(element)
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_that_changed_places_are_found() {
+        let point = point("all_gather", 3, 1500);
+        let blocks = [0, 1, 2].map(|r| filled(&point, r).input);
+        let mut all = filled(&point, 0);
+        all.output = blocks.concat();
+        assert_eq!(all.check(&point, 0, 5), Ok(()));
+        all.output = [&blocks[0][..], &blocks[2], &blocks[1]].concat();
+        assert_eq!(all.check(&point, 0, 5).unwrap_err().element, 500);
+    }
+
+    #[test]
+    fn numbers_differ_between_ranks_and_turns() {
+        for rank in 0..PERIOD {
+            assert!(rank == 0 || place(rank, 0, 0) != place(0, 0, 0));
+            assert_ne!(place(rank, 0, 0), place(rank, 1, 0));
+        }
+    }
+
+    #[test]
+    fn products_of_floats_are_exact_and_of_integers_keep_their_last_bit() {
+        let floats = (0..60).map(|p| f32::value(Op::Product, p));
+        let product = floats.fold(1.0, |a, b| f32::fold(Op::Product, a, b));
+        assert!(product.is_normal() && product.abs().log2().fract() == 0.0);
+        let bytes = (0..60).map(|p| u8::value(Op::Product, p));
+        assert_eq!(bytes.fold(1, |a, b| u8::fold(Op::Product, a, b)) % 2, 1);
+    }
+}

@@ -1,0 +1,361 @@
+//! `rankfold bench` and `rankfold compare` as programs: JSON held against its schema, the other forms read by
+//! little readers of their own, and how they end when something is wrong or somebody stops them.
+#![cfg(feature = "cli")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rankfold::collective::Collective;
+use rankfold::measure::Run;
+use serde_json::Value;
+
+fn rankfold(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold"));
+    command.args(line.split_whitespace()).stdin(Stdio::null());
+    command
+}
+
+fn said(line: &str) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = rankfold(line).output().unwrap();
+    let errors = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{line}: {errors}");
+    assert_eq!(
+        errors, "",
+        "nothing but results is told where there is no terminal"
+    );
+    String::from_utf8(stdout).unwrap()
+}
+
+/// As little as there can be, of everything.
+const LITTLE: &str = "--passes 2 --iterations 2 --bind none";
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(&said(&format!("bench {line} {LITTLE} --format json"))).unwrap()
+}
+
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn schema() -> Value {
+    serde_json::from_str(Run::JSON_SCHEMA).unwrap()
+}
+
+/// What a value has that the schema does not allow, of the words that our schema uses.
+fn faults(schema: &Value, value: &Value, at: &str, root: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut fault = |what: &str| faults.push(format!("{at}: {what}: {value}"));
+    if let Some(name) = schema["$ref"].as_str() {
+        let name = name.strip_prefix("#/$defs/").unwrap();
+        return self::faults(&root["$defs"][name], value, at, root);
+    }
+    let is = |kind: &Value| match kind.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.is_u64() || value.is_i64(),
+        other => panic!("{other} is no type"),
+    };
+    let right = match &schema["type"] {
+        Value::Null => true,
+        Value::Array(kinds) => kinds.iter().any(is),
+        kind => is(kind),
+    };
+    if !right {
+        fault("has another type");
+    }
+    if schema.get("const").is_some_and(|only| only != value) {
+        fault("is another constant");
+    }
+    if schema["enum"]
+        .as_array()
+        .is_some_and(|all| !all.contains(value))
+    {
+        fault("is none of those there are");
+    }
+    let number = value.as_f64();
+    if number
+        .zip(schema["minimum"].as_f64())
+        .is_some_and(|(x, least)| x < least)
+        || number
+            .zip(schema["maximum"].as_f64())
+            .is_some_and(|(x, most)| x > most)
+    {
+        fault("is out of range");
+    }
+    if schema["pattern"] == "^[0-9a-f]{16}$" {
+        let text = value.as_str().unwrap_or_default();
+        if text.len() != 16 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            fault("is no fingerprint");
+        }
+    }
+    if let Some(object) = value.as_object() {
+        for name in schema["required"].as_array().into_iter().flatten() {
+            if !object.contains_key(name.as_str().unwrap()) {
+                fault(&format!("lacks {name}"));
+            }
+        }
+        for (name, inner) in object {
+            match schema["properties"].get(name) {
+                Some(own) => faults.extend(self::faults(own, inner, &format!("{at}.{name}"), root)),
+                None => faults.push(format!("{at}.{name} is unknown")),
+            }
+        }
+    }
+    if let Some(list) = value.as_array() {
+        let least = schema["minItems"].as_u64().unwrap_or(0);
+        if (list.len() as u64) < least {
+            faults.push(format!("{at}: too few"));
+        }
+        for (i, inner) in list.iter().enumerate() {
+            faults.extend(self::faults(
+                &schema["items"],
+                inner,
+                &format!("{at}[{i}]"),
+                root,
+            ));
+        }
+    }
+    faults
+}
+
+#[test]
+fn json_is_as_its_schema_says_for_every_collective_and_reads_back() {
+    let names = Collective::all().map(Collective::name);
+    let all = names.collect::<Vec<_>>().join(" ");
+    let text = said(&format!(
+        "bench {all} --ranks 1..3 --sizes 8,1000 --algorithm all,auto {LITTLE} --format json"
+    ));
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let schema = schema();
+    assert_eq!(
+        faults(&schema, &value, "run", &schema),
+        Vec::<String>::new()
+    );
+    let run: Run = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_value(&run).unwrap(), value);
+    assert!(run.results.len() > 100 && !run.interrupted);
+    for collective in Collective::all() {
+        assert!(
+            run.results
+                .iter()
+                .any(|one| one.collective == collective.name()),
+            "{collective}"
+        );
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_no_run_writes() {
+    let schema = schema();
+    let good = json("all_reduce send --ranks 2 --sizes 8");
+    let faulty = |change: &dyn Fn(&mut Value)| {
+        let mut value = good.clone();
+        change(&mut value);
+        !faults(&schema, &value, "run", &schema).is_empty()
+    };
+    assert!(!faulty(&|_| ()));
+    assert!(faulty(&|run| run["schema"] = "rankfold.bench/2".into()));
+    assert!(faulty(&|run| run["results"][0]["checked"] = false.into()));
+    assert!(faulty(&|run| run["results"][0]["ranks"] = 0.into()));
+    assert!(faulty(
+        &|run| run["results"][0]["time_us"]["p50"] = "1".into()
+    ));
+    assert!(faulty(&|run| run["results"][0]["new"] = 1.into()));
+    assert!(faulty(&|run| run["machine"]["fingerprint"] = "?".into()));
+    assert!(faulty(&|run| drop(
+        run.as_object_mut().unwrap().remove("noise")
+    )));
+}
+
+#[test]
+fn a_point_says_all_that_scripts_read() {
+    let run = json("all_reduce --ranks 2 --sizes 8,64Ki");
+    assert!(run["machine"].is_object() && run["schema"].is_string());
+    let one = &run["results"][1];
+    assert_eq!(
+        (&one["collective"], &one["ranks"], &one["bytes"]),
+        (&"all_reduce".into(), &2.into(), &65536.into())
+    );
+    let time = |name: &str| one["time_us"][name].as_f64().unwrap();
+    assert!(0.0 < time("min") && time("min") <= time("p50") && time("p99") <= time("max"));
+    // For two ranks the bus sees what the call sees.
+    assert_eq!(one["algbw_gbs"], one["busbw_gbs"]);
+    assert_eq!(one["checked"], true);
+}
+
+/// Scripts that read OSU's tables take each line that does not begin with `#` for numbers.
+fn osu(text: &str) -> Vec<Vec<f64>> {
+    let rows = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    rows.map(|row| {
+        row.split_whitespace()
+            .map(|word| word.parse().unwrap())
+            .collect()
+    })
+    .collect()
+}
+
+#[test]
+fn tables_in_osus_layout_are_read_as_osus_are() {
+    let line = format!(
+        "bench all_reduce all_gather barrier send --ranks 2 --sizes 8,1Ki..4Ki {LITTLE} --format osu"
+    );
+    let text = said(&line);
+    let tables: Vec<&str> = text.split("\n\n").collect();
+    assert_eq!(tables.len(), 4, "{text}");
+    for (table, name) in tables
+        .iter()
+        .zip(["all_reduce", "all_gather", "barrier", "send"])
+    {
+        assert!(
+            table.starts_with(&format!("# rankfold {name} by auto Latency Test")),
+            "{table}"
+        );
+    }
+    let sizes = |table: &str| osu(table).iter().map(|row| row[0]).collect::<Vec<_>>();
+    assert_eq!(sizes(tables[0]), [8.0, 1024.0, 2048.0, 4096.0]);
+    // OSU counts what one rank brings.
+    assert_eq!(sizes(tables[1]), [4.0, 512.0, 1024.0, 2048.0]);
+    for row in osu(tables[0]) {
+        let [_, average, least, greatest, iterations] = row[..] else {
+            panic!("{row:?} has other columns");
+        };
+        assert!(least <= average && average <= greatest && iterations >= 1.0);
+    }
+    assert_eq!(osu(tables[2])[0].len(), 4);
+    assert!(osu(tables[3]).iter().all(|row| row.len() == 2));
+}
+
+#[test]
+fn each_line_of_csv_has_a_value_for_every_name() {
+    let text = said(&format!(
+        "bench reduce send --ranks 2,3 --sizes 8,64 --algorithm auto {LITTLE} --format csv"
+    ));
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<BTreeMap<&str, &str>> = lines
+        .map(|line| {
+            let values: Vec<&str> = line.split(',').collect();
+            assert_eq!(values.len(), names.len(), "{line}");
+            names.iter().copied().zip(values).collect()
+        })
+        .collect();
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        let number = |name: &str| row[name].parse::<f64>().unwrap();
+        assert!(number("min_us") <= number("p50_us") && number("p50_us") <= number("max_us"));
+        assert_eq!(number("samples"), 4.0);
+        assert_eq!((row["checked"], row["type"]), ("true", "f32"));
+        assert_eq!(row["op"].is_empty(), row["collective"] == "send");
+    }
+}
+
+#[test]
+fn the_table_is_for_people_and_has_no_colour_where_there_is_no_terminal() {
+    let text = said(&format!("bench --ranks 2,3 --sizes 8..64 {LITTLE}"));
+    assert!(!text.contains('\x1b'));
+    assert!(
+        text.contains("all_reduce of f32, sum, in place\n") && text.contains("o 2 ranks"),
+        "{text}"
+    );
+    assert!(text.contains("all were right"));
+}
+
+#[test]
+fn a_picture_is_drawn_of_the_same_run() {
+    let file = fresh("bench.svg");
+    let mut command = rankfold(&format!(
+        "bench --ranks 2,3 --sizes 8,1Ki,64Ki {LITTLE} --plot"
+    ));
+    assert!(command.arg(&file).output().unwrap().status.success());
+    let picture = fs::read_to_string(&file).unwrap();
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+    for word in ["2 ranks", "3 ranks", "64 KiB", "time of a call"] {
+        assert!(picture.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_before_anything_is_measured() {
+    for option in ["--output", "--plot"] {
+        // An hour, if it were measured first.
+        let line = format!(
+            "bench --ranks 2 --sizes 8,64 --time 3600 --passes 1 {option} /no/such/folder/x"
+        );
+        let output = rankfold(&line).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            error.starts_with("error: cannot write /no/such/folder/x: ")
+                && error.lines().count() == 1
+        );
+    }
+}
+
+/// Whether a process has said what is to happen on SIGINT.
+#[cfg(target_os = "linux")]
+fn catches_interrupts(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_prints_what_there_is_and_leaves_no_file() {
+    let file = fresh("interrupted.json");
+    let mut command = rankfold(
+        "bench --ranks 2 --sizes 8 --time 3600 --passes 2 --bind none --format json --output",
+    );
+    command
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    while !catches_interrupts(child.id()) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::yield_now();
+    }
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let run: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(run["interrupted"], true);
+    let schema = schema();
+    assert_eq!(faults(&schema, &run, "run", &schema), Vec::<String>::new());
+    assert!(!file.exists());
+}
+
+#[test]
+fn two_runs_of_one_program_are_put_side_by_side() {
+    let files = [fresh("before.json"), fresh("after.json")];
+    for file in &files {
+        let line = "bench all_reduce --ranks 2 --sizes 8,64 --passes 5 --iterations 2 --bind none --format json -o";
+        assert!(rankfold(line).arg(file).status().unwrap().success());
+    }
+    let mut compare = rankfold("compare --format json");
+    let output = compare.args(&files).output().unwrap();
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["results"].as_array().unwrap().len(), 2);
+    for line in value["results"].as_array().unwrap() {
+        let ratio = line["after_us"].as_f64().unwrap() / line["before_us"].as_f64().unwrap();
+        assert!((line["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9);
+        assert!((0.0..=1.0).contains(&line["chance"].as_f64().unwrap()));
+    }
+}
