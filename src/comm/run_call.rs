@@ -230,6 +230,9 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        if algorithm == Algorithm::Direct && self.size() > 1 {
+            return self.run_direct(shape, input, output, op);
+        }
         if algorithm == Algorithm::Cells {
             return over_cells(&mut AtDesk::new(self), shape, input, output, op);
         }
