@@ -12,8 +12,8 @@ pub(crate) const CELL_BYTES: usize = 4 << 10;
 /// Elements that are aligned more strictly do not.
 const CELL_ALIGNMENT: usize = 64;
 
-/// Vectors of more bytes, which no cell holds, are read where they lie.
-const DIRECT: usize = 4 << 10;
+/// Vectors of more bytes are read where they lie; where ranks take turns, only those that no cell holds.
+const DIRECT: usize = 1 << 10;
 
 /// From so many bytes on the time that they take counts for more than the number of steps.
 const LONG: usize = 8 << 10;
@@ -211,17 +211,24 @@ fn pick_flat(call: &Call, element_bytes: usize) -> Picked {
     over
 }
 
+/// Above so many bytes memory is read where it lies. That takes two meetings, and ranks that take turns pay a round
+/// of turns for each.
+fn direct_from(call: &Call) -> usize {
+    if call.crowded { CELL_BYTES } else { DIRECT }
+}
+
 /// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
 fn fits_cells(call: &Call, element_bytes: usize) -> bool {
     let bytes = call.most_written().saturating_mul(element_bytes);
-    (2..=64).contains(&call.ranks()) && bytes <= CELL_BYTES
+    (2..=64).contains(&call.ranks()) && bytes <= direct_from(call)
 }
 
 /// Picks what needs no cells: memory that all ranks can read, or messages.
 #[inline]
 fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
     let sent = pick_sent(call, element_bytes);
-    let many = call.length().saturating_mul(element_bytes) > DIRECT || call.pieces.is_some();
+    let bytes = call.length().saturating_mul(element_bytes);
+    let many = bytes > direct_from(call) || call.pieces.is_some();
     if many && call.ranks() > 1 && Algorithm::Direct.refused(call).is_none() {
         return picked(Algorithm::Direct, Some(sent.algorithm), Why::Direct);
     }

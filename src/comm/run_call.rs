@@ -57,16 +57,19 @@ impl Comm {
             commutes: ask.commutes,
             from_input: ask.from_input,
             levels: self.own_levels().cloned(),
+            crowded: self.fabric().is_crowded(),
             ..Shape::new(ask.collective, self.size(), ask.length)
         }
     }
 
     /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
     fn choice(&self, call: &Shape, element_bytes: usize) -> Choice {
+        let mut call = call.clone();
+        call.crowded |= self.fabric().is_crowded();
         match (&call.levels, self.own_levels()) {
-            (None, Some(levels)) => Choice::of(&call.clone().on(levels.clone()), element_bytes),
-            (None, None) => Choice::of(call, element_bytes).on_flat(self.why_alike()),
-            (Some(_), _) => Choice::of(call, element_bytes),
+            (None, Some(levels)) => Choice::of(&call.on(levels.clone()), element_bytes),
+            (None, None) => Choice::of(&call, element_bytes).on_flat(self.why_alike()),
+            (Some(_), _) => Choice::of(&call, element_bytes),
         }
     }
 

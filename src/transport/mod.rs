@@ -403,6 +403,12 @@ impl Fabric {
         self.doors[to].account.charge(limit, bytes)
     }
 
+    /// Whether the world has more ranks than they have CPUs.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.doors.len() > self.settings.cpus
+    }
+
     /// Whether a rank has not ended.
     #[inline]
     pub(crate) fn is_there(&self, rank: Rank) -> bool {
