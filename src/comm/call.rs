@@ -29,7 +29,7 @@ use crate::unwind;
 pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
     pub(super) call: &'a Call,
-    deed: &'a Deed,
+    pub(super) deed: &'a Deed,
     /// The how-many-th collective of this communicator it is.
     pub(super) number: u32,
     pub(super) print: u32,

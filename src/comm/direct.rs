@@ -136,6 +136,8 @@ impl Waiting for InCall<'_> {
     }
 
     fn stay(&self, all_out: impl FnMut() -> bool) {
-        self.comm.core.port.wait_bound(all_out);
+        let port = &self.comm.core.port;
+        port.scribe.settle(self.deed, &|| self.call.to_string());
+        port.wait_bound(all_out);
     }
 }
