@@ -68,8 +68,12 @@ fn what_is_overwritten_is_not_found() {
             let entry = log.enter(&call(2, number as usize));
             log.write(entry, number);
         };
-        (0..CallLog::ENTRIES as u32).for_each(|number| enter_and_write(&log, number));
-        let last = CallLog::ENTRIES as u32 - 1;
+        // Entries that were never written, and as many calls as are remembered.
+        for number in 0..CallLog::ENTRIES - 8 {
+            log.enter(&call(2, 1000 + number));
+        }
+        (0..8).for_each(|number| enter_and_write(&log, number));
+        let last = 7;
         let writer = {
             let log = log.clone();
             thread::spawn(move || {

@@ -9,6 +9,7 @@
 //! - `shrink` the living find each other
 //! - `slot` what two ranks hand each other is read whole, once and in order
 //! - `gate` nobody leaves a barrier early
+//! - `meeting` nobody touches the memory of a rank that has left
 //! - `ring` nobody reads an operation that is half overwritten
 //! - `call_log` nobody takes a call for another one while its rank writes
 //! - `cells` what ranks write for each other is read whole, and not overwritten while it is read
@@ -25,6 +26,7 @@ mod cells;
 mod detector;
 mod gate;
 mod loan;
+mod meeting;
 mod receipt;
 mod rendezvous;
 mod ring;
@@ -40,6 +42,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::knot::Needs;
+use super::monitor::Turn;
 use super::wait::{Port, Reason};
 use super::{CommShared, Fabric, Settings};
 use crate::Rank;
@@ -65,6 +68,8 @@ fn prepared_world<R: 'static>(
 ) -> (Arc<Fabric>, Vec<R>) {
     let (fabric, parkers) = Fabric::new(ranks, Settings::default());
     prepare(&fabric);
+    // What makes it at its first use knows nothing of loom.
+    fabric.all.meeting();
     let life = Rc::new(life);
     let mut lives = parkers.into_iter().enumerate().map(|(me, parker)| {
         let (life, port) = (life.clone(), fabric.port(me, parker));
@@ -117,7 +122,7 @@ fn sleep(port: &Port, needs: Needs, come: impl Fn() -> bool) -> Result<()> {
 /// The same inside a collective, perhaps until the gate turns.
 fn sleep_in(
     collective: Option<(&Arc<CommShared>, u32)>,
-    turn: Option<u32>,
+    turn: Option<Turn>,
     port: &Port,
     needs: Needs,
     come: impl Fn() -> bool,
