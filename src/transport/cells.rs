@@ -270,7 +270,7 @@ impl Desk {
     }
 
     /// Whether it does not know by itself that the place for the next message is free.
-    #[cfg(test)]
+    #[cfg(all(test, loom))]
     pub(super) fn must_ask(&self) -> bool {
         !self.is_free()
     }
