@@ -62,6 +62,7 @@ pub use template::Side;
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
+use crate::op::copies::Copies;
 use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
@@ -117,6 +118,8 @@ pub struct Comm {
 struct Core {
     port: Port,
     workspace: Workspace,
+    /// What it has learnt of long copies.
+    copies: Copies,
     /// Collective calls of elements that may be made again.
     kept: KeptCalls,
     /// Calls entered in the log.
@@ -188,6 +191,7 @@ impl Comm {
         let core = Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
+            copies: Copies::default(),
             kept: KeptCalls::default(),
             entered: Cell::new(0),
             ops: Cell::new(0),
