@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use rankfold::Rank;
-use rankfold::collective::{Call, WithSchedule};
+use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
 use rankfold::simulate::{Fault, Machine, Timing, simulate};
 
@@ -162,6 +162,12 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
         ))),
     };
     arguments.bytes.0.iter().map(length).collect()
+}
+
+/// Seconds that a call takes on a machine, if the algorithm does it and the machine can be simulated.
+pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
+    let timing = algorithm.visit(call, Timed(machine)).ok()?.ok()?;
+    Some(timing.total)
 }
 
 /// Nothing if one of many algorithms refuses the call.

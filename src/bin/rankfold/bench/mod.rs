@@ -24,8 +24,11 @@ use super::numbers::{Ranges, Sizes};
 use super::output::Output;
 use super::stop::Stop;
 use super::style::Style;
-use plan::Plan;
+pub use commit::build;
+pub use plan::{Plan, SIZES, default_ranks, fits};
 pub use print::figure;
+pub use session::run as measured;
+pub use stopping::control;
 
 /// Measure collectives on this machine: times, bandwidths, messages; every result is compared.
 ///
@@ -138,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let output = Output::open(arguments.output.clone())?;
     let plot = arguments.plot.clone().map(|path| Output::open(Some(path)));
     let plot = plot.transpose()?;
-    let run = session::run(&plan)?;
+    let run = session::run(&plan, &control())?;
     let text = written(&run, arguments.format, style);
     if run.interrupted {
         // A file is written whole or not at all.
