@@ -33,8 +33,8 @@ impl Comm {
     /// World::new(5).run(|comm| {
     ///     let call = Call::new(Collective::AllReduce, comm.size(), 10).commuting();
     ///     let choice = comm.explain::<f64>(&call)?;
-    ///     assert_eq!(choice.algorithm, Algorithm::Exchange);
-    ///     assert_eq!(choice.reason, "80 bytes are short: the fewest steps win");
+    ///     assert_eq!(choice.algorithm, Algorithm::Cells);
+    ///     println!("{choice}"); // cells: 80 bytes fit into the cells that all ranks can read: ...
     ///     Ok(())
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
@@ -57,16 +57,19 @@ impl Comm {
             commutes: ask.commutes,
             from_input: ask.from_input,
             levels: self.own_levels().cloned(),
+            crowded: self.fabric().is_crowded(),
             ..Shape::new(ask.collective, self.size(), ask.length)
         }
     }
 
     /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
     fn choice(&self, call: &Shape, element_bytes: usize) -> Choice {
+        let mut call = call.clone();
+        call.crowded |= self.fabric().is_crowded();
         match (&call.levels, self.own_levels()) {
-            (None, Some(levels)) => Choice::of(&call.clone().on(levels.clone()), element_bytes),
-            (None, None) => Choice::of(call, element_bytes).on_flat(self.why_alike()),
-            (Some(_), _) => Choice::of(call, element_bytes),
+            (None, Some(levels)) => Choice::of(&call.on(levels.clone()), element_bytes),
+            (None, None) => Choice::of(&call, element_bytes).on_flat(self.why_alike()),
+            (Some(_), _) => Choice::of(&call, element_bytes),
         }
     }
 
@@ -230,6 +233,9 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        if algorithm == Algorithm::Direct && self.size() > 1 {
+            return self.run_direct(shape, input, output, op);
+        }
         if algorithm == Algorithm::Cells {
             return over_cells(&mut AtDesk::new(self), shape, input, output, op);
         }
