@@ -4,7 +4,7 @@ use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::svg;
 
 /// Where the cells begin; above them and left of them are the names.
-const TOP: f64 = 92.0;
+const TOP: f64 = 72.0;
 const LEFT: f64 = 56.0;
 /// All cells together have about so much room each way.
 const ROOM: f64 = 560.0;
@@ -74,16 +74,16 @@ impl Heat {
     /// Some of them in one SVG document, two in a row, each with a scale of its own.
     pub fn svg_of(all: &[Heat]) -> String {
         let mut page = Figure::default();
+        let figures: Vec<Figure> = all.iter().map(Heat::figure).collect();
+        let ends = figures.iter().step_by(2).map(|figure| figure.end().x);
+        let second = ends.fold(0.0, f64::max) + BETWEEN;
         let mut down = 0.0;
-        for row in all.chunks(2) {
-            let (mut right, mut height) = (0.0, 0.0_f64);
-            for heat in row {
-                let mut figure = heat.figure();
-                let end = figure.end();
+        for row in figures.chunks(2) {
+            let height = row.iter().map(|figure| figure.end().y).fold(0.0, f64::max);
+            for (figure, right) in row.iter().zip([0.0, second]) {
+                let mut figure = figure.clone();
                 figure.shift(right, down);
                 page.shapes.extend(figure.shapes);
-                right += end.x + BETWEEN;
-                height = height.max(end.y);
             }
             down += height + BETWEEN;
         }
@@ -226,7 +226,8 @@ impl Grid {
 
     /// Which shade is which number.
     fn scale(&self, figure: &mut Figure, unit: &str) {
-        let Some((low, high)) = self.range else {
+        // One shade needs no scale.
+        let Some((low, high)) = self.range.filter(|(low, high)| high / low > 1.05) else {
             return;
         };
         let y = self.corner(self.count, 0).y + 18.0;
@@ -243,10 +244,7 @@ impl Grid {
         let word = |share: f64| format!("{} {unit}", short(value(share)));
         let below = y + 28.0;
         figure.write(word(0.0), at(LEFT, below), Anchor::Start, Style::NOTE);
-        if high / low > 1.05 {
-            let end = at(LEFT + SCALE, below);
-            figure.write(word(1.0), end, Anchor::End, Style::NOTE);
-        }
+        figure.write(word(1.0), at(LEFT + SCALE, below), Anchor::End, Style::NOTE);
     }
 }
 

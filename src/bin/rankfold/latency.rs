@@ -77,11 +77,11 @@ const MOST_CPUS: usize = 256;
 const MOST_PASSES: usize = 50;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let plan = Plan::new(arguments)?;
     let style = Style::of_stdout(arguments.output.is_none());
     let output = Output::open(arguments.output.clone())?;
     let plot = arguments.plot.clone().map(|path| Output::open(Some(path)));
     let plot = plot.transpose()?;
+    let plan = Plan::new(arguments)?;
     let latency = measured(&plan, &control())?;
     let text = written(&latency, arguments.format, style);
     if latency.interrupted {
@@ -98,8 +98,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Plan, Stop> {
-        let machine = Machine::here();
-        let cpus = wanted(arguments, &machine)?;
         let passes = arguments.passes;
         if !(1..=MOST_PASSES).contains(&passes) {
             return Err(Stop::Input(format!(
@@ -112,6 +110,8 @@ impl Plan {
                 "--time: {seconds} is not above 0 and at most 60 seconds"
             )));
         }
+        let machine = Machine::here();
+        let cpus = wanted(arguments, &machine)?;
         let mut ways = arguments.ways.clone();
         if ways.is_empty() {
             ways.extend(Way::all());

@@ -19,6 +19,10 @@ use super::table::{Object, table};
 /// Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
 /// gap, 10 GB/s a port and 0.2 ns a fold: a model of threads on one machine, not a measurement.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
+  rankfold simulate --collective all_reduce --algorithm halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,

@@ -36,6 +36,11 @@ pub use stopping::control;
 /// vector, the whole vector is given; algbw and busbw are those of the nccl-tests. Ctrl-C ends it with what has
 /// been measured so far.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold bench
+  rankfold bench broadcast send --ranks 2..4 --sizes 8,1Ki..16Mi --plot times.svg
+  rankfold bench all_reduce --algorithm auto,ring,halving --format json -o before.json")]
 pub struct Arguments {
     /// Collectives, as `all_reduce`, `send` for a ping-pong between neighbours, or `all`.
     #[arg(value_name = "COLLECTIVE")]

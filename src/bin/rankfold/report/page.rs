@@ -305,7 +305,7 @@ fn modelled(data: &Data) -> String {
     let says = format!(
         "A message of n bytes takes alpha + n beta, and folding them n gamma more. alpha = {} ns and beta = {} are fitted \
          to simple exchange among {} ranks by least squares of relative errors; gamma = {} is what one core was measured \
-         to add. Nothing else was fitted: the other algorithms' times are predicted from these three numbers, by the \
+         to add, and no more than the calls leave room for. Nothing else was fitted: the other algorithms' times are predicted from these three numbers, by the \
          simulator. One beta stands for all caches and the memory, so lengths near the size of a cache fit worst.",
         digits(1e9 * model.alpha),
         per_byte(model.beta),
