@@ -16,9 +16,12 @@ mod check;
 mod choice;
 mod compare;
 mod draw;
+mod latency;
 mod machine;
 mod numbers;
 mod output;
+mod report;
+mod shell;
 mod simulate;
 mod stop;
 mod style;
@@ -41,12 +44,17 @@ struct Arguments {
 enum Command {
     Bench(Box<bench::Arguments>),
     Compare(compare::Arguments),
+    Latency(latency::Arguments),
+    Report(report::Arguments),
     Topology(topology::Arguments),
     Algorithms(algorithms::Arguments),
     Check(check::Arguments),
     Draw(draw::Arguments),
     Simulate(simulate::Arguments),
     Machine(machine::Arguments),
+    Completions(shell::Completions),
+    #[command(name = "man")]
+    Manual(shell::Manual),
 }
 
 fn main() -> ExitCode {
@@ -66,12 +74,16 @@ fn run(command: Command) -> Result<(), Stop> {
     match command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Latency(arguments) => latency::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Algorithms(arguments) => algorithms::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Manual(arguments) => shell::manual(&arguments),
     }
 }
 
