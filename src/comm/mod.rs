@@ -66,6 +66,7 @@ use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
+use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
@@ -117,6 +118,8 @@ pub struct Comm {
 struct Core {
     port: Port,
     workspace: Workspace,
+    /// Whose vectors a call touches, where ranks are many.
+    lists: Lists,
     /// Collective calls of elements that may be made again.
     kept: KeptCalls,
     /// Calls entered in the log.
@@ -188,6 +191,7 @@ impl Comm {
         let core = Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
+            lists: Lists::default(),
             kept: KeptCalls::default(),
             entered: Cell::new(0),
             ops: Cell::new(0),

@@ -56,6 +56,8 @@ fn spin_through(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, call: u32) {
     let ticket = arrive(meeting, me);
     let (mut here, mut out) = (0, 0);
     spin_until(|| meeting.all_here_from(&mut here, ticket));
+    // Not after `go`: its fence would hide what the words themselves do not promise.
+    (0..cells.len()).for_each(|rank| assert_eq!(meeting.brought(rank).print, 7));
     assert_eq!(meeting.go(ticket), Decision::Go);
     touch(cells, me, call);
     meeting.report_out(me, ticket, true);
