@@ -275,8 +275,8 @@ fn ranks_that_do_not_mean_the_same_call_get_a_mismatch() {
             op::Sum,
         ),
     };
-    let calls: [&(dyn Fn(&Comm) -> Result<()> + Sync); 4] =
-        [&lengths, &types, &collectives, &algorithms];
+    type Wrong<'a> = &'a (dyn Fn(&Comm) -> Result<()> + Sync);
+    let calls: [Wrong<'_>; 4] = [&lengths, &types, &collectives, &algorithms];
     for (which, call) in calls.into_iter().enumerate() {
         for check in [false, true] {
             let report = World::new(2).check(check).run_each(|comm| call(comm));

@@ -235,7 +235,7 @@ impl Algorithm {
     /// use rankfold::collective::{Algorithm, Collective};
     ///
     /// let names: Vec<_> = Algorithm::all(Collective::Gather).map(|a| a.to_string()).collect();
-    /// assert_eq!(names, ["hypercube", "direct", "cells", "binomial", "flat"]);
+    /// assert_eq!(names, ["hypercube", "cells", "direct", "binomial", "flat"]);
     /// ```
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);

@@ -33,8 +33,8 @@ impl Comm {
     /// World::new(5).run(|comm| {
     ///     let call = Call::new(Collective::AllReduce, comm.size(), 10).commuting();
     ///     let choice = comm.explain::<f64>(&call)?;
-    ///     assert_eq!(choice.algorithm, Algorithm::Exchange);
-    ///     assert_eq!(choice.reason, "80 bytes are short: the fewest steps win");
+    ///     assert_eq!(choice.algorithm, Algorithm::Cells);
+    ///     println!("{choice}"); // cells: 80 bytes fit into the cells that all ranks can read: ...
     ///     Ok(())
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())

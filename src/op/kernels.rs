@@ -26,9 +26,16 @@ use super::{Element, Operator};
 /// Bytes of each vector that are folded at once.
 const BLOCK: usize = 1 << 10;
 
+/// To choose a loop takes longer than to fold so many bytes.
+const TINY: usize = 64;
+
 /// `acc[i] ← acc[i] ⊕ right[i]`.
 #[inline]
 pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
+    if size_of_val(acc) <= TINY {
+        let both = acc.iter_mut().zip(right);
+        return both.for_each(|(a, &b)| *a = op.combine(*a, b));
+    }
     let n = acc.len().min(right.len());
     let (acc, right) = (acc.as_mut_ptr(), right.as_ptr());
     parts(Set::best(), acc, n, |set, at, n| {
@@ -40,6 +47,10 @@ pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right
 /// `acc[i] ← left[i] ⊕ acc[i]`.
 #[inline]
 pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
+    if size_of_val(acc) <= TINY {
+        let both = acc.iter_mut().zip(left);
+        return both.for_each(|(a, &b)| *a = op.combine(b, *a));
+    }
     let n = acc.len().min(left.len());
     let (acc, left) = (acc.as_mut_ptr(), left.as_ptr());
     parts(Set::best(), acc, n, |set, at, n| {
