@@ -67,6 +67,7 @@ use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
+use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
@@ -120,6 +121,8 @@ struct Core {
     workspace: Workspace,
     /// What it has learnt of long copies.
     copies: Copies,
+    /// Whose vectors a call touches, where ranks are many.
+    lists: Lists,
     /// Collective calls of elements that may be made again.
     kept: KeptCalls,
     /// Calls entered in the log.
@@ -192,6 +195,7 @@ impl Comm {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
             copies: Copies::default(),
+            lists: Lists::default(),
             kept: KeptCalls::default(),
             entered: Cell::new(0),
             ops: Cell::new(0),
