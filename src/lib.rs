@@ -112,6 +112,7 @@ mod sync;
 pub mod testing;
 pub mod topology;
 mod transport;
+pub mod tune;
 mod unwind;
 mod world;
 
