@@ -16,6 +16,7 @@ mod check;
 mod choice;
 mod compare;
 mod draw;
+mod explain;
 mod machine;
 mod numbers;
 mod output;
@@ -24,6 +25,7 @@ mod stop;
 mod style;
 mod table;
 mod topology;
+mod tune;
 
 use stop::Stop;
 
@@ -47,6 +49,8 @@ enum Command {
     Draw(draw::Arguments),
     Simulate(simulate::Arguments),
     Machine(machine::Arguments),
+    Tune(tune::Arguments),
+    Explain(explain::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +76,8 @@ fn run(command: Command) -> Result<(), Stop> {
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
     }
 }
 

@@ -18,7 +18,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::{On, is_line};
+use super::error::On;
 use super::{Entry, Fingerprint, Rule, TableError, Timed, TuningTable};
 
 const HEAD: &str = "rankfold tuning 1";
@@ -234,6 +234,7 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::is_line;
     use super::*;
 
     #[test]
