@@ -98,6 +98,7 @@ pub mod check;
 pub mod collective;
 mod comm;
 pub mod cost;
+mod direct;
 pub mod draw;
 pub mod error;
 mod execute;

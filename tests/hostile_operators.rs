@@ -48,7 +48,9 @@ impl Reduction {
             return ways;
         };
         let call = Call::new(collective, ranks, n).commuting();
-        let serves = |algorithm: &Algorithm| algorithm.refused(&call).is_none();
+        // Vectors of `u64`, of which a cell holds 512.
+        let fits = |algorithm: &Algorithm| *algorithm != Algorithm::Cells || n <= 512;
+        let serves = |algorithm: &Algorithm| fits(algorithm) && algorithm.refused(&call).is_none();
         ways.extend(Algorithm::all(collective).filter(serves).map(Some));
         ways
     }

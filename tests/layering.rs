@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["topology", "transport"],
     &["schedule"],
     &["check", "collective", "cost", "draw", "simulate"],
-    &["execute"],
+    &["direct", "execute"],
     &["comm"],
     &["world"],
     &["measure", "testing"],
@@ -18,7 +18,10 @@ const LAYERS: &[&[&str]] = &[
 
 /// The only files that may hold `unsafe`.
 const UNSAFE: &[&str] = &[
+    "op/kernels.rs",
+    "op/kernels/tests.rs",
     "transport/cells.rs",
+    "transport/direct.rs",
     "transport/packet.rs",
     "transport/slot.rs",
     "world/team.rs",

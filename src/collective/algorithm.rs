@@ -63,6 +63,9 @@ pub enum Algorithm {
     Bruck,
     /// Everybody with everybody, one partner a step.
     Pairwise,
+    /// Over shared memory: every rank reads what it needs of the others' vectors where they lie, and folds
+    /// its share for all. Its schedule says who takes what from whom; ranks that are threads send nothing.
+    Direct,
     /// Dissemination on a circle.
     Dissemination,
     /// A scatter, and an all-gather by recursive doubling.
@@ -97,7 +100,7 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// Those that are no family of topologies, as they are written.
-const PLAIN: [(Algorithm, &str); 13] = [
+const PLAIN: [(Algorithm, &str); 14] = [
     (Hypercube, "hypercube"),
     (Cells, "cells"),
     (Exchange, "exchange"),
@@ -107,6 +110,7 @@ const PLAIN: [(Algorithm, &str); 13] = [
     (Ring, "ring"),
     (Bruck, "bruck"),
     (Pairwise, "pairwise"),
+    (Direct, "direct"),
     (Dissemination, "dissemination"),
     (ScatterDoubling, "scatter-doubling"),
     (ScatterRing, "scatter-ring"),
@@ -231,7 +235,7 @@ impl Algorithm {
     /// use rankfold::collective::{Algorithm, Collective};
     ///
     /// let names: Vec<_> = Algorithm::all(Collective::Gather).map(|a| a.to_string()).collect();
-    /// assert_eq!(names, ["hypercube", "cells", "binomial", "flat"]);
+    /// assert_eq!(names, ["hypercube", "cells", "direct", "binomial", "flat"]);
     /// ```
     pub fn all(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let plain = PLAIN.into_iter().map(|(algorithm, _)| algorithm);

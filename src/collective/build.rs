@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::needs::pipeline_period;
 use super::{
-    Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, ExchangeScan, ExclusiveScan,
-    Gather, HierarchicalReduceScatter, PacketReduce, Pairwise, PassOn, PassUp, Refusal,
-    RingReduceScatter, far_halving_to_blocks, halving_all_reduce, halving_reduce,
+    Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, DirectReduceScatter, ExchangeScan,
+    ExclusiveScan, Gather, HierarchicalReduceScatter, PacketReduce, Pairwise, PassOn, PassUp,
+    Refusal, RingReduceScatter, far_halving_to_blocks, halving_all_reduce, halving_reduce,
     halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
 use crate::Rank;
@@ -142,6 +142,7 @@ impl Algorithm {
         let (ranks, n, root) = (call.ranks(), call.length(), call.root);
         let scatter = || Gather::along(BinomialTo::new(ranks, root), even(call)).reversed();
         Ok(match self {
+            Algorithm::Direct => return FLAT.broadcast(call, visitor),
             Algorithm::Hypercube => {
                 visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).reversed())
             }
@@ -187,6 +188,11 @@ impl Algorithm {
                 visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).placed(keep))
             }
             Algorithm::Halving => visitor.with(halving_reduce(ranks, n, root)),
+            Algorithm::Direct => {
+                let gather = Gather::along(StarTo::new(ranks, root), even(call));
+                let fold = DirectReduceScatter::to_blocks(even(call));
+                visitor.with(fold.then(gather).placed(keep).fresh(each_block(ranks)))
+            }
             Algorithm::TwoTree { segments } if call.commutes => {
                 let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
                 visitor.with(reduce.placed(Keep::AtRoot(0)).rooted(root))
@@ -236,6 +242,10 @@ impl Algorithm {
             Algorithm::Exchange => visitor.with(simple_exchange(ranks, n)),
             Algorithm::Halving => visitor.with(halving_all_reduce(ranks, n)),
             Algorithm::Hybrid { stages } => visitor.with(hybrid_all_reduce(ranks, n, stages)),
+            Algorithm::Direct => {
+                let fold = DirectReduceScatter::to_blocks(even(call));
+                visitor.with(fold.clone().then(fold.reversed()))
+            }
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
                 visitor.with(ring.clone().then(ring.reversed()))
@@ -270,6 +280,11 @@ impl Algorithm {
             Algorithm::Halving => visitor.with(halving_all_reduce(ranks, n).placed(keep)),
             Algorithm::Hybrid { stages } => {
                 visitor.with(hybrid_all_reduce(ranks, n, stages).placed(keep))
+            }
+            Algorithm::Direct => {
+                let fold = DirectReduceScatter::to_blocks(even(call));
+                let both = fold.clone().then(fold.reversed());
+                visitor.with(both.placed(keep).fresh(each_block(ranks)))
             }
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
@@ -334,6 +349,10 @@ impl Algorithm {
                 visitor.with(ring.placed(keep).fresh(Fresh::Always))
             }
             Algorithm::Pairwise => visitor.with(Pairwise::reduce_scatter(blocks())),
+            Algorithm::Direct => {
+                let fold = DirectReduceScatter::to_blocks(blocks());
+                visitor.with(fold.placed(keep).fresh(each_block(call.ranks())))
+            }
             _ => return self.no_such::<V>(call),
         })
     }
@@ -350,7 +369,7 @@ impl Algorithm {
                 visitor.with(FromBlocks::new(ring.reversed(), blocks()))
             }
             Algorithm::Bruck => visitor.with(BruckAllGather::of_blocks(blocks()).from_input()),
-            Algorithm::Pairwise => visitor.with(Pairwise::all_gather(blocks())),
+            Algorithm::Pairwise | Algorithm::Direct => visitor.with(Pairwise::all_gather(blocks())),
             _ => return self.no_such::<V>(call),
         })
     }
@@ -358,6 +377,7 @@ impl Algorithm {
     fn gather<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         let (ranks, root) = (call.ranks(), call.root);
         Ok(match self {
+            Algorithm::Direct => return FLAT.gather(call, visitor),
             Algorithm::Hypercube => visitor.with(gather(call, CubeTo::new(ranks, root))),
             Algorithm::Tree {
                 tree: TreeName::BINOMIAL,
@@ -374,6 +394,7 @@ impl Algorithm {
     fn scatter<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         let (ranks, root) = (call.ranks(), call.root);
         Ok(match self {
+            Algorithm::Direct => return FLAT.scatter(call, visitor),
             Algorithm::Hypercube => {
                 visitor.with(gather(call, CubeTo::new(ranks, root)).reversed().swapped())
             }
@@ -394,7 +415,7 @@ impl Algorithm {
 
     fn all_to_all<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         Ok(match self {
-            Algorithm::Pairwise => {
+            Algorithm::Pairwise | Algorithm::Direct => {
                 let alike = || Pieces::alike(call.blocks.clone());
                 let pieces = call.pieces.clone().unwrap_or_else(alike);
                 visitor.with(Pairwise::of_pieces(pieces))
@@ -434,6 +455,15 @@ impl Algorithm {
             _ => return self.no_such::<V>(call),
         })
     }
+}
+
+/// Everybody with the root.
+const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
+
+/// Each block that a rank folds into was untouched before, in whatever step.
+fn each_block(ranks: usize) -> Fresh {
+    let within = 4 * ranks;
+    Fresh::Regions { within }
 }
 
 /// The messages that stand for what is read in cells: as many, of as many elements.

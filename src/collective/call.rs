@@ -47,6 +47,8 @@ pub struct Call {
     pub commutes: bool,
     /// Whether an all-reduce starts from inputs.
     pub from_input: bool,
+    /// Whether the ranks take turns on too few CPUs, where every meeting costs a round of turns.
+    pub crowded: bool,
     /// Who is near to whom, for algorithms that follow the machine; without it, all are alike.
     pub levels: Option<Arc<Levels>>,
 }
@@ -64,6 +66,7 @@ impl Call {
             root: 0,
             commutes: false,
             from_input: false,
+            crowded: false,
             levels: None,
         }
     }
@@ -131,6 +134,14 @@ impl Call {
     pub fn from_input(self) -> Call {
         Call {
             from_input: true,
+            ..self
+        }
+    }
+
+    /// The same for more ranks than there are CPUs.
+    pub fn crowded(self) -> Call {
+        Call {
+            crowded: true,
             ..self
         }
     }

@@ -16,6 +16,9 @@ pub(crate) const CELL_BYTES: usize = 4 << 10;
 /// Elements that are aligned more strictly do not.
 const CELL_ALIGNMENT: usize = 64;
 
+/// Vectors of more bytes are read where they lie; where ranks take turns, only those that no cell holds.
+const DIRECT: usize = 1 << 10;
+
 /// From so many bytes on the time that they take counts for more than the number of steps.
 const LONG: usize = 8 << 10;
 
@@ -34,8 +37,8 @@ const IN_BLOCKS: usize = 4;
 ///
 /// let call = Call::new(Collective::AllReduce, 8, 100_000);
 /// let choice = Choice::of(&call, size_of::<f32>());
-/// assert_eq!(choice.algorithm, Algorithm::Halving);
-/// println!("{choice}"); // halving: 400000 bytes are long: ...
+/// assert_eq!(choice.algorithm, Algorithm::Direct);
+/// println!("{choice}"); // direct: 400000 bytes are many: ...
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -171,6 +174,7 @@ enum Why {
     Followed,
     Cells,
     Table(Found),
+    Direct,
     Always(&'static str),
 }
 
@@ -193,6 +197,9 @@ impl Why {
                 "{bytes} bytes fit into the cells that all ranks can read: written once, read where they lie"
             ),
             Why::Table(found) => found.to_string(),
+            Why::Direct => format!(
+                "{bytes} bytes are many: every rank reads what it needs of them where they lie"
+            ),
             Why::Always(why) => why.into(),
         }
     }
@@ -266,7 +273,7 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
         Collective::Broadcast if flat.algorithm == Algorithm::ScatterDoubling => {
             Algorithm::ScatterRing
         }
-        Collective::ReduceScatter if call.commutes => Algorithm::Ring,
+        Collective::ReduceScatter if flat.algorithm == Algorithm::FarHalving => Algorithm::Ring,
         // In cells every rank would read what is in every other group.
         Collective::AllGather if flat.algorithm == Algorithm::Cells => Algorithm::Ring,
         _ => return flat,
@@ -284,10 +291,22 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
         call.collective,
         Collective::Scan | Collective::ExclusiveScan
     );
-    if serves && fits_cells(call, elements) && Cells.refused(call).is_none() {
+    if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
     over
+}
+
+/// Above so many bytes memory is read where it lies. That takes two meetings, and ranks that take turns pay a round
+/// of turns for each.
+fn direct_from(call: &Call) -> usize {
+    if call.crowded { CELL_BYTES } else { DIRECT }
+}
+
+/// Whether it is short enough for the cells.
+fn is_for_cells(call: &Call, elements: Elements) -> bool {
+    let bytes = call.most_written().saturating_mul(elements.bytes);
+    bytes <= direct_from(call) && fits_cells(call, elements)
 }
 
 /// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
@@ -297,9 +316,21 @@ fn fits_cells(call: &Call, elements: Elements) -> bool {
     IN_CELLS.contains(&call.ranks()) && fits
 }
 
-/// Picks among the algorithms that send messages.
+/// Picks what needs no cells: memory that all ranks can read, or messages.
 #[inline]
 fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
+    let sent = pick_sent(call, element_bytes);
+    let bytes = call.length().saturating_mul(element_bytes);
+    let many = bytes > direct_from(call) || call.pieces.is_some();
+    if many && call.ranks() > 1 && Algorithm::Direct.refused(call).is_none() {
+        return picked(Algorithm::Direct, Some(sent.algorithm), Why::Direct);
+    }
+    sent
+}
+
+/// Picks among the algorithms that send messages.
+#[inline]
+fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
     let long = is_long(call, element_bytes);
     let (few_ranks, few_elements) = (call.ranks() < IN_BLOCKS, call.length() < call.ranks());

@@ -70,13 +70,15 @@ impl HierarchicalReduceScatter {
     /// ```
     /// use rankfold::check::{Goal, check};
     /// use rankfold::collective::{Collective, HierarchicalReduceScatter};
+    /// use rankfold::schedule::Copied;
     /// use rankfold::span::Blocks;
     /// use rankfold::topology::{Levels, TreeName};
     ///
-    /// let levels = Levels::runs(6, &[3]).into();
-    /// let to_blocks = HierarchicalReduceScatter::to_blocks(levels, Blocks::even(6, 6), TreeName::BINOMIAL);
-    /// let goal = Goal::of(Collective::ReduceScatter, 0, 6).from_output().in_rank_order();
-    /// check(&to_blocks.in_rank_order(), &goal).unwrap();
+    /// let (levels, blocks) = (Levels::runs(6, &[3]).into(), Blocks::even(6, 6));
+    /// let in_place = HierarchicalReduceScatter::to_blocks(levels, blocks.clone(), TreeName::BINOMIAL);
+    /// let schedule = Copied::new(in_place.in_rank_order(), blocks);
+    /// let goal = Goal::of(Collective::ReduceScatter, 0, 6).in_rank_order();
+    /// check(&schedule, &goal).unwrap();
     /// ```
     pub fn in_rank_order(self) -> Self {
         HierarchicalReduceScatter {

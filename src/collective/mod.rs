@@ -48,6 +48,7 @@ mod bruck_all_to_all;
 mod build;
 mod call;
 mod choose;
+mod direct;
 mod exchange;
 mod gather;
 mod hierarchical;
@@ -68,6 +69,7 @@ pub use build::WithSchedule;
 pub use call::Call;
 pub(crate) use choose::CELL_BYTES;
 pub use choose::Choice;
+pub use direct::DirectReduceScatter;
 pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,

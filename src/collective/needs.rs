@@ -83,6 +83,10 @@ impl Algorithm {
             };
         }
         let needs = match (collective, self) {
+            (Collective::Broadcast, Direct) => TURNED,
+            (Collective::Reduce | Collective::Gather | Collective::Scatter, Direct) => ROOTED,
+            (Collective::AllReduce | Collective::ReduceScatter, Direct) => ANY,
+            (Collective::AllGather | Collective::AllToAll, Direct) => ANY,
             (_, Cells) => return cells_needs(collective),
             (Collective::Barrier, Dissemination | Exchange) => ANY,
             (Collective::Broadcast, Hypercube) => TURNED,

@@ -19,6 +19,7 @@ use crate::transport::cells::{Label, Stamp};
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
+use crate::transport::monitor::Turn;
 use crate::transport::packet::Packet;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::Reason;
@@ -27,11 +28,11 @@ use crate::unwind;
 /// A collective call in progress on one rank.
 pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
-    call: &'a Call,
-    deed: &'a Deed,
+    pub(super) call: &'a Call,
+    pub(super) deed: &'a Deed,
     /// The how-many-th collective of this communicator it is.
-    number: u32,
-    print: u32,
+    pub(super) number: u32,
+    pub(super) print: u32,
 }
 
 /// A call that can be made again and again without being described anew.
@@ -212,7 +213,7 @@ impl InCall<'_> {
     }
 
     /// What a rank of the world has written down of its call of this number.
-    fn record_of(&self, rank: Rank) -> Option<Call> {
+    pub(super) fn record_of(&self, rank: Rank) -> Option<Call> {
         let context = self.call.context;
         self.comm.fabric().call_of(rank, context, self.number)
     }
@@ -231,9 +232,9 @@ impl InCall<'_> {
                     .rouse_all(members, self.comm.core.port.me);
                 Ok(())
             }
-            Arrival::Early(turn) => {
-                self.wait(&needs, Some(turn), || gate.has_turned(turn).then_some(()))
-            }
+            Arrival::Early(turn) => self.wait(&needs, Some(Turn::Gate(turn)), || {
+                gate.has_turned(turn).then_some(())
+            }),
             // Those who are here mean another call. When nobody moves any more, the records are compared.
             Arrival::Strange => self.wait(&needs, None, || None),
         }
@@ -251,7 +252,7 @@ impl InCall<'_> {
     pub(super) fn wait<R>(
         &self,
         needs: &dyn Fn() -> Needs,
-        turn: Option<u32>,
+        turn: Option<Turn>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let port = &self.comm.core.port;
@@ -266,7 +267,7 @@ impl InCall<'_> {
     fn with_reason<R>(
         &self,
         needs: &dyn Fn() -> Needs,
-        turn: Option<u32>,
+        turn: Option<Turn>,
         f: impl FnOnce(&Reason<'_>) -> R,
     ) -> R {
         f(&Reason {

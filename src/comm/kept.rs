@@ -4,6 +4,7 @@
 //! algorithm when it was first made; made again with the same arguments, at the same line, it needs none of that.
 
 use std::cell::RefCell;
+use std::mem;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
@@ -145,26 +146,28 @@ impl Kept {
 
 const PLACES: usize = 16;
 
-/// The calls that a rank may make again, one for each place.
+/// The calls that a rank may make again: two at each place, the last one that was put there first, so that two
+/// lines that share a place and take turns do not drive each other out.
 #[derive(Default)]
-pub(super) struct KeptCalls(RefCell<[Option<Rc<Kept>>; PLACES]>);
+pub(super) struct KeptCalls(RefCell<[[Option<Rc<Kept>>; 2]; PLACES]>);
 
 impl KeptCalls {
     /// What is kept of a call.
     #[inline]
     pub(super) fn find(&self, key: &Key) -> Option<Rc<Kept>> {
         let calls = self.0.borrow();
-        let kept = calls[key.place()].as_ref()?;
-        kept.key.is(key).then(|| kept.clone())
+        let both = calls[key.place()].iter().flatten();
+        both.into_iter().find(|kept| kept.key.is(key)).cloned()
     }
 
     /// Keeps a call, where another one was perhaps, in whose memory it then lies.
     pub(super) fn put(&self, call: Kept) -> Rc<Kept> {
-        let place = &mut self.0.borrow_mut()[call.key.place()];
-        match place.as_mut().and_then(Rc::get_mut) {
+        let [first, second] = &mut self.0.borrow_mut()[call.key.place()];
+        mem::swap(first, second);
+        match first.as_mut().and_then(Rc::get_mut) {
             Some(other) => *other = call,
-            None => *place = Some(Rc::new(call)),
+            None => *first = Some(Rc::new(call)),
         }
-        place.clone().expect("it was put there")
+        first.clone().expect("it was put there")
     }
 }

@@ -21,6 +21,7 @@ mod bounded;
 mod by_hand;
 mod call;
 mod cartesian;
+mod direct;
 mod envelope;
 mod kept;
 mod levels;

@@ -33,8 +33,8 @@ impl Comm {
     /// World::new(5).run(|comm| {
     ///     let call = Call::new(Collective::AllReduce, comm.size(), 10).commuting();
     ///     let choice = comm.explain::<f64>(&call)?;
-    ///     assert_eq!(choice.algorithm, Algorithm::Exchange);
-    ///     assert_eq!(choice.reason, "80 bytes are short: the fewest steps win");
+    ///     assert_eq!(choice.algorithm, Algorithm::Cells);
+    ///     println!("{choice}"); // cells: 80 bytes fit into the cells that all ranks can read: ...
     ///     Ok(())
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
@@ -57,17 +57,20 @@ impl Comm {
             commutes: ask.commutes,
             from_input: ask.from_input,
             levels: self.own_levels().cloned(),
+            crowded: self.fabric().is_crowded(),
             ..Shape::new(ask.collective, self.size(), ask.length)
         }
     }
 
     /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
     fn choice<T: Element>(&self, call: &Shape) -> Choice {
+        let mut call = call.clone();
+        call.crowded |= self.fabric().is_crowded();
         let choice = |call: &Shape| Choice::for_elements::<T>(self.tuning(), call);
         match (&call.levels, self.own_levels()) {
-            (None, Some(levels)) => choice(&call.clone().on(levels.clone())),
-            (None, None) => choice(call).on_flat(self.why_alike()),
-            (Some(_), _) => choice(call),
+            (None, Some(levels)) => choice(&call.on(levels.clone())),
+            (None, None) => choice(&call).on_flat(self.why_alike()),
+            (Some(_), _) => choice(&call),
         }
     }
 
@@ -238,6 +241,9 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        if algorithm == Algorithm::Direct && self.size() > 1 {
+            return self.run_direct(shape, input, output, op);
+        }
         if algorithm == Algorithm::Cells {
             return over_cells(&mut AtDesk::new(self), shape, input, output, op);
         }

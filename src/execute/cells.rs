@@ -202,22 +202,26 @@ impl<C: AtCells> Table<'_, C> {
 
     fn all_gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         self.write_to_all(own)?;
-        self.collect(all)
+        self.collect(own, all)
     }
 
     fn gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         self.write_to(self.call.root, own)?;
         match self.me == self.call.root {
-            true => self.collect(all),
+            true => self.collect(own, all),
             false => Ok(()),
         }
     }
 
     /// Puts every rank's block where it belongs.
-    fn collect<T: Element>(&mut self, all: &mut [T]) -> Result<()> {
+    fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         self.cells.wait_for_all()?;
         for from in 0..self.ranks {
             let place = &mut all[self.call.blocks.block(from)];
+            if from == self.me {
+                place.copy_from_slice(own);
+                continue;
+            }
             self.cells
                 .read(from, place.len(), |block| place.copy_from_slice(block))?;
         }

@@ -207,6 +207,8 @@ pub(crate) struct Desk {
     posted: bool,
     /// The last call that it has left.
     last: Option<Stamp>,
+    /// How many lines the last message in each place had, if it was long.
+    lines: [usize; DEPTH],
 }
 
 impl Drop for Desk {
@@ -232,6 +234,7 @@ impl Desk {
             seen: 0,
             posted: false,
             last: None,
+            lines: [0; DEPTH],
         }
     }
 
@@ -293,7 +296,10 @@ impl Desk {
         let column = &self.cells.columns[self.me];
         let cell = &column.cells[self.place()];
         let bytes = size_of_val(data);
+        let place = self.place();
+        self.lines[place] = 0;
         if bytes > NEAR {
+            self.lines[place] = bytes.div_ceil(64);
             column.far[self.place()].with_mut(|far| {
                 // SAFETY: nobody else touches the place (see the head), and there is room for all that fits.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
@@ -417,6 +423,23 @@ impl Desk {
         self.cells.columns[self.me]
             .left
             .store(self.call, Ordering::Release);
+        self.warm();
+    }
+
+    /// Writes something, no matter what, to the cell that comes next, if it is free: its lines, as many as were
+    /// used last time, are then on their way from those who read them while this rank does other things.
+    #[inline]
+    fn warm(&self) {
+        if self.is_free() {
+            let cell = self.cell(self.me);
+            // SAFETY: nobody reads the place before its number is stored, see the head.
+            cell.near.with_mut(|near| unsafe { (*near).above = 0 });
+            let far = &self.cells.columns[self.me].far[self.place()];
+            for line in 0..self.lines[self.place()] {
+                // SAFETY: as above, and the place has so many lines.
+                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * 64).write(0) });
+            }
+        }
     }
 }
 

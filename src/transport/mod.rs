@@ -8,6 +8,8 @@
 //!   wait for their messages
 //! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
 //!   channels; [`slot`], [`words`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
+//! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around
+//!   it, and what is done with the pointers
 //! - [`cells`] places that one rank writes and all may read, for short vectors
 //! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
 //! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
@@ -22,6 +24,7 @@ pub(crate) mod board;
 pub(crate) mod budget;
 pub(crate) mod cells;
 pub(crate) mod clock;
+pub(crate) mod direct;
 mod fences;
 pub(crate) mod head;
 pub(crate) mod knot;
@@ -32,6 +35,7 @@ pub(crate) mod loan;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub(crate) mod mailbox;
+pub(crate) mod meeting;
 pub(crate) mod members;
 pub(crate) mod monitor;
 pub(crate) mod packet;
@@ -69,6 +73,7 @@ use lanes::{Books, Make};
 use lend::Lenders;
 use loan::LoanWord;
 use mailbox::Inbox;
+use meeting::Meeting;
 use members::Members;
 use monitor::Book;
 use packet::Packet;
@@ -165,6 +170,7 @@ pub(crate) struct CommShared {
     pub members: Members,
     pub gate: Gate,
     pub lanes: Books,
+    meeting: OnceLock<Meeting>,
     /// Made when somebody first writes there.
     pub cells: OnceLock<Arc<Cells>>,
     /// What the examination of the present call has found.
@@ -185,6 +191,7 @@ impl CommShared {
             members,
             gate: Gate::new(),
             lanes: Books::default(),
+            meeting: OnceLock::new(),
             cells: OnceLock::new(),
             verdict: Default::default(),
             cause: OnceLock::new(),
@@ -192,6 +199,13 @@ impl CommShared {
             shrinking: Shrinking::new(),
             levels: OnceLock::new(),
         })
+    }
+
+    /// Where its ranks meet to touch each other's memory; made for the first who come.
+    #[inline]
+    pub(crate) fn meeting(&self) -> &Meeting {
+        self.meeting
+            .get_or_init(|| Meeting::new(self.members.size()))
     }
 }
 
@@ -391,6 +405,12 @@ impl Fabric {
         self.doors[to].account.charge(limit, bytes)
     }
 
+    /// Whether the world has more ranks than they have CPUs.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.doors.len() > self.settings.cpus
+    }
+
     /// Whether a rank has not ended.
     #[inline]
     pub(crate) fn is_there(&self, rank: Rank) -> bool {
@@ -431,6 +451,12 @@ impl Fabric {
     pub(crate) fn rouse_all(&self, members: &Members, but: Rank) {
         // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
         fences::light();
+        self.rouse_all_fenced(members, but);
+    }
+
+    /// The same after a fence that followed what they wait for.
+    #[inline]
+    pub(crate) fn rouse_all_fenced(&self, members: &Members, but: Rank) {
         for rank in members.iter().filter(|rank| *rank != but) {
             self.doors[rank].sleeper.rouse_fenced();
         }

@@ -11,10 +11,10 @@
 //! to the book's lock and lie down. Either it has not done so, then it is awake and counts as running,
 //! or the mark was made before the question was asked, then r counts as running. Both contradict.
 //!
-//! Two things free *several* ranks before each of them can be marked: a gate that turns, and a
-//! communicator that breaks. Whoever noticed by itself may be asleep again, waiting for a rank that has
+//! Three things free *several* ranks before each of them can be marked: a gate that turns, a meeting to
+//! which the last one comes, and a communicator that breaks. Whoever noticed by itself may be asleep again, waiting for a rank that has
 //! not been marked yet; so a wait that is over in this way counts as running without a mark. Nobody
-//! can be past a gate or a failure that the detector does not see: it lay down under the same lock.
+//! can be past one of these that the detector does not see: it lay down under the same lock.
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
 
@@ -26,7 +26,7 @@ use super::board::{Call, DEPTH};
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
 use super::steer::{Eligible, Line, Way, failed};
-use super::{CommShared, Fabric};
+use super::{CommShared, Fabric, meeting};
 use crate::Rank;
 use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
 
@@ -53,8 +53,8 @@ pub(crate) struct Wait {
     pub also: Vec<Arc<CommShared>>,
     /// In collectives: the call's number.
     pub collective: Option<u32>,
-    /// The turn of the communicator's gate that it waits to see the end of.
-    pub turn: Option<u32>,
+    /// The turn of the communicator's gate, or the meeting, that it waits to see the end of.
+    pub turn: Option<Turn>,
     /// What it could take, where that is chosen: it lies still until it is.
     pub choice: Option<Eligible>,
     /// It is a send that found no buffer and waits to be received.
@@ -64,10 +64,28 @@ pub(crate) struct Wait {
     pub begun: Vec<u64>,
 }
 
+/// What frees several ranks at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Turn {
+    /// The gate's.
+    Gate(u32),
+    /// All ranks have come to a meeting.
+    Meeting(meeting::Ticket),
+}
+
+impl Turn {
+    fn is_over(self, comm: &CommShared) -> bool {
+        match self {
+            Turn::Gate(turn) => comm.gate.has_turned(turn),
+            Turn::Meeting(ticket) => comm.meeting().all_here(ticket),
+        }
+    }
+}
+
 impl Wait {
-    /// Whether the gate has turned or the communicator has broken, and the rank need only be told.
+    /// Whether the gate has turned, all are here or the communicator has broken, and the rank need only be told.
     fn is_over(&self) -> bool {
-        let turned = |comm: &CommShared| self.turn.is_some_and(|turn| comm.gate.has_turned(turn));
+        let turned = |comm: &CommShared| self.turn.is_some_and(|turn| turn.is_over(comm));
         self.broken().is_some() || self.comm.as_deref().is_some_and(turned)
     }
 

@@ -135,6 +135,12 @@ impl Scribe {
         self.record.as_ref()?.ring.as_ref()
     }
 
+    /// Whether anything is written down.
+    #[inline]
+    pub(crate) fn writes(&self) -> bool {
+        self.record.is_some()
+    }
+
     /// A message is about to be on its way.
     #[inline]
     pub(crate) fn sent(&self, to: Rank, head: Head, bytes: usize) {

@@ -18,7 +18,7 @@ use super::knot::Needs;
 use super::lend::{Loan, lend};
 use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
-use super::monitor::Wait;
+use super::monitor::{Turn, Wait};
 use super::packet::Packet;
 use super::scribe::Scribe;
 use super::steer::{Eligible, Line, Sought, Steering};
@@ -103,8 +103,8 @@ pub(crate) struct Reason<'a> {
     pub also: &'a [Arc<CommShared>],
     /// In collectives: the call's number.
     pub collective: Option<u32>,
-    /// The turn of the communicator's gate that it waits to see the end of.
-    pub turn: Option<u32>,
+    /// The turn of the communicator's gate, or the meeting, that it waits to see the end of.
+    pub turn: Option<Turn>,
     pub deadline: Option<Instant>,
     /// What it is after, where it is chosen what it gets; else messages that it waits for, if any, are
     /// certain.
@@ -556,23 +556,33 @@ impl Port {
     /// Waits for a borrower that is reading. It waits for nobody, so this needs no way out, and no page
     /// in the book: to the detector a rank that waits here is running.
     fn wait_settled(&self, word: &LoanWord, ticket: Ticket) {
-        let mut settled = || word.is_settled(ticket).then_some(());
-        if self.spin(&self.spins, &mut settled).is_some() {
-            return;
+        self.wait_bound(|| word.is_settled(ticket));
+    }
+
+    /// Waits for what is bound to come: whoever has to bring it waits for nobody.
+    #[inline]
+    pub(crate) fn wait_bound(&self, mut done: impl FnMut() -> bool) {
+        let mut look = || done().then_some(());
+        if self.spin(&self.spins, &mut look).is_none() {
+            self.wait_bound_long(done);
         }
+    }
+
+    fn wait_bound_long(&self, mut done: impl FnMut() -> bool) {
         let begin = Instant::now();
-        if self.give_way(&mut settled).is_none() {
-            self.sleep_until_settled(word, ticket);
+        if self.give_way(&mut || done().then_some(())).is_none() {
+            self.sleep_bound(done);
         }
         self.count_wait(begin);
     }
 
+    /// Sleeps until it is there, without a page in the book.
     #[cold]
-    pub(super) fn sleep_until_settled(&self, word: &LoanWord, ticket: Ticket) {
+    pub(super) fn sleep_bound(&self, mut done: impl FnMut() -> bool) {
         let sleeper = &self.door().sleeper;
-        while !word.is_settled(ticket) {
+        while !done() {
             sleeper.lie_down();
-            if !word.is_settled(ticket) {
+            if !done() {
                 self.parker.park();
             }
             sleeper.get_up();

@@ -140,8 +140,10 @@ fn ranks(room: usize) -> Vec<usize> {
     ranks
 }
 
-/// The call in the groups that its ranks will be in.
+/// The call in the groups that its ranks will be in, and as crowded.
 pub(super) fn in_groups(call: Call, point: &Point, machine: &Machine) -> Call {
+    let crowded = point.ranks > machine.room();
+    let call = if crowded { call.crowded() } else { call };
     let placement = machine.place(point.ranks, &point.bind, true);
     match placement.map(|placement| Levels::of(machine, &placement)) {
         Ok(levels) if levels.depth() > 1 => call.on(levels),
@@ -178,6 +180,7 @@ fn candidates(call: &Call, bytes: usize) -> Vec<Algorithm> {
     usual
         .iter()
         .copied()
+        .chain([Direct])
         .chain(follows)
         .chain(segmented)
         .collect()

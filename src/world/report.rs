@@ -277,7 +277,7 @@ impl<R, E> Report<R, E> {
     ///     comm.all_reduce(&mut [comm.rank()], op::Sum)
     /// });
     /// let trace = report.trace().unwrap();
-    /// assert_eq!((trace.calls.len(), trace.messages.len()), (4, 8));
+    /// assert_eq!((trace.calls.len(), trace.messages.len()), (4, 6));
     /// ```
     pub fn trace(&self) -> Option<Trace> {
         Trace::of(&self.records)

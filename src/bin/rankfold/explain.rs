@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     Output::open(None)?.write(&text)
 }
 
-/// The call of so many bytes, among ranks that are in the groups in which this machine has them.
+/// The call of so many bytes, among ranks that are in groups, and crowded, as they would be on this machine.
 fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Call, Stop> {
     let Arguments {
         collective,
@@ -88,6 +88,8 @@ fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Cal
         }
     };
     let call = call(collective, ranks, length, root, ordered)?;
+    let crowded = ranks > Fingerprint::of(machine, &arguments.bind).room;
+    let call = if crowded { call.crowded() } else { call };
     let placement = machine.place(ranks.max(1), &arguments.bind, true);
     let placement = placement.map_err(|error| Stop::Input(format!("--bind: {error}")))?;
     Ok(match Levels::of(machine, &placement) {

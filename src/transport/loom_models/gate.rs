@@ -15,6 +15,7 @@ use super::{Mail, explore, sleep, sleep_in, world};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::board::{Arrival, Gate};
 use crate::transport::knot::Needs;
+use crate::transport::monitor::Turn;
 use crate::transport::wait::Port;
 
 /// What every rank does: write, barrier, read what all wrote, barrier, and all over.
@@ -100,7 +101,13 @@ fn sleep_through(port: &Port, print: u32) {
                 Needs::Gate((0, print, print), port.fabric.all.members.clone()),
             );
             let turned = || gate.has_turned(turn);
-            let passed = sleep_in(Some((comm, print)), Some(turn), port, needs, turned);
+            let passed = sleep_in(
+                Some((comm, print)),
+                Some(Turn::Gate(turn)),
+                port,
+                needs,
+                turned,
+            );
             passed.expect("all ranks come");
         }
         Arrival::Strange => panic!("all ranks are in the same call"),

@@ -58,7 +58,9 @@ impl Between {
     fn lend(&self, port: &Port, which: usize, during: impl FnOnce(&Loan<'_>)) {
         self.buffers[which].set(1);
         let word = &*port.fabric.doors[port.me].loan;
-        let wait = |word: &_, ticket| port.sleep_until_settled(word, ticket);
+        let wait = |word: &crate::transport::loan::LoanWord, ticket| {
+            port.sleep_bound(|| word.is_settled(ticket))
+        };
         lend(
             word,
             Head::new(0, 0, 0, 0),

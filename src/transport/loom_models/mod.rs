@@ -9,6 +9,7 @@
 //! - `shrink` the living find each other
 //! - `slot` what two ranks hand each other is read whole, once and in order
 //! - `gate` nobody leaves a barrier early
+//! - `meeting` nobody touches the memory of a rank that has left
 //! - `ring` nobody reads an operation that is half overwritten
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
@@ -21,6 +22,7 @@
 mod detector;
 mod gate;
 mod loan;
+mod meeting;
 mod receipt;
 mod rendezvous;
 mod ring;
@@ -36,6 +38,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::knot::Needs;
+use super::monitor::Turn;
 use super::wait::{Port, Reason};
 use super::{CommShared, Fabric, Settings};
 use crate::Rank;
@@ -51,6 +54,8 @@ fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static)
 /// A world of modelled threads: each lives `life` at its own port; what came of each.
 fn world<R: 'static>(ranks: usize, life: impl Fn(&Port) -> R + 'static) -> (Arc<Fabric>, Vec<R>) {
     let (fabric, parkers) = Fabric::new(ranks, Settings::default());
+    // What makes it at its first use knows nothing of loom.
+    fabric.all.meeting();
     let life = Rc::new(life);
     let mut lives = parkers.into_iter().enumerate().map(|(me, parker)| {
         let (life, port) = (life.clone(), fabric.port(me, parker));
@@ -103,7 +108,7 @@ fn sleep(port: &Port, needs: Needs, come: impl Fn() -> bool) -> Result<()> {
 /// The same inside a collective, perhaps until the gate turns.
 fn sleep_in(
     collective: Option<(&Arc<CommShared>, u32)>,
-    turn: Option<u32>,
+    turn: Option<Turn>,
     port: &Port,
     needs: Needs,
     come: impl Fn() -> bool,

@@ -10,6 +10,10 @@
 //! | a closure through the `_by` twin of a reduction | any element | associative: operands stay in rank order |
 //! | [`commutative`]`(closure)` | any element | may be applied in any order |
 
+pub(crate) mod kernels;
+
+pub(crate) use kernels::{fold_left, fold_right, fold_two};
+
 /// Values that messages and reductions are made of: any plain data without a destructor.
 ///
 /// There is nothing to derive: every type that fits has it.
@@ -66,27 +70,6 @@ pub enum Kind {
     Closure,
     Commutative,
     Own,
-}
-
-/// `acc[i] ← acc[i] ⊕ right[i]`.
-pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
-    for (a, &b) in acc.iter_mut().zip(right) {
-        *a = op.combine(*a, b);
-    }
-}
-
-/// `acc[i] ← left[i] ⊕ acc[i]`.
-pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
-    for (a, &b) in acc.iter_mut().zip(left) {
-        *a = op.combine(b, *a);
-    }
-}
-
-/// `out[i] ← left[i] ⊕ right[i]`.
-pub(crate) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &[T], right: &[T]) {
-    for ((out, &a), &b) in out.iter_mut().zip(left).zip(right) {
-        *out = op.combine(a, b);
-    }
 }
 
 /// A closure as an operator that may change the order of its operands.

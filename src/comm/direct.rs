@@ -1,0 +1,143 @@
+//! How a rank waits in a call over shared memory, and what it says when the call fails.
+
+use std::sync::Arc;
+
+use super::call::{From, InCall};
+use crate::Rank;
+use crate::collective::Call as Shape;
+use crate::direct;
+use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
+use crate::op::{Element, Operator};
+use crate::transport::direct::{Coming, Met, Waiting, meet};
+use crate::transport::knot::Needs;
+use crate::transport::meeting::Ticket;
+use crate::transport::monitor::Turn;
+use crate::unwind;
+
+impl InCall<'_> {
+    /// Runs a call over shared memory.
+    pub(super) fn run_direct<T: Element>(
+        &self,
+        shape: &Shape,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        self.comm.core.tick()?;
+        let me = self.rank();
+        let coming = Coming {
+            meeting: self.comm.shared.meeting(),
+            me,
+            print: self.print,
+            job: direct::job(shape),
+        };
+        let met = meet(
+            &coming,
+            self,
+            direct::brings(shape, me, input, output),
+            |rank| direct::lengths(shape, rank),
+            |vectors| {
+                self.note_all_sent::<T>(shape);
+                unwind::operator(|| direct::run(shape, me, vectors, op));
+            },
+        )?;
+        match met {
+            Met::Well => {
+                self.note_all_received(shape);
+                Ok(())
+            }
+            // It has told everybody why, or is about to end.
+            Met::Failed(rank) => self.wait(&|| self.needs(&From::Rank(rank)), None, || None),
+            Met::Aborted => self.wait(&|| self.all_at(), None, || None),
+            Met::Strange(rank) => Err(self.stranger(rank)),
+        }
+    }
+
+    /// Counts what would be sent, and writes it down where that is asked for.
+    fn note_all_sent<T: Element>(&self, shape: &Shape) {
+        direct::sends(shape, self.rank(), |to, elements| {
+            let bytes = elements * size_of::<T>();
+            self.note_sent(to, bytes);
+            self.comm.core.port.count(bytes);
+        });
+    }
+
+    /// Writes down what would be received.
+    fn note_all_received(&self, shape: &Shape) {
+        if !self.comm.core.port.scribe.writes() {
+            return;
+        }
+        let others = (0..self.size()).filter(|&other| other != self.rank());
+        for from in others {
+            direct::sends(shape, from, |to, _| {
+                if to == self.rank() {
+                    self.note_received(from);
+                }
+            });
+        }
+    }
+
+    /// All ranks are needed, in this call.
+    fn all_at(&self) -> Needs {
+        let call = (self.call.context, self.number, self.print);
+        Needs::Gate(call, self.comm.shared.members.clone())
+    }
+
+    /// The mismatch with a rank that brought something else.
+    #[cold]
+    fn stranger(&self, rank: Rank) -> Error {
+        let fabric = self.comm.fabric();
+        let compared = fabric.compare_calls(&self.comm.shared, self.number);
+        let called = |rank| {
+            let world = self.comm.world_rank(rank);
+            let call = self.record_of(world);
+            Called {
+                rank: world,
+                call: call.map_or_else(|| "another call".into(), |call| call.to_string()),
+                site: call.map(|call| call.site),
+            }
+        };
+        let pair = || Mismatch {
+            calls: vec![called(self.rank()), called(rank)],
+            odd: Vec::new(),
+        };
+        Error::new(ErrorKind::Mismatch(Arc::new(compared.unwrap_or_else(pair))))
+    }
+}
+
+impl Waiting for InCall<'_> {
+    type Error = Error;
+
+    fn rouse(&self) {
+        let port = &self.comm.core.port;
+        port.fabric
+            .rouse_all_fenced(&self.comm.shared.members, port.me);
+    }
+
+    fn gather(&self, ticket: Ticket, mut all_here: impl FnMut() -> bool) -> Result<()> {
+        // A failure that is asked for may come after the arrival, too.
+        self.comm.core.tick()?;
+        if all_here() {
+            return Ok(());
+        }
+        let meeting = self.comm.shared.meeting();
+        let mut looks = 0u32;
+        let found = self.wait(&|| self.all_at(), Some(Turn::Meeting(ticket)), || {
+            if all_here() {
+                return Some(None);
+            }
+            // Those who are here may mean another call: there is no hurry to find out.
+            looks += 1;
+            let odd = looks.is_multiple_of(64) || looks < 2;
+            let stranger = odd.then(|| meeting.stranger(ticket, self.print)).flatten();
+            stranger.map(Some)
+        })?;
+        found.map_or(Ok(()), |rank| Err(self.stranger(rank)))
+    }
+
+    fn stay(&self, all_out: impl FnMut() -> bool) {
+        let port = &self.comm.core.port;
+        port.scribe.settle(self.deed, &|| self.call.to_string());
+        port.wait_bound(all_out);
+    }
+}

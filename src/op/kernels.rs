@@ -1,0 +1,485 @@
+//! The loops that fold and copy: plain ones, compiled for several instruction sets, of which the best that
+//! the machine has is taken.
+//!
+//! Every loop is written once, over raw pointers: where ranks fold each other's vectors where they lie, no
+//! slice over one of them may exist. The compiler makes vector code of it for the instruction set of the
+//! function that it is inlined into, operator and all; the order of operations is the same in each, so all
+//! leave the same bits. (Which of several NaNs comes out is not defined anywhere, and not here.)
+//!
+//! An operator may panic at any element: what was folded before stays folded, and every element of the
+//! vectors is one that somebody has put there.
+//!
+//! # Blocks
+//!
+//! Several vectors are folded block by block: each is read once from wherever it is, and what is folded so
+//! far stays in the nearest cache, from where it is copied to all places where it belongs. Only two vectors
+//! that both get the result are folded in one loop. Blocks begin where cache lines do.
+#![allow(unsafe_code)]
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::mem::MaybeUninit;
+
+use super::{Element, Operator};
+
+/// Bytes of each vector that are folded at once.
+const BLOCK: usize = 1 << 10;
+
+/// To choose a loop takes longer than to fold so many bytes.
+const TINY: usize = 64;
+
+/// `acc[i] ← acc[i] ⊕ right[i]`.
+#[inline]
+pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
+    if size_of_val(acc) <= TINY {
+        let both = acc.iter_mut().zip(right);
+        return both.for_each(|(a, &b)| *a = op.combine(*a, b));
+    }
+    let n = acc.len().min(right.len());
+    let (acc, right) = (acc.as_mut_ptr(), right.as_ptr());
+    parts(Set::best(), acc, n, |set, at, n| {
+        // SAFETY: both have these elements, and the borrows keep everybody else away.
+        unsafe { right_raw(set, op, acc.add(at), right.add(at), n) }
+    });
+}
+
+/// `acc[i] ← left[i] ⊕ acc[i]`.
+#[inline]
+pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
+    if size_of_val(acc) <= TINY {
+        let both = acc.iter_mut().zip(left);
+        return both.for_each(|(a, &b)| *a = op.combine(b, *a));
+    }
+    let n = acc.len().min(left.len());
+    let (acc, left) = (acc.as_mut_ptr(), left.as_ptr());
+    parts(Set::best(), acc, n, |set, at, n| {
+        // SAFETY: both have these elements, and the borrows keep everybody else away.
+        unsafe { left_raw(set, op, acc.add(at), left.add(at), n) }
+    });
+}
+
+/// `out[i] ← left[i] ⊕ right[i]`.
+#[inline]
+pub(crate) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &[T], right: &[T]) {
+    let n = out.len().min(left.len()).min(right.len());
+    let (out, left, right) = (out.as_mut_ptr(), left.as_ptr(), right.as_ptr());
+    parts(Set::best(), out, n, |set, at, n| {
+        // SAFETY: all have these elements, and the borrows keep everybody else away.
+        unsafe { two_raw(set, op, out.add(at), left.add(at), right.add(at), n) }
+    });
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// How many elements lie before the first that begins a cache line; 0 where none ever does.
+///
+/// Stores that cross a line cost twice, and large vectors begin 16 bytes after a line more often than not.
+#[inline]
+pub(crate) fn lead<T>(vector: *const T) -> usize {
+    let size = size_of::<T>();
+    let before = vector.addr().wrapping_neg() % LINE;
+    match size > 0 && LINE.is_multiple_of(size) && before.is_multiple_of(size) {
+        true => before / size,
+        false => 0,
+    }
+}
+
+/// All `n` elements in one, or where they are many what lies before the first line and what follows.
+#[inline(always)]
+fn parts<T>(set: Set, written: *const T, n: usize, mut part: impl FnMut(Set, usize, usize)) {
+    let lead = match n * size_of::<T>() < BLOCK {
+        true => 0,
+        false => lead(written),
+    };
+    if lead > 0 {
+        part(set, 0, lead);
+    }
+    part(set, lead, n - lead);
+}
+
+/// Where the result of a fold of several vectors goes.
+pub(crate) enum To<'a, T> {
+    /// To these vectors: the i-th is the i-th input itself, or overlaps none. There is at least one.
+    All(&'a [*mut T]),
+    /// To the place of the input with this number.
+    Place(usize),
+    /// To a vector that overlaps none of the inputs.
+    Own(*mut T),
+}
+
+/// Folds elements `from..from + n` of several vectors, in their order, and puts the result where it is to
+/// go: elements `from..` of those vectors, or the first `n` of one's own.
+///
+/// # Safety
+///
+/// The vectors hold these elements, and for as long as this runs nobody else writes to what is read here,
+/// nor touches what is written. `To::Place` is one of the inputs, and may be written to.
+pub(crate) unsafe fn fold_several<T: Element>(
+    op: &impl Operator<T>,
+    inputs: &[*const T],
+    from: usize,
+    n: usize,
+    to: &To<'_, T>,
+) {
+    // SAFETY: the caller's promise, and the machine has what it says it has.
+    unsafe { several_on(Set::best(), op, inputs, from, n, to) }
+}
+
+/// [`fold_several`] with an instruction set, which the machine must have.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+unsafe fn several_on<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    inputs: &[*const T],
+    from: usize,
+    n: usize,
+    to: &To<'_, T>,
+) {
+    let step = (BLOCK / size_of::<T>().max(1)).max(1);
+    let written = match *to {
+        To::All(outputs) => outputs[0].wrapping_add(from).cast_const(),
+        To::Place(place) => inputs[place].wrapping_add(from),
+        To::Own(own) => own.cast_const(),
+    };
+    if let (&[a, b], To::All(outputs)) = (inputs, to)
+        && let [c, d] = **outputs
+        && std::ptr::eq(a, c)
+        && std::ptr::eq(b, d)
+    {
+        // SAFETY: the caller's promise.
+        return parts(set, written, n, |set, at, n| unsafe {
+            set.run(Both(op, c.add(from + at), d.add(from + at), n));
+        });
+    }
+    let mut done = 0;
+    while done < n {
+        let least = if done == 0 { lead(written) } else { 0 };
+        let block = if least > 0 { least } else { step };
+        let (at, n) = (from + done, block.min(n - done));
+        // SAFETY: the caller's promise, for a part of what it is about.
+        unsafe {
+            match *to {
+                To::All(outputs) => everywhere(set, op, inputs, outputs, at, n),
+                To::Place(place) => at_place(set, op, inputs, place, at, n),
+                To::Own(own) => fold_block(set, op, own.add(done), inputs, at, n),
+            }
+        }
+        done += n;
+    }
+}
+
+/// One block of [`To::All`].
+///
+/// # Safety
+///
+/// As [`fold_several`].
+#[inline(always)]
+unsafe fn everywhere<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    inputs: &[*const T],
+    outputs: &[*mut T],
+    at: usize,
+    n: usize,
+) {
+    let Some((&first, others)) = outputs.split_first() else {
+        return;
+    };
+    // SAFETY: of the outputs the first can only be the first input, which is read first, at the same place.
+    // The others are copied to when all is read.
+    unsafe {
+        let first = first.add(at);
+        fold_block(set, op, first, inputs, at, n);
+        for other in others {
+            copy_raw(set, other.add(at), first, n);
+        }
+    }
+}
+
+/// `out[i] ← in₀[at + i] ⊕ in₁[at + i] ⊕ …`, where `out` may be the place of the first.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+#[inline(always)]
+unsafe fn fold_block<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    out: *mut T,
+    inputs: &[*const T],
+    at: usize,
+    n: usize,
+) {
+    // SAFETY: the caller's promise; an element is written only after what was there has been read.
+    unsafe {
+        let rest = match *inputs {
+            [] => return,
+            [first, ref rest @ ..] if std::ptr::eq(first.add(at), out) => rest,
+            [first, second, ref rest @ ..] => {
+                two_raw(set, op, out, first.add(at), second.add(at), n);
+                rest
+            }
+            [first] => return copy_raw(set, out, first.add(at), n),
+        };
+        for right in rest {
+            right_raw(set, op, out, right.add(at), n);
+        }
+    }
+}
+
+/// One block of [`To::Place`].
+///
+/// # Safety
+///
+/// As [`fold_several`].
+#[inline(always)]
+unsafe fn at_place<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    inputs: &[*const T],
+    place: usize,
+    at: usize,
+    n: usize,
+) {
+    let (before, from) = inputs.split_at(place);
+    let mut room = Room::new();
+    // SAFETY: the caller's promise; the room has space for a block, and what lies in it was written first.
+    unsafe {
+        let out = from[0].cast_mut().add(at);
+        match *before {
+            [] => {}
+            [one] => left_raw(set, op, out, one.add(at), n),
+            _ => {
+                fold_block(set, op, room.first(), before, at, n);
+                left_raw(set, op, out, room.first(), n);
+            }
+        }
+        for right in &from[1..] {
+            right_raw(set, op, out, right.add(at), n);
+        }
+    }
+}
+
+/// Room for a block on the stack: as many elements as fit, and at least one.
+#[repr(C, align(64))]
+union Room<T: Copy> {
+    one: MaybeUninit<T>,
+    block: MaybeUninit<[u8; BLOCK]>,
+}
+
+impl<T: Copy> Room<T> {
+    fn new() -> Self {
+        Room {
+            block: MaybeUninit::uninit(),
+        }
+    }
+
+    fn first(&mut self) -> *mut T {
+        (&raw mut *self).cast()
+    }
+}
+
+/// Copies elements `from..from + n` of one vector to another place.
+///
+/// # Safety
+///
+/// Both hold n elements there and do not overlap; nobody else writes to the one or touches the other.
+#[inline]
+pub(crate) unsafe fn copy<T: Element>(to: *mut T, from: *const T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { to.copy_from_nonoverlapping(from, n) }
+}
+
+/// An instruction set that the loops are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    /// What every machine of this kind has.
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Set {
+    /// The best one here. The standard library asks the machine once.
+    #[inline]
+    fn best() -> Set {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return Set::Avx2;
+        }
+        Set::Plain
+    }
+
+    /// Runs a loop compiled for it.
+    ///
+    /// # Safety
+    ///
+    /// What the loop reads and writes is there, and is not touched by others meanwhile; the machine has the
+    /// set.
+    #[inline(always)]
+    unsafe fn run(self, work: impl Loop) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Set::Plain => work.run(),
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx2 => with_avx2(work),
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`Loop::run`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn with_avx2(work: impl Loop) {
+    // SAFETY: the caller's promise.
+    unsafe { work.run() }
+}
+
+/// A loop over elements. It is inlined, so it is compiled for the instruction set of whoever runs it.
+trait Loop {
+    /// # Safety
+    ///
+    /// What it reads and writes is there, and is not touched by others meanwhile.
+    unsafe fn run(self);
+}
+
+struct Right<'a, T, O>(&'a O, *mut T, *const T, usize);
+struct Left<'a, T, O>(&'a O, *mut T, *const T, usize);
+struct Two<'a, T, O>(&'a O, *mut T, *const T, *const T, usize);
+struct Both<'a, T, O>(&'a O, *mut T, *mut T, usize);
+struct Copied<T>(*mut T, *const T, usize);
+
+impl<T: Element, O: Operator<T>> Loop for Right<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Right(op, acc, right, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *acc.add(i) = op.combine(*acc.add(i), *right.add(i)) }
+        }
+    }
+}
+
+impl<T: Element, O: Operator<T>> Loop for Left<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Left(op, acc, left, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *acc.add(i) = op.combine(*left.add(i), *acc.add(i)) }
+        }
+    }
+}
+
+impl<T: Element, O: Operator<T>> Loop for Two<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Two(op, out, left, right, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *out.add(i) = op.combine(*left.add(i), *right.add(i)) }
+        }
+    }
+}
+
+/// `left[i], right[i] ← left[i] ⊕ right[i]`.
+impl<T: Element, O: Operator<T>> Loop for Both<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Both(op, left, right, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe {
+                let both = op.combine(*left.add(i), *right.add(i));
+                *left.add(i) = both;
+                *right.add(i) = both;
+            }
+        }
+    }
+}
+
+/// How much a block is copied by at a time: in vector registers.
+type Chunk = [MaybeUninit<u8>; 256];
+
+impl<T: Element> Loop for Copied<T> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Copied(to, from, n) = self;
+        let (to, from, bytes) = (to.cast::<u8>(), from.cast::<u8>(), n * size_of::<T>());
+        let whole = bytes - bytes % size_of::<Chunk>();
+        // SAFETY: inside the n elements, whose bytes are copied as they are.
+        unsafe {
+            for at in (0..whole).step_by(size_of::<Chunk>()) {
+                let chunk: Chunk = from.add(at).cast::<Chunk>().read_unaligned();
+                to.add(at).cast::<Chunk>().write_unaligned(chunk);
+            }
+            to.add(whole)
+                .copy_from_nonoverlapping(from.add(whole), bytes - whole);
+        }
+    }
+}
+
+/// # Safety
+///
+/// Both have n elements and do not overlap; nobody else touches `acc` or writes to `right`; the machine has
+/// the set.
+#[inline(always)]
+unsafe fn right_raw<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    acc: *mut T,
+    right: *const T,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Right(op, acc, right, n)) }
+}
+
+/// # Safety
+///
+/// As [`right_raw`].
+#[inline(always)]
+unsafe fn left_raw<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    acc: *mut T,
+    left: *const T,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Left(op, acc, left, n)) }
+}
+
+/// # Safety
+///
+/// As [`right_raw`]; the operands may be one and the same.
+#[inline(always)]
+unsafe fn two_raw<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    out: *mut T,
+    left: *const T,
+    right: *const T,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Two(op, out, left, right, n)) }
+}
+
+/// # Safety
+///
+/// As [`right_raw`].
+#[inline(always)]
+unsafe fn copy_raw<T: Element>(set: Set, to: *mut T, from: *const T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Copied(to, from, n)) }
+}

@@ -1,0 +1,185 @@
+//! Proves that after a meeting nobody touches what a rank brought once that rank has left, that all ranks
+//! that stayed decide alike, and that whoever sleeps is woken.
+//!
+//! Checked by hand that the models can fail: without the heavy half in `leave_early` or the light one in
+//! `go`, a rank goes ahead while another leaves; with a relaxed store of *out* or a relaxed load of *here*,
+//! the cells race; without the call of `rouse` after all are here, or after all are out, a rank sleeps for
+//! ever.
+
+use loom::cell::Cell;
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{explore, sleep_in, world};
+use crate::Rank;
+use crate::error::Result;
+use crate::transport::head::Info;
+use crate::transport::knot::Needs;
+use crate::transport::meeting::{Brought, Decision, Meeting, Ticket};
+use crate::transport::monitor::Turn;
+use crate::transport::wait::Port;
+
+fn brought() -> Brought {
+    Brought {
+        print: 7,
+        job: 0,
+        info: Info::of::<u32>(),
+        input: (std::ptr::null(), 0),
+        output: (std::ptr::null_mut(), 0),
+    }
+}
+
+/// A rank's vector, which others write to between *go* and *out*.
+fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
+    Arc::new((0..ranks).map(|_| Cell::new(0)).collect())
+}
+
+fn arrive(meeting: &Meeting, me: Rank) -> Ticket {
+    meeting.arrive(me, &brought()).expect("nobody has aborted")
+}
+
+/// Each rank writes to the vector of the next one, and looks at its own before and after.
+fn touch(cells: &[Cell<u32>], me: Rank, call: u32) {
+    let next = &cells[(me + 1) % cells.len()];
+    assert_eq!(next.get(), 2 * call, "somebody was here before");
+    next.set(2 * call + 1);
+}
+
+fn spin_until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+fn spin_through(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, call: u32) {
+    assert_eq!(cells[me].get(), 2 * call);
+    let ticket = arrive(meeting, me);
+    let (mut here, mut out) = (0, 0);
+    spin_until(|| meeting.all_here_from(&mut here, ticket));
+    assert_eq!(meeting.go(ticket), Decision::Go);
+    touch(cells, me, call);
+    meeting.report_out(me, ticket, true);
+    spin_until(|| meeting.all_out_from(&mut out, ticket));
+    assert_eq!(meeting.failed(), None);
+    assert_eq!(
+        cells[me].get(),
+        2 * call + 1,
+        "the previous one has been here"
+    );
+    cells[me].set(2 * call + 2);
+}
+
+fn calls_in_a_row(ranks: usize, calls: u32) {
+    let shared = (Arc::new(Meeting::new(ranks)), cells(ranks));
+    let life = |me: Rank| {
+        let (meeting, cells) = shared.clone();
+        move || (0..calls).for_each(|call| spin_through(&meeting, &cells, me, call))
+    };
+    let others: Vec<_> = (1..ranks).map(|me| thread::spawn(life(me))).collect();
+    life(0)();
+    others.into_iter().for_each(|rank| rank.join().unwrap());
+}
+
+#[test]
+fn two_have_their_vectors_to_themselves_between_calls() {
+    explore(Some(3), || calls_in_a_row(2, 2));
+}
+
+/// Whether a rank touched the others' vectors; who leaves early looks at its own as soon as it may.
+fn leave_or_stay(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, leaves: bool) -> bool {
+    let Some(ticket) = meeting.arrive(me, &brought()) else {
+        return false;
+    };
+    let decision = if leaves {
+        meeting.leave_early(ticket)
+    } else {
+        // Somebody who stays is told of an abort by other ways; here it looks once.
+        if meeting.all_here(ticket) {
+            meeting.go(ticket)
+        } else {
+            meeting.leave_early(ticket)
+        }
+    };
+    if decision == Decision::Go {
+        if !leaves {
+            touch(cells, me, 0);
+        }
+        meeting.report_out(me, ticket, !leaves);
+        let mut out = 0;
+        spin_until(|| meeting.all_out_from(&mut out, ticket));
+        assert!(
+            !leaves || meeting.failed().is_some(),
+            "it has not done its part"
+        );
+    }
+    // Its vector is its own again.
+    cells[me].set(9);
+    decision == Decision::Go
+}
+
+fn some_leave(ranks: usize, leaving: &'static [Rank]) {
+    let shared = (Arc::new(Meeting::new(ranks)), cells(ranks));
+    let life = |me: Rank| {
+        let (meeting, cells) = shared.clone();
+        move || leave_or_stay(&meeting, &cells, me, leaving.contains(&me))
+    };
+    let others: Vec<_> = (1..ranks).map(|me| thread::spawn(life(me))).collect();
+    let mut went = vec![life(0)()];
+    went.extend(others.into_iter().map(|rank| rank.join().unwrap()));
+    assert!(went.iter().all(|&other| other == went[0]), "{went:?}");
+}
+
+#[test]
+fn one_of_two_leaves_early_or_both_go() {
+    explore(None, || some_leave(2, &[1]));
+}
+
+#[test]
+fn two_leave_early_or_both_go() {
+    explore(None, || some_leave(2, &[0, 1]));
+}
+
+#[test]
+fn one_of_three_leaves_early_or_all_go() {
+    explore(Some(2), || some_leave(3, &[1]));
+}
+
+/// A call in which every wait goes to sleep at once.
+fn sleep_through(port: &Port, cells: &[Cell<u32>]) -> Result<()> {
+    let all = &port.fabric.all;
+    let meeting = all.meeting();
+    let ticket = arrive(meeting, port.me);
+    if !meeting.all_here(ticket) {
+        let needs = Needs::Gate((0, 0, 7), all.members.clone());
+        let turn = Some(Turn::Meeting(ticket));
+        sleep_in(Some((all, 0)), turn, port, needs, || {
+            meeting.all_here(ticket)
+        })?;
+    }
+    port.fabric.rouse_all_fenced(&all.members, port.me);
+    assert_eq!(meeting.go(ticket), Decision::Go);
+    touch(cells, port.me, 0);
+    meeting.report_out(port.me, ticket, true);
+    port.sleep_bound(|| meeting.all_out(ticket));
+    port.fabric.rouse_all_fenced(&all.members, port.me);
+    cells[port.me].set(9);
+    Ok(())
+}
+
+#[test]
+fn two_sleep_through_no_arrival_and_no_end() {
+    explore(Some(3), || {
+        let cells = cells(2);
+        let (_, results) = world(2, move |port| sleep_through(port, &cells));
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+    });
+}
+
+#[test]
+fn three_sleep_through_no_arrival_and_no_end() {
+    explore(Some(1), || {
+        let cells = cells(3);
+        let (_, results) = world(3, move |port| sleep_through(port, &cells));
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+    });
+}

@@ -1,0 +1,294 @@
+//! Collectives over shared memory: the plain fold at every place for every shape of vectors, in crowds and in
+//! worlds of every kind; and when a rank fails on its way in or inside, nobody hangs and nobody's memory is
+//! touched after it has left.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::prelude::*;
+use rankfold::collective::Algorithm::Direct;
+use rankfold::op::{self, Operator};
+use rankfold::{Buffering, Comm, ErrorKind, Fault, Outcome, Result, World, span};
+use support::guarded;
+
+/// Element `i` of rank `rank`: a map x -> a x + b; composing maps does not commute.
+fn map(rank: usize, i: usize) -> (u64, u64) {
+    ((2 * rank + 3) as u64, (i * 31 + rank * 7) as u64)
+}
+
+#[derive(Clone, Copy)]
+struct Compose;
+
+impl Operator<(u64, u64)> for Compose {
+    fn combine(&self, f: (u64, u64), g: (u64, u64)) -> (u64, u64) {
+        let (a, b) = (
+            f.0.wrapping_mul(g.0),
+            f.0.wrapping_mul(g.1).wrapping_add(f.1),
+        );
+        (a, b)
+    }
+}
+
+/// What all ranks' elements `i` come to, in rank order.
+fn composed(ranks: usize, i: usize) -> (u64, u64) {
+    let maps = (0..ranks).map(|rank| map(rank, i));
+    maps.reduce(|f, g| Compose.combine(f, g)).unwrap()
+}
+
+fn vector(rank: usize, n: usize) -> Vec<(u64, u64)> {
+    (0..n).map(|i| map(rank, i)).collect()
+}
+
+/// Whether a run of elements is right.
+fn assert_each<T: PartialEq + std::fmt::Debug>(got: &[T], want: impl Fn(usize) -> T) {
+    for (i, got) in got.iter().enumerate() {
+        assert_eq!(*got, want(i), "element {i}");
+    }
+}
+
+/// All collectives that fold, with vectors that begin `shift` elements into their memory.
+fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
+    let (me, ranks) = (comm.rank(), comm.size());
+    let room = || vec![(9, 9); n + shift];
+    let mine = vector(me, n);
+
+    let mut v = room();
+    v[shift..].copy_from_slice(&mine);
+    comm.all_reduce_with(Direct, &mut v[shift..], Compose)?;
+    assert_each(&v[shift..], |i| composed(ranks, i));
+    assert_each(&v[..shift], |_| (9, 9));
+
+    // Some in place, some into another vector.
+    let mut out = room();
+    if me % 2 == 0 {
+        comm.all_reduce_into_with(Direct, &mine, &mut out[shift..], Compose)?;
+    } else {
+        out[shift..].copy_from_slice(&mine);
+        comm.all_reduce_with(Direct, &mut out[shift..], Compose)?;
+    }
+    assert_each(&out[shift..], |i| composed(ranks, i));
+    assert_eq!(mine, vector(me, n));
+
+    let mut v = mine.clone();
+    comm.reduce_with(Direct, root, &mut v, Compose)?;
+    match me == root {
+        true => assert_each(&v, |i| composed(ranks, i)),
+        false => assert_eq!(v, mine),
+    }
+
+    let block = span::block(n, ranks, me);
+    let mut own = vec![(9, 9); block.len()];
+    comm.reduce_scatter_with(Direct, &mine, &mut own, Compose)?;
+    assert_each(&own, |i| composed(ranks, block.start + i));
+    Ok(())
+}
+
+/// All that only move, with as many elements for each rank.
+fn move_all(comm: &Comm, each: usize, root: usize) -> Result<()> {
+    let (me, ranks) = (comm.rank(), comm.size());
+    let n = each * ranks;
+    let mine = vector(me, n);
+    let own = each * me..each * (me + 1);
+
+    let mut v = mine.clone();
+    comm.broadcast_with(Direct, root, &mut v)?;
+    assert_eq!(v, vector(root, n));
+
+    let mut all = vec![(9, 9); n];
+    comm.all_gather_with(Direct, &mine[own.clone()], &mut all)?;
+    assert_each(&all, |i| map(i / each, i));
+
+    let gathered = comm.gather_with(Direct, root, &mine[own.clone()])?;
+    assert_eq!(gathered.is_some(), me == root);
+    gathered.inspect(|all| assert_each(all, |i| map(i / each, i)));
+
+    let mut block = vec![(9, 9); each];
+    comm.scatter_with(Direct, root, (me == root).then_some(&mine[..]), &mut block)?;
+    assert_each(&block, |i| map(root, own.start + i));
+
+    let mut all = vec![(9, 9); n];
+    comm.all_to_all_with(Direct, &mine, &mut all)?;
+    assert_each(&all, |i| map(i / each, own.start + i % each));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_element_is_folded_once_in_rank_order(
+        ranks in 1..10usize, n in prop_oneof![0..40usize, 500..700usize], root in 0..10usize, shift in 0..5usize,
+    ) {
+        let root = root % ranks;
+        World::new(ranks).run(|comm| fold_all(comm, n, root, shift)).unwrap();
+    }
+
+    #[test]
+    fn every_element_comes_to_its_place(ranks in 1..10usize, each in 0..90usize, root in 0..10usize) {
+        let root = root % ranks;
+        World::new(ranks).run(|comm| move_all(comm, each.max(1), root)).unwrap();
+    }
+}
+
+#[test]
+fn in_worlds_of_every_kind() {
+    let plain = || World::new(3);
+    let worlds = [
+        plain().check(true),
+        plain().check(false),
+        plain().buffering(Buffering::Zero),
+        plain().record(false),
+        World::new(40),
+    ];
+    for world in worlds {
+        let run = |comm: &Comm| {
+            for n in [1, 33, 1000] {
+                fold_all(comm, n, 1, 3)?;
+                move_all(comm, n, 2)?;
+            }
+            Ok(())
+        };
+        world.run(run).unwrap();
+    }
+}
+
+#[test]
+fn in_parts_of_a_world_one_beside_the_other() {
+    let run = |comm: &Comm| {
+        let half = comm.split(comm.rank() as u32 % 2, 0)?;
+        for n in 0..50 {
+            fold_all(&half, n, 0, 1)?;
+        }
+        fold_all(comm, 300, 4, 0)
+    };
+    World::new(5).run(run).unwrap();
+}
+
+#[test]
+fn what_is_chosen_for_long_vectors_is_direct() {
+    World::new(2)
+        .run(|comm| {
+            let call = rankfold::collective::Call::new(
+                rankfold::collective::Collective::AllReduce,
+                comm.size(),
+                1 << 16,
+            );
+            assert_eq!(comm.explain::<f32>(&call)?.algorithm, Direct);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// A rank fails at its n-th operation, until no operation is left: on the way in, among those who wait, as the
+/// last one, in the middle of the next call. Everybody's vector is their own again at once.
+#[test]
+fn a_rank_that_fails_at_any_point_takes_nobodys_memory_along() {
+    for fault in [Fault::Panic, Fault::Error, Fault::Return, Fault::Delay] {
+        for ranks in [2, 3, 5] {
+            for victim in [0, ranks - 1] {
+                for at in 1..8 {
+                    let case = || format!("{fault:?} in {victim} of {ranks} at {at}");
+                    let run = |comm: &Comm| {
+                        let mut v = vector(comm.rank(), 600);
+                        let done =
+                            (0..2).try_for_each(|_| comm.all_reduce_with(Direct, &mut v, Compose));
+                        // Nobody else writes here any more: what is written stays.
+                        v.fill((1, comm.rank() as u64));
+                        assert!(v.iter().all(|&x| x == (1, comm.rank() as u64)));
+                        done
+                    };
+                    let world = World::new(ranks).inject(victim, at, fault);
+                    let report = guarded(&case, || world.run_each(run));
+                    for (rank, outcome) in report.outcomes.iter().enumerate() {
+                        if let Outcome::Failed(error) = outcome {
+                            let knot = matches!(error.kind(), ErrorKind::Deadlock(_));
+                            assert!(!knot, "{}, rank {rank}: {error}", case());
+                            let blamed = rank == victim || error.culprit() == Some(victim);
+                            assert!(blamed, "{}, rank {rank}: {error}", case());
+                        }
+                        let clean = matches!(outcome, Outcome::Returned(()));
+                        assert!(clean || fault != Fault::Delay, "{}, rank {rank}", case());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_operator_that_panics_fails_the_call_of_everybody_and_leaves_memory_alone() {
+    for culprit in 0..3 {
+        let report = World::new(3).run_each(|comm| {
+            let mut v = vec![comm.rank() as u64; 3000];
+            let call = || {
+                comm.all_reduce_with(
+                    Direct,
+                    &mut v,
+                    op::commutative(|a: u64, b| {
+                        assert_ne!(comm.rank(), culprit, "as asked");
+                        a + b
+                    }),
+                )
+            };
+            let done = catch_unwind(AssertUnwindSafe(call));
+            v.fill(7);
+            assert!(v.iter().all(|&x| x == 7));
+            match done {
+                Ok(result) => result,
+                Err(payload) => std::panic::resume_unwind(payload),
+            }
+        });
+        for (rank, outcome) in report.outcomes.iter().enumerate() {
+            match outcome {
+                Outcome::Panicked { .. } => assert_eq!(rank, culprit),
+                Outcome::Failed(error) => {
+                    assert!(rank != culprit, "{error}");
+                    assert_eq!(error.culprit(), Some(culprit), "{error}");
+                }
+                Outcome::Returned(()) => panic!("rank {rank} has a result"),
+                _ => panic!("rank {rank}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_that_do_not_mean_the_same_call_get_a_mismatch() {
+    let lengths = |comm: &Comm| {
+        let mut v = vec![1u32; 3000 + comm.rank()];
+        comm.all_reduce_with(Direct, &mut v, op::Sum)
+    };
+    let types = |comm: &Comm| match comm.rank() {
+        0 => comm.all_reduce_with(Direct, &mut [1u32; 3000], op::Sum),
+        _ => comm.all_reduce_with(Direct, &mut [1i32; 3000], op::Sum),
+    };
+    let collectives = |comm: &Comm| match comm.rank() {
+        0 => comm.all_reduce_with(Direct, &mut [1u32; 3000], op::Sum),
+        _ => comm.broadcast_with(Direct, 1, &mut [1u32; 3000]),
+    };
+    let algorithms = |comm: &Comm| match comm.rank() {
+        0 => comm.all_reduce_with(Direct, &mut [1u32; 3000], op::Sum),
+        _ => comm.all_reduce_with(
+            rankfold::collective::Algorithm::Halving,
+            &mut [1u32; 3000],
+            op::Sum,
+        ),
+    };
+    type Wrong<'a> = &'a (dyn Fn(&Comm) -> Result<()> + Sync);
+    let calls: [Wrong<'_>; 4] = [&lengths, &types, &collectives, &algorithms];
+    for (which, call) in calls.into_iter().enumerate() {
+        for check in [false, true] {
+            let report = World::new(2).check(check).run_each(|comm| call(comm));
+            for outcome in report.outcomes.iter() {
+                let Outcome::Failed(error) = outcome else {
+                    panic!("call {which} went through");
+                };
+                assert!(
+                    matches!(error.kind(), ErrorKind::Mismatch(_)),
+                    "{which}: {error}"
+                );
+            }
+        }
+    }
+}
