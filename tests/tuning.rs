@@ -32,7 +32,7 @@ fn below(seed: u64, i: u64, n: usize) -> usize {
 fn timed(seed: u64, collective: Collective, but: Option<Algorithm>) -> Timed {
     let all = Algorithm::all(collective).filter(|algorithm| Some(*algorithm) != but);
     let all: Vec<Algorithm> = all.collect();
-    let ns = (noise(seed, 1) % 3 > 0).then(|| noise(seed, 2) >> below(seed, 3, 64));
+    let ns = (!noise(seed, 1).is_multiple_of(3)).then(|| noise(seed, 2) >> below(seed, 3, 64));
     Timed {
         algorithm: all[below(seed, 0, all.len())],
         ns,
@@ -52,8 +52,8 @@ fn rules(seed: u64, collective: Collective) -> Vec<Rule> {
         Rule {
             from,
             best,
-            next: (noise(seed, 2) % 3 > 0).then_some(next),
-            at: (noise(seed, 3) % 3 > 0).then(|| noise(seed, 4) as usize),
+            next: (!noise(seed, 2).is_multiple_of(3)).then_some(next),
+            at: (!noise(seed, 3).is_multiple_of(3)).then(|| noise(seed, 4) as usize),
         }
     };
     from.into_iter().enumerate().map(rule).collect()
