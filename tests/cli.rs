@@ -125,6 +125,60 @@ fn comparisons_are_printed_as_they_were() {
 }
 
 #[test]
+fn what_cannot_be_tuned_or_explained_is_said_as_it_was() {
+    repeats("tune.txt");
+}
+
+#[test]
+fn a_table_is_written_and_followed_by_whoever_is_given_it() {
+    let path = fresh("table.txt");
+    let file = path.to_str().unwrap();
+    let tuned = rankfold(&format!(
+        "tune -o {file} --time 0.5 --ranks 2 --collective barrier,scan"
+    ))
+    .output()
+    .unwrap();
+    assert!(tuned.status.success(), "{}", text(tuned.stderr));
+    assert!(text(tuned.stdout).starts_with(&format!("{file}: ")));
+    let explained = rankfold("explain barrier --ranks 2")
+        .env("RANKFOLD_TUNING", file)
+        .output()
+        .unwrap();
+    let explained = text(explained.stdout);
+    assert!(
+        explained.contains("measured at 0 B on 2 ranks"),
+        "{explained}"
+    );
+
+    let bench = "bench all_reduce --ranks 4 --sizes 8 --passes 1 --iterations 1 --format json";
+    let chosen = |table: &str| {
+        let output = rankfold(bench)
+            .env("RANKFOLD_TUNING", table)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (_, run, errors) = chosen("tuned.txt");
+    assert!(run.contains(r#""chosen": "binomial""#), "{run}{errors}");
+    let (code, _, errors) = chosen("foreign.txt");
+    let says = "RANKFOLD_TUNING: the tuning table is of another version of rankfold: it was written by 0.0.0, and this is";
+    assert!(code == Some(2) && errors.contains(says), "{errors}");
+    assert!(
+        errors.contains("measure this one with `rankfold tune`; or unset RANKFOLD_TUNING"),
+        "{errors}"
+    );
+    let (code, _, errors) = chosen("no-such-file.txt");
+    assert!(
+        code == Some(2) && errors.contains("cannot read no-such-file.txt"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn what_is_json_is_json_with_a_schema_on_every_line() {
     for (line, schema) in [
         (

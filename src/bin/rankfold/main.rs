@@ -16,6 +16,7 @@ mod check;
 mod choice;
 mod compare;
 mod draw;
+mod explain;
 mod latency;
 mod machine;
 mod numbers;
@@ -27,6 +28,7 @@ mod stop;
 mod style;
 mod table;
 mod topology;
+mod tune;
 
 use stop::Stop;
 
@@ -55,6 +57,8 @@ enum Command {
     Completions(shell::Completions),
     #[command(name = "man")]
     Manual(shell::Manual),
+    Tune(tune::Arguments),
+    Explain(explain::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -84,6 +88,8 @@ fn run(command: Command) -> Result<(), Stop> {
         Command::Machine(arguments) => machine::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Manual(arguments) => shell::manual(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
     }
 }
 

@@ -10,7 +10,7 @@ mod osu;
 mod plan;
 mod print;
 mod session;
-mod stopping;
+pub mod stopping;
 
 use std::path::PathBuf;
 
