@@ -88,7 +88,9 @@ fn fewest(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
 }
 
 /// All collectives over shared memory, one by one.
-const OVER_MEMORY: [fn(&Comm, &[f64], &mut [f64]) -> Result<()>; 8] = [
+type OverMemory = fn(&Comm, &[f64], &mut [f64]) -> Result<()>;
+
+const OVER_MEMORY: [OverMemory; 8] = [
     |comm, _, v| comm.all_reduce_with(Direct, v, op::Sum),
     |comm, mine, v| comm.all_reduce_into_with(Direct, mine, v, op::Sum),
     |comm, _, v| comm.reduce_with(Direct, 1, v, op::Sum),
