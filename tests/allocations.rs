@@ -126,6 +126,68 @@ fn calls_over_shared_memory_allocate_nothing_in_the_steady_state() {
     }
 }
 
+/// All of them at lengths that go over cells, near and far, and at one that does not.
+#[test]
+fn no_collective_of_blocks_allocates_in_the_steady_state() {
+    for length in [1, 4, 5, 60, 5000] {
+        in_ranks("all_reduce_into", into, length);
+        in_ranks("reduce_scatter", scattered, length);
+        in_ranks("all_gather", gathered, length);
+        in_ranks("gather", |comm, v| gathered_at(comm, v, 0), length);
+        in_ranks("scatter", spread, length);
+        in_ranks("all_to_all", exchanged, length);
+    }
+}
+
+/// The rank's part of a vector that all have, and the whole.
+fn parts<'a>(comm: &Comm, v: &'a mut [f64]) -> (&'a mut [f64], &'a mut [f64]) {
+    let block = v.len() / (comm.size() + 1);
+    let (all, rest) = v.split_at_mut(block * comm.size());
+    (all, &mut rest[..block])
+}
+
+fn into(comm: &Comm, v: &mut [f64]) -> Result<()> {
+    let (input, output) = v.split_at_mut(v.len() / 2);
+    comm.all_reduce_into(input, &mut output[..input.len()], op::Sum)
+}
+
+fn scattered(comm: &Comm, v: &mut [f64]) -> Result<()> {
+    let (all, own) = parts(comm, v);
+    comm.reduce_scatter(all, own, op::Sum)
+}
+
+fn gathered(comm: &Comm, v: &mut [f64]) -> Result<()> {
+    let (all, own) = parts(comm, v);
+    comm.all_gather(own, all)
+}
+
+fn gathered_at(comm: &Comm, v: &mut [f64], root: usize) -> Result<()> {
+    let (all, own) = parts(comm, v);
+    let all: &mut [f64] = if comm.rank() == root { all } else { &mut [] };
+    comm.gather_into(root, own, all)
+}
+
+fn spread(comm: &Comm, v: &mut [f64]) -> Result<()> {
+    let (all, own) = parts(comm, v);
+    comm.scatter(0, (comm.rank() == 0).then_some(all), own)
+}
+
+fn exchanged(comm: &Comm, v: &mut [f64]) -> Result<()> {
+    let (input, output) = v.split_at_mut(v.len() / 2);
+    let length = input.len() / comm.size() * comm.size();
+    comm.all_to_all(&input[..length], &mut output[..length])
+}
+
+/// More kinds of calls than are kept, at one line: what is kept makes room in its own memory.
+#[test]
+fn calls_that_push_each_other_out_of_what_is_kept_allocate_nothing() {
+    in_ranks(
+        "broadcasts of many lengths from many roots",
+        |comm, v| (0..40).try_for_each(|n| comm.broadcast(n % comm.size(), &mut v[..n])),
+        40,
+    );
+}
+
 #[test]
 fn schedules_allocate_nothing_in_the_steady_state() {
     let halving = |comm: &Comm, v: &mut [f64]| {

@@ -311,9 +311,12 @@ fn is_for_cells(call: &Call, elements: Elements) -> bool {
 
 /// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
 fn fits_cells(call: &Call, elements: Elements) -> bool {
-    let bytes = call.most_written().saturating_mul(elements.bytes);
+    let most = call.most_written();
+    let bytes = most.saturating_mul(elements.bytes);
+    // Of empty elements there may be more than a cell can count.
+    let countable = u32::try_from(most).is_ok();
     let fits = bytes <= CELL_BYTES && elements.alignment <= CELL_ALIGNMENT;
-    IN_CELLS.contains(&call.ranks()) && fits
+    countable && fits && IN_CELLS.contains(&call.ranks())
 }
 
 /// Picks what needs no cells: memory that all ranks can read, or messages.

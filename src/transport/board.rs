@@ -26,8 +26,7 @@ use crate::Rank;
 use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::Kind;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use parking_lot::Mutex;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
 /// Where the ranks of a communicator meet.
 #[derive(Debug)]
@@ -275,21 +274,21 @@ pub(crate) struct CallLog {
     known: Mutex<Known>,
 }
 
-/// How many entries there are.
-const ENTRIES: usize = 32;
-
 /// The last entries.
 struct Known {
-    entries: [Option<Call>; ENTRIES],
+    entries: [Option<Call>; CallLog::ENTRIES],
     next: u64,
 }
 
 impl CallLog {
+    /// How many calls are known at a time.
+    pub(super) const ENTRIES: usize = 32;
+
     pub(crate) fn new() -> Self {
         CallLog {
             last: Ring::new(DEPTH),
             known: Mutex::new(Known {
-                entries: [None; ENTRIES],
+                entries: [None; Self::ENTRIES],
                 next: 0,
             }),
         }
@@ -297,14 +296,14 @@ impl CallLog {
 
     /// After so many other entries one can still be [written](Self::write): those that the last calls have
     /// are never overwritten.
-    pub(crate) const LASTING: u64 = (ENTRIES - DEPTH - 1) as u64;
+    pub(crate) const LASTING: u64 = (Self::ENTRIES - DEPTH - 1) as u64;
 
     /// Enters a call, to be [written](Self::write) each time that it is made. Entries are numbered from 0.
     pub(crate) fn enter(&self, call: &Call) -> u64 {
         let mut known = self.known.lock();
         let entry = known.next;
         known.next += 1;
-        known.entries[entry as usize % ENTRIES] = Some(*call);
+        known.entries[entry as usize % Self::ENTRIES] = Some(*call);
         entry
     }
 
@@ -321,8 +320,8 @@ impl CallLog {
     /// The call with this number on this communicator, if the rank has made it, and not long ago.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
         let known = self.known.lock();
-        let there = |entry: u64| entry < known.next && known.next - entry <= ENTRIES as u64;
-        let call = |entry: u64| known.entries[entry as usize % ENTRIES];
+        let there = |entry: u64| entry < known.next && known.next - entry <= Self::ENTRIES as u64;
+        let call = |entry: u64| known.entries[entry as usize % Self::ENTRIES];
         let last = self.last.entries().into_iter().rev();
         let same = last.filter(|written| written.fixed[1] == u64::from(number));
         let mut calls = same.filter_map(|written| {

@@ -55,7 +55,7 @@ struct Near {
     info: &'static Info,
     count: u32,
     stamp: Stamp,
-    /// How far the call is above the floor of its writer, at most.
+    /// How far the call is above the floor of its writer: less than [`DEPTH`], or it were not written.
     above: u32,
 }
 
@@ -151,7 +151,7 @@ impl Cells {
     pub(crate) fn ends(&self) -> Option<Vec<Option<Stamp>>> {
         let end = |column: &Column| {
             let end = *column.end.lock();
-            // Relaxed: asked when all threads are done.
+            // Relaxed: asked when all threads are done, or the answer is asked for again.
             let used = column.taken.load(Ordering::Relaxed) > 0;
             (end.is_some() || !used).then_some(end)
         };
@@ -164,6 +164,11 @@ impl Cells {
         // Relaxed: the fence before it orders it after the word that says who has left.
         self.waiting.load(Ordering::Relaxed) > 0
     }
+}
+
+/// Whether ranks that ended so took part in the same calls.
+pub(crate) fn agree(ends: &[Option<Stamp>]) -> bool {
+    ends.windows(2).all(|two| two[0] == two[1])
 }
 
 /// A rank that waits for others to leave a call.
@@ -264,6 +269,12 @@ impl Desk {
         self.call < self.floor + DEPTH as u64
     }
 
+    /// Whether it does not know by itself that the place for the next message is free.
+    #[cfg(all(test, loom))]
+    pub(super) fn must_ask(&self) -> bool {
+        !self.is_free()
+    }
+
     #[cold]
     fn find_lagging(&mut self) -> Option<Rank> {
         // Acquire: pairs with the release in `leave`, so that what they read there was before.
@@ -311,7 +322,7 @@ impl Desk {
             near.info = Info::of::<T>();
             near.count = data.len() as u32;
             near.stamp = stamp;
-            near.above = u32::try_from(self.call - self.floor).unwrap_or(u32::MAX);
+            near.above = (self.call - self.floor) as u32;
             let body = near.body.as_mut_ptr().cast::<u8>();
             if bytes <= NEAR {
                 // SAFETY: it fits, as just asked, and the memory is not the caller's.
@@ -378,10 +389,7 @@ impl Desk {
             self.show_at(from, near, count, show);
             Ok(near.above)
         })?;
-        // If it was more than can be said, nothing is learnt.
-        if above < u32::MAX {
-            self.floor = self.floor.max(self.call - u64::from(above));
-        }
+        self.floor = self.floor.max(self.call - u64::from(above));
         Ok(())
     }
 

@@ -215,6 +215,12 @@ impl CommShared {
         let new = || Arc::new(Cells::new(self.members.size()));
         Desk::new(self.cells.get_or_init(new).clone(), me)
     }
+
+    /// Whether it is known that nothing is left in a cell that somebody should have read.
+    fn all_was_read(&self) -> bool {
+        let agree = |cells: &Arc<Cells>| cells.ends().is_some_and(|ends| cells::agree(&ends));
+        self.cells.get().is_none_or(agree)
+    }
 }
 
 /// What others see of one rank.
@@ -321,7 +327,9 @@ impl Fabric {
         let comm = CommShared::new(context, members);
         let mut comms = self.comms.lock();
         let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
-        let silent = |comm: &CommShared| comm.cause.get().is_none() && comm.lanes.is_empty();
+        let silent = |comm: &CommShared| {
+            comm.cause.get().is_none() && comm.lanes.is_empty() && comm.all_was_read()
+        };
         comms.retain(|comm| !(forgotten(comm) && silent(comm)));
         comms.push(comm.clone());
         comm

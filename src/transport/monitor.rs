@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::board::{Call, DEPTH};
+use super::cells::{self, Stamp};
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
 use super::steer::{Eligible, Line, Way, failed};
@@ -416,7 +417,7 @@ impl Fabric {
         let (comm, found) = stuck
             .iter()
             .filter_map(collective)
-            .find_map(|(comm, number)| Some((comm.clone(), self.compare_calls(comm, number)?)))?;
+            .find_map(|(comm, number)| Some((comm.clone(), self.compare_back(comm, number)?)))?;
         let cause = Cause::Mismatch(Arc::new(found));
         comm.cause.get_or_init(|| cause.clone());
         let inside =
@@ -475,14 +476,18 @@ impl Fabric {
     /// cells: somebody wrote what nobody read.
     pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {
         let ends = comm.cells.get()?.ends()?;
-        if ends.windows(2).all(|two| two[0] == two[1]) {
+        if cells::agree(&ends) {
             return None;
         }
-        let known = ends.iter().zip(comm.members.iter());
-        let known = known.filter_map(|(end, rank)| Some((end.as_ref()?.number, rank)));
-        let (number, rank) = known.max()?;
+        let known = || ends.iter().zip(comm.members.iter());
+        let numbers = known().filter_map(|(end, rank)| Some((end.as_ref()?.number, rank)));
+        let (number, rank) = numbers.max()?;
         let compared = self.compare_back(comm, number);
-        compared.or_else(|| self.stray_call(rank, comm.context, number))
+        let stray = || self.stray_call(rank, comm.context, number);
+        Some(compared.or_else(stray).unwrap_or_else(|| Mismatch {
+            calls: known().map(|(end, rank)| long_ago(rank, *end)).collect(),
+            odd: Vec::new(),
+        }))
     }
 
     /// What there is to say of a call of `rank` whose packet nobody took: every rank's call of this number,
@@ -643,6 +648,20 @@ impl Fabric {
             }
             _ => "running".into(),
         }
+    }
+}
+
+/// What there is to say of a rank's last call at the cells of a communicator, when the call itself is not known
+/// any more.
+fn long_ago(rank: Rank, end: Option<Stamp>) -> Called {
+    let call = match end {
+        Some(Stamp { number, .. }) => format!("a short collective long ago, its {number}"),
+        None => "no short collective".into(),
+    };
+    Called {
+        rank,
+        call,
+        site: None,
     }
 }
 

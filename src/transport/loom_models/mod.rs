@@ -11,6 +11,8 @@
 //! - `gate` nobody leaves a barrier early
 //! - `meeting` nobody touches the memory of a rank that has left
 //! - `ring` nobody reads an operation that is half overwritten
+//! - `call_log` nobody takes a call for another one while its rank writes
+//! - `cells` what ranks write for each other is read whole, and not overwritten while it is read
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
 //! (`crate::sync`). The channel between ranks knows nothing of loom, so here a post is a relaxed store
@@ -19,6 +21,8 @@
 //! Where a model needs a bound on preemptions, it says so: orders with more forced switches are not
 //! visited. Loom takes sequential consistency seriously only in fences, which is where ours is.
 
+mod call_log;
+mod cells;
 mod detector;
 mod gate;
 mod loan;
@@ -53,7 +57,17 @@ fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static)
 
 /// A world of modelled threads: each lives `life` at its own port; what came of each.
 fn world<R: 'static>(ranks: usize, life: impl Fn(&Port) -> R + 'static) -> (Arc<Fabric>, Vec<R>) {
+    prepared_world(ranks, |_| {}, life)
+}
+
+/// The same where something is done before there are threads.
+fn prepared_world<R: 'static>(
+    ranks: usize,
+    prepare: impl FnOnce(&Fabric),
+    life: impl Fn(&Port) -> R + 'static,
+) -> (Arc<Fabric>, Vec<R>) {
     let (fabric, parkers) = Fabric::new(ranks, Settings::default());
+    prepare(&fabric);
     // What makes it at its first use knows nothing of loom.
     fabric.all.meeting();
     let life = Rc::new(life);

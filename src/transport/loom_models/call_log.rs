@@ -1,0 +1,114 @@
+//! Proves that whoever looks for a call in another rank's log, while that rank makes more, finds that call or none:
+//! never one of another number or communicator, nor what the same words meant for an earlier entry.
+//!
+//! The log and its ring are the real ones.
+//!
+//! Checked by hand that the models can fail: TODO.
+
+use loom::sync::Arc;
+use loom::thread;
+use std::panic::Location;
+
+use super::explore;
+use crate::names::Collective;
+use crate::op::Kind;
+use crate::transport::board::{Call, CallLog, Verb};
+
+/// A call of a communicator whose length says which one it is.
+fn call(context: u32, length: usize) -> Call {
+    Call {
+        verb: Verb::Collective(Collective::Broadcast),
+        context,
+        root: None,
+        length: Some(length),
+        info: None,
+        op: Kind::None,
+        algorithm: 0,
+        part: 0,
+        tolerant: false,
+        site: Location::caller(),
+    }
+}
+
+/// The length of the call that is found.
+fn find(log: &CallLog, context: u32, number: u32) -> Option<usize> {
+    log.find(context, number).and_then(|call| call.length)
+}
+
+#[test]
+fn a_call_that_is_made_again_is_found_under_its_own_number() {
+    explore(Some(3), || {
+        let log = Arc::new(CallLog::new());
+        let first = log.enter(&call(2, 10));
+        log.write(first, 0);
+        let writer = {
+            let log = log.clone();
+            thread::spawn(move || {
+                let second = log.enter(&call(4, 20));
+                log.write(second, 0);
+                log.write(first, 1);
+            })
+        };
+        // Two communicators have a call of the same number.
+        assert_eq!(find(&log, 2, 0), Some(10));
+        assert!([None, Some(20)].contains(&find(&log, 4, 0)));
+        assert!([None, Some(10)].contains(&find(&log, 2, 1)));
+        writer.join().unwrap();
+        assert_eq!(find(&log, 4, 0), Some(20));
+        assert_eq!(find(&log, 2, 1), Some(10));
+    });
+}
+
+/// More calls than there is room for, and more entries.
+#[test]
+fn what_is_overwritten_is_not_found() {
+    explore(Some(2), || {
+        let log = Arc::new(CallLog::new());
+        let enter_and_write = |log: &CallLog, number: u32| {
+            let entry = log.enter(&call(2, number as usize));
+            log.write(entry, number);
+        };
+        // Entries that were never written, and as many calls as are remembered.
+        for number in 0..CallLog::ENTRIES - 8 {
+            log.enter(&call(2, 1000 + number));
+        }
+        (0..8).for_each(|number| enter_and_write(&log, number));
+        let last = 7;
+        let writer = {
+            let log = log.clone();
+            thread::spawn(move || {
+                (last + 1..last + 3).for_each(|number| enter_and_write(&log, number))
+            })
+        };
+        // The oldest that is there, which is overwritten meanwhile, and the newest.
+        for number in [last - 7, last, last + 1] {
+            let found = find(&log, 2, number);
+            assert!([None, Some(number as usize)].contains(&found), "{found:?}");
+        }
+        writer.join().unwrap();
+        assert_eq!(find(&log, 2, last - 7), None);
+        assert_eq!(find(&log, 2, last + 2), Some(last as usize + 2));
+    });
+}
+
+/// An entry of long ago is still written, as long as it [lasts](CallLog::LASTING).
+#[test]
+fn an_entry_that_lasts_is_found_after_as_many_others() {
+    explore(Some(2), || {
+        let log = Arc::new(CallLog::new());
+        let kept = log.enter(&call(2, 10));
+        for other in 1..CallLog::LASTING {
+            log.enter(&call(4, other as usize));
+        }
+        log.write(kept, 5);
+        let writer = {
+            let log = log.clone();
+            thread::spawn(move || {
+                let entry = log.enter(&call(4, 90));
+                log.write(entry, 6);
+            })
+        };
+        assert_eq!(find(&log, 2, 5), Some(10));
+        writer.join().unwrap();
+    });
+}

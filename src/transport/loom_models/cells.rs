@@ -1,0 +1,312 @@
+//! Proves that what ranks write into cells for each other is read whole and in order, that no cell is overwritten
+//! while anybody may read it, and that a rank that waits for others to leave a call is woken.
+//!
+//! The cells are the real ones, in loom's cells, which report every access that is not ordered with the ones
+//! before; a rank has two of them here, so that they are soon overwritten.
+//!
+//! Checked by hand that the models can fail: TODO.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loom::thread;
+
+use super::{explore, prepared_world, sleep};
+use crate::Rank;
+use crate::error::Result;
+use crate::transport::Fabric;
+use crate::transport::cells::{Cells, Desk, Stamp};
+use crate::transport::knot::Needs;
+use crate::transport::wait::Port;
+
+/// A message that lies beside its number, and one that does not.
+const SHORT: usize = 1;
+const LONG: usize = 9;
+
+/// How often one of three ranks looks.
+const FEW: usize = 3;
+
+fn stamp(call: u32) -> Stamp {
+    Stamp {
+        print: 7 * call,
+        number: call,
+    }
+}
+
+/// What a rank says in a call: nobody else says it, nor does anybody in another call.
+fn message(of: Rank, call: u32, length: usize) -> Vec<u32> {
+    vec![100 * (of as u32 + 1) + call; length]
+}
+
+/// Looks until something is there. Three ranks that look again and again are too many orders, so of those each goes
+/// home that has looked a few times in vain.
+fn until(ranks: usize, mut come: impl FnMut() -> bool) -> Option<()> {
+    let looks = if ranks > 2 { FEW } else { usize::MAX };
+    for _ in 0..looks {
+        if come() {
+            return Some(());
+        }
+        thread::yield_now();
+    }
+    None
+}
+
+fn post(desk: &mut Desk, me: Rank, call: u32, length: usize) {
+    desk.post(stamp(call), &message(me, call, length));
+}
+
+fn read(desk: &mut Desk, from: Rank, call: u32, length: usize) {
+    let mut whole = false;
+    let opened = desk.open(from, stamp(call), length, |data: &[u32]| {
+        whole = data == message(from, call, length);
+    });
+    assert!(opened.is_ok() && whole, "another message than was written");
+}
+
+/// So many ranks, each of which lives `life` at its desk; in some order all come to the end of it.
+fn at_desks(
+    ranks: usize,
+    preemptions: usize,
+    life: impl Fn(Rank, &mut Desk) -> Option<()> + Copy + Send + Sync + 'static,
+) {
+    let through = Arc::new(AtomicBool::new(false));
+    let seen = through.clone();
+    explore(Some(preemptions), move || {
+        let cells = Arc::new(Cells::new(ranks));
+        let start = |me| {
+            let mut desk = Desk::new(cells.clone(), me);
+            move || life(me, &mut desk)
+        };
+        let mut first = start(0);
+        let others: Vec<_> = (1..ranks).map(|me| thread::spawn(start(me))).collect();
+        let mut ends = vec![first()];
+        ends.extend(others.into_iter().map(|rank| rank.join().unwrap()));
+        if ends.iter().all(Option::is_some) {
+            seen.store(true, Ordering::Relaxed);
+        }
+    });
+    assert!(through.load(Ordering::Relaxed), "all went home");
+}
+
+/// Two ranks that read each other's cells in every call never wait for room.
+fn exchange(me: Rank, desk: &mut Desk, length: usize) -> Option<()> {
+    for call in 0..4 {
+        assert!(desk.lagging().is_none(), "both have left the calls before");
+        post(desk, me, call, length);
+        until(2, || desk.missing().is_none())?;
+        read(desk, 1 - me, call, length);
+        desk.leave(stamp(call));
+    }
+    Some(())
+}
+
+#[test]
+fn short_exchanges_are_read_before_they_are_overwritten() {
+    at_desks(2, 3, |me, desk| exchange(me, desk, SHORT));
+}
+
+#[test]
+fn longer_exchanges_are_read_before_they_are_overwritten() {
+    at_desks(2, 3, |me, desk| exchange(me, desk, LONG));
+}
+
+/// Each call has its own writer, and all others read.
+fn stream(ranks: usize, roots: &[Rank], me: Rank, desk: &mut Desk, length: usize) -> Option<()> {
+    for (call, &root) in (0..).zip(roots) {
+        if me == root {
+            until(ranks, || desk.lagging().is_none())?;
+            post(desk, me, call, length);
+        } else {
+            until(ranks, || desk.is_here(root))?;
+            read(desk, root, call, length);
+        }
+        desk.leave(stamp(call));
+    }
+    Some(())
+}
+
+#[test]
+fn a_root_that_runs_ahead_overwrites_nothing_that_is_read() {
+    at_desks(2, 3, |me, desk| stream(2, &[0; 4], me, desk, LONG));
+}
+
+#[test]
+fn a_root_waits_for_the_slower_of_two_readers() {
+    at_desks(3, 2, |me, desk| stream(3, &[0; 3], me, desk, SHORT));
+}
+
+/// Rank 1 hears from rank 0, which knows nothing of rank 2, before it writes its first cell again.
+#[test]
+fn a_cell_says_no_more_of_who_has_left_than_its_writer_knew() {
+    at_desks(3, 2, |me, desk| stream(3, &[1, 0, 1], me, desk, SHORT));
+}
+
+/// Three ranks meet at the first: who reads its cell learns that all have left the calls before.
+#[test]
+fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
+    at_desks(3, 2, |me, desk| {
+        for call in 0..3 {
+            assert!(!desk.must_ask(), "it has been told");
+            if me > 0 {
+                post(desk, me, call, SHORT);
+                until(3, || desk.is_here(0))?;
+                read(desk, 0, call, SHORT);
+            } else {
+                until(3, || desk.missing().is_none())?;
+                (1..3).for_each(|from| read(desk, from, call, SHORT));
+                post(desk, me, call, SHORT);
+            }
+            desk.leave(stamp(call));
+        }
+        Some(())
+    });
+}
+
+/// Whoever has seen the cells of all knows that they are in that call, and not that they have left it.
+#[test]
+fn after_a_meeting_a_root_that_runs_ahead_waits_for_who_still_reads() {
+    at_desks(2, 3, |me, desk| {
+        post(desk, me, 0, LONG);
+        until(2, || desk.missing().is_none())?;
+        read(desk, 1 - me, 0, LONG);
+        desk.leave(stamp(0));
+        for call in 1..3 {
+            if me == 0 {
+                until(2, || desk.lagging().is_none())?;
+                post(desk, me, call, SHORT);
+            } else {
+                until(2, || desk.is_here(0))?;
+                read(desk, 0, call, SHORT);
+            }
+            desk.leave(stamp(call));
+        }
+        Some(())
+    });
+}
+
+/// Rank 1 writes what nobody reads, as the root of a reduction does, and may be overtaken in its own call.
+#[test]
+fn a_rank_that_is_overtaken_has_not_left_its_own_call() {
+    at_desks(2, 3, |me, desk| {
+        for call in 0..4 {
+            until(2, || desk.lagging().is_none())?;
+            post(desk, me, call, SHORT);
+            if me == 1 {
+                until(2, || desk.is_here(0))?;
+                read(desk, 0, call, SHORT);
+            }
+            desk.leave(stamp(call));
+        }
+        Some(())
+    });
+}
+
+#[test]
+fn two_communicators_are_not_in_each_other_s_way() {
+    explore(Some(2), || {
+        let both = [0, 1].map(|_| Arc::new(Cells::new(2)));
+        let life = |me: Rank| {
+            let mut desks = both.each_ref().map(|cells| Desk::new(cells.clone(), me));
+            move || {
+                for call in 0..3 {
+                    // What one rank writes first the other reads last.
+                    for desk in &mut desks {
+                        post(desk, me, call, SHORT);
+                    }
+                    for desk in desks.iter_mut().rev() {
+                        until(2, || desk.missing().is_none());
+                        read(desk, 1 - me, call, SHORT);
+                        desk.leave(stamp(call));
+                    }
+                }
+            }
+        };
+        let second = thread::spawn(life(1));
+        life(0)();
+        second.join().unwrap();
+    });
+}
+
+/// Two ranks and their cells, made before the threads: who makes them first is decided by what loom does not know.
+fn world_of_cells(life: impl Fn(&Port) -> Result<()> + 'static) {
+    let cells = Arc::new(Cells::new(2));
+    let prepare = |fabric: &Fabric| assert!(fabric.all.cells.set(cells).is_ok());
+    let (_, results) = prepared_world(2, prepare, life);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// The last stage of the waits in `comm::at_cells`.
+struct Sleepy<'a> {
+    port: &'a Port,
+    desk: Desk,
+}
+
+impl Sleepy<'_> {
+    fn new(port: &Port) -> Sleepy<'_> {
+        let desk = port.fabric.all.desk(port.me);
+        Sleepy { port, desk }
+    }
+
+    fn post(&mut self, call: u32) -> Result<()> {
+        if self.desk.lagging().is_some() {
+            let cells = self.desk.cells();
+            let _waiting = cells.wait_for_room();
+            let desk = RefCell::new(&mut self.desk);
+            sleep(self.port, Needs::One(1 - self.port.me), || {
+                desk.borrow_mut().lagging().is_none()
+            })?;
+        }
+        let me = self.port.me;
+        self.desk.post(stamp(call), &message(me, call, SHORT));
+        let others = (0..2).filter(|rank| *rank != me);
+        self.port.fabric.rouse_each(others);
+        Ok(())
+    }
+
+    fn read(&mut self, call: u32) -> Result<()> {
+        let from = 1 - self.port.me;
+        let here = || self.desk.is_here(from);
+        sleep(self.port, Needs::One(from), here)?;
+        read(&mut self.desk, from, call, SHORT);
+        Ok(())
+    }
+
+    fn leave(&mut self, call: u32) {
+        self.desk.leave(stamp(call));
+        let fabric = &self.port.fabric;
+        fabric.after_leaving(&fabric.all, self.port.me);
+    }
+}
+
+#[test]
+fn a_root_that_sleeps_until_its_reader_has_left_is_woken() {
+    explore(Some(3), || {
+        world_of_cells(|port| {
+            let mut rank = Sleepy::new(port);
+            for call in 0..3 {
+                match port.me {
+                    0 => rank.post(call)?,
+                    _ => rank.read(call)?,
+                }
+                rank.leave(call);
+            }
+            Ok(())
+        });
+    });
+}
+
+#[test]
+fn ranks_that_sleep_for_each_other_s_cells_are_woken() {
+    explore(Some(3), || {
+        world_of_cells(|port| {
+            let mut rank = Sleepy::new(port);
+            for call in 0..2 {
+                rank.post(call)?;
+                rank.read(call)?;
+                rank.leave(call);
+            }
+            Ok(())
+        });
+    });
+}
