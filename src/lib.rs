@@ -113,6 +113,7 @@ mod sync;
 pub mod testing;
 pub mod topology;
 mod transport;
+pub mod tune;
 mod unwind;
 mod world;
 

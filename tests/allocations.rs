@@ -2,9 +2,10 @@
 //! process of its own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use rankfold::check::Goal;
+use rankfold::collective::Algorithm::Direct;
 use rankfold::collective::halving_reduce_scatter;
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::{OwnSteps, Topology};
@@ -50,7 +51,7 @@ fn in_ranks(what: &str, call: impl Fn(&Comm, &mut [f64]) -> Result<()> + Sync, l
         let wide_awake = (0..300).find_map(|_| {
             let world = World::new(ranks).check(false);
             let report = world.run_each(|comm| {
-                let buffer = std::cell::RefCell::new(vec![1.0; length]);
+                let buffer = RefCell::new(vec![1.0; length]);
                 allocations(comm, |comm| call(comm, &mut buffer.borrow_mut()))
             });
             let awake = report.counts.iter().all(|rank| rank.sleeps == 0);
@@ -72,6 +73,56 @@ fn collectives_allocate_nothing_in_the_steady_state() {
         in_ranks("broadcast", |comm, v| comm.broadcast(0, v), length);
         in_ranks("reduce", |comm, v| comm.reduce(0, v, op::Sum), length);
         in_ranks("barrier", |comm, _| comm.barrier(), length);
+    }
+}
+
+/// The fewest that a rank allocates in one of many calls: in some it goes to sleep and writes that down.
+fn fewest(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
+    call(comm)?;
+    let of_one = |_| {
+        let before = ALLOCATIONS.get();
+        call(comm).map(|()| ALLOCATIONS.get() - before)
+    };
+    let each: Result<Vec<usize>> = (0..200).map(of_one).collect();
+    Ok(each?.into_iter().min().unwrap_or(0))
+}
+
+/// All collectives over shared memory, one by one.
+type OverMemory = fn(&Comm, &[f64], &mut [f64]) -> Result<()>;
+
+const OVER_MEMORY: [OverMemory; 8] = [
+    |comm, _, v| comm.all_reduce_with(Direct, v, op::Sum),
+    |comm, mine, v| comm.all_reduce_into_with(Direct, mine, v, op::Sum),
+    |comm, _, v| comm.reduce_with(Direct, 1, v, op::Sum),
+    |comm, _, v| comm.broadcast_with(Direct, 1, v),
+    |comm, mine, v| {
+        let own = v.len() / comm.size();
+        comm.reduce_scatter_with(Direct, mine, &mut v[..own], op::Sum)
+    },
+    |comm, mine, v| comm.all_gather_with(Direct, &mine[..v.len() / comm.size()], v),
+    |comm, mine, v| {
+        let (own, root) = (v.len() / comm.size(), comm.rank() == 1);
+        comm.scatter_with(Direct, 1, root.then_some(mine), &mut v[..own])
+    },
+    |comm, mine, v| comm.all_to_all_with(Direct, mine, v),
+];
+
+#[test]
+fn calls_over_shared_memory_allocate_nothing_in_the_steady_state() {
+    for ranks in [2, 5, 12] {
+        for (which, call) in OVER_MEMORY.iter().enumerate() {
+            let run = |comm: &Comm| {
+                let n = 100 * comm.size();
+                let (mine, v) = (vec![0.0; n], RefCell::new(vec![0.0; n]));
+                fewest(comm, |comm| call(comm, &mine, &mut v.borrow_mut()))
+            };
+            let counts = World::new(ranks).check(false).run(run).unwrap();
+            assert_eq!(
+                counts,
+                vec![0; ranks],
+                "collective {which} of {ranks} ranks"
+            );
+        }
     }
 }
 

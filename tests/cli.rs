@@ -125,6 +125,60 @@ fn comparisons_are_printed_as_they_were() {
 }
 
 #[test]
+fn what_cannot_be_tuned_or_explained_is_said_as_it_was() {
+    repeats("tune.txt");
+}
+
+#[test]
+fn a_table_is_written_and_followed_by_whoever_is_given_it() {
+    let path = fresh("table.txt");
+    let file = path.to_str().unwrap();
+    let tuned = rankfold(&format!(
+        "tune -o {file} --time 0.5 --ranks 2 --collective barrier,scan"
+    ))
+    .output()
+    .unwrap();
+    assert!(tuned.status.success(), "{}", text(tuned.stderr));
+    assert!(text(tuned.stdout).starts_with(&format!("{file}: ")));
+    let explained = rankfold("explain barrier --ranks 2")
+        .env("RANKFOLD_TUNING", file)
+        .output()
+        .unwrap();
+    let explained = text(explained.stdout);
+    assert!(
+        explained.contains("measured at 0 B on 2 ranks"),
+        "{explained}"
+    );
+
+    let bench = "bench all_reduce --ranks 4 --sizes 8 --passes 1 --iterations 1 --format json";
+    let chosen = |table: &str| {
+        let output = rankfold(bench)
+            .env("RANKFOLD_TUNING", table)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (_, run, errors) = chosen("tuned.txt");
+    assert!(run.contains(r#""chosen": "binomial""#), "{run}{errors}");
+    let (code, _, errors) = chosen("foreign.txt");
+    let says = "RANKFOLD_TUNING: the tuning table is of another version of rankfold: it was written by 0.0.0, and this is";
+    assert!(code == Some(2) && errors.contains(says), "{errors}");
+    assert!(
+        errors.contains("measure this one with `rankfold tune`; or unset RANKFOLD_TUNING"),
+        "{errors}"
+    );
+    let (code, _, errors) = chosen("no-such-file.txt");
+    assert!(
+        code == Some(2) && errors.contains("cannot read no-such-file.txt"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn what_is_json_is_json_with_a_schema_on_every_line() {
     for (line, schema) in [
         (
@@ -173,7 +227,7 @@ fn a_picture_is_written_to_its_file() {
 
 #[test]
 fn input_that_makes_no_sense_is_one_line_and_exit_code_2() {
-    for name in ["refused.txt", "bench.txt"] {
+    for name in ["refused.txt", "bench.txt", "report.txt"] {
         repeats(name);
         let refused = fs::read_to_string(golden().join(name)).unwrap();
         let count = |start| {
@@ -258,6 +312,9 @@ fn help_is_no_error() {
         "simulate -h",
         "bench --help",
         "help compare",
+        "latency --help",
+        "report --help",
+        "help man",
         "--version",
     ] {
         let output = rankfold(line).output().unwrap();
@@ -276,4 +333,70 @@ fn the_table_of_algorithms_in_the_docs_is_the_one_that_is_printed() {
         written,
         "make it again, as its first lines say"
     );
+}
+
+#[test]
+fn every_shell_gets_its_completions_and_every_command_its_page() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = rankfold(&format!("completions {shell}")).output().unwrap();
+        let script = text(output.stdout);
+        assert!(
+            script.contains("simulate") && script.contains("latency"),
+            "{shell}"
+        );
+    }
+    let page = |line: &str| text(rankfold(line).output().unwrap().stdout);
+    assert!(page("man").contains(".TH rankfold 1") && page("man").contains("simulate"));
+    assert!(page("man bench").contains(".TH rankfold-bench 1"));
+    assert!(page("man bench").contains("rankfold bench broadcast send"));
+}
+
+/// Whether there are two CPUs to measure between.
+fn has_two_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
+}
+
+#[test]
+fn latencies_are_the_same_in_every_form_and_in_both_directions() {
+    if !has_two_cpus() {
+        return;
+    }
+    let picture = fresh("latency.svg");
+    let mut measure =
+        rankfold("latency --ways raw,slot --time 0.001 --passes 1 --format json --plot");
+    let output = measure.arg(&picture).output().unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["schema"], "rankfold.latency/1");
+    let count = value["cpus"].as_array().unwrap().len();
+    for table in value["tables"].as_array().unwrap() {
+        for (a, b) in (0..count).flat_map(|a| (0..count).map(move |b| (a, b))) {
+            let ns = &table["ns"];
+            assert_eq!(ns[a][b], ns[b][a]);
+            assert_eq!(ns[a][b].as_f64().is_some_and(|ns| ns > 0.0), a != b);
+        }
+    }
+    assert!(fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+    let output = rankfold("latency --ways mailbox --time 0.001 --passes 1 --format csv").output();
+    let csv = text(output.unwrap().stdout);
+    assert_eq!(csv.lines().next(), Some("way,cpu_a,cpu_b,ns,min_ns"));
+    assert_eq!(csv.lines().count(), 1 + count * (count - 1) / 2);
+}
+
+#[test]
+fn a_report_is_drawn_from_a_run_that_another_machine_has_written() {
+    let page = fresh("report.html");
+    let output = rankfold("report --from before.json -o")
+        .arg(&page)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
+    for id in [
+        "machine", "latency", "scaling", "roofline", "model", "choices", "noise", "about",
+    ] {
+        assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
+    }
+    assert!(!html.contains("<script") && !html.contains("NaN") && !html.contains("src="));
 }

@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["comm"],
     &["world"],
     &["measure", "testing"],
+    &["tune"],
 ];
 
 /// The only files that may hold `unsafe`.

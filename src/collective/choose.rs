@@ -1,10 +1,14 @@
-//! The automatic choice: which algorithm runs a call, and why. A pure function of the call and the size
-//! of its elements, so all ranks choose the same in every run, and results repeat bit for bit.
+//! The automatic choice: which algorithm runs a call, and why. A pure function of the call, its elements and the
+//! tuning table, if there is one, so all ranks choose the same in every run, and results repeat bit for bit.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
-use super::{Algorithm, Call, Collective, Refusal};
+use super::table::Found;
+use super::{Algorithm, Call, Collective, Refusal, TuningTable};
 use crate::topology::{Levels, TreeName};
+
+// What is chosen where no table says otherwise follows from these numbers and from nothing else.
 
 /// Up to so many bytes a rank's vector goes through a cell that all can read.
 pub(crate) const CELL_BYTES: usize = 4 << 10;
@@ -17,6 +21,12 @@ const DIRECT: usize = 1 << 10;
 
 /// From so many bytes on the time that they take counts for more than the number of steps.
 const LONG: usize = 8 << 10;
+
+/// Among so many ranks cells serve: more would be too much for the one that reads them.
+const IN_CELLS: RangeInclusive<usize> = 2..=64;
+
+/// Fewer ranks than this move nothing less by blocks.
+const IN_BLOCKS: usize = 4;
 
 /// Which algorithm runs a call, and why.
 ///
@@ -60,26 +70,44 @@ impl Choice {
     /// The choice alone, which costs nothing to speak of.
     #[inline]
     pub fn quickly<T>(call: &Call) -> Algorithm {
-        let flat = || match align_of::<T>() <= CELL_ALIGNMENT {
-            true => pick_flat(call, size_of::<T>()),
-            // No such element may lie in a cell.
-            false => pick_messages(call, size_of::<T>()),
-        };
-        in_groups(call, size_of::<T>(), flat).algorithm
+        pick(None, call, Elements::of::<T>()).algorithm
     }
 
     /// The choice for a call with elements of so many bytes, with everything there is to say about it.
     pub fn of(call: &Call, element_bytes: usize) -> Choice {
-        let picked = pick(call, element_bytes);
-        let reason = picked.why.sentence(call, element_bytes);
+        Choice::by(None, call, element_bytes)
+    }
+
+    /// The same by a table, if there is one.
+    pub fn by(table: Option<&TuningTable>, call: &Call, element_bytes: usize) -> Choice {
+        Choice::said(table, call, Elements::plain(element_bytes))
+    }
+
+    /// The same for elements of a type.
+    pub(crate) fn for_elements<T>(table: Option<&TuningTable>, call: &Call) -> Choice {
+        Choice::said(table, call, Elements::of::<T>())
+    }
+
+    /// The choice alone by a table, and whether it stands there.
+    #[inline]
+    pub(crate) fn looked_up<T>(table: Option<&TuningTable>, call: &Call) -> (Algorithm, bool) {
+        let picked = pick(table, call, Elements::of::<T>());
+        (picked.algorithm, matches!(picked.why, Why::Table(_)))
+    }
+
+    fn said(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Choice {
+        let picked = pick(table, call, elements);
+        let mut reason = picked.why.sentence(call, elements.bytes);
+        if table.is_some() && !matches!(picked.why, Why::Table(_)) {
+            reason += ", and the tuning table has no rule for it";
+        }
         let all = || Algorithm::all(call.collective);
-        let usable = |algorithm: &Algorithm| algorithm.refused(call).is_none();
         let other = picked.next.into_iter().chain(all());
         let mut other = other.filter(|algorithm| *algorithm != picked.algorithm);
         Choice {
             algorithm: picked.algorithm,
             reason,
-            runner_up: other.find(usable),
+            runner_up: other.find(|algorithm| is_usable(*algorithm, call, elements)),
             refused: all()
                 .filter_map(|algorithm| Some((algorithm, algorithm.refused(call)?)))
                 .collect(),
@@ -105,9 +133,33 @@ fn said_of(levels: Option<&Levels>) -> String {
     }
 }
 
+/// What the choice looks at of the elements of a call.
+#[derive(Clone, Copy)]
+struct Elements {
+    bytes: usize,
+    alignment: usize,
+}
+
+impl Elements {
+    fn of<T>() -> Elements {
+        Elements {
+            bytes: size_of::<T>(),
+            alignment: align_of::<T>(),
+        }
+    }
+
+    /// Elements of so many bytes, aligned as most are.
+    fn plain(bytes: usize) -> Elements {
+        Elements {
+            bytes,
+            alignment: 1,
+        }
+    }
+}
+
 /// What was picked, before it is put into words.
-pub(super) struct Picked {
-    pub(super) algorithm: Algorithm,
+struct Picked {
+    algorithm: Algorithm,
     next: Option<Algorithm>,
     why: Why,
 }
@@ -121,6 +173,7 @@ enum Why {
     /// One message crosses where there would be many.
     Followed,
     Cells,
+    Table(Found),
     Direct,
     Always(&'static str),
 }
@@ -143,6 +196,7 @@ impl Why {
             Why::Cells => format!(
                 "{bytes} bytes fit into the cells that all ranks can read: written once, read where they lie"
             ),
+            Why::Table(found) => found.to_string(),
             Why::Direct => format!(
                 "{bytes} bytes are many: every rank reads what it needs of them where they lie"
             ),
@@ -154,10 +208,42 @@ impl Why {
 const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
-/// Picks the algorithm for a call. Nothing is allocated.
+/// Picks the algorithm for a call: as the table says, if it says something, or else by the numbers above.
+/// Nothing is allocated.
 #[inline]
-pub(super) fn pick(call: &Call, element_bytes: usize) -> Picked {
-    in_groups(call, element_bytes, || pick_flat(call, element_bytes))
+fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked {
+    let in_table = table.and_then(|table| pick_in_table(table, call, elements));
+    in_table.unwrap_or_else(|| pick_untuned(call, elements))
+}
+
+#[cold]
+fn pick_in_table(table: &TuningTable, call: &Call, elements: Elements) -> Option<Picked> {
+    if call.pieces.is_some() {
+        // No rank knows the others' bytes.
+        return None;
+    }
+    let bytes = call.length().saturating_mul(elements.bytes);
+    let usable = |algorithm| is_usable(algorithm, call, elements);
+    let found = table.find(call, bytes, usable)?;
+    let next = found.rule.next.map(|next| next.algorithm);
+    Some(picked(found.rule.best.algorithm, next, Why::Table(found)))
+}
+
+/// Whether an algorithm can run a call, and is then what its name says.
+fn is_usable(algorithm: Algorithm, call: &Call, elements: Elements) -> bool {
+    let fits = match algorithm {
+        Algorithm::Cells => fits_cells(call, elements),
+        Algorithm::Hierarchical { .. } => {
+            matches!(&call.levels, Some(levels) if levels.have_groups())
+        }
+        _ => true,
+    };
+    fits && algorithm.refused(call).is_none()
+}
+
+#[inline]
+fn pick_untuned(call: &Call, elements: Elements) -> Picked {
+    in_groups(call, elements.bytes, || pick_flat(call, elements))
 }
 
 /// What is picked where the machine has groups, if it has, instead of what is picked where all ranks are alike.
@@ -198,14 +284,14 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
 
 /// The pick where all ranks are alike.
 #[inline]
-fn pick_flat(call: &Call, element_bytes: usize) -> Picked {
+fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
-    let over = pick_messages(call, element_bytes);
+    let over = pick_messages(call, elements.bytes);
     let serves = !matches!(
         call.collective,
         Collective::Scan | Collective::ExclusiveScan
     );
-    if serves && fits_cells(call, element_bytes) && Cells.refused(call).is_none() {
+    if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
     over
@@ -217,13 +303,20 @@ fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
+/// Whether it is short enough for the cells.
+fn is_for_cells(call: &Call, elements: Elements) -> bool {
+    let bytes = call.most_written().saturating_mul(elements.bytes);
+    bytes <= direct_from(call) && fits_cells(call, elements)
+}
+
 /// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
-fn fits_cells(call: &Call, element_bytes: usize) -> bool {
+fn fits_cells(call: &Call, elements: Elements) -> bool {
     let most = call.most_written();
-    let bytes = most.saturating_mul(element_bytes);
+    let bytes = most.saturating_mul(elements.bytes);
     // Of empty elements there may be more than a cell can count.
     let countable = u32::try_from(most).is_ok();
-    countable && (2..=64).contains(&call.ranks()) && bytes <= direct_from(call)
+    let fits = bytes <= CELL_BYTES && elements.alignment <= CELL_ALIGNMENT;
+    countable && fits && IN_CELLS.contains(&call.ranks())
 }
 
 /// Picks what needs no cells: memory that all ranks can read, or messages.
@@ -243,7 +336,7 @@ fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
 fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
     let long = is_long(call, element_bytes);
-    let (few_ranks, few_elements) = (call.ranks() < 4, call.length() < call.ranks());
+    let (few_ranks, few_elements) = (call.ranks() < IN_BLOCKS, call.length() < call.ranks());
     let by_length = |short, in_blocks| match (long, few_ranks, few_elements) {
         (false, ..) => picked(short, Some(in_blocks), Why::Short),
         (true, true, _) => picked(short, Some(in_blocks), Why::FewRanks),

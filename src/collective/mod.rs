@@ -11,7 +11,8 @@
 //!
 //! The files, one idea each:
 //! - `algorithm`: the names; `needs`: what each serves and refuses; `call`: the shape of a call;
-//!   `build`: from names to schedules; `choose`: the automatic choice, and why;
+//!   `build`: from names to schedules; `choose`: the automatic choice, and why; `table`: what it
+//!   may look at, measured times;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
 //! - `rooted`: halving to one rank, and the way to another root;
 //! - `packets`: reductions in packets that go different ways;
@@ -58,6 +59,7 @@ mod ring;
 mod rooted;
 mod scan;
 mod shift;
+mod table;
 
 pub use crate::names::{Collective, UnknownCollective};
 pub use algorithm::{Algorithm, UnknownAlgorithm};
@@ -81,6 +83,10 @@ pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
 pub use scan::ExchangeScan;
 pub use shift::{ExclusiveScan, PassUp};
+pub use table::{
+    Entry, Fingerprint, Foreign, Guideline, Rule, TableError, Timed, TuningTable, Violation,
+    violations,
+};
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.
 fn ceil_log2(n: usize) -> usize {

@@ -30,6 +30,7 @@ impl InCall<'_> {
             me,
             print: self.print,
             job: direct::job(shape),
+            lists: &self.comm.core.lists,
         };
         let met = meet(
             &coming,

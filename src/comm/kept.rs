@@ -126,11 +126,13 @@ pub(super) struct Kept {
     pub key: Key,
     pub shape: Shape,
     pub algorithm: Algorithm,
+    /// Whether somebody, or a tuning table, says that it is to be this algorithm.
+    pub named: bool,
     pub described: Described,
 }
 
 impl Kept {
-    /// A barrier of which nothing is asked: where there are too many ranks for cells, they meet at one word and
+    /// A barrier of which nothing is said: where there are too many ranks for cells, they meet at one word and
     /// send no messages.
     #[inline]
     pub(super) fn is_gate(&self) -> bool {
@@ -138,8 +140,7 @@ impl Kept {
             self.algorithm,
             Algorithm::Cells | Algorithm::Hierarchical { .. }
         );
-        let asked = self.key.ask.algorithm.is_some();
-        self.shape.collective == Collective::Barrier && !asked && !follows
+        self.shape.collective == Collective::Barrier && !self.named && !follows
     }
 }
 

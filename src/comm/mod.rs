@@ -62,10 +62,12 @@ pub use template::Side;
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
+use crate::op::copies::Copies;
 use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
+use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
 use crate::transport::wait::{Live, Port};
@@ -117,6 +119,10 @@ pub struct Comm {
 struct Core {
     port: Port,
     workspace: Workspace,
+    /// What it has learnt of long copies.
+    copies: Copies,
+    /// Whose vectors a call touches, where ranks are many.
+    lists: Lists,
     /// Collective calls of elements that may be made again.
     kept: KeptCalls,
     /// Calls entered in the log.
@@ -188,6 +194,8 @@ impl Comm {
         let core = Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
+            copies: Copies::default(),
+            lists: Lists::default(),
             kept: KeptCalls::default(),
             entered: Cell::new(0),
             ops: Cell::new(0),

@@ -177,7 +177,7 @@ impl Comm {
         let mut copy = |data: &[T]| match (data, &mut *buf) {
             // The commonest message has a size known here and needs no call of `memcpy`.
             ([one], [first, ..]) => *first = *one,
-            (_, buf) => buf[..data.len()].copy_from_slice(data),
+            (_, buf) => self.core.copies.copy(&mut buf[..data.len()], data),
         };
         let ((), status) = self.receive(&call, fits, |packet| {
             packet.open(&**self.fabric(), &mut copy)

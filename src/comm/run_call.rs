@@ -7,7 +7,7 @@ use super::Comm;
 use super::at_cells::AtDesk;
 use super::call::{Described, InCall, elements};
 use super::kept::{Ask, Kept, Key};
-use crate::collective::{Algorithm, Call as Shape, Choice, Collective, WithSchedule};
+use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable, WithSchedule};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
 use crate::op::{Element, Kind, Operator};
@@ -18,7 +18,7 @@ use crate::transport::cells::{self, Desk};
 
 impl Comm {
     /// Which algorithm a call runs if none is asked for, and why; and which [groups](Self::levels) of ranks it may
-    /// follow, or why there are none. A call that brings [levels of its own](Shape::on) is explained by those.
+    /// follow, or why there are none. In a [tuned](crate::World::tuned) world the reason is what was measured. A call that brings [levels of its own](Shape::on) is explained by those.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Comm {
     /// ```
     pub fn explain<T: Element>(&self, call: &Shape) -> Result<Choice> {
         if call.ranks() == self.size() {
-            return Ok(self.choice(call, size_of::<T>()));
+            return Ok(self.choice::<T>(call));
         }
         let ranks = call.ranks();
         Err(Error::usage(format!(
@@ -63,14 +63,20 @@ impl Comm {
     }
 
     /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
-    fn choice(&self, call: &Shape, element_bytes: usize) -> Choice {
+    fn choice<T: Element>(&self, call: &Shape) -> Choice {
         let mut call = call.clone();
         call.crowded |= self.fabric().is_crowded();
+        let choice = |call: &Shape| Choice::for_elements::<T>(self.tuning(), call);
         match (&call.levels, self.own_levels()) {
-            (None, Some(levels)) => Choice::of(&call.on(levels.clone()), element_bytes),
-            (None, None) => Choice::of(&call, element_bytes).on_flat(self.why_alike()),
-            (Some(_), _) => Choice::of(&call, element_bytes),
+            (None, Some(levels)) => choice(&call.on(levels.clone())),
+            (None, None) => choice(&call).on_flat(self.why_alike()),
+            (Some(_), _) => choice(&call),
         }
+    }
+
+    /// The table that choices follow in this world, if there is one.
+    fn tuning(&self) -> Option<&TuningTable> {
+        self.fabric().settings.tuning.as_ref()?.downcast_ref()
     }
 
     /// Runs a call.
@@ -107,13 +113,15 @@ impl Comm {
             let never = |_: &InCall<'_>| unreachable!("it was refused");
             return self.again(&described, || Err(refused), never);
         }
-        let algorithm = ask
-            .algorithm
-            .unwrap_or_else(|| Choice::quickly::<T>(&shape));
+        let (algorithm, named) = match ask.algorithm {
+            Some(algorithm) => (algorithm, true),
+            None => Choice::looked_up::<T>(self.tuning(), &shape),
+        };
         Ok(self.core.kept.put(Kept {
             key,
             shape,
             algorithm,
+            named,
             described,
         }))
     }
@@ -134,7 +142,7 @@ impl Comm {
             self.check_call::<T>(&shape, ask.algorithm, lengths)
         });
         let algorithm = match &checked {
-            Ok(()) => Choice::quickly::<T>(&shape),
+            Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape).0,
             Err(_) => Algorithm::Cells,
         };
         let described = self.describe_call::<T>(&ask, &shape, op.kind());

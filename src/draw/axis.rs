@@ -13,6 +13,8 @@ pub(super) enum Unit {
     Binary,
     /// Powers of ten without a word.
     Decimal,
+    /// Powers of ten of 10⁹ bytes a second.
+    Rate,
 }
 
 /// What an axis of a [`Chart`](super::Chart) says, and in which unit. Both are logarithmic.
@@ -36,6 +38,16 @@ impl Axis {
     /// An axis of whole numbers.
     pub fn count(name: &str) -> Axis {
         Axis::new(name, Unit::Count)
+    }
+
+    /// An axis of bandwidths in 10⁹ bytes a second, written as `10 GB/s`.
+    pub fn rate(name: &str) -> Axis {
+        Axis::new(name, Unit::Rate)
+    }
+
+    /// An axis of numbers without a unit, such as ratios.
+    pub fn number(name: &str) -> Axis {
+        Axis::new(name, Unit::Decimal)
     }
 
     pub(super) fn new(name: &str, unit: Unit) -> Axis {
@@ -69,7 +81,7 @@ impl Scale {
             _ => (1.0, 1.0),
         };
         let (low, high) = match unit {
-            Unit::Seconds | Unit::Decimal => (round_down(low), round_up(high)),
+            Unit::Seconds | Unit::Decimal | Unit::Rate => (round_down(low), round_up(high)),
             _ => (low, high),
         };
         let (low, high) = if high / low < 1.5 {
@@ -94,7 +106,7 @@ impl Scale {
     pub(super) fn marks(&self) -> Vec<f64> {
         match self.unit {
             Unit::Count | Unit::Bytes if self.are_apart() => self.values.clone(),
-            Unit::Seconds | Unit::Decimal => self.decimal(),
+            Unit::Seconds | Unit::Decimal | Unit::Rate => self.decimal(),
             _ => self.binary(),
         }
     }
@@ -102,7 +114,7 @@ impl Scale {
     /// The numbers that only have a line.
     pub(super) fn lines(&self) -> Vec<f64> {
         match self.unit {
-            Unit::Seconds | Unit::Decimal if self.decades() <= 6.0 => {
+            Unit::Seconds | Unit::Decimal | Unit::Rate if self.decades() <= 6.0 => {
                 self.multiples(&[2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
             }
             _ => Vec::new(),
@@ -167,6 +179,7 @@ impl Scale {
                 format!("{} {unit}", number(scaled / 1000f64.powf(power)))
             }
             Unit::Count | Unit::Decimal => number(value),
+            Unit::Rate => format!("{} GB/s", number(value)),
         }
     }
 }

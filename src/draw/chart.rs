@@ -51,6 +51,11 @@ pub struct Chart {
     pub y: Axis,
     /// What it shows.
     pub curves: Vec<Curve>,
+    /// What a model says of the curves, the first of the first, and so on: drawn as broken lines of the same
+    /// colour. Curves that have one are drawn as points without a line.
+    pub models: Vec<Curve>,
+    /// What the curves are held against: drawn in grey, and the axes have room for all of it.
+    pub roofs: Vec<Curve>,
     /// What bounds the curves: drawn in grey, as far as there is room beside them.
     pub limits: Vec<Curve>,
 }
@@ -64,6 +69,8 @@ impl Chart {
             x,
             y,
             curves: Vec::new(),
+            models: Vec::new(),
+            roofs: Vec::new(),
             limits: Vec::new(),
         }
     }
@@ -80,7 +87,8 @@ impl Chart {
 
     /// The axes with their ranges: those of the curves.
     pub(super) fn scales(&self) -> (Scale, Scale) {
-        let all = || self.curves.iter().flat_map(|curve| &curve.points);
+        let drawn = || self.curves.iter().chain(&self.models).chain(&self.roofs);
+        let all = || drawn().flat_map(|curve| &curve.points);
         (
             Scale::new(self.x.unit, all().map(|point| point.0)),
             Scale::new(self.y.unit, all().map(|point| point.1)),
@@ -102,11 +110,15 @@ impl Chart {
         let middle = at(LEFT + WIDTH / 2.0, BOTTOM + 38.0);
         figure.write(&**x, middle, Anchor::Middle, Style::NOTE);
         let mut names = Vec::new();
-        for limit in &self.limits {
+        for limit in self.roofs.iter().chain(&self.limits) {
             names.extend(frame.limit(&mut figure, limit));
         }
-        for (curve, look) in self.curves.iter().zip(LOOKS.iter().cycle()) {
-            names.extend(frame.curve(&mut figure, curve, look));
+        for (model, look) in self.models.iter().zip(LOOKS.iter().cycle()) {
+            frame.model(&mut figure, model, look.ink);
+        }
+        for (at, (curve, look)) in self.curves.iter().zip(LOOKS.iter().cycle()).enumerate() {
+            let joined = at >= self.models.len();
+            names.extend(frame.curve(&mut figure, curve, look, joined));
         }
         write_names(&mut figure, names);
         figure
@@ -208,7 +220,21 @@ impl Frame {
         );
     }
 
-    fn curve(&self, figure: &mut Figure, curve: &Curve, look: &Look) -> Option<Name> {
+    /// A broken line without marks and without a name: it has those of its curve.
+    fn model(&self, figure: &mut Figure, model: &Curve, ink: Ink) {
+        let stroke = Stroke {
+            ink,
+            width: 1.6,
+            dash: Dash::Dashed,
+        };
+        figure.shapes.push(Shape::Line {
+            points: model.points.iter().map(|point| self.place(point)).collect(),
+            stroke,
+            role: Role::Edge,
+        });
+    }
+
+    fn curve(&self, figure: &mut Figure, curve: &Curve, look: &Look, joined: bool) -> Option<Name> {
         let points: Vec<Point> = curve.points.iter().map(|point| self.place(point)).collect();
         let end = *points.last()?;
         let marks = points.clone();
@@ -217,11 +243,13 @@ impl Frame {
             width: 2.2,
             dash: look.dash,
         };
-        figure.shapes.push(Shape::Line {
-            points,
-            stroke,
-            role: Role::Edge,
-        });
+        if joined {
+            figure.shapes.push(Shape::Line {
+                points,
+                stroke,
+                role: Role::Edge,
+            });
+        }
         for place in marks {
             figure.shapes.push(mark(look.mark, place, look.ink));
         }

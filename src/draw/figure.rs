@@ -33,6 +33,8 @@ pub(super) enum Ink {
     Vermilion,
     Green,
     Purple,
+    /// From 0, nearly white, to 255, a dark blue: each darker than the one before, also without its colour.
+    Shade(u8),
 }
 
 /// How a line is broken.

@@ -13,6 +13,7 @@
 //! - `traffic`: the messages of a schedule, both ends of each found together;
 //! - `notation`: how a message, a copy and a region are written, and what the signs mean;
 //! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same in letters;
+//! - `heat`: a number for each pair, as shaded cells;
 //! - `machine`: a machine with ranks in their places;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
 //! - `timeline`: what went on in a run, as a picture;
@@ -45,6 +46,7 @@ use crate::topology::Topology;
 mod axis;
 mod chart;
 mod figure;
+mod heat;
 mod legend;
 mod letters;
 mod limit;
@@ -60,6 +62,7 @@ mod tree;
 
 pub use axis::Axis;
 pub use chart::{Chart, Curve};
+pub use heat::Heat;
 pub use limit::TooLarge;
 
 use axis::Unit;

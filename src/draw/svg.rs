@@ -1,5 +1,6 @@
 //! A figure written as SVG.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
 use super::figure::{Anchor, Dash, Face, Figure, Ink, Label, Point, Role, Shape, Stroke};
@@ -62,8 +63,9 @@ impl Display for Escaped<'_> {
     }
 }
 
-fn colour(ink: Ink) -> &'static str {
-    match ink {
+fn colour(ink: Ink) -> Cow<'static, str> {
+    let named = match ink {
+        Ink::Shade(depth) => return shade(depth).into(),
         Ink::Black => "#000000",
         Ink::Grey => "#4d4d4d",
         Ink::Pale => "#bfbfbf",
@@ -73,7 +75,26 @@ fn colour(ink: Ink) -> &'static str {
         Ink::Vermilion => "#d55e00",
         Ink::Green => "#009e73",
         Ink::Purple => "#aa4499",
-    }
+    };
+    named.into()
+}
+
+/// Between nearly white and a dark blue, by way of a light one.
+fn shade(depth: u8) -> String {
+    const STOPS: [[f64; 3]; 3] = [
+        [247.0, 251.0, 255.0],
+        [107.0, 174.0, 214.0],
+        [8.0, 48.0, 107.0],
+    ];
+    let place = f64::from(depth) / 127.5;
+    let (first, share) = if place < 1.0 {
+        (0, place)
+    } else {
+        (1, place - 1.0)
+    };
+    let mixed = |i: usize| STOPS[first][i] + share * (STOPS[first + 1][i] - STOPS[first][i]);
+    let [red, green, blue] = [0, 1, 2].map(|i| mixed(i).round() as u8);
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 fn class(role: Role) -> &'static str {

@@ -7,6 +7,7 @@
 //! - `place`: which rank goes on which CPU, as a pure function; `spread`: the orders in which they are
 //!   handed out.
 //! - `affinity`: the one place where a thread is pinned.
+//! - `identity`: by what a machine is known.
 //! - `near`: which part of the machine each rank of a world is in.
 //! - `memory`: vectors on the NUMA node of the rank that makes them.
 //! - `show`: how a machine is printed; `ranges`: how lists of CPUs are, `0-3,8`.
@@ -37,6 +38,7 @@ mod cpus;
 mod files;
 #[cfg(rankfold_hwloc)]
 mod hwloc;
+mod identity;
 mod memory;
 mod near;
 mod place;
@@ -51,6 +53,7 @@ mod xml;
 pub use affinity::{PinError, pin};
 pub use cgroup::quota_under;
 pub use cpus::Cpus;
+pub(crate) use identity::processor;
 pub use memory::vec_here;
 pub(crate) use near::{Near, ways};
 pub use place::{Bind, BindError, Placement, Unpinned, place};

@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 use super::statistics::{median, sorted};
 use crate::machine::{Bind, Cpus, Machine, pin};
 
-/// Two CPUs on different cores.
+/// Two CPUs between which something is measured.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Their numbers.
@@ -21,14 +21,21 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The first two of a machine, if it has two.
+    /// These two.
+    pub fn of(machine: &Machine, cpu: [usize; 2]) -> Pair {
+        Pair {
+            cpu,
+            cpus: machine.usable.clone(),
+        }
+    }
+
+    /// The first two of a machine that are on different cores, if it has two.
     pub fn first(machine: &Machine) -> Option<Pair> {
         let placed = machine.place(2, &Bind::Core, true).ok()?;
         match placed.cpu[..] {
-            [Some(a), Some(b)] if machine.distinct_cores(&[a, b]) == 2 => Some(Pair {
-                cpu: [a, b],
-                cpus: machine.usable.clone(),
-            }),
+            [Some(a), Some(b)] if machine.distinct_cores(&[a, b]) == 2 => {
+                Some(Pair::of(machine, [a, b]))
+            }
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::machine::{Bytes, Kind, Machine};
+use crate::machine::{Machine, processor};
 
 /// The machine, as a run remembers it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,15 +27,15 @@ pub struct Host {
 impl Host {
     /// This machine.
     pub fn of(machine: &Machine) -> Host {
-        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let processor = processor();
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let mut host = Host {
-            model: field(&info, "model name").unwrap_or("unknown").to_owned(),
-            parts: parts(machine),
+            model: processor.model,
+            parts: machine.parts(),
             usable: machine.usable.usable(),
             may_use: machine.usable.to_string(),
-            is_virtual: field(&info, "flags").is_some_and(|flags| flags.contains("hypervisor")),
+            is_virtual: processor.is_virtual,
             system: format!("{os} {arch} {}", release.trim()).trim().to_owned(),
             fingerprint: String::new(),
         };
@@ -47,37 +47,6 @@ impl Host {
         host.fingerprint = format!("{:016x}", hash(&same));
         host
     }
-}
-
-/// What `/proc/cpuinfo` says of the first CPU.
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    let lines = info.lines().filter_map(|line| line.split_once(':'));
-    let mut named = lines.filter(|(key, _)| key.trim() == name);
-    named.next().map(|(_, value)| value.trim())
-}
-
-fn parts(machine: &Machine) -> String {
-    let kinds = [
-        Kind::Package,
-        Kind::L3,
-        Kind::L2,
-        Kind::L1,
-        Kind::Core,
-        Kind::Cpu,
-    ];
-    let part = |kind: Kind| {
-        let all = machine.tree.all(kind);
-        let first = all.first()?;
-        Some(match first.bytes {
-            Some(bytes) => format!("{kind} {} x {}", all.len(), Bytes(bytes)),
-            None => format!("{kind} {}", all.len()),
-        })
-    };
-    kinds
-        .into_iter()
-        .filter_map(part)
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// The same in every version of the library and of Rust.

@@ -23,6 +23,7 @@
 //! - `vectors`: what ranks begin with, and what must come of it; `call`: the call itself;
 //! - `run`: the loop that times it; `record`: what came of it, as plain structs; `plot`: pictures of them;
 //! - `noise`: what else the machine did; `ground`: what the machine itself can do; `host`: which machine it is;
+//! - `latency`: how long a message takes between each two CPUs; `fit`: the cost model that fits measured times best;
 //! - `compare`: two runs side by side.
 //!
 //! # Examples
@@ -44,9 +45,11 @@
 mod call;
 mod clock;
 mod compare;
+mod fit;
 mod ground;
 mod host;
 mod kinds;
+mod latency;
 mod noise;
 mod plot;
 mod point;
@@ -58,9 +61,11 @@ mod vectors;
 pub use call::call;
 pub use clock::{process_cpu, thread_cpu};
 pub use compare::{Comparison, Line, compare};
+pub use fit::{Sample, fit, worst};
 pub use ground::{Pair, add, cache_line, copy, each_on};
 pub use host::Host;
 pub use kinds::{Op, Type, UnknownName};
+pub use latency::{LATENCY_SCHEMA, Latency, Table, Way, in_order};
 pub use noise::{Load, Noise, Watch};
 pub use plot::chart;
 pub use point::{Point, Subject};

@@ -136,6 +136,8 @@ pub struct Point {
     pub fresh: bool,
     /// Where the ranks are.
     pub bind: Bind,
+    /// Collectives go through channels instead of slots: to compare the two.
+    pub channels: bool,
 }
 
 impl Point {
@@ -157,6 +159,7 @@ impl Point {
             into: false,
             fresh: false,
             bind: Bind::Auto,
+            channels: false,
         }
     }
 

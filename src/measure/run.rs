@@ -142,9 +142,13 @@ impl std::error::Error for Failure {}
 
 fn world(point: &Point) -> World {
     // No round of agreement before each call, also where that is the default.
-    World::new(point.ranks)
+    let world = World::new(point.ranks)
         .bind(point.bind.clone())
-        .check(false)
+        .check(false);
+    match point.channels {
+        true => world.channel_lanes(),
+        false => world,
+    }
 }
 
 /// Runs a point once, compares every element on every rank, and counts the messages.

@@ -20,11 +20,80 @@
 mod tests;
 
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use super::{Element, Operator};
 
 /// Bytes of each vector that are folded at once.
 const BLOCK: usize = 1 << 10;
+
+/// `to[i] ← from[i]`, past the caches where the machine can: whoever has these lines loses them, and nobody has
+/// to be asked for them first.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub(crate) fn copy_past_caches<T: Element>(to: &mut [T], from: &[T]) {
+    assert_eq!(to.len(), from.len(), "a copy to another length");
+    let bytes = size_of_val(from);
+    let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
+    let head = to.align_offset(STREAMED).min(bytes);
+    let lines = (bytes - head) / STREAMED;
+    let tail = head + lines * STREAMED;
+    // SAFETY: the three parts are inside the slices, which do not overlap, since one is borrowed mutably; the middle
+    // one begins at a multiple of `STREAMED` in `to`.
+    unsafe {
+        ptr::copy_nonoverlapping(from, to, head);
+        stream(to.add(head), from.add(head), lines);
+        ptr::copy_nonoverlapping(from.add(tail), to.add(tail), bytes - tail);
+    }
+}
+
+/// The bytes of a line.
+const STREAMED: usize = 64;
+
+/// Copies lines past the caches.
+///
+/// # Safety
+///
+/// Both have so many lines and do not overlap; `to` is a multiple of a line.
+#[cfg(target_arch = "x86_64")]
+unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
+    use std::arch::asm;
+    for line in 0..lines {
+        // SAFETY: inside the lines; vectors of 16 bytes are part of every x86-64. Bytes go through registers as they
+        // are, also those that nobody has written: no value is made of them.
+        unsafe {
+            asm!(
+                "movdqu {a}, [{from}]",
+                "movdqu {b}, [{from} + 16]",
+                "movdqu {c}, [{from} + 32]",
+                "movdqu {d}, [{from} + 48]",
+                "movntdq [{to}], {a}",
+                "movntdq [{to} + 16], {b}",
+                "movntdq [{to} + 32], {c}",
+                "movntdq [{to} + 48], {d}",
+                from = in(reg) from.add(line * STREAMED),
+                to = in(reg) to.add(line * STREAMED),
+                a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+    // SAFETY: a fence. Such stores are ordered by nothing else, and the copy is about to be told to others.
+    unsafe { asm!("sfence", options(nostack, preserves_flags)) };
+}
+
+/// Where it is not known how, a plain copy.
+///
+/// # Safety
+///
+/// As above.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
+    // SAFETY: by the caller.
+    unsafe { ptr::copy_nonoverlapping(from, to, lines * STREAMED) }
+}
 
 /// To choose a loop takes longer than to fold so many bytes.
 const TINY: usize = 64;

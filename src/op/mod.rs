@@ -10,6 +10,7 @@
 //! | a closure through the `_by` twin of a reduction | any element | associative: operands stay in rank order |
 //! | [`commutative`]`(closure)` | any element | may be applied in any order |
 
+pub(crate) mod copies;
 pub(crate) mod kernels;
 
 pub(crate) use kernels::{fold_left, fold_right, fold_two};

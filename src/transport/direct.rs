@@ -8,35 +8,45 @@
 //! # What was looked at
 //!
 //! - *One pointer a vector.* A rank's vectors come as borrows that live longer than the call; one raw
-//!   pointer is taken from each, and the vector is touched through that alone until all are out, by its
-//!   rank as by the others. No slice over any of them is made anywhere in this file.
+//!   pointer is taken from each (in place: one, used for both), and the vector is touched through that alone
+//!   until all are out, by its rank as by the others. No slice over any of them is made anywhere in this file.
 //! - *Nobody touches memory too early.* [`Vectors`] are made only after *go*, when all are here, and after
 //!   the type (by its id), the job, and the length of every vector were found to be what the rank expects.
 //! - *Nobody leaves too early.* From its arrival on a rank is inside [`Inside`], whose end, also by
 //!   unwinding, is either an abort or the wait until all are out. It never leaves its frame, so it cannot be
-//!   forgotten. Should the wait come back too early, the process ends.
+//!   forgotten. Should the wait come back too early, or panic, the process [ends](NobodyLeaves).
+//! - *Nobody keeps a pointer.* [`Vectors`] are lent to `work` for a lifetime that it cannot name; the
+//!   [lists](Lists) that outlive a call are filled anew before they are read again.
 //! - *No two ranks write one element, and nobody reads what another writes.* There are three jobs, the same
-//!   on all ranks, or nothing is touched:
+//!   on all ranks, or nothing is touched. Each holds whatever the ranks do inside it: it need not be the same
+//!   collective, root or operator, should two fingerprints ever be equal by chance:
 //!   [shares](Job::Shares): of every vector, read or written, a rank touches its own share, and shares are
-//!   cut by length and number of ranks alone, which are the same for all;
+//!   cut by the number of ranks and by what was brought (length, type, and where the first output begins),
+//!   which all read from the same words;
 //!   [own](Job::Own): a rank writes to its own output, and reads inputs, to which nobody writes: they are
-//!   borrowed for the length of the call, or they are a vector that its rank gave up as an output;
+//!   shared borrows for the length of the call. Several ranks may bring one and the same;
 //!   [collect](Job::Collect): a rank reads its own input, and writes to the root's output from where the
 //!   inputs of the ranks below end to where its own ends, which follows from lengths that all have seen.
+//! - *No input is an output*, but a rank's own in place: an output is a unique borrow, and a vector that is
+//!   read and written exists only where each touches its share. Vectors without bytes may have any address.
 //! - *No index is out of bounds.* Shares end at the length that every vector was found to have; other
 //!   accesses are compared with the lengths that came with the pointers.
 //! - *Operators* are code of the user's: they may panic, or be slow. They get elements by value, and the
 //!   kernels read and write single elements, so no borrow is open while they run. A rank that panics has
-//!   failed, and all the others learn it when they are out.
+//!   failed, and all the others learn it when they are out. A communicator refuses to be called by one, so
+//!   the lists of a rank are in use by one call at a time; were they not, that would be a panic.
 //! - *Types*: elements are `Copy + Send + Sync + 'static`, so they may be read and written by any thread,
-//!   and there is nothing to drop.
+//!   and there is nothing to drop. Copies take their bytes as they are, also those that nobody has set.
 //! - *Order*: what a rank wrote before it came is seen by whoever saw it here; what it wrote between *go*
 //!   and *out* by whoever saw it out. Both are release and acquire on words of the meeting.
 #![allow(unsafe_code)]
 
+use std::cell::{RefCell, RefMut};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ops::Range;
+use std::process;
+use std::slice;
 
 use super::head::Info;
 use super::meeting::{Brought, Decision, Meeting, Ticket};
@@ -101,7 +111,18 @@ pub(crate) struct Coming<'a> {
     pub me: Rank,
     pub print: u32,
     pub job: Job,
+    pub lists: &'a Lists,
 }
+
+/// Room for lists of pointers: a rank of many keeps it from call to call.
+#[derive(Default)]
+pub(crate) struct Lists {
+    inputs: List,
+    outputs: List,
+}
+
+/// What is in it is of the last call, and is not looked at.
+type List = RefCell<Vec<*mut u8>>;
 
 /// How a rank waits for the others.
 pub(crate) trait Waiting {
@@ -145,6 +166,7 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         me,
         print,
         job,
+        ..
     } = coming;
     let in_place = matches!(brings, Brings::InPlace(_));
     assert!(!in_place || job == Job::Shares, "an input that is written");
@@ -178,7 +200,10 @@ pub(crate) fn meet<T: Element, W: Waiting>(
     if let Some(stranger) = (0..meeting.ranks()).find(|rank| !agrees(rank)) {
         return Ok(Met::Strange(stranger));
     }
-    work(&Vectors::of(coming));
+    work(&Vectors {
+        coming,
+        _elements: PhantomData,
+    });
     inside.report(true);
     Ok(meeting.failed().map_or(Met::Well, Met::Failed))
 }
@@ -218,16 +243,26 @@ impl<W: Waiting> Inside<'_, W> {
     /// Reports out, and waits until all have.
     #[inline]
     fn report(&mut self, well: bool) {
+        let nobody_leaves = NobodyLeaves;
         self.meeting.report_out(self.me, self.ticket, well);
         self.stage = Stage::Out;
         let (mut next, ticket) = (0, self.ticket);
         let all_out = || self.meeting.all_out_from(&mut next, ticket);
         self.waiting.stay(all_out);
-        self.waiting.rouse();
-        // Somebody who reads freed memory would be worse than the end of the process.
-        if !self.meeting.all_out(ticket) {
-            std::process::abort();
+        if self.meeting.all_out(ticket) {
+            mem::forget(nobody_leaves);
         }
+        self.waiting.rouse();
+    }
+}
+
+/// Ends the process where a rank would leave its frame, by return or by a panic in the wait, while others may
+/// still touch its vectors: that somebody reads freed memory would be worse.
+struct NobodyLeaves;
+
+impl Drop for NobodyLeaves {
+    fn drop(&mut self) {
+        process::abort();
     }
 }
 
@@ -245,13 +280,10 @@ impl<W: Waiting> Drop for Inside<'_, W> {
     }
 }
 
-/// The vectors of all ranks, between *go* and *out*.
+/// The vectors of all ranks, between *go* and *out*: until then nobody writes down others.
 pub(crate) struct Vectors<'a, T> {
-    job: Job,
-    me: Rank,
-    inputs: Few<Run<*const T>>,
-    outputs: Few<Run<*mut T>>,
-    _borrows: PhantomData<&'a [T]>,
+    coming: &'a Coming<'a>,
+    _elements: PhantomData<*mut T>,
 }
 
 /// The elements of a vector of some rank.
@@ -262,40 +294,52 @@ struct Run<P> {
 }
 
 impl<T: Element> Vectors<'_, T> {
-    /// Of all who are here.
+    /// What a rank brought to be read.
     #[inline]
-    fn of(coming: &Coming<'_>) -> Self {
-        let meeting = coming.meeting;
-        let input = |rank| {
-            let (start, length) = meeting.brought(rank).input;
-            let start = start.cast();
-            Run { start, length }
-        };
-        let output = |rank| {
-            let (start, length) = meeting.brought(rank).output;
-            let start = start.cast();
-            Run { start, length }
-        };
-        Vectors {
-            job: coming.job,
-            me: coming.me,
-            inputs: Few::of((0..meeting.ranks()).map(input)),
-            outputs: Few::of((0..meeting.ranks()).map(output)),
-            _borrows: PhantomData,
-        }
+    fn input(&self, rank: Rank) -> Run<*const T> {
+        let (start, length) = self.coming.meeting.input(rank);
+        let start = start.cast();
+        Run { start, length }
+    }
+
+    /// What a rank brought to be written.
+    #[inline]
+    fn output(&self, rank: Rank) -> Run<*mut T> {
+        let (start, length) = self.coming.meeting.output(rank);
+        let start = start.cast();
+        Run { start, length }
+    }
+
+    #[inline]
+    fn ranks(&self) -> usize {
+        self.coming.meeting.ranks()
+    }
+
+    /// The inputs that are not empty.
+    #[inline]
+    fn inputs(&self) -> impl Iterator<Item = *const T> {
+        let all = (0..self.ranks()).map(|rank| self.input(rank));
+        all.filter(|run| run.length > 0).map(|run| run.start)
+    }
+
+    /// The outputs that are not empty.
+    #[inline]
+    fn outputs(&self) -> impl Iterator<Item = *mut T> {
+        let all = (0..self.ranks()).map(|rank| self.output(rank));
+        all.filter(|run| run.length > 0).map(|run| run.start)
     }
 
     /// The length of all vectors, and this rank's share of it. Only in [`Job::Shares`].
     fn share(&self) -> Range<usize> {
-        assert_eq!(self.job, Job::Shares, "who may touch what");
-        let inputs = self.inputs.all().iter().map(|run| run.length);
-        let lengths = inputs.chain(self.outputs.all().iter().map(|run| run.length));
+        assert_eq!(self.coming.job, Job::Shares, "who may touch what");
+        let of = |rank| [self.input(rank).length, self.output(rank).length];
+        let lengths = (0..self.ranks()).flat_map(of);
         let n = lengths.clone().max().unwrap_or(0);
         assert!(lengths.into_iter().all(|length| length == 0 || length == n));
         // All ranks see the same pointers.
-        let written = self.outputs.all().iter().find(|run| run.length > 0);
-        let lead = written.map_or(0, |run| kernels::lead(run.start.cast_const()));
-        share::<T>(n, lead, self.inputs.all().len(), self.me)
+        let written = self.outputs().next();
+        let lead = written.map_or(0, |start| kernels::lead(start.cast_const()));
+        share::<T>(n, lead, self.ranks(), self.coming.me)
     }
 
     /// Folds this rank's share of all inputs, in rank order from the left, and puts it into all outputs.
@@ -304,10 +348,9 @@ impl<T: Element> Vectors<'_, T> {
         if share.is_empty() {
             return;
         }
-        let there = |run: &&Run<*const T>| run.length > 0;
-        let inputs = Few::of_some(self.inputs.all().iter().filter(there).map(|run| run.start));
-        let there = |run: &&Run<*mut T>| run.length > 0;
-        let outputs = Few::of_some(self.outputs.all().iter().filter(there).map(|run| run.start));
+        let lists = self.coming.lists;
+        let inputs = Few::of(&lists.inputs, self.inputs());
+        let outputs = Few::of(&lists.outputs, self.outputs());
         let (inputs, outputs) = (inputs.all(), outputs.all());
         let place = |output: *mut T| {
             let mut inputs = inputs.iter();
@@ -326,45 +369,44 @@ impl<T: Element> Vectors<'_, T> {
     /// Copies this rank's share of the only input to all outputs.
     pub(crate) fn copy_share(&self) {
         let share = self.share();
-        let there = self.inputs.all().iter().find(|run| run.length > 0);
-        let Some(source) = there.filter(|_| !share.is_empty()) else {
+        let Some(source) = self.inputs().next().filter(|_| !share.is_empty()) else {
             return;
         };
-        let outputs = || self.outputs.all().iter().filter(|run| run.length > 0);
-        let step = match outputs().count() {
+        let others = || self.outputs().filter(|&to| !std::ptr::eq(to, source));
+        let step = match others().count() {
             0 | 1 => share.len(),
             _ => (COPIED / size_of::<T>().max(1)).max(1),
         };
         for at in share.clone().step_by(step) {
             let n = step.min(share.end - at);
-            for output in outputs() {
-                // SAFETY: as in `fold_share`; the one input is no output, for only that has a length here.
-                unsafe { copy(output.start.add(at), source.start.add(at), n) }
+            for output in others() {
+                // SAFETY: as in `fold_share`; an output that is not the input has no element in common with it.
+                unsafe { copy(output.add(at), source.add(at), n) }
             }
         }
     }
 
     /// Copies a run of some rank's input to this rank's output, from `at` on.
     pub(crate) fn copy(&self, from: Rank, run: Range<usize>, at: usize) {
-        let (input, output) = (self.input(from, &run), self.output(at, run.len()));
+        let (input, output) = (self.input_at(from, &run), self.output_at(at, run.len()));
         // SAFETY: both are inside their vectors. Nobody writes to inputs, and only this rank to its output.
         unsafe { copy(output, input, run.len()) }
     }
 
     /// Folds a run of all inputs, in rank order from the left, into this rank's output from its beginning.
     pub(crate) fn fold(&self, run: &Range<usize>, op: &impl Operator<T>) {
-        let output = self.output(0, run.len());
-        let ranks = 0..self.inputs.all().len();
-        let inputs = Few::of(ranks.map(|rank| self.input(rank, run)));
+        let output = self.output_at(0, run.len());
+        let ranks = (0..self.ranks()).map(|rank| self.input_at(rank, run));
+        let inputs = Few::of(&self.coming.lists.inputs, ranks);
         // SAFETY: as in `copy`.
         unsafe { fold_several(op, inputs.all(), 0, run.len(), &To::Own(output)) }
     }
 
     /// Where a run of a rank's input begins. Only in [`Job::Own`].
     #[inline]
-    fn input(&self, rank: Rank, run: &Range<usize>) -> *const T {
-        assert_eq!(self.job, Job::Own, "who may touch what");
-        let input = self.inputs.all()[rank];
+    fn input_at(&self, rank: Rank, run: &Range<usize>) -> *const T {
+        assert_eq!(self.coming.job, Job::Own, "who may touch what");
+        let input = self.input(rank);
         assert!(run.start <= run.end && run.end <= input.length, "{run:?}");
         // SAFETY: it is inside.
         unsafe { input.start.add(run.start) }
@@ -372,9 +414,9 @@ impl<T: Element> Vectors<'_, T> {
 
     /// Where so many elements of this rank's output begin. Only in [`Job::Own`].
     #[inline]
-    fn output(&self, at: usize, n: usize) -> *mut T {
-        assert_eq!(self.job, Job::Own, "who may touch what");
-        let output = self.outputs.all()[self.me];
+    fn output_at(&self, at: usize, n: usize) -> *mut T {
+        assert_eq!(self.coming.job, Job::Own, "who may touch what");
+        let output = self.output(self.coming.me);
         let end = at.checked_add(n);
         assert!(end.is_some_and(|end| end <= output.length), "{at} + {n}");
         // SAFETY: it is inside.
@@ -383,14 +425,16 @@ impl<T: Element> Vectors<'_, T> {
 
     /// Copies this rank's input to where it belongs in the output of the root: after those of lower ranks.
     pub(crate) fn collect(&self) {
-        let Job::Collect(root) = self.job else {
+        let Job::Collect(root) = self.coming.job else {
             panic!("who may touch what");
         };
-        let (output, inputs) = (self.outputs.all()[root], self.inputs.all());
-        let lengths = inputs[..self.me].iter().map(|run| run.length);
-        let (at, input) = (lengths.sum::<usize>(), inputs[self.me]);
-        let end = at.checked_add(input.length);
-        assert!(end.is_some_and(|end| end <= output.length), "{at}");
+        let (output, input) = (self.output(root), self.input(self.coming.me));
+        let mut lengths = (0..self.coming.me).map(|rank| self.input(rank).length);
+        // A sum that went round would be the place of another rank.
+        let at = lengths.try_fold(0usize, usize::checked_add);
+        let end = at.and_then(|at| at.checked_add(input.length));
+        let at = at.filter(|_| end.is_some_and(|end| end <= output.length));
+        let at = at.expect("an output that holds all inputs");
         // SAFETY: both are inside, and the place belongs to this rank alone: all ranks see the same lengths.
         unsafe { copy(output.start.add(at), input.start, input.length) }
     }
@@ -412,32 +456,42 @@ fn share<T>(n: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
     cut(me)..cut(me + 1)
 }
 
-/// Something for each of some ranks: on the stack, where they are not many.
-enum Few<P> {
+/// Pointers into the vectors of some ranks: on the stack, where they are not many.
+enum Few<'a, P> {
     Near([MaybeUninit<P>; NEAR], usize),
-    Far(Vec<P>),
+    Far(RefMut<'a, Vec<*mut u8>>),
 }
 
 const NEAR: usize = 8;
 
-impl<P: Copy> Few<P> {
-    #[inline]
-    fn of(all: impl ExactSizeIterator<Item = P>) -> Self {
-        if all.len() > NEAR {
-            return Few::Far(all.collect());
-        }
-        Few::of_some(all)
-    }
+/// A pointer to one element, read-only or not: a word of the size of any other.
+trait Pointer: Copy {
+    fn untyped(self) -> *mut u8;
+}
 
-    /// The same of how many is not known before.
+impl<T> Pointer for *const T {
     #[inline]
-    fn of_some(mut all: impl Iterator<Item = P>) -> Self {
+    fn untyped(self) -> *mut u8 {
+        self.cast_mut().cast()
+    }
+}
+
+impl<T> Pointer for *mut T {
+    #[inline]
+    fn untyped(self) -> *mut u8 {
+        self.cast()
+    }
+}
+
+impl<'a, P: Pointer> Few<'a, P> {
+    #[inline]
+    fn of(list: &'a List, mut all: impl Iterator<Item = P>) -> Self {
         let (mut near, mut count) = ([MaybeUninit::uninit(); NEAR], 0);
         for item in all.by_ref() {
             if count == NEAR {
                 // SAFETY: all of them were written.
                 let first = near.iter().map(|item| unsafe { item.assume_init() });
-                return Few::Far(first.chain([item]).chain(all).collect());
+                return Few::listed(list, first.chain([item]).chain(all));
             }
             near[count].write(item);
             count += 1;
@@ -445,12 +499,21 @@ impl<P: Copy> Few<P> {
         Few::Near(near, count)
     }
 
+    #[inline(never)]
+    fn listed(list: &'a List, all: impl Iterator<Item = P>) -> Self {
+        let mut list = list.borrow_mut();
+        list.clear();
+        list.extend(all.map(P::untyped));
+        Few::Far(list)
+    }
+
     #[inline]
     fn all(&self) -> &[P] {
         match self {
             // SAFETY: so many were written.
             Few::Near(near, count) => unsafe { near[..*count].assume_init_ref() },
-            Few::Far(all) => all,
+            // SAFETY: each of them is a `P` whose type was taken off: pointers to sized types are alike.
+            Few::Far(list) => unsafe { slice::from_raw_parts(list.as_ptr().cast(), list.len()) },
         }
     }
 }

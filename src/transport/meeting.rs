@@ -173,19 +173,31 @@ impl Meeting {
     /// What a rank brings, which must be here.
     #[inline]
     pub(crate) fn brought(&self, rank: Rank) -> Brought {
-        let (hot, cold) = (self.hot(rank), &self.cold[rank]);
-        // Relaxed: published by the store to `here` that was seen before.
-        let (input, output) = (
-            hot.input.load(Ordering::Relaxed),
-            hot.output.load(Ordering::Relaxed),
-        );
+        let cold = &self.cold[rank];
         Brought {
             print: self.print(rank),
+            // Relaxed: published by the store to `here` that was seen before.
             job: cold.job.load(Ordering::Relaxed),
             info: cold.info.load(Ordering::Relaxed),
-            input: (input, cold.input_length.load(Ordering::Relaxed)),
-            output: (output, cold.output_length.load(Ordering::Relaxed)),
+            input: self.input(rank),
+            output: self.output(rank),
         }
+    }
+
+    /// What a rank brings to be read, and its length.
+    #[inline]
+    pub(crate) fn input(&self, rank: Rank) -> (*const u8, usize) {
+        // Relaxed, both: published by the store to `here` that was seen before.
+        let length = self.cold[rank].input_length.load(Ordering::Relaxed);
+        (self.hot(rank).input.load(Ordering::Relaxed), length)
+    }
+
+    /// What a rank brings to be written, and its length.
+    #[inline]
+    pub(crate) fn output(&self, rank: Rank) -> (*mut u8, usize) {
+        // Relaxed, both: published by the store to `here` that was seen before.
+        let length = self.cold[rank].output_length.load(Ordering::Relaxed);
+        (self.hot(rank).output.load(Ordering::Relaxed), length)
     }
 
     #[inline]

@@ -145,6 +145,8 @@ pub(crate) struct Settings {
     pub lanes: Make,
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
+    /// What the layers above look at when they choose an algorithm, the same for all ranks.
+    pub tuning: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A failure that a test asks for, see [`World::inject`](crate::World::inject).

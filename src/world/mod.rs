@@ -1,6 +1,7 @@
 //! [`World`]: how many ranks, where they run, and what happens when one fails.
 //!
 //! - `mod` the settings, and one run on fresh threads
+//! - `tuning` the table that its collectives follow, if it is of this machine
 //! - `report` what came of it
 //! - `trace` all that went on in it; `perfetto`: written down for a viewer
 //! - `dump` what goes on in it, asked for by a signal
@@ -16,7 +17,9 @@ mod report;
 mod seat;
 mod team;
 mod trace;
+mod tuning;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,6 +34,7 @@ pub use team::Team;
 pub use trace::{Trace, TracedCall, TracedMessage};
 
 use crate::Rank;
+use crate::collective::TuningTable;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Kind, Machine, Near, Placement, Unpinned};
@@ -80,6 +84,9 @@ pub struct World {
     machine: Option<Arc<Machine>>,
     /// The kinds of levels that collectives look at.
     levels: Vec<Kind>,
+    tuning: Option<Arc<TuningTable>>,
+    /// Whether somebody else starts the threads of its ranks.
+    on_seats: bool,
 }
 
 impl World {
@@ -102,6 +109,8 @@ impl World {
             lanes: Make::default(),
             machine: None,
             levels: Levels::DEFAULT.to_vec(),
+            tuning: None,
+            on_seats: false,
         }
     }
 
@@ -171,6 +180,42 @@ impl World {
     /// ```
     pub fn levels(mut self, kinds: &[Kind]) -> World {
         self.levels = kinds.to_vec();
+        self
+    }
+
+    /// Lets collectives choose their algorithms by a table that was measured on this machine, instead of by numbers
+    /// that hold for most. All ranks follow the same one, so results repeat bit for bit; nothing is measured
+    /// now. [`Comm::explain`] says what is chosen, and what was measured.
+    ///
+    /// `rankfold tune` measures one. A table of another machine, other CPUs, another quota, [binding](Self::bind) or
+    /// version of rankfold is refused when the world starts, by [`WorldError::Usage`] that says what differs.
+    ///
+    /// A program that is not to be changed is tuned by the environment variable `RANKFOLD_TUNING`, the path of a
+    /// table. It is read once; what cannot be read, or is of another machine, fails each world. Worlds
+    /// with a table of their own do not look at it, nor do those inside a rank of another, on
+    /// [seats](Self::seats) or on a [stand-in](Self::machine).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    /// use rankfold::collective::{Algorithm, Call, Collective, TuningTable};
+    ///
+    /// let table: TuningTable = "
+    ///     rankfold tuning 1
+    ///     all_reduce on 2 ranks
+    ///       from 0 bytes: binomial, 1200 ns at 4096 bytes; then cells, 1900 ns
+    /// ".parse()?;
+    /// World::new(2).tuned(table).run(|comm| {
+    ///     let choice = comm.explain::<f32>(&Call::new(Collective::AllReduce, 2, 1000))?;
+    ///     assert_eq!(choice.algorithm.to_string(), "binomial");
+    ///     assert_eq!(choice.reason, "1.2 µs against 1.9 µs were measured at 4 KiB on 2 ranks");
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tuned(mut self, table: impl Into<Arc<TuningTable>>) -> World {
+        self.tuning = Some(table.into());
         self
     }
 
@@ -488,6 +533,7 @@ impl World {
     pub fn seats(&self) -> Result<Seats, WorldError> {
         let unpinned = World {
             bind: Bind::None,
+            on_seats: true,
             ..self.clone()
         };
         unpinned
@@ -547,6 +593,7 @@ impl Venue {
                 (Placement::unpinned(world.ranks, Unpinned::StandIn), near)
             }
         };
+        let tuning = tuning::of(world).map_err(WorldError::Usage)?;
         let usable = room_to_spin(&machine, &placement);
         let cpus = machine.usable;
         let settings = Settings {
@@ -561,6 +608,7 @@ impl Venue {
             buffering: world.buffering,
             lanes: world.lanes,
             near: Arc::new(near),
+            tuning: tuning.map(|table| -> Arc<dyn Any + Send + Sync> { table }),
         };
         Ok(Venue {
             settings,

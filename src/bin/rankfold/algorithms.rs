@@ -17,6 +17,9 @@ const PROVED: [usize; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 33];
 
 /// List every algorithm of every collective: what it needs, how many steps it takes, what was proved.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold algorithms --collective all_reduce")]
 pub struct Arguments {
     /// Only those of this collective.
     #[arg(long, value_name = "COLLECTIVE")]

@@ -21,6 +21,10 @@ const MOST: usize = 4096;
 /// Prove algorithms on symbols: every contribution exactly once, in rank order where that is
 /// promised, no deadlock.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold check --collective broadcast --algorithm all --ranks 1..64
+  rankfold check ring halving --elements 1,100,1000")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,

@@ -18,6 +18,10 @@ use super::table::table;
 /// A difference counts if the exact rank-sum test on the medians of the passes gives it less than 1 % by chance.
 /// It says that the runs differ, not why: what their machines did is below the table.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold compare before.json after.json
+  rankfold compare before.json after.json --format json")]
 pub struct Arguments {
     /// The run that came first.
     #[arg(value_name = "BEFORE.json")]

@@ -15,6 +15,10 @@ use super::stop::Stop;
 ///
 /// `rankfold topology --format tree` draws topologies.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold draw halving --ranks 8
+  rankfold draw exchange halving --ranks 8 --format svg -o both.svg")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,

@@ -16,6 +16,10 @@ use super::stop::Stop;
 /// Without --synthetic and --xml it is the machine that HWLOC_XMLFILE or HWLOC_SYNTHETIC names, else this
 /// one.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold machine --ranks 4 --bind scatter
+  rankfold machine --synthetic \"package:2 numa:1 l3:1(size=32MiB) core:2 cpu:2\" --ranks 4")]
 pub struct Arguments {
     /// A machine as text, from the outside to the inside: `package:2 l3:2 core:4 cpu:2`.
     #[arg(long, value_name = "TEXT", conflicts_with = "xml")]

@@ -16,14 +16,19 @@ mod check;
 mod choice;
 mod compare;
 mod draw;
+mod explain;
+mod latency;
 mod machine;
 mod numbers;
 mod output;
+mod report;
+mod shell;
 mod simulate;
 mod stop;
 mod style;
 mod table;
 mod topology;
+mod tune;
 
 use stop::Stop;
 
@@ -41,12 +46,19 @@ struct Arguments {
 enum Command {
     Bench(Box<bench::Arguments>),
     Compare(compare::Arguments),
+    Latency(latency::Arguments),
+    Report(report::Arguments),
     Topology(topology::Arguments),
     Algorithms(algorithms::Arguments),
     Check(check::Arguments),
     Draw(draw::Arguments),
     Simulate(simulate::Arguments),
     Machine(machine::Arguments),
+    Completions(shell::Completions),
+    #[command(name = "man")]
+    Manual(shell::Manual),
+    Tune(tune::Arguments),
+    Explain(explain::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -66,12 +78,18 @@ fn run(command: Command) -> Result<(), Stop> {
     match command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Latency(arguments) => latency::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Algorithms(arguments) => algorithms::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Manual(arguments) => shell::manual(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
     }
 }
 

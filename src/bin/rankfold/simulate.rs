@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use rankfold::Rank;
-use rankfold::collective::{Call, WithSchedule};
+use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
 use rankfold::simulate::{Fault, Machine, Timing, simulate};
 
@@ -19,6 +19,10 @@ use super::table::{Object, table};
 /// Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
 /// gap, 10 GB/s a port and 0.2 ns a fold: a model of threads on one machine, not a measurement.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
+  rankfold simulate --collective all_reduce --algorithm halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
@@ -162,6 +166,12 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
         ))),
     };
     arguments.bytes.0.iter().map(length).collect()
+}
+
+/// Seconds that a call takes on a machine, if the algorithm does it and the machine can be simulated.
+pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
+    let timing = algorithm.visit(call, Timed(machine)).ok()?.ok()?;
+    Some(timing.total)
 }
 
 /// Nothing if one of many algorithms refuses the call.

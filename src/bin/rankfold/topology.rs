@@ -16,6 +16,10 @@ const MOST: usize = 1 << 22;
 
 /// Validate a topology, and print its triples or draw it.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold topology k-tree:2 --ranks 27 --format tree
+  rankfold topology my-triples.txt --strict")]
 pub struct Arguments {
     /// A file of triples, as text or JSON; `-` for standard input; or a family such as `k-tree:2`.
     #[arg(value_name = "FILE|FAMILY")]

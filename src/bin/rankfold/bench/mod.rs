@@ -10,7 +10,7 @@ mod osu;
 mod plan;
 mod print;
 mod session;
-mod stopping;
+pub mod stopping;
 
 use std::path::PathBuf;
 
@@ -24,8 +24,11 @@ use super::numbers::{Ranges, Sizes};
 use super::output::Output;
 use super::stop::Stop;
 use super::style::Style;
-use plan::Plan;
+pub use commit::build;
+pub use plan::{Plan, SIZES, default_ranks, fits};
 pub use print::figure;
+pub use session::run as measured;
+pub use stopping::control;
 
 /// Measure collectives on this machine: times, bandwidths, messages; every result is compared.
 ///
@@ -33,6 +36,11 @@ pub use print::figure;
 /// vector, the whole vector is given; algbw and busbw are those of the nccl-tests. Ctrl-C ends it with what has
 /// been measured so far.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold bench
+  rankfold bench broadcast send --ranks 2..4 --sizes 8,1Ki..16Mi --plot times.svg
+  rankfold bench all_reduce --algorithm auto,ring,halving --format json -o before.json")]
 pub struct Arguments {
     /// Collectives, as `all_reduce`, `send` for a ping-pong between neighbours, or `all`.
     #[arg(value_name = "COLLECTIVE")]
@@ -138,7 +146,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let output = Output::open(arguments.output.clone())?;
     let plot = arguments.plot.clone().map(|path| Output::open(Some(path)));
     let plot = plot.transpose()?;
-    let run = session::run(&plan)?;
+    let run = session::run(&plan, &control())?;
     let text = written(&run, arguments.format, style);
     if run.interrupted {
         // A file is written whole or not at all.

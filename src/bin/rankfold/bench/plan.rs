@@ -212,7 +212,7 @@ fn ranks(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> {
 }
 
 /// Powers of two up to all CPUs, and twice and four times as many, which have to share them.
-fn default_ranks(cpus: usize) -> Vec<usize> {
+pub fn default_ranks(cpus: usize) -> Vec<usize> {
     let cpus = cpus.clamp(1, MOST_RANKS / 4);
     let mut ranks: Vec<usize> = (1..10)
         .map(|power| 1 << power)
@@ -223,7 +223,7 @@ fn default_ranks(cpus: usize) -> Vec<usize> {
 }
 
 /// From a number to a long vector: each eight times as long as the one before.
-const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+pub const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 
 fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> {
     if subject == Subject::from(Collective::Barrier) {
@@ -276,16 +276,9 @@ fn curves(points: &[Point]) -> Result<(), Stop> {
 
 /// Whether the longest vectors fit into the memory that is there now.
 fn memory(points: &[Point]) -> Result<(), Stop> {
-    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let there = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<usize>().ok());
-    let Some(there) = there.map(|kib| kib << 10) else {
+    let Some(there) = available() else {
         return Ok(());
     };
-    // Scratch memory is at most as long as the vectors.
-    let need = |point: &Point| point.memory().saturating_mul(2);
     match points.iter().find(|point| need(point) > there) {
         Some(point) => Err(refuse(format!(
             "{} of {} bytes among {} ranks needs some {} MiB of memory, and there are {} MiB",
@@ -297,6 +290,25 @@ fn memory(points: &[Point]) -> Result<(), Stop> {
         ))),
         None => Ok(()),
     }
+}
+
+/// The memory that is there now, where the system says.
+fn available() -> Option<usize> {
+    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let mut lines = info.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = rest.trim().trim_end_matches(" kB").parse().ok()?;
+    kib.checked_mul(1 << 10)
+}
+
+/// Scratch memory is at most as long as the vectors.
+fn need(point: &Point) -> usize {
+    point.memory().saturating_mul(2)
+}
+
+/// Whether a point's vectors fit into the memory that is there now.
+pub fn fits(point: &Point) -> bool {
+    available().is_none_or(|there| need(point) <= there)
 }
 
 #[cfg(test)]

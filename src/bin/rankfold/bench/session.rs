@@ -11,7 +11,7 @@ use rankfold::measure::{
 };
 
 use super::plan::Plan;
-use super::{commit, dispatch, stopping};
+use super::{commit, dispatch};
 use crate::stop::Stop;
 
 /// A point, and what has come of it so far.
@@ -21,20 +21,19 @@ struct Open<'a> {
     passes: Vec<Pass>,
 }
 
-pub fn run(plan: &Plan) -> Result<Run, Stop> {
+pub fn run(plan: &Plan, control: &Control) -> Result<Run, Stop> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let control = stopping::control();
     let progress = progress(plan);
     let mut watch = Watch::start(Pair::first(&plan.machine));
-    let limits = limits(plan, &control);
-    let mut open = prove(plan, &control, &progress)?;
+    let limits = limits(plan, control);
+    let mut open = prove(plan, control, &progress)?;
     for _ in 0..plan.passes {
         for one in &mut open {
             if control.is_stopped() {
                 break;
             }
             progress.set_message(words(one.point));
-            let passed = dispatch::passed(one.point, &plan.effort, &control);
+            let passed = dispatch::passed(one.point, &plan.effort, control);
             one.passes
                 .push(passed.map_err(|failure| failed(one.point, failure))?);
             progress.inc(1);

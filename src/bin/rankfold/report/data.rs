@@ -1,0 +1,110 @@
+//! What a report is drawn from, and how it is kept: `rankfold.report/1`, or a run of `rankfold bench`.
+
+use std::fs;
+use std::path::Path;
+
+use rankfold::collective::Choice;
+use rankfold::measure::{Latency, Measured, Run, SCHEMA};
+use serde::{Deserialize, Serialize};
+
+use crate::stop::Stop;
+
+pub const REPORT_SCHEMA: &str = "rankfold.report/1";
+
+/// All that was measured and asked for.
+#[derive(Serialize, Deserialize)]
+pub struct Data {
+    pub schema: String,
+    pub run: Run,
+    /// Nothing where there are no two CPUs.
+    pub latency: Option<Latency>,
+    /// What is chosen for a table of calls.
+    pub choices: Vec<Chosen>,
+}
+
+/// What the automatic choice is for a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chosen {
+    pub collective: String,
+    pub ranks: usize,
+    pub bytes: usize,
+    pub algorithm: String,
+    pub runner_up: Option<String>,
+    pub reason: Option<String>,
+}
+
+impl Chosen {
+    /// What the library says of a call; if there is a table of tuned choices, it has been looked into.
+    pub fn new(collective: &str, ranks: usize, bytes: usize, choice: &Choice) -> Chosen {
+        Chosen {
+            collective: collective.into(),
+            ranks,
+            bytes,
+            algorithm: choice.algorithm.to_string(),
+            runner_up: choice.runner_up.map(|next| next.to_string()),
+            reason: Some(choice.reason.clone()),
+        }
+    }
+
+    /// What a run of `bench` knows of it.
+    fn of(one: &Measured) -> Option<Chosen> {
+        Some(Chosen {
+            collective: one.collective.clone(),
+            ranks: one.ranks,
+            bytes: one.bytes,
+            algorithm: one.chosen.clone()?,
+            runner_up: None,
+            reason: None,
+        })
+    }
+}
+
+impl Data {
+    pub fn json(&self) -> String {
+        // It has no map whose keys are no texts.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+/// Reads what `report --data` or `bench --format json` has written.
+pub fn read(path: &Path) -> Result<Data, Stop> {
+    let name = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Stop::Input(format!("cannot read {name}: {error}")))?;
+    let mut data = parsed(&text).map_err(|why| Stop::Input(format!("{name}: {why}")))?;
+    // A file may hold what no run writes, and what has no place on a logarithmic axis.
+    data.run
+        .results
+        .retain(|one| one.time_us.p50 > 0.0 && one.ranks > 0);
+    if data.run.results.is_empty() {
+        return Err(Stop::Input(format!("{name}: no result in it")));
+    }
+    Ok(data)
+}
+
+fn parsed(text: &str) -> Result<Data, String> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let not = |error: serde_json::Error| {
+        format!("this is nothing that `report --data` or `bench --format json` writes: {error}")
+    };
+    let head: Head = serde_json::from_str(text).map_err(not)?;
+    match head.schema.as_str() {
+        REPORT_SCHEMA => serde_json::from_str(text).map_err(not),
+        SCHEMA => {
+            let run: Run = serde_json::from_str(text).map_err(not)?;
+            let choices = run.results.iter().filter_map(Chosen::of).collect();
+            Ok(Data {
+                schema: REPORT_SCHEMA.into(),
+                run,
+                latency: None,
+                choices,
+            })
+        }
+        other => Err(format!(
+            "this is {other:?}, not {REPORT_SCHEMA:?} or {SCHEMA:?}"
+        )),
+    }
+}

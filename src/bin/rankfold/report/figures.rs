@@ -1,0 +1,229 @@
+//! The charts of a report, as SVG.
+
+use std::collections::BTreeSet;
+
+use rankfold::draw::{Axis, Chart, Curve};
+use rankfold::measure::{self, Limit, Measured, Run};
+
+use super::model::Fitted;
+
+/// At most so many curves of lengths.
+const LENGTHS: usize = 6;
+
+/// The results of the collective that a report is about, by the automatic choice where there are any.
+pub fn main_results(run: &Run) -> Vec<&Measured> {
+    let about = |name: &str| run.results.iter().any(|one| one.collective == name);
+    let name = match about("all_reduce") {
+        true => "all_reduce",
+        false => &run.results[0].collective,
+    };
+    let own = || {
+        run.results
+            .iter()
+            .filter(|one| one.collective == name && one.bytes > 0)
+    };
+    let auto = own().any(|one| one.algorithm == "auto");
+    let first = own()
+        .next()
+        .map(|one| one.algorithm.clone())
+        .unwrap_or_default();
+    let wanted = if auto { "auto".to_owned() } else { first };
+    own().filter(|one| one.algorithm == wanted).collect()
+}
+
+/// Times over bytes, a curve for each number of ranks.
+pub fn over_bytes(run: &Run) -> Option<String> {
+    let results = main_results(run).into_iter().cloned().collect();
+    let own = Run {
+        results,
+        ..run.clone()
+    };
+    Some(measure::chart(&own)?.svg())
+}
+
+/// Times over ranks, a curve for each of some lengths.
+pub fn over_ranks(run: &Run) -> Option<String> {
+    let results = main_results(run);
+    let lengths: Vec<usize> = results
+        .iter()
+        .map(|one| one.bytes)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let ranks: BTreeSet<usize> = results.iter().map(|one| one.ranks).collect();
+    if ranks.len() < 2 {
+        return None;
+    }
+    let first = results.first()?;
+    let title = format!("{}: time over ranks", first.collective);
+    let mut chart = Chart::new(title, Axis::count("ranks"), Axis::seconds("time of a call"));
+    chart.note = format!(
+        "{} usable CPUs: more ranks share them; medians",
+        run.machine.usable
+    );
+    let step = lengths.len().div_ceil(LENGTHS).max(1);
+    for bytes in lengths.iter().rev().step_by(step) {
+        let own = results.iter().filter(|one| one.bytes == *bytes);
+        chart.curves.push(Curve {
+            name: bytes_in_words(*bytes),
+            points: own
+                .map(|one| (one.ranks as f64, 1e-6 * one.time_us.p50))
+                .collect(),
+        });
+    }
+    Some(chart.svg())
+}
+
+/// 8 B, 4 KiB, 16 MiB.
+pub fn bytes_in_words(bytes: usize) -> String {
+    let powers = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fits = powers
+        .into_iter()
+        .find(|(power, _)| bytes >= 1 << power && bytes.is_multiple_of(1 << power));
+    match fits {
+        Some((power, unit)) => format!("{} {unit}", bytes >> power),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// Which bandwidth, of what, and held against what.
+struct Roof {
+    title: &'static str,
+    value: fn(&Measured) -> f64,
+    /// Of the bytes of a limit how many count: all of them, or a core's share.
+    shared: bool,
+}
+
+/// What a call moves a second, against what all cores together can copy and add.
+pub fn algbw(run: &Run) -> Option<String> {
+    roof(
+        run,
+        &Roof {
+            title: "algbw: bytes of the vector over time",
+            value: |one| one.algbw_gbs,
+            shared: false,
+        },
+    )
+}
+
+/// What each rank must send a second, against what a core can copy and add while all others do.
+pub fn busbw(run: &Run) -> Option<String> {
+    roof(
+        run,
+        &Roof {
+            title: "busbw: what each rank must send and receive over time",
+            value: |one| one.busbw_gbs,
+            shared: true,
+        },
+    )
+}
+
+fn roof(run: &Run, roof: &Roof) -> Option<String> {
+    let results = main_results(run);
+    let first = results.first()?;
+    let title = format!("{}, {}", first.collective, roof.title);
+    let mut chart = Chart::new(
+        title,
+        Axis::bytes("bytes of the vector"),
+        Axis::rate("bandwidth"),
+    );
+    let ranks: BTreeSet<usize> = results.iter().map(|one| one.ranks).collect();
+    for count in ranks {
+        let own = results
+            .iter()
+            .filter(|one| one.ranks == count && (roof.value)(one) > 0.0);
+        chart.curves.push(Curve {
+            name: format!("{count} ranks"),
+            points: own
+                .map(|one| (one.bytes as f64, (roof.value)(one)))
+                .collect(),
+        });
+    }
+    chart.curves.retain(|curve| !curve.points.is_empty());
+    if chart.curves.is_empty() {
+        return None;
+    }
+    let cores = run.limits.first().map_or(1, |limit| limit.cores);
+    let who = match (roof.shared, cores) {
+        (true, n) if n > 1 => format!("one of {n} cores"),
+        (false, n) if n > 1 => format!("{n} cores"),
+        _ => "one core".into(),
+    };
+    let limit = |what: &str, time: fn(&Limit) -> f64| {
+        let share = if roof.shared { cores.max(1) } else { 1 };
+        let rate = |limit: &Limit| limit.bytes as f64 / share as f64 / (1e3 * time(limit));
+        let points = run
+            .limits
+            .iter()
+            .map(|limit| (limit.bytes as f64, rate(limit)));
+        Curve {
+            name: format!("{who}: {what}"),
+            points: points
+                .filter(|(x, y)| *x > 0.0 && *y > 0.0 && y.is_finite())
+                .collect(),
+        }
+    };
+    // Curves, so that the axis has room for them: a roof that is not seen bounds nothing.
+    chart.roofs = vec![
+        limit("add", |limit| limit.add_us),
+        limit("copy", |limit| limit.copy_us),
+    ];
+    chart.roofs.retain(|curve| !curve.points.is_empty());
+    Some(chart.svg())
+}
+
+/// Measured points and the lines of the model.
+pub fn model(fitted: &Fitted) -> String {
+    let title = format!(
+        "all_reduce among {} ranks: measured, and by the model",
+        fitted.ranks
+    );
+    let mut chart = Chart::new(
+        title,
+        Axis::bytes("bytes of the vector"),
+        Axis::seconds("time of a call"),
+    );
+    chart.note = "marks: measured; broken lines: the model".into();
+    for (at, series) in fitted.series.iter().enumerate() {
+        let how = if at == 0 { "fitted" } else { "predicted" };
+        let curve = |of: fn(&(f64, f64, f64)) -> (f64, f64)| Curve {
+            name: format!("{}, {how}", series.algorithm),
+            points: series.points.iter().map(of).collect(),
+        };
+        chart
+            .curves
+            .push(curve(|(bytes, measured, _)| (*bytes, *measured)));
+        chart
+            .models
+            .push(curve(|(bytes, _, predicted)| (*bytes, *predicted)));
+    }
+    chart.svg()
+}
+
+/// Measured over predicted times.
+pub fn residuals(fitted: &Fitted) -> String {
+    let title = "measured over predicted: 1 is right, above it the model is too fast";
+    let mut chart = Chart::new(
+        title,
+        Axis::bytes("bytes of the vector"),
+        Axis::number("ratio"),
+    );
+    for series in &fitted.series {
+        let points = series
+            .points
+            .iter()
+            .map(|(bytes, measured, predicted)| (*bytes, measured / predicted));
+        chart.curves.push(Curve {
+            name: series.algorithm.clone(),
+            points: points.collect(),
+        });
+    }
+    let ends = |curve: &Curve| Some((curve.points.first()?.0, curve.points.last()?.0));
+    if let Some((low, high)) = chart.curves.first().and_then(ends) {
+        chart.roofs.push(Curve {
+            name: "right".into(),
+            points: vec![(low, 1.0), (high, 1.0)],
+        });
+    }
+    chart.svg()
+}

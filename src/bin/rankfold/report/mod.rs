@@ -1,0 +1,77 @@
+//! `rankfold report`: one page with everything about this machine and what is measured on it.
+//!
+//! - `data`: what a report is drawn from, kept as JSON; `work`: what is measured for it, in how much time;
+//! - `model`: the cost model that fits, and what it predicts;
+//! - `figures`: the charts; `page`: how all of it is put into one HTML file.
+
+mod data;
+mod figures;
+mod model;
+mod page;
+mod work;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output::Output;
+use super::stop::Stop;
+
+/// Measure this machine and write one page about it: tree, latencies, scaling, limits, model, choices.
+///
+/// The page is one HTML file that needs no other file, no script and no network. Everything on it is measured in the
+/// same run, in about as many seconds as --time says; what the machine did meanwhile is on the page too. Ctrl-C ends it,
+/// and no file is written then.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold report
+  rankfold report --time 120 -o report.html --data report.json
+  rankfold report --from report.json -o again.html")]
+pub struct Arguments {
+    /// Write the page to this file.
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    /// About so many seconds are measured; with less than 10, vectors end at 256 KiB.
+    #[arg(long, value_name = "SECONDS", default_value_t = 40.0)]
+    time: f64,
+    /// Measure nothing: draw what `report --data` or `bench --format json` has written.
+    #[arg(long, value_name = "RUN.json", conflicts_with_all = ["time", "data"])]
+    from: Option<PathBuf>,
+    /// Write all figures to this file too, as JSON.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let seconds = arguments.time;
+    if !(seconds > 0.0 && seconds <= 3600.0) {
+        return Err(Stop::Input(format!(
+            "--time: {seconds} is not above 0 and at most 3600 seconds"
+        )));
+    }
+    let page = Output::open(Some(arguments.output.clone()))?;
+    let kept = arguments.data.clone().map(|path| Output::open(Some(path)));
+    let kept = kept.transpose()?;
+    let data = match &arguments.from {
+        Some(path) => data::read(path)?,
+        None => work::measured(seconds)?,
+    };
+    if let Some(kept) = kept {
+        kept.write(&data.json())?;
+    }
+    page.write(&page::html(&data))?;
+    let name = arguments.output.display();
+    Output::open(None)?.write(&format!("{name}: {}\n", summary(&data)))
+}
+
+fn summary(data: &data::Data) -> String {
+    let pairs = data.latency.as_ref().map_or(0, |latency| {
+        latency.cpus.len() * latency.cpus.len().saturating_sub(1) / 2
+    });
+    format!(
+        "{} points, {pairs} pairs of CPUs, {} choices",
+        data.run.results.len(),
+        data.choices.len()
+    )
+}

@@ -1,0 +1,150 @@
+//! Of which machine a tuning table is, and what tells this one from it.
+
+use std::fmt;
+
+use super::TableError;
+use super::error::is_line;
+use crate::machine::{Bind, Machine, processor};
+
+/// What must be the same for a tuning table to hold: figures of another machine say nothing about this one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+pub struct Fingerprint {
+    /// The version of rankfold.
+    pub version: String,
+    /// What the processor calls itself.
+    pub model: String,
+    /// What the machine consists of.
+    pub parts: String,
+    /// The CPUs that the process may use, and its quota.
+    pub cpus: String,
+    /// How many ranks can have a core to themselves.
+    pub room: usize,
+    /// Where ranks were to run.
+    pub bind: String,
+}
+
+impl Fingerprint {
+    /// Of this machine with this version of rankfold.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::Fingerprint;
+    /// use rankfold::machine::{Bind, Machine};
+    ///
+    /// let machine = Machine::from_text("package:2 core:4")?;
+    /// let auto = Fingerprint::of(&machine, &Bind::Auto);
+    /// assert_eq!(auto.room, 8);
+    /// let scattered = Fingerprint::of(&machine, &Bind::Scatter);
+    /// let foreign = auto.check_against(&scattered).unwrap_err();
+    /// assert_eq!(
+    ///     foreign.to_string(),
+    ///     "the tuning table is of another setting: its binding is auto, and here it is scatter; measure this one with \
+    ///      `rankfold tune --bind scatter`",
+    /// );
+    /// # Ok::<(), rankfold::machine::MachineError>(())
+    /// ```
+    pub fn of(machine: &Machine, bind: &Bind) -> Fingerprint {
+        Fingerprint {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: processor().model,
+            parts: machine.parts(),
+            cpus: machine.usable.to_string(),
+            room: machine.room(),
+            bind: bind.to_string(),
+        }
+    }
+
+    /// Whether a table of this is good for what is `here`.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that differs.
+    pub fn check_against(&self, here: &Fingerprint) -> Result<(), Foreign> {
+        let both = self.named().into_iter().zip(here.named());
+        let mut differing = both.filter(|((_, its), (_, here))| its != here);
+        match differing.next() {
+            None => Ok(()),
+            Some(((what, its), (_, here_is))) => Err(Foreign {
+                what,
+                its,
+                here: here_is,
+                bind: here.bind.clone(),
+            }),
+        }
+    }
+
+    /// All that is compared, by name.
+    pub(super) fn named(&self) -> [(&'static str, String); 6] {
+        [
+            ("version", self.version.clone()),
+            ("processor", self.model.clone()),
+            ("machine", self.parts.clone()),
+            ("cpus", self.cpus.clone()),
+            ("room", self.room.to_string()),
+            ("binding", self.bind.clone()),
+        ]
+    }
+
+    /// Whether it can be written and read back.
+    pub(super) fn check(&self) -> Result<(), TableError> {
+        let bad = self.named().into_iter().find(|(_, text)| !is_line(text));
+        match bad {
+            None => Ok(()),
+            Some((field, _)) => Err(TableError::Words { field }),
+        }
+    }
+}
+
+/// What tells a machine from the one that a tuning table is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// What differs: `version`, `processor`, `machine`, `cpus`, `room` or `binding`.
+    pub what: &'static str,
+    /// What the table says.
+    pub its: String,
+    /// What is so here.
+    pub here: String,
+    /// Where ranks are to run here.
+    bind: String,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Foreign {
+            what,
+            its,
+            here,
+            bind,
+        } = self;
+        let (of, has) = match *what {
+            "version" => ("another version of rankfold", "it was written by"),
+            "binding" => ("another setting", "its binding is"),
+            "processor" => ("another machine", "its processor is"),
+            "machine" => ("another machine", "it has"),
+            "cpus" => ("another setting", "it may use"),
+            _ => ("another setting", "so many ranks have a core each:"),
+        };
+        let here_is = match *what {
+            "version" => "this is",
+            "machine" => "here are",
+            "cpus" => "here are",
+            _ => "here it is",
+        };
+        let how = match bind.as_str() {
+            "auto" => String::new(),
+            bind => format!(" --bind {bind}"),
+        };
+        write!(
+            f,
+            "the tuning table is of {of}: {has} {its}, and {here_is} {here}; measure this one with `rankfold tune{how}`"
+        )
+    }
+}
+
+impl std::error::Error for Foreign {}

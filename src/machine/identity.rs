@@ -1,0 +1,87 @@
+//! By what a machine is known: the name of its processor, and what it consists of.
+
+use std::fs;
+
+use super::show::Bytes;
+use super::tree::{Kind, Machine};
+
+/// What the system says of the first processor.
+pub(crate) fn processor() -> Processor {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    Processor {
+        model: field(&info, "model name").unwrap_or("unknown").to_owned(),
+        is_virtual: field(&info, "flags").is_some_and(|flags| flags.contains("hypervisor")),
+    }
+}
+
+/// The processor, in its own words.
+pub(crate) struct Processor {
+    /// What it calls itself.
+    pub model: String,
+    /// Whether it says that it is a virtual one.
+    pub is_virtual: bool,
+}
+
+/// What `/proc/cpuinfo` says of the first CPU.
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    let lines = info.lines().filter_map(|line| line.split_once(':'));
+    let mut named = lines.filter(|(key, _)| key.trim() == name);
+    named.next().map(|(_, value)| value.trim())
+}
+
+impl Machine {
+    /// What it consists of: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
+    pub(crate) fn parts(&self) -> String {
+        let kinds = [
+            Kind::Package,
+            Kind::L3,
+            Kind::L2,
+            Kind::L1,
+            Kind::Core,
+            Kind::Cpu,
+        ];
+        let part = |kind: Kind| {
+            let all = self.tree.all(kind);
+            let first = all.first()?;
+            Some(match first.bytes {
+                Some(bytes) => format!("{kind} {} x {}", all.len(), Bytes(bytes)),
+                None => format!("{kind} {}", all.len()),
+            })
+        };
+        let parts: Vec<String> = kinds.into_iter().filter_map(part).collect();
+        parts.join(", ")
+    }
+
+    /// How many ranks can have a core to themselves, as far as the quota pays for them.
+    pub(crate) fn room(&self) -> usize {
+        let cpus = &self.usable.mask;
+        match cpus.is_empty() {
+            true => self.usable.usable(),
+            false => self.distinct_cores(cpus).min(self.usable.usable()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_for_one_rank_on_each_core_that_the_quota_pays_for() {
+        for (machine, room) in [
+            ("package:2 core:2 cpu:2", 4),
+            ("core:4 quota=2.5", 2),
+            ("core:4 quota=0.5", 1),
+            ("core:4 mask=1-2", 2),
+        ] {
+            assert_eq!(Machine::from_text(machine).unwrap().room(), room);
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_processor_is_found_by_its_name() {
+        let info = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t\t: fpu hypervisor\n";
+        assert_eq!(field(info, "model name"), Some("Some CPU @ 2 GHz"));
+        assert_eq!(field(info, "cache size"), None);
+    }
+}

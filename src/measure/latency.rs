@@ -1,0 +1,251 @@
+//! How long a message takes from a CPU to another, for each two of them, on the machine's own way and on ours.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::call;
+use super::ground::{Pair, cache_line};
+use super::host::Host;
+use super::kinds::{Type, UnknownName};
+use super::noise::Noise;
+use super::point::{Point, Subject};
+use super::record::Build;
+use super::run::{Control, Effort, Failure, pass};
+use super::vectors::Vectors;
+use crate::collective::{Algorithm, Collective};
+use crate::draw::Heat;
+use crate::machine::{Bind, Kind, Machine};
+use crate::{Comm, op};
+
+/// The name and the version of the form in which latencies are kept.
+pub const LATENCY_SCHEMA: &str = "rankfold.latency/1";
+
+/// On which way a message of 8 bytes goes.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::measure::Way;
+///
+/// assert_eq!("slot".parse(), Ok(Way::Slot));
+/// assert!("slots".parse::<Way>().unwrap_err().to_string().contains("did you mean `slot`?"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// One cache line that two threads write in turns: what the machine itself takes.
+    Raw,
+    /// An exchange of collectives, as they are used: through slots.
+    Slot,
+    /// The same through channels.
+    Channel,
+    /// SEND and RECV, through mailboxes.
+    Mailbox,
+}
+
+const WAYS: [(&str, Way, &str); 4] = [
+    (
+        "raw",
+        Way::Raw,
+        "one cache line written in turns, half a round trip",
+    ),
+    (
+        "slot",
+        Way::Slot,
+        "all_reduce by exchange through slots, one message each way at once",
+    ),
+    (
+        "channel",
+        Way::Channel,
+        "all_reduce by exchange through channels, one message each way at once",
+    ),
+    (
+        "mailbox",
+        Way::Mailbox,
+        "send and recv through mailboxes, half a round trip",
+    ),
+];
+
+impl Way {
+    /// All of them, the machine's own first.
+    pub fn all() -> impl Iterator<Item = Way> {
+        WAYS.into_iter().map(|(_, way, _)| way)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        WAYS[self as usize].0
+    }
+
+    /// What its time is of, in words.
+    pub fn meaning(self) -> &'static str {
+        WAYS[self as usize].2
+    }
+
+    /// Seconds that 8 bytes take from one of the two CPUs to the other.
+    ///
+    /// # Errors
+    ///
+    /// As [`pass`]; none of [`Way::Raw`].
+    pub fn seconds(
+        self,
+        machine: &Machine,
+        cpu: [usize; 2],
+        effort: &Effort,
+        control: &Control,
+    ) -> Result<f64, Failure> {
+        if self == Way::Raw {
+            return Ok(cache_line(&Pair::of(machine, cpu)));
+        }
+        let point = self.point(cpu);
+        let body = |comm: &Comm, vectors: &mut Vectors<u64>| call(&point, comm, vectors, op::Sum);
+        Ok(pass(&point, effort, control, &body)?.median())
+    }
+
+    fn point(self, [a, b]: [usize; 2]) -> Point {
+        let exchange = Subject::from(Collective::AllReduce);
+        let (subject, algorithm) = match self {
+            Way::Mailbox => (Subject::Send, None),
+            _ => (exchange, Some(Algorithm::Exchange)),
+        };
+        Point {
+            algorithm,
+            bind: Bind::Cpus(vec![a, b]),
+            channels: self == Way::Channel,
+            ..Point::new(subject, 2, 1, Type::U64)
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Way {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Way, UnknownName> {
+        let known = || WAYS.map(|(known, ..)| known).to_vec();
+        let found = Way::all().find(|way| way.name() == name);
+        found.ok_or_else(|| UnknownName::new("way", name, known()))
+    }
+}
+
+/// The latencies between all pairs of some CPUs: which program measured them, where, and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+pub struct Latency {
+    /// [`LATENCY_SCHEMA`].
+    pub schema: String,
+    /// The program.
+    pub build: Build,
+    /// The words of the command line.
+    pub command: Vec<String>,
+    /// When it began, in seconds since 1970.
+    pub started: u64,
+    /// The machine.
+    pub machine: Host,
+    /// What else went on.
+    pub noise: Noise,
+    /// What a reader must know of all this, a sentence each.
+    pub remarks: Vec<String>,
+    /// Whether it was ended before its end: then some pairs have no time.
+    pub interrupted: bool,
+    /// How often each pair was measured, in turn.
+    pub passes: usize,
+    /// The CPUs, in the order of the machine's tree.
+    pub cpus: Vec<usize>,
+    /// Where in that order another package, NUMA node or cache of the third level begins.
+    pub breaks: Vec<usize>,
+    /// A table for each way.
+    pub tables: Vec<Table>,
+}
+
+/// The times on one way.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+pub struct Table {
+    /// `raw`, `slot`, `channel` or `mailbox`.
+    pub way: String,
+    /// What its times are of.
+    pub meaning: String,
+    /// Nanoseconds one way, a row for each CPU: medians of the passes. Each pair is measured once a pass, and so is the
+    /// same in both directions; a CPU and itself have none.
+    pub ns: Vec<Vec<Option<f64>>>,
+    /// The least of the passes.
+    pub min_ns: Vec<Vec<Option<f64>>>,
+}
+
+impl Latency {
+    /// The table of a way as a picture.
+    pub fn heat(&self, table: &Table) -> Heat {
+        let mut heat = Heat::new(format!("{}: ns from CPU to CPU", table.way), "ns");
+        heat.note = table.meaning.clone();
+        heat.names = self.cpus.iter().map(usize::to_string).collect();
+        heat.cells = table.ns.clone();
+        heat.breaks = self.breaks.clone();
+        heat
+    }
+}
+
+/// Some CPUs in the order of the machine's tree, and where a package, a NUMA node or a cache of the third level begins.
+pub fn in_order(machine: &Machine, cpus: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let mut ordered: Vec<usize> = machine
+        .tree
+        .all(Kind::Cpu)
+        .iter()
+        .filter_map(|cpu| cpu.number)
+        .collect();
+    ordered.retain(|cpu| cpus.contains(cpu));
+    ordered.extend(cpus.iter().filter(|cpu| !machine.tree.cpus.contains(cpu)));
+    ordered.dedup();
+    if ordered.len() != cpus.len() {
+        ordered = cpus.to_vec();
+    }
+    let place = |cpu: usize| {
+        let part = |kind| {
+            machine
+                .tree
+                .all(kind)
+                .iter()
+                .position(|part| part.cpus.contains(&cpu))
+        };
+        (part(Kind::Package), machine.node_of(cpu), part(Kind::L3))
+    };
+    let begins = |i: &usize| place(ordered[*i]) != place(ordered[*i - 1]);
+    let breaks = (1..ordered.len()).filter(begins).collect();
+    (ordered, breaks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_is_called_by_its_name() {
+        for way in Way::all() {
+            assert_eq!(way.name().parse(), Ok(way));
+        }
+    }
+
+    #[test]
+    fn every_way_gives_a_time_between_any_two_threads() {
+        let machine = Machine::here();
+        let cpu = [
+            machine.usable.mask[0],
+            machine.usable.mask[machine.usable.mask.len() - 1],
+        ];
+        for way in Way::all().filter(|way| *way != Way::Raw || cpu[0] != cpu[1]) {
+            let seconds = way.seconds(&machine, cpu, &Effort::samples(2), &Control::default());
+            assert!(seconds.unwrap() > 0.0, "{way}");
+        }
+    }
+
+    #[test]
+    fn cpus_of_one_cache_stand_together() {
+        let machine = Machine::from_text("package:2 l3:1 core:2 cpu:2").unwrap();
+        let (cpus, breaks) = in_order(&machine, &[7, 0, 5, 1]);
+        assert_eq!((cpus, breaks), (vec![0, 1, 5, 7], vec![2]));
+    }
+}

@@ -1,0 +1,152 @@
+//! Long copies out of another rank's memory learn which way is the faster one here.
+//!
+//! Where a buffer goes back and forth between two cores, each line that is written has first to be taken from the
+//! core that read it last, and on some machines that is ten times as slow as to write past the caches. Where nobody
+//! has read the buffer, writing past the caches is what is slow. No rule that was tried tells the two apart; a clock
+//! does. So both are timed now and then, and the plain way is left only for one that takes less than half as long,
+//! since what lies past the caches has to be fetched again by whoever reads it (but for copies that no cache holds).
+//! A copy finds the caches as the one before it left them: only the second of two of a kind is believed.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use super::Element;
+use super::kernels::copy_past_caches;
+
+/// Shorter ones are not worth a look at the clock.
+const LONG: usize = 32 << 10;
+/// Two of so many copies are made in the way that is thought to be the slower one.
+const SELDOM: u32 = 64;
+/// Copies that are longer have left the caches before they are read, whichever way they are made.
+const BEYOND: usize = 4 << 20;
+
+/// What one rank has learnt, for lengths of each power of two.
+#[derive(Default)]
+pub(crate) struct Copies([Class; 16]);
+
+/// How long copies of about one length take.
+#[derive(Default)]
+struct Class {
+    /// Nanoseconds for 1,024 bytes, plain and past the caches; 0: not known yet.
+    takes: [Cell<f32>; 2],
+    made: Cell<u32>,
+    /// How the last one was made.
+    last: Cell<Option<Way>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Plain,
+    PastCaches,
+}
+
+impl Copies {
+    /// Copies elements that another rank has lent.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    #[inline]
+    pub(crate) fn copy<T: Element>(&self, to: &mut [T], from: &[T]) {
+        match size_of_val(from) < LONG {
+            true => to.copy_from_slice(from),
+            false => self.copy_long(to, from),
+        }
+    }
+
+    fn copy_long<T: Element>(&self, to: &mut [T], from: &[T]) {
+        let bytes = size_of_val(from);
+        let class = &self.0[((bytes / LONG).ilog2() as usize).min(self.0.len() - 1)];
+        let way = class.next(if bytes < BEYOND { 0.5 } else { 0.9 });
+        let begin = Instant::now();
+        match way {
+            Way::Plain => to.copy_from_slice(from),
+            Way::PastCaches => copy_past_caches(to, from),
+        }
+        class.learn(
+            way,
+            begin.elapsed().as_nanos() as f32 * 1024.0 / bytes as f32,
+        );
+    }
+}
+
+impl Class {
+    /// The way of the next copy, past the caches if that takes less than so much of the plain way.
+    fn next(&self, share: f32) -> Way {
+        let made = self.made.get();
+        self.made.set(made.wrapping_add(1));
+        // The first few find memory that was never touched.
+        match (self.better(share), matches!(made % SELDOM, 6 | 7)) {
+            (better, false) => better,
+            (Way::Plain, true) => Way::PastCaches,
+            (Way::PastCaches, true) => Way::Plain,
+        }
+    }
+
+    fn better(&self, share: f32) -> Way {
+        let [plain, past] = self.takes.each_ref().map(Cell::get);
+        match past > 0.0 && past < plain * share {
+            true => Way::PastCaches,
+            false => Way::Plain,
+        }
+    }
+
+    /// Remembers how long a copy took; one that was interrupted counts little.
+    fn learn(&self, way: Way, took: f32) {
+        if self.last.replace(Some(way)) != Some(way) {
+            return;
+        }
+        let known = &self.takes[way as usize];
+        let before = known.get();
+        known.set(match before > 0.0 {
+            true => (before + took.min(before * 2.0)) / 2.0,
+            false => took.max(f32::MIN_POSITIVE),
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_copy_is_a_copy_whatever_its_length_and_way() {
+        let copies = Copies::default();
+        for n in [0usize, 1, 8191, 8192, 8193, 100_003] {
+            let from: Vec<(u8, u16)> = (0..n).map(|i| (i as u8, (i * 7) as u16)).collect();
+            for _ in 0..2 * SELDOM {
+                let mut to = vec![(0, 0); n];
+                copies.copy(&mut to, &from);
+                assert_eq!(to, from);
+            }
+        }
+    }
+
+    #[test]
+    fn past_the_caches_every_byte_arrives_and_no_other_is_touched() {
+        for skip in 0..70 {
+            let from: Vec<u8> = (0..9000).map(|i| (i % 251) as u8).collect();
+            let mut to = vec![255u8; 9200];
+            copy_past_caches(&mut to[skip..skip + 9000], &from);
+            assert!(to[skip..skip + 9000] == from[..], "{skip}");
+            let around = to[..skip].iter().chain(&to[skip + 9000..]);
+            assert!(around.into_iter().all(|byte| *byte == 255), "{skip}");
+        }
+    }
+
+    #[test]
+    fn the_way_that_takes_less_than_half_as_long_is_taken_and_the_other_one_is_tried_again() {
+        let class = Class::default();
+        let takes = |way| if way == Way::Plain { 10.0 } else { 1.0 };
+        let ways: Vec<Way> = (0..SELDOM * 4)
+            .map(|_| {
+                let way = class.next(0.5);
+                class.learn(way, takes(way));
+                way
+            })
+            .collect();
+        assert!(ways[..6].iter().all(|way| *way == Way::Plain));
+        let plain = ways[6..].iter().filter(|way| **way == Way::Plain);
+        assert_eq!(plain.count(), 3 * 2);
+    }
+}

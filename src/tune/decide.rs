@@ -1,0 +1,185 @@
+//! From times to rules: who is quickest, where it is by enough to count.
+
+use super::Place;
+use crate::collective::{Collective, Entry, Rule, Timed};
+use crate::measure::{Subject, median, sorted};
+
+/// Whoever was chosen for the bytes before, or would be without a table, stays until another is quicker by this factor:
+/// passes scatter by as much, and a table that follows them helps nobody.
+const ENOUGH: f64 = 1.06;
+
+/// What a candidate is in all passes.
+#[derive(Clone, Copy)]
+struct Standing {
+    timed: Timed,
+    /// The median over passes of its time, as a multiple of the pass's yardstick.
+    score: f64,
+}
+
+/// The entries of all places that were measured.
+pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for place in places.iter().filter(|place| place.passes() > 0) {
+        let Subject::Collective(collective) = place.point.subject else {
+            continue;
+        };
+        let key = (collective, place.point.ranks);
+        let known = entries
+            .iter()
+            .position(|entry| (entry.collective, entry.ranks) == key);
+        let known = known.unwrap_or_else(|| {
+            entries.push(Entry {
+                collective,
+                ranks: place.point.ranks,
+                rules: Vec::new(),
+            });
+            entries.len() - 1
+        });
+        let rules = &mut entries[known].rules;
+        if let Some(rule) = rule(place, rules.last()) {
+            rules.push(rule);
+        }
+    }
+    entries.retain(|entry| !entry.rules.is_empty());
+    entries
+}
+
+/// The rule for a place, which comes after another one for fewer bytes.
+fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
+    let mut standings = standings(place);
+    standings.sort_by(|a, b| a.score.total_cmp(&b.score));
+    let best = standings.first()?.score;
+    let stays = |algorithm| {
+        let close = |one: &&Standing| one.score <= ENOUGH * best;
+        let same = |one: &&Standing| Some(one.timed.algorithm) == algorithm;
+        standings.iter().filter(close).find(same).copied()
+    };
+    let untuned = place.candidates.first().map(|first| first.algorithm);
+    let chosen = stays(before.map(|rule| rule.best.algorithm))
+        .or_else(|| stays(untuned))
+        .unwrap_or(standings[0]);
+    let others = standings.iter().map(|one| one.timed);
+    let next = others
+        .into_iter()
+        .find(|one| one.algorithm != chosen.timed.algorithm);
+    let at = place.point.bytes();
+    let from = match before.and_then(|rule| rule.at) {
+        // Halfway between the two, as lengths are spaced.
+        Some(below) if place.point.subject != Collective::Barrier.into() => {
+            ((below as f64 * at as f64).sqrt() as usize).clamp(below + 1, at)
+        }
+        _ => 0,
+    };
+    Some(Rule {
+        from,
+        best: chosen.timed,
+        next,
+        at: Some(at),
+    })
+}
+
+/// All candidates that were measured in at least half as many passes as any.
+fn standings(place: &Place) -> Vec<Standing> {
+    let taken = |i: usize| place.candidates[i].passes.iter().flatten().count();
+    let most = (0..place.candidates.len()).map(taken).max().unwrap_or(0);
+    let one = |i: usize| {
+        let candidate = &place.candidates[i];
+        let times = candidate.passes.iter().enumerate();
+        let times = times.filter_map(|(pass, time)| Some((pass, (*time)?)));
+        let scores = times
+            .clone()
+            .map(|(pass, time)| time / yardstick(place, pass));
+        Standing {
+            timed: Timed {
+                algorithm: candidate.algorithm,
+                ns: Some(nanoseconds(median(&sorted(times.map(|(_, time)| time))))),
+            },
+            score: median(&sorted(scores)),
+        }
+    };
+    let enough = |i: &usize| taken(*i) > 0 && 2 * taken(*i) >= most.min(2);
+    let all = (0..place.candidates.len()).filter(enough).map(one);
+    all.filter(|one| one.score.is_finite()).collect()
+}
+
+/// What times of a pass are multiples of: the least of it, so that what the machine does to all cancels out.
+fn yardstick(place: &Place, pass: usize) -> f64 {
+    let times = place
+        .candidates
+        .iter()
+        .filter_map(|one| *one.passes.get(pass)?);
+    times.fold(f64::INFINITY, f64::min)
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (1e9 * seconds).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::Algorithm;
+    use crate::measure::{Point, Type};
+    use crate::tune::Candidate;
+
+    const FIRST: Algorithm = Algorithm::Exchange;
+    const SECOND: Algorithm = Algorithm::Halving;
+
+    /// A place where both took so many microseconds in each pass.
+    fn place(bytes: usize, passes: &[(f64, f64)]) -> Place {
+        let of = |algorithm, time: fn(&(f64, f64)) -> f64| Candidate {
+            algorithm,
+            passes: passes.iter().map(|pass| Some(1e-6 * time(pass))).collect(),
+            out: false,
+        };
+        Place {
+            point: Point::new(Collective::AllReduce.into(), 2, bytes / 4, Type::F32),
+            candidates: vec![of(FIRST, |pass| pass.0), of(SECOND, |pass| pass.1)],
+        }
+    }
+
+    fn chosen(places: &[Place]) -> Vec<(usize, Algorithm)> {
+        let entries = entries(places);
+        assert_eq!(entries.len(), 1);
+        let rules = entries[0].rules.iter();
+        rules.map(|rule| (rule.from, rule.best.algorithm)).collect()
+    }
+
+    #[test]
+    fn the_quicker_one_is_chosen_from_halfway_between_two_lengths_on() {
+        let places = [place(64, &[(1.0, 2.0)]), place(1024, &[(4.0, 2.0)])];
+        assert_eq!(chosen(&places), [(0, FIRST), (256, SECOND)]);
+    }
+
+    #[test]
+    fn who_is_quicker_by_less_than_the_scatter_replaces_nobody() {
+        let near = [(1.0, 0.97)];
+        let clear = [(2.0, 1.0)];
+        let places = [
+            place(64, &near),
+            place(256, &clear),
+            place(1024, &[(0.98, 1.0)]),
+        ];
+        assert_eq!(
+            chosen(&places),
+            [(0, FIRST), (128, SECOND), (512, SECOND)],
+            "first who would be chosen anyhow, then who was"
+        );
+    }
+
+    #[test]
+    fn candidates_are_compared_inside_each_pass() {
+        // Far apart in the machine's two states, and in the middle the other way round.
+        let passes = [(1.0, 0.8), (10.0, 8.0), (1.1, 0.9), (9.0, 7.0), (1.0, 9.0)];
+        assert_eq!(chosen(&[place(64, &passes)]), [(0, SECOND)]);
+    }
+
+    #[test]
+    fn what_was_measured_once_and_left_out_does_not_beat_what_was_measured_often() {
+        let mut one = place(64, &[(1.0, 1.5), (2.0, 2.0), (2.0, 2.0), (2.0, 2.0)]);
+        for pass in &mut one.candidates[1].passes[1..] {
+            *pass = None;
+        }
+        assert_eq!(chosen(&[one]), [(0, FIRST)]);
+    }
+}

@@ -1,0 +1,326 @@
+//! Tuning: measures the algorithms that come into question on this machine, and makes a table of the quickest.
+//!
+//! - `plan`: which collectives, ranks, bytes and algorithms; `decide`: from times to rules.
+//!
+//! Every place, a collective among so many ranks on so many bytes, has its candidates measured one right after the
+//! other, by [`measure::pass`](crate::measure::pass), which compares every result. After a first pass over all places those that are far behind
+//! are left out, and the others are measured again, pass by pass, until the time is over: so whatever the machine does
+//! meanwhile happens to all. Candidates are compared inside each pass; the middle pass counts. Places that break a
+//! [guideline](crate::collective::Guideline) are measured once more, with the algorithms of their neighbours
+//! as well.
+//!
+//! # Examples
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use rankfold::World;
+//! use rankfold::machine::Machine;
+//! use rankfold::measure::Control;
+//! use rankfold::tune::{Plan, tune};
+//!
+//! let plan = Plan { time: Duration::from_secs(30), ..Plan::of(&Machine::here()) };
+//! let table = tune(&plan, &Control::default(), &mut |_| ())?.table;
+//! World::new(2).tuned(table).run(|comm| comm.barrier())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::collective::{
+    Algorithm, Choice, Fingerprint, TableError, TuningTable, Violation, violations,
+};
+use crate::machine::Machine;
+use crate::measure::{Control, Effort, Failure, Point, call, pass};
+use crate::{Comm, op};
+
+mod decide;
+mod plan;
+
+pub use plan::Plan;
+
+/// An element that is measured: the type matters little, its bytes do.
+type Element = f32;
+
+/// After the first pass a candidate that took so many times as long as the best is out.
+const FAR_BEHIND: f64 = 1.6;
+
+/// The share of the time in which the first pass is to end, where it can; and the share after which places that break
+/// a guideline have theirs.
+const FIRST: f64 = 0.4;
+const REPAIR: f64 = 0.85;
+
+/// For so long at least, and at most, a candidate is measured in a pass.
+const LEAST: Duration = Duration::from_micros(300);
+const MOST: Duration = Duration::from_millis(30);
+
+/// How far tuning has come.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// What it may take.
+    pub time: Duration,
+    /// What is measured now.
+    pub point: Point,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The table.
+    pub table: TuningTable,
+    /// What in it breaks a guideline all the same.
+    pub violations: Vec<Violation>,
+    /// How many places there are, and how many of them were measured before the time was over.
+    pub places: (usize, usize),
+    /// How often the least measured of those was.
+    pub passes: usize,
+    /// Whether it was stopped from outside.
+    pub interrupted: bool,
+}
+
+/// Why there is no table.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// A candidate could not be measured.
+    Failed(Box<Point>, Failure),
+    /// What was measured makes no table.
+    Table(TableError),
+}
+
+impl fmt::Display for TuneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TuneError::Failed(point, failure) => write!(f, "{}: {failure}", words(point)),
+            TuneError::Table(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TuneError {}
+
+/// A point, as it is named.
+pub fn words(point: &Point) -> String {
+    let by = point.algorithm.map_or("auto".into(), |by| by.to_string());
+    let Point { subject, ranks, .. } = point;
+    format!("{subject} by {by}, {ranks} ranks, {} bytes", point.bytes())
+}
+
+/// A collective among so many ranks on so many bytes, and those who may serve it.
+#[derive(Clone, Debug)]
+struct Place {
+    /// The automatic choice is its algorithm.
+    point: Point,
+    candidates: Vec<Candidate>,
+}
+
+#[derive(Clone, Debug)]
+struct Candidate {
+    algorithm: Algorithm,
+    /// The time of each pass in seconds; none in passes in which it was left out.
+    passes: Vec<Option<f64>>,
+    /// It is so far behind that it is not measured any more.
+    out: bool,
+}
+
+impl Candidate {
+    fn new(algorithm: Algorithm, passes: usize) -> Candidate {
+        Candidate {
+            algorithm,
+            passes: vec![None; passes],
+            out: false,
+        }
+    }
+}
+
+impl Place {
+    fn passes(&self) -> usize {
+        let first = self.candidates.first();
+        first.map_or(0, |candidate| candidate.passes.len())
+    }
+
+    /// Leaves out whoever is far behind the best of the last pass.
+    fn thin_out(&mut self) {
+        let last = |candidate: &Candidate| candidate.passes.last().copied().flatten();
+        let best = self.candidates.iter().filter_map(last);
+        let best = best.fold(f64::INFINITY, f64::min);
+        for candidate in &mut self.candidates {
+            candidate.out = last(candidate).is_none_or(|time| time > FAR_BEHIND * best);
+        }
+    }
+}
+
+/// Measures, and makes a table of what was quickest.
+///
+/// It takes the time of the plan, and a little more where single calls are long; a program that was built without
+/// optimisations measures itself. Nothing else should run meanwhile.
+///
+/// # Errors
+///
+/// [`TuneError::Failed`] if a result is wrong, or a world cannot start.
+pub fn tune(
+    plan: &Plan,
+    control: &Control,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Tuned, TuneError> {
+    let mut session = Session {
+        plan,
+        control,
+        progress,
+        begin: Instant::now(),
+    };
+    let mut places = plan.places();
+    session.first_pass(&mut places)?;
+    while session.go_on(REPAIR) && places.iter().any(|place| place.passes() > 0) {
+        for place in &mut places {
+            if !session.go_on(REPAIR) {
+                break;
+            }
+            if place.passes() > 0 {
+                session.measure(place, session.of_pass(&[]))?;
+            }
+        }
+    }
+    let table = session.repaired(&mut places)?;
+    let measured = places.iter().filter(|place| place.passes() > 0);
+    Ok(Tuned {
+        violations: violations(&table),
+        table,
+        places: (places.len(), measured.clone().count()),
+        passes: measured.map(Place::passes).min().unwrap_or(0),
+        interrupted: control.is_stopped(),
+    })
+}
+
+struct Session<'a> {
+    plan: &'a Plan,
+    control: &'a Control,
+    progress: &'a mut dyn FnMut(&Progress),
+    begin: Instant,
+}
+
+impl Session<'_> {
+    /// Whether it is not over yet: by the clock, after this share of the time.
+    fn go_on(&self, share: f64) -> bool {
+        !self.control.is_stopped() && self.begin.elapsed() < self.plan.time.mul_f64(share)
+    }
+
+    /// Every candidate once. Where time is short, the last places are left without.
+    fn first_pass(&mut self, places: &mut [Place]) -> Result<(), TuneError> {
+        for i in 0..places.len() {
+            if !self.go_on(REPAIR) {
+                break;
+            }
+            let time = self.of_pass(&places[i..]);
+            self.measure(&mut places[i], time)?;
+            places[i].thin_out();
+        }
+        Ok(())
+    }
+
+    /// How long a candidate is measured, if these are to be done with in the first pass's share of the time.
+    fn of_pass(&self, left: &[Place]) -> Duration {
+        let candidates: usize = left.iter().map(|place| place.candidates.len()).sum();
+        let until = self.plan.time.mul_f64(FIRST);
+        let left = until.saturating_sub(self.begin.elapsed());
+        let each = match candidates {
+            0 => self.plan.time.mul_f64(FIRST / 400.0),
+            some => left.div_f64(2.0 * some as f64),
+        };
+        each.clamp(LEAST, MOST)
+    }
+
+    /// One pass over the candidates of a place that are not out.
+    fn measure(&mut self, place: &mut Place, time: Duration) -> Result<(), TuneError> {
+        for candidate in &mut place.candidates {
+            if candidate.out || self.control.is_stopped() {
+                candidate.passes.push(None);
+                continue;
+            }
+            let point = Point {
+                algorithm: Some(candidate.algorithm),
+                ..place.point.clone()
+            };
+            (self.progress)(&Progress {
+                elapsed: self.begin.elapsed(),
+                time: self.plan.time,
+                point: point.clone(),
+            });
+            let median = timed(&point, time, self.control);
+            let failed = |failure| TuneError::Failed(Box::new(point), failure);
+            candidate.passes.push(Some(median.map_err(failed)?));
+        }
+        Ok(())
+    }
+
+    /// The table, in which places that break a guideline have been measured once more.
+    fn repaired(&mut self, places: &mut [Place]) -> Result<TuningTable, TuneError> {
+        let table = self.table(places)?;
+        let broken = violations(&table);
+        if broken.is_empty() || !self.go_on(1.0) {
+            return Ok(table);
+        }
+        for violation in broken {
+            let here = |place: &&mut Place| {
+                let Point { subject, ranks, .. } = place.point;
+                let bytes = place.point.bytes();
+                (subject, ranks, bytes)
+                    == (
+                        violation.collective.into(),
+                        violation.ranks,
+                        violation.bytes,
+                    )
+            };
+            let Some(place) = places.iter_mut().find(here) else {
+                continue;
+            };
+            let passes = place.passes();
+            for rule in table
+                .entry(violation.collective, violation.ranks)
+                .iter()
+                .flat_map(|entry| &entry.rules)
+            {
+                let algorithm = rule.best.algorithm;
+                let known = |candidate: &Candidate| candidate.algorithm == algorithm;
+                let more = Point {
+                    algorithm: Some(algorithm),
+                    ..place.point.clone()
+                };
+                if !place.candidates.iter().any(known) && more.refused().is_none() {
+                    place.candidates.push(Candidate::new(algorithm, passes));
+                }
+            }
+            for candidate in &mut place.candidates {
+                candidate.out = false;
+            }
+            for _ in 0..3 {
+                if self.go_on(1.0) {
+                    self.measure(place, MOST / 4)?;
+                }
+            }
+        }
+        self.table(places)
+    }
+
+    fn table(&self, places: &[Place]) -> Result<TuningTable, TuneError> {
+        let machine = &self.plan.machine;
+        let fingerprint = Fingerprint::of(machine, &self.plan.bind);
+        let table = TuningTable::new(Some(fingerprint), decide::entries(places));
+        table.map_err(TuneError::Table)
+    }
+}
+
+/// The median time of a call in one pass.
+fn timed(point: &Point, time: Duration, control: &Control) -> Result<f64, Failure> {
+    let body = |comm: &Comm, vectors: &mut _| call(point, comm, vectors, op::Sum);
+    let pass = pass::<Element>(point, &Effort::time(time), control, &body)?;
+    Ok(pass.median())
+}
+
+/// What would be chosen for a point without a table.
+fn untuned(point: &Point, machine: &Machine) -> Option<Algorithm> {
+    let call = plan::in_groups(point.shape()?, point, machine);
+    Some(Choice::of(&call, size_of::<Element>()).algorithm)
+}

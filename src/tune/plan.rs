@@ -1,0 +1,223 @@
+//! What is measured: which collectives, among how many ranks, on how many bytes, by which algorithms.
+
+use std::time::Duration;
+
+use super::{Candidate, Element, Place, untuned};
+use crate::collective::{Algorithm, Call, Collective};
+use crate::machine::{Bind, Machine};
+use crate::measure::{Point, Type};
+use crate::topology::{Levels, TreeName};
+
+/// What is measured, and for how long.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The machine, which must be this one.
+    pub machine: Machine,
+    /// Where ranks are to run: the table is good for worlds that are bound the same way.
+    pub bind: Bind,
+    /// The collectives.
+    pub collectives: Vec<Collective>,
+    /// The numbers of ranks; a single rank needs no tuning.
+    pub ranks: Vec<usize>,
+    /// The bytes of the whole vectors.
+    pub bytes: Vec<usize>,
+    /// What it may take altogether.
+    pub time: Duration,
+}
+
+/// The bytes that are measured: close together where algorithms change places.
+const BYTES: [usize; 9] = [
+    8,
+    64,
+    512,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+];
+
+/// What all ranks' vectors may take together.
+const MOST_MEMORY: usize = 64 << 20;
+
+impl Plan {
+    /// All collectives, among powers of two and their neighbours up to as many ranks as have a core each, and among
+    /// twice as many; from 8 bytes to 4 MiB, in a minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::machine::Machine;
+    /// use rankfold::tune::Plan;
+    ///
+    /// let plan = Plan::of(&Machine::from_text("core:16")?);
+    /// assert_eq!(plan.ranks, [2, 3, 4, 5, 7, 8, 9, 15, 16, 32]);
+    /// # Ok::<(), rankfold::machine::MachineError>(())
+    /// ```
+    pub fn of(machine: &Machine) -> Plan {
+        Plan {
+            machine: machine.clone(),
+            bind: Bind::Auto,
+            collectives: Collective::all().collect(),
+            ranks: ranks(machine.room()),
+            bytes: BYTES.to_vec(),
+            time: Duration::from_secs(60),
+        }
+    }
+
+    /// All places, the numbers of ranks that programs have first, and of each all bytes.
+    pub(super) fn places(&self) -> Vec<Place> {
+        let mut ranks = self.ranks.clone();
+        ranks.retain(|&ranks| ranks > 1);
+        ranks.sort_unstable();
+        ranks.dedup();
+        let room = self.machine.room();
+        ranks.sort_by_key(|&ranks| (ranks > room, !ranks.is_power_of_two()));
+        let mut places = Vec::new();
+        for ranks in ranks {
+            for &collective in &self.collectives {
+                places.extend(self.of_entry(collective, ranks));
+            }
+        }
+        places
+    }
+
+    fn of_entry(&self, collective: Collective, ranks: usize) -> Vec<Place> {
+        let point = |bytes: &usize| {
+            let length = bytes.div_ceil(size_of::<Element>());
+            Point {
+                bind: self.bind.clone(),
+                ..Point::new(collective.into(), ranks, length, Type::F32)
+            }
+        };
+        let mut points: Vec<Point> = self.bytes.iter().map(point).collect();
+        points.retain(|point| point.memory() <= MOST_MEMORY);
+        points.sort_by_key(Point::bytes);
+        points.dedup_by_key(|point| point.bytes());
+        points
+            .into_iter()
+            .filter_map(|point| self.place(point))
+            .collect()
+    }
+
+    /// The candidates: first who is chosen without a table.
+    fn place(&self, point: Point) -> Option<Place> {
+        let call = in_groups(point.shape()?, &point, &self.machine);
+        let first = untuned(&point, &self.machine)?;
+        let mut algorithms = vec![first];
+        for algorithm in candidates(&call, point.bytes()) {
+            let asked = Point {
+                algorithm: Some(algorithm),
+                ..point.clone()
+            };
+            let usable = asked.refused().is_none() && algorithm.refused(&call).is_none();
+            if usable && !algorithms.contains(&algorithm) {
+                algorithms.push(algorithm);
+            }
+        }
+        let candidates = algorithms.into_iter();
+        let candidates = candidates.map(|algorithm| Candidate::new(algorithm, 0));
+        Some(Place {
+            point,
+            candidates: candidates.collect(),
+        })
+    }
+}
+
+/// Powers of two and their neighbours, all that have a core each; and a number that crowds them.
+fn ranks(room: usize) -> Vec<usize> {
+    let powers = (1..usize::BITS).map(|power| 1usize << power);
+    let powers = powers.take_while(|power| power - 1 <= room);
+    let mut ranks: Vec<usize> = powers
+        .flat_map(|power| [power - 1, power, power + 1])
+        .filter(|ranks| (2..=room).contains(ranks))
+        .chain([room, 2 * room.max(2)])
+        .filter(|&ranks| ranks > 1)
+        .collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+/// The call in the groups that its ranks will be in, and as crowded.
+pub(super) fn in_groups(call: Call, point: &Point, machine: &Machine) -> Call {
+    let crowded = point.ranks > machine.room();
+    let call = if crowded { call.crowded() } else { call };
+    let placement = machine.place(point.ranks, &point.bind, true);
+    match placement.map(|placement| Levels::of(machine, &placement)) {
+        Ok(levels) if levels.depth() > 1 => call.on(levels),
+        _ => call,
+    }
+}
+
+/// From so many bytes on segments are tried.
+const SEGMENTED: usize = 64 << 10;
+
+/// Who may be quickest somewhere.
+fn candidates(call: &Call, bytes: usize) -> Vec<Algorithm> {
+    use Algorithm::*;
+    const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
+    const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
+    const CHAIN: Algorithm = Algorithm::pipelined(TreeName::Chain, 8);
+    const HYBRID: Algorithm = Hybrid { stages: 1 };
+    let usual: &[Algorithm] = match call.collective {
+        Collective::Barrier => &[Cells, Dissemination, Exchange, BINOMIAL, FLAT],
+        Collective::Broadcast => &[Cells, BINOMIAL, FLAT, ScatterDoubling, ScatterRing],
+        Collective::Reduce => &[Cells, BINOMIAL, FLAT, Halving],
+        Collective::AllReduce => &[Cells, Exchange, Halving, HYBRID, Ring, BINOMIAL],
+        Collective::ReduceScatter => &[Cells, FarHalving, Halving, Ring, Pairwise],
+        Collective::AllGather => &[Cells, Bruck, Ring, Doubling, Pairwise],
+        Collective::Gather | Collective::Scatter => &[Cells, BINOMIAL, FLAT],
+        Collective::AllToAll => &[Cells, Pairwise, Bruck],
+        Collective::Scan => &[Doubling, Exchange, Algorithm::tree(TreeName::Chain)],
+        Collective::ExclusiveScan => &[Doubling, Exchange, Algorithm::tree(TreeName::Chain)],
+    };
+    let grouped = matches!(&call.levels, Some(levels) if levels.have_groups());
+    let follows = grouped.then_some(Algorithm::HIERARCHICAL);
+    let whole = matches!(call.collective, Collective::Broadcast | Collective::Reduce);
+    let segmented = (whole && bytes >= SEGMENTED && call.ranks() > 2).then_some(CHAIN);
+    usual
+        .iter()
+        .copied()
+        .chain([Direct])
+        .chain(follows)
+        .chain(segmented)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_has_the_untuned_choice_and_nobody_who_refuses() {
+        for text in ["core:2", "core:5", "package:2 core:3"] {
+            let machine = Machine::from_text(text).unwrap();
+            let plan = Plan::of(&machine);
+            let places = plan.places();
+            assert!(plan.ranks.iter().all(|&ranks| ranks > 1));
+            assert!(plan.ranks.contains(&(2 * machine.room())));
+            for place in &places {
+                let call = in_groups(place.point.shape().unwrap(), &place.point, &machine);
+                let algorithms = place.candidates.iter().map(|one| one.algorithm);
+                assert_eq!(algorithms.clone().next(), untuned(&place.point, &machine));
+                for algorithm in algorithms {
+                    assert_eq!(algorithm.refused(&call), None);
+                }
+                assert!(place.point.memory() <= MOST_MEMORY);
+            }
+            for collective in Collective::all() {
+                let here = |place: &&Place| place.point.subject == collective.into();
+                assert!(places.iter().filter(here).count() >= plan.ranks.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_of_one_core_is_tuned_for_ranks_that_share_it() {
+        assert_eq!(ranks(1), [4]);
+        assert_eq!(ranks(2), [2, 4]);
+        assert_eq!(ranks(6), [2, 3, 4, 5, 6, 12]);
+    }
+}

@@ -1,0 +1,442 @@
+//! Collectives over shared memory under programs that try to break them from safe code: operators that panic at
+//! any element, ranks that disagree in one thing, inputs that several ranks share, elements of odd sizes and
+//! alignments. Results are right or typed errors, nobody hangs, and a vector is its rank's own again at once.
+
+mod support;
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use rankfold::collective::Algorithm::Direct;
+use rankfold::op::Element;
+use rankfold::op::{self, Operator};
+use rankfold::{Comm, ErrorKind, Outcome, Result, World, span};
+use support::guarded;
+
+/// The sum, which panics on one rank when it has combined so many pairs.
+struct Trap {
+    sprung: bool,
+    left: AtomicUsize,
+}
+
+impl Trap {
+    fn new(sprung: bool, pairs: usize) -> Trap {
+        let left = AtomicUsize::new(pairs);
+        Trap { sprung, left }
+    }
+}
+
+impl Operator<u64> for &Trap {
+    fn combine(&self, a: u64, b: u64) -> u64 {
+        let last = self.sprung && self.left.fetch_sub(1, Ordering::Relaxed) == 1;
+        assert!(!last, "as asked");
+        a + b
+    }
+}
+
+/// The collectives that fold; vectors of length n, and what must stay as it is.
+fn fold(comm: &Comm, which: usize, input: &[u64], v: &mut [u64], op: &Trap) -> Result<()> {
+    let block = span::block(v.len(), comm.size(), comm.rank()).len();
+    match which {
+        0 => comm.all_reduce_with(Direct, v, op),
+        1 => comm.all_reduce_into_with(Direct, input, v, op),
+        2 => comm.reduce_with(Direct, comm.size() / 2, v, op),
+        _ => comm.reduce_scatter_with(Direct, input, &mut v[..block], op),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn whatever_pair_an_operator_panics_at_all_learn_whose_it_was(
+        ranks in 2..13usize, n in prop_oneof![1..30usize, 700..900usize], which in 0..4usize,
+        first in 0..13usize, second in 0..13usize, pairs in 1..400usize,
+    ) {
+        let culprits = [first % ranks, second % ranks];
+        let case = || format!("{which} of {ranks}, {n}: {culprits:?} at {pairs}");
+        let report = guarded(&case, || World::new(ranks).run_each(|comm| {
+            let me = comm.rank();
+            let trap = Trap::new(culprits.contains(&me), pairs);
+            let (input, mut v) = (vec![1; n], vec![1; n]);
+            let done = catch_unwind(AssertUnwindSafe(|| fold(comm, which, &input, &mut v, &trap)));
+            v.fill(me as u64);
+            assert_eq!(input, vec![1; n]);
+            assert_eq!(v, vec![me as u64; n]);
+            // Whoever survives its operator is in a communicator that is broken.
+            if !matches!(done, Ok(Ok(()))) {
+                let again = comm.all_reduce_with(Direct, &mut v, op::Sum);
+                assert!(again.is_err(), "{} goes on", case());
+            }
+            match done {
+                Ok(result) => result,
+                Err(payload) => std::panic::resume_unwind(payload),
+            }
+        }));
+        let panicked = |outcome: &Outcome<()>| matches!(outcome, Outcome::Panicked { .. });
+        let sprung: Vec<_> = (0..ranks).filter(|&rank| panicked(&report.outcomes[rank])).collect();
+        prop_assert!(sprung.iter().all(|rank| culprits.contains(rank)), "{}: {sprung:?}", case());
+        for outcome in report.outcomes.iter() {
+            match outcome {
+                Outcome::Failed(error) => {
+                    let culprit = error.culprit();
+                    prop_assert!(culprit.is_some_and(|rank| sprung.contains(&rank)), "{}: {error}", case());
+                }
+                // The trap lies behind what there is to combine.
+                Outcome::Returned(()) => prop_assert!(sprung.is_empty(), "{}", case()),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_catches_its_operators_panic_and_goes_on_hangs_nobody() {
+    let report = guarded(&|| "caught".into(), || {
+        World::new(3).run_each(|comm| {
+            let trap = Trap::new(comm.rank() == 1, 5);
+            let call = || comm.all_reduce_with(Direct, &mut vec![comm.rank() as u64; 900], &trap);
+            match catch_unwind(AssertUnwindSafe(call)) {
+                Ok(result) => result,
+                Err(_) => Ok(()),
+            }
+        })
+    });
+    for rank in [0, 2] {
+        let Outcome::Failed(error) = &report.outcomes[rank] else {
+            panic!("rank {rank} has a result");
+        };
+        assert_eq!(error.culprit(), Some(1), "{error}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_rank_that_does_not_come_runs_out_of_time_and_takes_its_vector_along() {
+    for ranks in [2, 3, 9] {
+        let (tell, hear) = channel();
+        let (tell, hear) = (Mutex::new(tell), Mutex::new(hear));
+        let world = World::new(ranks).timeout(Duration::from_millis(20));
+        let report = guarded(&|| format!("late in {ranks}"), || {
+            world.run_each(|comm| {
+                let mut v = vec![comm.rank() as u64; 900];
+                let last = comm.rank() == ranks - 1;
+                // The last one comes when another one has left.
+                if last {
+                    hear.lock().unwrap().recv().unwrap();
+                }
+                let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+                if !last {
+                    tell.lock().unwrap().send(()).unwrap();
+                }
+                assert_eq!(v, vec![comm.rank() as u64; 900], "it was touched");
+                v.fill(7);
+                result
+            })
+        });
+        let mut timed_out = 0;
+        for outcome in report.outcomes.iter() {
+            let Outcome::Failed(error) = outcome else {
+                panic!("{outcome:?}");
+            };
+            timed_out += usize::from(matches!(error.kind(), ErrorKind::TimedOut { .. }));
+        }
+        assert!(timed_out > 0);
+    }
+}
+
+#[test]
+fn an_operator_that_is_slower_than_the_worlds_patience_is_waited_for() {
+    let world = World::new(3).timeout(Duration::from_millis(20));
+    let slow = |comm: &Comm| {
+        let (first, mut v) = (AtomicUsize::new(0), vec![1u64; 900]);
+        let pause = |a: u64, b: u64| {
+            if comm.rank() == 1 && first.fetch_add(1, Ordering::Relaxed) == 0 {
+                std::thread::sleep(Duration::from_millis(60));
+            }
+            a + b
+        };
+        comm.all_reduce_with(Direct, &mut v, op::commutative(pause))?;
+        Ok(v)
+    };
+    // It may run out before all are here; then nobody has a result.
+    let report = world.run_each(slow);
+    for outcome in report.outcomes.iter() {
+        match outcome {
+            Outcome::Returned(v) => assert_eq!(*v, vec![3; 900]),
+            Outcome::Failed(error) => {
+                assert!(
+                    report
+                        .outcomes
+                        .iter()
+                        .all(|other| matches!(other, Outcome::Failed(_))),
+                    "{error}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What all collectives do to vectors of this type, against the plain fold.
+fn all_of<T: Element + PartialEq + Debug>(
+    comm: &Comm,
+    each: usize,
+    make: impl Fn(usize, usize) -> T,
+    op: impl Operator<T> + Copy,
+) -> Result<()> {
+    let (me, ranks, root) = (comm.rank(), comm.size(), comm.size() - 1);
+    let n = each * ranks;
+    let vector = |rank| (0..n).map(|i| make(rank, i)).collect::<Vec<T>>();
+    let folded = |i| (1..ranks).fold(make(0, i), |sum, rank| op.combine(sum, make(rank, i)));
+    let sums: Vec<T> = (0..n).map(folded).collect();
+    let own = each * me..each * (me + 1);
+    let joined: Vec<T> = (0..n).map(|i| make(i / each, i)).collect();
+
+    let mine = vector(me);
+    let mut v = mine.clone();
+    comm.all_reduce_with(Direct, &mut v, op)?;
+    assert_eq!(v, sums);
+    let mut v = mine.clone();
+    comm.reduce_with(Direct, root, &mut v, op)?;
+    assert_eq!(
+        v,
+        if me == root {
+            sums.clone()
+        } else {
+            mine.clone()
+        }
+    );
+    let mut v = vector(ranks);
+    comm.all_reduce_into_with(Direct, &mine, &mut v, op)?;
+    assert_eq!(v, sums);
+    let mut block = vector(ranks)[own.clone()].to_vec();
+    comm.reduce_scatter_with(Direct, &mine, &mut block, op)?;
+    assert_eq!(block, sums[own.clone()]);
+    let mut v = mine.clone();
+    comm.broadcast_with(Direct, root, &mut v)?;
+    assert_eq!(v, vector(root));
+    let mut v = vector(ranks);
+    comm.all_gather_with(Direct, &mine[own.clone()], &mut v)?;
+    assert_eq!(v, joined);
+    let all = comm.gather_with(Direct, root, &mine[own.clone()])?;
+    assert_eq!(all, (me == root).then_some(joined));
+    let mut block = mine[own.clone()].to_vec();
+    comm.scatter_with(Direct, root, (me == root).then_some(&mine[..]), &mut block)?;
+    assert_eq!(block, vector(root)[own]);
+    let mut v = vector(ranks);
+    comm.all_to_all_with(Direct, &mine, &mut v)?;
+    let sent = |i: usize| make(i / each, each * me + i % each);
+    assert_eq!(v, (0..n).map(sent).collect::<Vec<T>>());
+    Ok(())
+}
+
+/// A type of some size and alignment, of which nothing lies at the beginning.
+macro_rules! odd {
+    ($name:ident, $align:literal, $words:literal) => {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(C, align($align))]
+        struct $name([u16; $words]);
+
+        impl $name {
+            fn new(rank: usize, i: usize) -> $name {
+                $name([(rank * 31 + i) as u16; $words])
+            }
+            fn add(a: $name, b: $name) -> $name {
+                $name(std::array::from_fn(|i| a.0[i].wrapping_add(b.0[i])))
+            }
+        }
+    };
+}
+
+odd!(Small, 2, 3);
+odd!(Line, 64, 5);
+odd!(Lines, 128, 3);
+odd!(Page, 4096, 7);
+odd!(Long, 8, 1500);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Nothing;
+
+#[test]
+fn elements_may_have_any_size_and_alignment() {
+    for ranks in [2, 3, 12] {
+        let all = |comm: &Comm| {
+            for each in [0, 1, 2, 13] {
+                all_of(comm, each, Small::new, op::commutative(Small::add))?;
+                all_of(comm, each, Line::new, op::commutative(Line::add))?;
+                all_of(comm, each, Lines::new, op::commutative(Lines::add))?;
+                all_of(comm, each, Page::new, op::commutative(Page::add))?;
+                all_of(comm, each, Long::new, op::commutative(Long::add))?;
+                all_of(comm, each, |_, _| Nothing, op::commutative(|_, b| b))?;
+            }
+            Ok(())
+        };
+        World::new(ranks).run(all).unwrap();
+    }
+}
+
+#[test]
+fn many_more_ranks_than_there_are_cpus() {
+    let all = |comm: &Comm| all_of(comm, 40, |rank, i| (rank * 7 + i) as u64, op::Sum);
+    World::new(64).run(all).unwrap();
+}
+
+/// All ranks read one and the same memory, or windows of it that overlap.
+#[test]
+fn ranks_may_share_their_inputs() {
+    static ALL: [u64; 1000] = [3; 1000];
+    let run = |comm: &Comm| {
+        let (me, ranks) = (comm.rank(), comm.size());
+        for shift in [0, me, 8 * me] {
+            let input = &ALL[shift..shift + 60 * ranks];
+            let mut v = vec![0; input.len()];
+            comm.all_reduce_into_with(Direct, input, &mut v, op::Sum)?;
+            assert_eq!(v, vec![3 * ranks as u64; input.len()]);
+            comm.reduce_scatter_with(Direct, input, &mut v[..60], op::Max)?;
+            assert_eq!(v[..60], [3; 60]);
+            comm.all_gather_with(Direct, &input[..60], &mut v)?;
+            assert_eq!(v, input);
+            v.fill(0);
+            comm.all_to_all_with(Direct, input, &mut v)?;
+            assert_eq!(v, input);
+        }
+        Ok(())
+    };
+    for ranks in [2, 3, 10] {
+        World::new(ranks).run(run).unwrap();
+    }
+}
+
+/// The vectors of all ranks are parts of one allocation, cut where no cache line ends: what one rank writes
+/// begins where the other's ends.
+#[test]
+fn ranks_may_write_side_by_side() {
+    for ranks in [2, 3, 10] {
+        for n in [1, 7, 131, 1003] {
+            let mut all = vec![1u64; ranks * n];
+            let parts = all.chunks_mut(n).map(Some);
+            let parts: Vec<_> = parts.map(Mutex::new).collect();
+            let run = |comm: &Comm| {
+                let part = parts[comm.rank()].lock().unwrap().take().unwrap();
+                comm.all_reduce_with(Direct, part, op::Sum)?;
+                comm.all_reduce_with(Direct, part, op::Sum)?;
+                let input = vec![comm.rank() as u64; n];
+                comm.reduce_with(Direct, 0, part, op::Sum)?;
+                comm.broadcast_with(Direct, 0, part)?;
+                assert_eq!(part, vec![(ranks * ranks * ranks) as u64; n]);
+                comm.all_reduce_into_with(Direct, &input, part, op::Sum)
+            };
+            World::new(ranks).run(run).unwrap();
+            drop(parts);
+            assert_eq!(all, vec![(ranks * (ranks - 1) / 2) as u64; ranks * n]);
+        }
+    }
+}
+
+/// What each rank asks for; the last one asks for something else.
+type Odd = fn(&Comm, bool) -> Result<()>;
+
+#[test]
+fn a_difference_in_one_thing_is_found_before_anything_is_touched() {
+    fn lengths(comm: &Comm, odd: bool) -> Result<()> {
+        let mut v = vec![5u64; 900 + usize::from(odd)];
+        let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+        assert!(v.iter().all(|&x| x == 5));
+        result
+    }
+    fn empty(comm: &Comm, odd: bool) -> Result<()> {
+        let mut v = vec![5u64; if odd { 0 } else { 900 }];
+        let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+        assert!(v.iter().all(|&x| x == 5));
+        result
+    }
+    fn types(comm: &Comm, odd: bool) -> Result<()> {
+        if odd {
+            return comm.all_reduce_with(Direct, &mut [5i64; 900], op::Sum);
+        }
+        let mut v = vec![5u64; 900];
+        let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+        assert!(v.iter().all(|&x| x == 5));
+        result
+    }
+    fn shapes(comm: &Comm, odd: bool) -> Result<()> {
+        if odd {
+            return comm.broadcast_with(Direct, 0, &mut [[5u32; 2]; 900]);
+        }
+        comm.broadcast_with(Direct, 0, &mut [5u64; 900])
+    }
+    fn roots(comm: &Comm, odd: bool) -> Result<()> {
+        let mut v = vec![comm.rank(); 900];
+        let result = comm.broadcast_with(Direct, usize::from(odd), &mut v);
+        assert!(v.iter().all(|&x| x == comm.rank()));
+        result
+    }
+    fn operators(comm: &Comm, odd: bool) -> Result<()> {
+        let mut v = vec![5u64; 900];
+        if odd {
+            return comm.all_reduce_with(Direct, &mut v, op::Max);
+        }
+        comm.all_reduce_with(Direct, &mut v, op::Sum)
+    }
+    fn gathers(comm: &Comm, odd: bool) -> Result<()> {
+        let block = vec![comm.rank() as u64; 90 + usize::from(odd)];
+        comm.gather_with(Direct, 0, &block).map(drop)
+    }
+    fn halves(comm: &Comm, odd: bool) -> Result<()> {
+        let mut v = vec![comm.rank() as u64; 900];
+        if odd {
+            let mut block = vec![0; span::block(900, comm.size(), comm.rank()).len()];
+            return comm.reduce_scatter_with(Direct, &v, &mut block, op::Sum);
+        }
+        comm.all_reduce_with(Direct, &mut v, op::Sum)
+    }
+    let kinds: [Odd; 8] = [
+        lengths, empty, types, shapes, roots, operators, gathers, halves,
+    ];
+    for (which, kind) in kinds.into_iter().enumerate() {
+        for (ranks, check) in [(2, false), (2, true), (5, false), (12, false)] {
+            let case = || format!("{which} among {ranks}");
+            let world = World::new(ranks).check(check);
+            let report = guarded(&case, || {
+                world.run_each(|comm| kind(comm, comm.rank() == ranks - 1))
+            });
+            for outcome in report.outcomes.iter() {
+                let Outcome::Failed(error) = outcome else {
+                    panic!("{}: {outcome:?}", case());
+                };
+                let mismatch = matches!(error.kind(), ErrorKind::Mismatch(_));
+                assert!(mismatch || error.culprit().is_some(), "{}: {error}", case());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_world_inside_a_rank_and_parts_that_are_never_given_back() {
+    let inner = |outer: usize| {
+        World::new(3).run(move |comm| {
+            let mut v = vec![outer + comm.rank(); 700];
+            comm.all_reduce_with(Direct, &mut v, op::Sum)?;
+            Ok(v[699])
+        })
+    };
+    let run = |comm: &Comm| {
+        let half = comm.split(comm.rank() as u32 % 2, 0)?;
+        let mut v = vec![1u64; 500];
+        half.all_reduce_with(Direct, &mut v, op::Sum)?;
+        let members = half.size() as u64;
+        std::mem::forget(half);
+        assert_eq!(v, vec![members; 500]);
+        assert_eq!(inner(comm.rank()).unwrap(), vec![3 * comm.rank() + 3; 3]);
+        let mut v = vec![1u64; 500];
+        comm.all_reduce_with(Direct, &mut v, op::Sum)?;
+        assert_eq!(v, vec![5; 500]);
+        Ok(())
+    };
+    World::new(5).run(run).unwrap();
+}
