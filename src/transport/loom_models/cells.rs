@@ -4,7 +4,11 @@
 //! The cells are the real ones, in loom's cells, which report every access that is not ordered with the ones
 //! before; a rank has two of them here, so that they are soon overwritten.
 //!
-//! Checked by hand that the models can fail: TODO.
+//! Checked by hand that the models can fail: with the release of a number or of the word that says what was left
+//! relaxed, or the acquire of either; with room for one call more than there is; with a cell that says that its writer
+//! knows all of the calls before; with a meeting that is taken to say that its own call was left too; with nothing
+//! learnt from a cell; without a look at who waits after leaving. Not noticed, within a minute each: a floor above the
+//! rank's own call in `find_lagging`, and `after_leaving` without its fence.
 
 use std::cell::RefCell;
 use std::sync::Arc;
