@@ -17,6 +17,10 @@ use super::stop::Stop;
 
 /// Say which algorithm a call would run on this machine, why, and what comes next.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold explain all_reduce --ranks 8 --bytes 8,1Ki..1Mi
+  rankfold explain broadcast --ranks 2 --bytes 4Ki --tuning here.tuning")]
 pub struct Arguments {
     /// The collective, as `all_reduce`.
     #[arg(value_name = "COLLECTIVE")]

@@ -22,6 +22,10 @@ use super::stop::Stop;
 /// `World::tuned` takes the table, and RANKFOLD_TUNING=FILE gives it to a program that is not changed. Nothing else
 /// should run meanwhile. Ctrl-C ends it, and leaves no file.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold tune -o here.tuning
+  rankfold tune --time 2m --collective all_reduce --ranks 2,4 --format json -o here.json")]
 pub struct Arguments {
     /// Write the table to this file.
     #[arg(long, short, value_name = "FILE")]
