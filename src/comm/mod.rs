@@ -266,7 +266,7 @@ impl Comm {
     ) -> Result<R> {
         let scribe = &self.core.port.scribe;
         let token = scribe.begin(deed, show);
-        let result = self.guarded(deed.site, show, body);
+        let result = self.guarded(deed, show, body);
         scribe.end(token, deed, show, result.is_ok());
         result
     }
@@ -274,12 +274,14 @@ impl Comm {
     #[inline]
     fn guarded<R>(
         &self,
-        site: Site,
+        deed: &Deed,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let end = EndWhenUnwinding {
             core: &self.core,
+            deed,
+            show,
             calm: !thread::panicking(),
         };
         if !end.calm {
@@ -288,7 +290,7 @@ impl Comm {
         }
         let result = self.core.begin().and_then(|()| body());
         result.map_err(|error| {
-            let error = error.in_call(show, site);
+            let error = error.in_call(show, deed.site);
             self.core.note_follows(&error);
             error
         })
@@ -406,9 +408,12 @@ impl Drop for Core {
 }
 
 /// Records the end of a rank as soon as it unwinds out of one of our calls: other destructors that run
-/// on the way may wait for ranks that wait for this one.
+/// on the way may wait for ranks that wait for this one. A call that was to be written down later is
+/// written down now, as the one that the rank ended in.
 struct EndWhenUnwinding<'a> {
     core: &'a Core,
+    deed: &'a Deed,
+    show: &'a dyn Fn() -> String,
     calm: bool,
 }
 
@@ -416,6 +421,7 @@ impl Drop for EndWhenUnwinding<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.calm && thread::panicking() {
+            self.core.port.scribe.settle(self.deed, self.show);
             self.core.end_by_panic();
         }
     }
