@@ -44,7 +44,7 @@ mod values;
 mod wait_several;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -63,13 +63,14 @@ use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::op::copies::Copies;
-use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
+use crate::transport::clock::Clock;
 use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
+use crate::transport::renew::Rest;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -138,6 +139,8 @@ struct Core {
     synchronous: bool,
     /// Requests that have not come to their end.
     asked: RefCell<Vec<Rc<Asked>>>,
+    /// Whether the panics of this world are printed; while it is not on its thread.
+    printed: Cell<Option<Arc<AtomicBool>>>,
 }
 
 impl Comm {
@@ -176,23 +179,11 @@ impl Comm {
         self.shared.members.world(rank)
     }
 
-    /// Makes this thread rank `me` of a world of which it is no rank yet.
-    pub(crate) fn enter(
-        fabric: &Arc<Fabric>,
-        me: Rank,
-        parker: Parker,
-        printed: &Arc<AtomicBool>,
-    ) -> Comm {
-        entered(|seats| {
-            seats.push(Seated {
-                fabric: fabric.clone(),
-                me,
-                _live: Live::new(),
-            })
-        });
-        unwind::enter(printed);
+    /// Makes this thread rank `me` of a world of which it is no rank yet. `live`: it counts among those that need
+    /// a CPU, unless somebody else counts it.
+    pub(crate) fn enter(fabric: &Arc<Fabric>, me: Rank, live: Option<Live>) -> Comm {
         let core = Core {
-            port: fabric.port(me, parker),
+            port: fabric.port(me),
             workspace: Workspace::default(),
             copies: Copies::default(),
             lists: Lists::default(),
@@ -205,8 +196,43 @@ impl Comm {
             bounded: fabric.settings.buffering != Buffering::Unbounded,
             synchronous: fabric.settings.buffering == Buffering::Zero,
             asked: RefCell::default(),
+            printed: Cell::new(Some(fabric.printed.clone())),
         };
-        Comm::of(Rc::new(core), fabric.all.clone(), me)
+        let core = Rc::new(core);
+        Core::sit_down(&core, live);
+        Comm::of(core, fabric.all.clone(), me)
+    }
+
+    /// Makes this thread, which counts as live, the same rank again, for another run: see [`rest`](Self::rest).
+    pub(crate) fn enter_again(&self, clock: Clock) {
+        let core = &self.core;
+        core.ops.set(0);
+        core.fault.set(self.fabric().next_fault(core.port.me, 0));
+        core.ended.set(false);
+        core.port.scribe.begin_again(clock);
+        Core::sit_down(core, None);
+    }
+
+    /// Leaves this thread, after the end of the rank. If nothing of it is alive but this, and nothing is open, it
+    /// may [enter](Self::enter_again) the next run of the same fabric, on any thread: then this says where it
+    /// stands.
+    pub(crate) fn rest(&self) -> Option<Rest> {
+        let core = &self.core;
+        core.stand_up();
+        core.workspace.clear();
+        core.follows.take();
+        let alone = Rc::strong_count(core) == 1 && Rc::weak_count(core) == 0;
+        let idle = core.asked.borrow().is_empty() && core.port.is_idle();
+        (alone && idle).then(|| Rest {
+            calls: (self.calls.get(), self.prints.get()),
+            cells: self.desk.last(),
+            lanes: self.lanes.traffic(),
+        })
+    }
+
+    /// Whether this is a rank of that world.
+    pub(crate) fn is_in(&self, fabric: &Arc<Fabric>) -> bool {
+        Arc::ptr_eq(self.fabric(), fabric)
     }
 
     /// This rank's end of a communicator in which it has this number.
@@ -370,10 +396,39 @@ impl Core {
 
     fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
         if !self.ended.replace(true) {
+            let Port { fabric, me, .. } = &self.port;
             let follows = self.follows.take().filter(|_| consequence);
-            self.port
-                .fabric
-                .record_end(self.port.me, why, site, follows);
+            match (&why, follows) {
+                (Gone::Returned, None) => fabric.record_return(*me),
+                (_, follows) => fabric.record_end(*me, why, site, follows),
+            }
+        }
+    }
+
+    /// The thread is this rank from now on.
+    fn sit_down(this: &Rc<Core>, live: Option<Live>) {
+        let seat = Seated {
+            core: Rc::downgrade(this),
+            fabric: Arc::as_ptr(&this.port.fabric),
+            _live: live,
+        };
+        entered(|seats| seats.push(seat));
+        if let Some(printed) = this.printed.take() {
+            unwind::enter(printed);
+        }
+    }
+
+    /// It is not any more, if it was.
+    fn stand_up(&self) {
+        let this: *const Core = self;
+        let mut sat = false;
+        entered(|seats| {
+            let place = seats.iter().rposition(|seat| seat.core.as_ptr() == this);
+            sat = place.map(|place| seats.remove(place)).is_some();
+        });
+        if sat {
+            let printed = Arc::as_ptr(&self.port.fabric.printed);
+            self.printed.set(unwind::leave(printed));
         }
     }
 
@@ -400,10 +455,7 @@ impl Drop for Core {
         }
         self.end(Gone::Returned, None, false);
         self.count_forgotten();
-        entered(|seats| {
-            seats.retain(|seat| !(seat.is_in(&self.port.fabric) && seat.me == self.port.me))
-        });
-        unwind::leave();
+        self.stand_up();
     }
 }
 
@@ -433,21 +485,17 @@ struct Entered(Vec<Seated>);
 
 /// One rank that a thread is.
 struct Seated {
-    fabric: Arc<Fabric>,
-    me: Rank,
-    _live: Live,
-}
-
-impl Seated {
-    fn is_in(&self, fabric: &Arc<Fabric>) -> bool {
-        Arc::ptr_eq(&self.fabric, fabric)
-    }
+    core: Weak<Core>,
+    fabric: *const Fabric,
+    _live: Option<Live>,
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         for seat in self.0.drain(..) {
-            seat.fabric.record_end(seat.me, Gone::Returned, None, None);
+            if let Some(core) = seat.core.upgrade() {
+                core.end(Gone::Returned, None, false);
+            }
         }
     }
 }
@@ -455,7 +503,9 @@ impl Drop for Entered {
 /// Whether this thread is a rank of that world.
 pub(crate) fn is_inside(fabric: &Arc<Fabric>) -> bool {
     let mut inside = false;
-    entered(|seats| inside = seats.iter().any(|seat| seat.is_in(fabric)));
+    entered(|seats| {
+        inside = seats.iter().any(|seat| seat.fabric == Arc::as_ptr(fabric));
+    });
     inside
 }
 

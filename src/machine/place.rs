@@ -229,6 +229,8 @@ pub struct Placement {
     /// The ranks that were to be pinned and are not, or not where they should be, as a world found when it
     /// looked after pinning; and why.
     pub refused: Vec<(Rank, PinError)>,
+    /// The rank, if there was one, that lived on the thread of whoever called the run. That thread is never pinned.
+    pub caller: Option<Rank>,
 }
 
 impl Placement {
@@ -237,6 +239,7 @@ impl Placement {
             cpu: list.iter().copied().map(Some).cycle().take(ranks).collect(),
             why_unpinned: None,
             refused: Vec::new(),
+            caller: None,
         }
     }
 
@@ -245,7 +248,14 @@ impl Placement {
             cpu: vec![None; ranks],
             why_unpinned: Some(why),
             refused: Vec::new(),
+            caller: None,
         }
+    }
+
+    /// This rank lives on the caller's thread; what was meant for it is left free.
+    pub(crate) fn leave_to_caller(&mut self, rank: Rank) {
+        self.cpu[rank] = None;
+        self.caller = Some(rank);
     }
 
     /// Takes down that a rank could not be pinned.
@@ -274,9 +284,9 @@ impl Placement {
         let mut first = 0;
         std::iter::from_fn(move || {
             let rest = self.cpu.get(first..).filter(|rest| !rest.is_empty())?;
-            let alone = self.refusal(first).is_some();
-            let until =
-                (first..self.cpu.len()).find(|&rank| rank > first && self.refusal(rank).is_some());
+            let special = |rank| self.caller == Some(rank) || self.refusal(rank).is_some();
+            let alone = special(first);
+            let until = (first..self.cpu.len()).find(|&rank| rank > first && special(rank));
             let rest = &rest[..until.map_or(rest.len(), |until| until - first)];
             let run = Run {
                 first,
@@ -290,6 +300,7 @@ impl Placement {
     /// What the table says of a run.
     fn says(&self, run: &Run<'_>) -> String {
         match (run.cpu[0], &self.why_unpinned) {
+            _ if self.caller == Some(run.first) => "the caller's thread".to_owned(),
             (Some(cpu), _) => run.cpus(cpu),
             (None, Some(why)) => format!("unpinned: {why}"),
             (None, None) => match self.refusal(run.first) {

@@ -30,7 +30,7 @@ fn with_mail<R: 'static>(
 }
 
 fn knots(fabric: &Fabric) -> Vec<Vec<Rank>> {
-    let book = fabric.book.lock();
+    let book = fabric.open_book();
     let ranks = |stuck: &[crate::error::Stuck]| stuck.iter().map(|stuck| stuck.rank).collect();
     book.deadlocks
         .iter()
