@@ -266,9 +266,15 @@ impl Comm {
         &self.core.port.fabric
     }
 
-    /// Records how this rank ended; the first record counts.
+    /// Records how this rank ended; the first record counts. It does nothing more.
     pub(crate) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
-        self.core.end(why, site, consequence);
+        let core = &self.core;
+        let alone = !consequence || core.follows.borrow().is_none();
+        if why == Gone::Returned && alone && !core.ended.replace(true) {
+            self.fabric().record_return(core.port.me);
+        } else {
+            core.end(why, site, consequence);
+        }
     }
 
     /// One operation: refused inside operators, counted, and its errors say where they arose.
@@ -382,6 +388,7 @@ impl Core {
             ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
+                // Into the book: guards may wait still, on the way out.
                 self.end(Gone::Returned, None, false);
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
             }
@@ -396,12 +403,10 @@ impl Core {
 
     fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
         if !self.ended.replace(true) {
-            let Port { fabric, me, .. } = &self.port;
             let follows = self.follows.take().filter(|_| consequence);
-            match (&why, follows) {
-                (Gone::Returned, None) => fabric.record_return(*me),
-                (_, follows) => fabric.record_end(*me, why, site, follows),
-            }
+            self.port
+                .fabric
+                .record_end(self.port.me, why, site, follows);
         }
     }
 
@@ -420,16 +425,12 @@ impl Core {
 
     /// It is not any more, if it was.
     fn stand_up(&self) {
-        let this: *const Core = self;
-        let mut sat = false;
-        entered(|seats| {
-            let place = seats.iter().rposition(|seat| seat.core.as_ptr() == this);
-            sat = place.map(|place| seats.remove(place)).is_some();
+        let printed = self.printed.take().or_else(|| {
+            let this: *const Core = self;
+            entered(|seats| seats.retain(|seat| seat.core.as_ptr() != this));
+            unwind::leave(Arc::as_ptr(&self.port.fabric.printed))
         });
-        if sat {
-            let printed = Arc::as_ptr(&self.port.fabric.printed);
-            self.printed.set(unwind::leave(printed));
-        }
+        self.printed.set(printed);
     }
 
     fn end_by_panic(&self) {

@@ -224,12 +224,13 @@ fn listed(list: &[usize], cpus: &Cpus) -> Result<Asked, BindError> {
 pub struct Placement {
     /// The CPU of each rank, in rank order; `None` for a rank that runs where the system likes.
     pub cpu: Vec<Option<usize>>,
-    /// Why nobody is pinned; `None` when all are.
+    /// Why nobody is pinned; `None` when all are, but for the [caller](Self::caller).
     pub why_unpinned: Option<Unpinned>,
     /// The ranks that were to be pinned and are not, or not where they should be, as a world found when it
     /// looked after pinning; and why.
     pub refused: Vec<(Rank, PinError)>,
-    /// The rank, if there was one, that lived on the thread of whoever called the run. That thread is never pinned.
+    /// The rank, if there was one, that lived on the thread of whoever called the run, as rank 0 of a
+    /// [team](crate::Team) does. That thread is never pinned; the CPU that was meant for it is left free.
     pub caller: Option<Rank>,
 }
 

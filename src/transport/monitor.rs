@@ -572,7 +572,8 @@ impl Fabric {
         }
     }
 
-    /// A rank has returned; only the first record of its end counts. Whoever needs it is woken.
+    /// A rank has returned, and waits for nothing any more; only the first record of its end counts. Whoever needs it
+    /// is woken.
     ///
     /// Mostly nobody does, and the book stays closed: the rank says at its door that it is gone, and looks whether
     /// somebody lies asleep. See the head for why nobody who goes to sleep meanwhile misses it.

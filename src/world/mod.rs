@@ -117,8 +117,8 @@ impl World {
     /// Sets where the ranks run; without it [`Bind::Auto`].
     ///
     /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
-    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. For memory near
-    /// the ranks, see [`vec_here`](crate::machine::vec_here).
+    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. Rank 0 of a
+    /// [team](Self::start) has a thread that can be pinned only if a binding is asked for. For memory near the ranks, see [`vec_here`](crate::machine::vec_here).
     ///
     /// # Examples
     ///
@@ -497,6 +497,8 @@ impl World {
     }
 
     /// Starts the ranks and keeps them for many runs, parked in between.
+    ///
+    /// With [`Bind::Auto`] or [`Bind::None`] there is no thread for rank 0: whoever calls a run of the team is that.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use loom::sync::Arc as LoomArc;
 
 use super::{Mail, explore, sleep_in, world};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Gone, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
 use crate::transport::knot::Needs;
 use crate::transport::wait::Port;
@@ -162,7 +162,7 @@ fn the_end_of_a_rank_comes_after_all_that_it_sent() {
         let (fabric, results) = with_mail(2, |port, mail| {
             if port.me == 0 {
                 mail.send(port, 1);
-                port.fabric.record_end(0, Gone::Returned, None, None);
+                port.fabric.record_return(0);
                 return Ok(());
             }
             mail.recv(port, 0, 1).expect("it was sent before the end");

@@ -15,7 +15,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mail, explore, sleep, world};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Gone, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
 use crate::transport::knot::Needs;
 use crate::transport::receipt::Receipt;
@@ -130,7 +130,7 @@ fn a_sender_learns_that_its_receiver_ended_and_a_message_is_received_or_taken_ba
         let (_, results) = world(2, move |port| {
             if port.me == 1 {
                 theirs.progress(port, 0);
-                port.fabric.record_end(1, Gone::Returned, None, None);
+                port.fabric.record_return(1);
                 return Ok(true);
             }
             theirs.send(port, 1);
