@@ -158,7 +158,7 @@ fn who_is_about_to_be_told_of_a_failure_is_not_stuck() {
 
 #[test]
 fn the_end_of_a_rank_comes_after_all_that_it_sent() {
-    explore(None, || {
+    explore(Some(4), || {
         let (fabric, results) = with_mail(2, |port, mail| {
             if port.me == 0 {
                 mail.send(port, 1);

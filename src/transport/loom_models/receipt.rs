@@ -124,7 +124,7 @@ fn two_that_send_first_without_a_buffer_are_a_knot() {
 
 #[test]
 fn a_sender_learns_that_its_receiver_ended_and_a_message_is_received_or_taken_back() {
-    explore(None, || {
+    explore(Some(4), || {
         let post = Arc::new(Post::new(2));
         let theirs = post.clone();
         let (_, results) = world(2, move |port| {

@@ -99,7 +99,7 @@ fn a_lender_learns_that_its_reader_ended_without_a_look() {
 
 #[test]
 fn a_reader_learns_that_its_lender_ended_meanwhile() {
-    explore(None, || {
+    explore(Some(4), || {
         let results = between_two(|port, ways| match port.me {
             0 => and_end(
                 port,
