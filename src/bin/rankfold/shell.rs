@@ -1,12 +1,10 @@
 //! `rankfold completions` and `rankfold man`: what shells and `man` want to know, from the same words as `--help`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::output::Output;
+use super::output::To;
 use super::stop::Stop;
 
 /// Print what a shell needs to complete commands and options.
@@ -20,9 +18,8 @@ pub struct Completions {
     /// For which shell.
     #[arg(value_name = "SHELL")]
     shell: Shell,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: To,
 }
 
 /// Print the manual page of the tool, or of one of its commands.
@@ -35,13 +32,12 @@ pub struct Manual {
     /// Which command; without it, the tool as a whole.
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: To,
 }
 
 pub fn completions(arguments: &Completions) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.to.open()?;
     let mut script = Vec::new();
     let mut tool = super::Arguments::command();
     clap_complete::generate(arguments.shell, &mut tool, "rankfold", &mut script);
@@ -49,7 +45,7 @@ pub fn completions(arguments: &Completions) -> Result<(), Stop> {
 }
 
 pub fn manual(arguments: &Manual) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.to.open()?;
     let mut page = Vec::new();
     // What is written into memory cannot fail to be.
     let _ = Man::new(described(arguments.command.as_deref())?).render(&mut page);
@@ -138,6 +134,10 @@ mod tests {
             assert!(
                 !about.is_empty() && !about.ends_with('.'),
                 "{name}: {about:?}"
+            );
+            assert!(
+                about.len() <= 65,
+                "{name}: {about:?} is longer than a line of the list of commands"
             );
             for argument in command.get_arguments().filter(|one| one.get_id() != "help") {
                 let help = argument
