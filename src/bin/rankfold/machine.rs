@@ -20,7 +20,7 @@ use super::stop::Stop;
 #[command(after_help = "\
 Examples:
   rankfold machine --ranks 4 --bind scatter
-  rankfold machine --synthetic \"package:2 numa:1 l3:1(size=32MiB) core:2 cpu:2\" --ranks 4")]
+  rankfold machine --synthetic \"package:2 l3:1(size=32MiB) core:2\" --ranks 4")]
 pub struct Arguments {
     /// A machine as text, from the outside to the inside: `package:2 l3:2 core:4 cpu:2`.
     #[arg(long, value_name = "TEXT", conflicts_with = "xml")]

@@ -40,7 +40,7 @@ use stop::Stop;
 ///
 /// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense; 130 after Ctrl-C.
 #[derive(Parser)]
-#[command(name = "rankfold", version, max_term_width = 100)]
+#[command(name = "rankfold", version, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

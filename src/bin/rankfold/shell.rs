@@ -8,10 +8,13 @@ use super::output::To;
 use super::stop::Stop;
 
 /// Print what a shell needs to complete commands and options.
+///
+/// bash looks for it in ~/.local/share/bash-completion/completions/rankfold, fish in
+/// ~/.config/fish/completions/rankfold.fish, and zsh in a folder of $fpath, as _rankfold.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  rankfold completions bash -o ~/.local/share/bash-completion/completions/rankfold
+  rankfold completions bash -o rankfold.bash
   rankfold completions zsh -o _rankfold
   rankfold completions fish -o ~/.config/fish/completions/rankfold.fish")]
 pub struct Completions {
@@ -107,6 +110,7 @@ mod tests {
                 let parsed = super::super::Arguments::command().try_get_matches_from(words);
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
                 assert!(line.starts_with(&name), "{name}: {line}");
+                assert!(line.len() <= 69, "{name}: longer than a line: {line}");
                 count += 1;
             }
             assert!(count > 0, "{name} has no example");

@@ -20,7 +20,7 @@ use super::table::{Object, table};
 #[command(after_help = "\
 Examples:
   rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
-  rankfold simulate --collective all_reduce --algorithm halving --ranks 1048576 --bytes 1Mi --format json")]
+  rankfold simulate halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,

@@ -26,7 +26,7 @@ use super::stop::Stop;
 #[command(after_help = "\
 Examples:
   rankfold tune -o here.tuning
-  rankfold tune --time 2m --collective all_reduce --ranks 2,4 --format json -o here.json")]
+  rankfold tune --time 2m --ranks 2,4 --format json -o here.json")]
 pub struct Arguments {
     /// What it may take altogether, in seconds or as `90s` or `2m`.
     #[arg(long, value_name = "TIME", default_value = "60s")]

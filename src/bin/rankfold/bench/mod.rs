@@ -39,8 +39,8 @@ pub use stopping::control;
 #[command(after_help = "\
 Examples:
   rankfold bench
-  rankfold bench broadcast send --ranks 2..4 --sizes 8,1Ki..16Mi --plot times.svg
-  rankfold bench all_reduce --algorithm auto,ring,halving --format json -o before.json")]
+  rankfold bench broadcast send --ranks 2..4 --sizes 8..1Mi --plot times.svg
+  rankfold bench --algorithm auto,ring,halving --format json -o before.json")]
 pub struct Arguments {
     /// Collectives, as `all_reduce`, `send` for a ping-pong between neighbours, or `all`.
     #[arg(value_name = "COLLECTIVE")]
