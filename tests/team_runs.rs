@@ -307,7 +307,8 @@ fn the_caller_is_rank_0_unless_a_binding_was_asked_for() {
             let team = World::new(ranks).bind(bind).start().unwrap();
             assert_eq!(ids(&team)[0], here);
             let placement = team.try_run_each(|_| Ok::<_, Error>(())).unwrap().placement;
-            assert_eq!((placement.caller, placement.cpu[0]), (Some(0), None));
+            assert_eq!(placement.caller, Some(0));
+            assert_eq!(placement.cpu, vec![None; ranks]);
             assert!(placement.to_string().contains("the caller's thread"));
             let elsewhere = thread::scope(|scope| {
                 scope

@@ -224,13 +224,13 @@ fn listed(list: &[usize], cpus: &Cpus) -> Result<Asked, BindError> {
 pub struct Placement {
     /// The CPU of each rank, in rank order; `None` for a rank that runs where the system likes.
     pub cpu: Vec<Option<usize>>,
-    /// Why nobody is pinned; `None` when all are, but for the [caller](Self::caller).
+    /// Why nobody is pinned; `None` when all are.
     pub why_unpinned: Option<Unpinned>,
     /// The ranks that were to be pinned and are not, or not where they should be, as a world found when it
     /// looked after pinning; and why.
     pub refused: Vec<(Rank, PinError)>,
     /// The rank, if there was one, that lived on the thread of whoever called the run, as rank 0 of a
-    /// [team](crate::Team) does. That thread is never pinned; the CPU that was meant for it is left free.
+    /// [team](crate::Team) does. That thread is never pinned.
     pub caller: Option<Rank>,
 }
 
@@ -251,12 +251,6 @@ impl Placement {
             refused: Vec::new(),
             caller: None,
         }
-    }
-
-    /// This rank lives on the caller's thread; what was meant for it is left free.
-    pub(crate) fn leave_to_caller(&mut self, rank: Rank) {
-        self.cpu[rank] = None;
-        self.caller = Some(rank);
     }
 
     /// Takes down that a rank could not be pinned.
@@ -394,6 +388,8 @@ pub enum Unpinned {
     NotAsked,
     /// Other ranks live in this process, and would be pinned to the same CPUs.
     NotAlone,
+    /// One of the ranks is the thread that calls: pinned ranks would share a CPU with it wherever it happens to be.
+    Caller,
     /// The world was given [another machine](crate::World::machine) to plan for.
     StandIn,
     /// The system does not say which CPUs there are.
@@ -418,6 +414,7 @@ impl fmt::Display for Unpinned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unpinned::NotAsked => f.write_str("not asked for"),
+            Unpinned::Caller => f.write_str("the caller's thread takes part"),
             Unpinned::NotAlone => f.write_str("other ranks live in this process"),
             Unpinned::StandIn => f.write_str("another machine stands in for this one"),
             Unpinned::MaskUnknown => f.write_str("the affinity mask is unknown"),

@@ -39,7 +39,7 @@ const YIELDS: u32 = 8;
 /// How long a thread that is no rank just now looks for work, or for the end of it, and how often before it begins
 /// to yield: some microseconds.
 const LINGERING: Duration = Duration::from_micros(100);
-const LINGERING_SPINS: u32 = 500;
+const LINGERING_SPINS: u32 = 64;
 /// Models of threads go to sleep at once: looking again and again would hide a lost post.
 const PATIENT: bool = !cfg!(all(test, loom));
 

@@ -117,8 +117,8 @@ impl World {
     /// Sets where the ranks run; without it [`Bind::Auto`].
     ///
     /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
-    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. Rank 0 of a
-    /// [team](Self::start) has a thread that can be pinned only if a binding is asked for. For memory near the ranks, see [`vec_here`](crate::machine::vec_here).
+    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. Ranks of a
+    /// [team](Self::start) are pinned only if a binding is asked for. For memory near the ranks, see [`vec_here`](crate::machine::vec_here).
     ///
     /// # Examples
     ///
@@ -576,6 +576,11 @@ pub(crate) struct Venue {
 
 impl Venue {
     fn new<E>(world: &World) -> Result<Venue, WorldError<E>> {
+        Venue::with(world, false)
+    }
+
+    /// The same, where the thread that calls a run may be one of the ranks.
+    fn with<E>(world: &World, caller: bool) -> Result<Venue, WorldError<E>> {
         if world.ranks > MAX_RANKS {
             return Err(WorldError::Usage(format!(
                 "{} ranks are more threads than a process can have; at most {MAX_RANKS}",
@@ -594,6 +599,11 @@ impl Venue {
             placed.map_err(|error| WorldError::Usage(error.to_string()))
         };
         let (placement, near) = match &world.machine {
+            None if caller && world.bind == Bind::Auto => {
+                let placement = Placement::unpinned(world.ranks, Unpinned::Caller);
+                let near = Near::of(&machine, &placement, &world.levels);
+                (placement, near)
+            }
             None => {
                 let placement = place(&machine, alone)?;
                 let near = Near::of(&machine, &placement, &world.levels);

@@ -62,8 +62,8 @@ struct Job<'a>(&'a Work<'a>);
 ///
 /// Unless the world [binds](World::bind) its ranks in a particular way, the thread that calls a run is rank 0 for as
 /// long as that takes, whether or not there are as many CPUs as ranks: nobody has to be woken for it. It is never
-/// pinned, keeps its name, and brings its thread-locals along; the report [says](crate::machine::Placement::caller)
-/// that it was rank 0. In the midst of a panic, in a destructor that is, a thread is started to be rank 0 instead.
+/// pinned, nor are the others then, and it keeps its name and brings its thread-locals along; the report
+/// [says](crate::machine::Placement::caller) that it was rank 0. In the midst of a panic, in a destructor that is, a thread is started to be rank 0 instead.
 ///
 /// # Cost
 ///
@@ -157,10 +157,10 @@ type Lives<R, E> = Vec<Mutex<Option<Lived<R, E>>>>;
 
 impl Team {
     pub(super) fn start(world: &World) -> Result<Team, WorldError> {
-        let mut venue = Venue::new(world)?;
-        let ranks = venue.ranks();
-        let first = usize::from(matches!(world.bind, Bind::Auto | Bind::None));
-        (0..first).for_each(|rank| venue.placement.leave_to_caller(rank));
+        let caller = matches!(world.bind, Bind::Auto | Bind::None);
+        let mut venue = Venue::with(world, caller)?;
+        let (ranks, first) = (venue.ranks(), usize::from(caller));
+        venue.placement.caller = caller.then_some(0);
         let parkers: Vec<Parker> = (first..ranks).map(|_| Parker::new()).collect();
         let berth = |parker| CachePadded::new(Berth::new(parker));
         let parker = Parker::new();
