@@ -1,9 +1,15 @@
 //! Programs that, by mistake or by design, could hurt other ranks or hide what happened.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+mod support;
 
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+use rankfold::collective::Algorithm;
 use rankfold::topology::Topology;
-use rankfold::{ErrorKind, World, WorldError, op};
+use rankfold::{Comm, ErrorKind, Result, World, WorldError, op};
+use support::guarded;
 
 /// A value whose destructor panics.
 struct Bomb;
@@ -147,4 +153,54 @@ fn an_operator_cannot_get_round_the_guard_by_entering_another_world() {
         Ok(v[0])
     });
     assert_eq!(refused.unwrap(), [2, 2]);
+}
+
+/// Calls a communicator when its thread has ended but for its destructors.
+struct Late(Option<(Comm, fn(&Comm) -> Result<()>)>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        if let Some((comm, call)) = self.0.take() {
+            // Whatever comes of it: the others may be there or not.
+            let _ = call(&comm);
+            let _ = call(&comm);
+        }
+    }
+}
+
+thread_local! {
+    static LATE: RefCell<Late> = const { RefCell::new(Late(None)) };
+}
+
+#[test]
+fn a_thread_may_call_while_its_last_destructors_run() {
+    let calls: [fn(&Comm) -> Result<()>; 6] = [
+        |comm| comm.all_reduce(&mut [1], op::Sum),
+        |comm| comm.all_reduce_with(Algorithm::Direct, &mut [1; 1000], op::Sum),
+        |comm| comm.recv::<u8>(1 - comm.rank(), 1).map(drop),
+        |comm| comm.send(1 - comm.rank(), 1, &[1u8; 100]),
+        |comm| comm.shrink().map(drop),
+        |comm| comm.dup().map(drop),
+    ];
+    let live = |call: usize, late: bool, seat: rankfold::Seat| {
+        // What is used first is dropped last.
+        LATE.with_borrow(|_| ());
+        let comm = seat.enter();
+        if late {
+            LATE.with_borrow_mut(|late| late.0 = Some((comm, calls[call])));
+        } else {
+            let _ = calls[call](&comm);
+        }
+    };
+    for call in 0..calls.len() {
+        for late in [[true, false], [true, true]] {
+            guarded(&|| format!("call {call}, {late:?}"), || {
+                thread::scope(|scope| {
+                    for (seat, late) in World::connect(2).into_iter().zip(late) {
+                        scope.spawn(move || live(call, late, seat));
+                    }
+                });
+            });
+        }
+    }
 }
