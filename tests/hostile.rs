@@ -4,11 +4,12 @@ mod support;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Barrier;
 use std::thread;
 
 use rankfold::collective::Algorithm;
 use rankfold::topology::Topology;
-use rankfold::{Comm, ErrorKind, Result, World, WorldError, op};
+use rankfold::{Buffering, Comm, ErrorKind, Outcome, Result, Seat, World, WorldError, op};
 use support::guarded;
 
 /// A value whose destructor panics.
@@ -28,6 +29,50 @@ fn destructors_of_messages_that_nobody_received_hurt_nobody() {
     });
     assert_eq!(report.lost.len(), 3);
     assert!(report.into_result().is_ok());
+}
+
+/// Sends a value and takes it back, so that it lies at the other rank's door.
+fn take_back(comm: &Comm) -> Result<()> {
+    let sent = comm.isend_value(1 - comm.rank(), 0, Bomb)?;
+    assert!(sent.cancel()?);
+    Ok(())
+}
+
+#[test]
+fn destructors_of_messages_that_were_taken_back_hurt_nobody() {
+    let world = World::new(2).buffering(Buffering::Zero);
+    // Whether the other rank is still there, has ended or panics: nobody but itself comes to harm.
+    for late in [false, true] {
+        let met = Barrier::new(2);
+        let report = world.run_each(|comm| {
+            if comm.rank() == 0 && !late {
+                take_back(comm)?;
+            }
+            met.wait();
+            if comm.rank() == 0 && late {
+                take_back(comm)?;
+            }
+            Ok(())
+        });
+        let returned = |outcome: &Outcome<()>| outcome.value().is_some();
+        assert!(report.outcomes.iter().all(returned), "{report:?}");
+    }
+    let (met, seats) = (Barrier::new(2), world.seats().unwrap());
+    let live = |seat: Seat| {
+        let comm = seat.enter();
+        if comm.rank() == 0 {
+            take_back(&comm).unwrap();
+        }
+        met.wait();
+        assert_eq!(comm.rank(), 0, "the other one panics");
+    };
+    let live = &live;
+    thread::scope(|scope| {
+        let seats = seats.into_iter();
+        let ended: Vec<_> = seats.map(|seat| scope.spawn(move || live(seat))).collect();
+        let well = ended.into_iter().map(|thread| thread.join().is_ok());
+        assert_eq!(well.collect::<Vec<_>>(), [true, false]);
+    });
 }
 
 #[test]
@@ -182,7 +227,7 @@ fn a_thread_may_call_while_its_last_destructors_run() {
         |comm| comm.shrink().map(drop),
         |comm| comm.dup().map(drop),
     ];
-    let live = |call: usize, late: bool, seat: rankfold::Seat| {
+    let live = |call: usize, late: bool, seat: Seat| {
         // What is used first is dropped last.
         LATE.with_borrow(|_| ());
         let comm = seat.enter();
