@@ -51,7 +51,7 @@ fn allocations(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<u64> {
 /// than it slept. Runs the calls until no rank has, a few times: on a busy machine some always do.
 fn in_ranks(what: &str, call: impl Fn(&Comm, &mut [f64]) -> Result<()> + Sync, length: usize) {
     for ranks in [1, 2, 3, 8] {
-        for _ in 0..20 {
+        for _ in 0..5 {
             let world = World::new(ranks).check(false);
             let report = world.run_each(|comm| {
                 let buffer = RefCell::new(vec![1.0; length]);

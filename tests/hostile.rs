@@ -200,8 +200,10 @@ fn an_operator_cannot_get_round_the_guard_by_entering_another_world() {
     assert_eq!(refused.unwrap(), [2, 2]);
 }
 
+type Call = fn(&Comm) -> Result<()>;
+
 /// Calls a communicator when its thread has ended but for its destructors.
-struct Late(Option<(Comm, fn(&Comm) -> Result<()>)>);
+struct Late(Option<(Comm, Call)>);
 
 impl Drop for Late {
     fn drop(&mut self) {
@@ -219,7 +221,7 @@ thread_local! {
 
 #[test]
 fn a_thread_may_call_while_its_last_destructors_run() {
-    let calls: [fn(&Comm) -> Result<()>; 6] = [
+    let calls: [Call; 6] = [
         |comm| comm.all_reduce(&mut [1], op::Sum),
         |comm| comm.all_reduce_with(Algorithm::Direct, &mut [1; 1000], op::Sum),
         |comm| comm.recv::<u8>(1 - comm.rank(), 1).map(drop),
