@@ -89,10 +89,10 @@ const WRONG: [(&str, Call); 38] = [
         c.all_to_all_v(&[0u8; 3], &counts, &mut [0; 3], &counts)
     }),
     ("gather, counts of nothings", |c| {
-        c.gather(c.rank(), &vec![(); HUGE]).map(|_| ())
+        c.gather(c.rank(), &[(); HUGE]).map(|_| ())
     }),
     ("all_to_all, counts of nothings", |c| {
-        c.all_to_all(&vec![(); HUGE], &mut [()])
+        c.all_to_all(&[(); HUGE], &mut [()])
     }),
     ("all_to_all_v, lengths", |c| {
         let counts = vec![4; c.size()];
