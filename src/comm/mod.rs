@@ -44,7 +44,7 @@ mod values;
 mod wait_several;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -183,15 +183,8 @@ impl Comm {
         parker: Parker,
         printed: &Arc<AtomicBool>,
     ) -> Comm {
-        entered(|seats| {
-            seats.push(Seated {
-                fabric: fabric.clone(),
-                me,
-                _live: Live::new(),
-            })
-        });
         unwind::enter(printed);
-        let core = Core {
+        let core = Rc::new(Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
             copies: Copies::default(),
@@ -205,8 +198,16 @@ impl Comm {
             bounded: fabric.settings.buffering != Buffering::Unbounded,
             synchronous: fabric.settings.buffering == Buffering::Zero,
             asked: RefCell::default(),
-        };
-        Comm::of(Rc::new(core), fabric.all.clone(), me)
+        });
+        entered(|seats| {
+            seats.push(Seated {
+                fabric: fabric.clone(),
+                me,
+                core: Rc::downgrade(&core),
+                _live: Live::new(),
+            })
+        });
+        Comm::of(core, fabric.all.clone(), me)
     }
 
     /// This rank's end of a communicator in which it has this number.
@@ -427,7 +428,8 @@ impl Drop for EndWhenUnwinding<'_> {
     }
 }
 
-/// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten.
+/// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten, or are
+/// still there for a later destructor to call.
 #[derive(Default)]
 struct Entered(Vec<Seated>);
 
@@ -435,6 +437,7 @@ struct Entered(Vec<Seated>);
 struct Seated {
     fabric: Arc<Fabric>,
     me: Rank,
+    core: Weak<Core>,
     _live: Live,
 }
 
@@ -446,9 +449,8 @@ impl Seated {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        for seat in self.0.drain(..) {
-            seat.fabric.record_end(seat.me, Gone::Returned, None, None);
-        }
+        let left = self.0.drain(..).filter_map(|seat| seat.core.upgrade());
+        left.for_each(|core| core.end(Gone::Returned, None, false));
     }
 }
 
@@ -463,7 +465,7 @@ fn entered(f: impl FnOnce(&mut Vec<Seated>)) {
     thread_local! {
         static ENTERED: RefCell<Entered> = RefCell::default();
     }
-    // The list is gone when a `Comm` is dropped by a later destructor of the same thread: then the
-    // ends are recorded already.
+    // The list is gone when a `Comm` is dropped by a later destructor of the same thread: then its end is
+    // recorded already, and the core knows it.
     let _ = ENTERED.try_with(|seats| f(&mut seats.borrow_mut().0));
 }

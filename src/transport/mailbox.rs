@@ -371,16 +371,15 @@ impl Inbox {
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
         early.sort_by_key(|early| early.arrival);
-        // Nobody looks into anything any more.
-        mem::take(&mut self.buried)
-            .into_iter()
-            .for_each(unwind::drop_quietly);
         let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.try_recv().ok());
-        early
+        let (dead, left): (Vec<_>, Vec<_>) = early
             .chain(late)
-            .filter(|packet| !packet.is_dead(lenders))
-            .collect()
+            .partition(|packet| packet.is_dead(lenders));
+        // Nobody looks into anything any more; but this rank may be unwinding, or be no rank of the world.
+        let buried = mem::take(&mut self.buried).into_iter();
+        buried.chain(dead).for_each(unwind::drop_quietly);
+        left
     }
 }
 

@@ -24,7 +24,7 @@ use super::lend::{Lenders, Settle};
 use super::loan::Ticket;
 use super::receipt::Receipt;
 use crate::Rank;
-use crate::op::Element;
+use crate::op::{Element, copied};
 
 /// The longest message, in bytes, that travels inside its packet.
 pub const EAGER_BYTES: usize = 32;
@@ -517,7 +517,7 @@ impl Packet {
                 .take_owned()
                 .and_then(|elements| elements.downcast().ok())
                 .map(|elements| *elements),
-            _ => self.open(lenders, <[T]>::to_vec),
+            _ => self.open(lenders, copied),
         }
     }
 }
@@ -594,7 +594,7 @@ impl Octet {
 
 /// A message of its own with what is lent here; `None` as in [`Packet::open`].
 fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
-    let copy = |data: &[T]| Packet::copied(packet.head, data.to_vec());
+    let copy = |data: &[T]| Packet::copied(packet.head, copied(data));
     packet.open(lenders, copy)
 }
 

@@ -25,7 +25,7 @@ use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::op::Element;
+use crate::op::{Element, copied};
 use crate::sync::{Ordering, Parker};
 
 /// How many looks a rank spins for at most: some tens of microseconds.
@@ -476,7 +476,7 @@ impl Port {
             return Ok((meanwhile()?, there));
         }
         if to == self.me || self.crowded() || self.fabric.is_steered() {
-            let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
+            let there = self.fabric.post(to, Packet::copied(head, copied(data)));
             self.count(size_of_val(data));
             return Ok((meanwhile()?, there));
         }
@@ -550,7 +550,7 @@ impl Port {
         if settled.is_some() || !loan.revoke() {
             return true;
         }
-        self.fabric.post(to, Packet::copied(head, data.to_vec()))
+        self.fabric.post(to, Packet::copied(head, copied(data)))
     }
 
     /// Waits for a borrower that is reading. It waits for nobody, so this needs no way out, and no page
