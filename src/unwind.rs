@@ -132,6 +132,13 @@ pub(crate) fn last() -> Panic {
     })
 }
 
+/// Whether the next operation of this thread is no common one: it is called from inside an operator, or
+/// follows one that failed because of others.
+#[inline]
+pub(crate) fn is_marked() -> bool {
+    IN_OPERATOR.get() | FOLLOWS.get()
+}
+
 /// Whether the last operation of this thread failed because of others; the next one forgets it.
 #[inline]
 pub(crate) fn follows() -> bool {

@@ -110,7 +110,8 @@ impl Comm {
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
         let call = &described.call;
-        self.deed(&described.deed, &|| call.to_string(), || {
+        let deed = || described.deed;
+        self.deed(deed, &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
