@@ -27,6 +27,8 @@ impl LazyDesk {
 pub(super) struct AtDesk<'a> {
     call: &'a InCall<'a>,
     desk: RefMut<'a, Desk>,
+    /// Whether the recorder knows of the call.
+    settled: bool,
 }
 
 impl<'a> AtDesk<'a> {
@@ -34,7 +36,20 @@ impl<'a> AtDesk<'a> {
     pub(super) fn new(call: &'a InCall<'a>) -> Self {
         let comm = call.comm;
         let desk = comm.desk.get(&comm.shared, comm.me).borrow_mut();
-        AtDesk { call, desk }
+        AtDesk {
+            call,
+            desk,
+            settled: false,
+        }
+    }
+
+    /// Lets the recorder know of the call, after this rank's message is out or before it looks for another one.
+    #[inline]
+    fn settle(&mut self) {
+        if !self.settled {
+            self.settled = true;
+            self.call.settle();
+        }
     }
 }
 
@@ -67,8 +82,7 @@ impl AtCells for AtDesk<'_> {
         };
         self.desk.post(call.stamp(), data);
         call.rouse_readers(readers);
-        // Nobody waits for the rest.
-        call.settle();
+        self.settle();
         match gone {
             None => Ok(()),
             Some(gone) => Err(call.gone(gone)),
@@ -77,7 +91,7 @@ impl AtCells for AtDesk<'_> {
 
     #[inline]
     fn wait_for_all(&mut self) -> Result<()> {
-        self.call.settle();
+        self.settle();
         match self.desk.missing() {
             None => Ok(()),
             Some(_) => self.wait_for_missing(),
@@ -91,7 +105,7 @@ impl AtCells for AtDesk<'_> {
         count: usize,
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
-        self.call.settle();
+        self.settle();
         if !self.desk.is_here(from) {
             self.wait_for_cell(from)?;
         }

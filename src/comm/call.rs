@@ -45,8 +45,8 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// The recorder learns of it when it waits, or at its end: what is written before the first message is out
-    /// is time that all lose. For calls whose waits are all those of [`InCall::wait`].
+    /// The recorder learns of it when its message is out, when it waits, or at its end: what is written before the
+    /// first message is out is time that all lose. For calls whose waits are all those of [`InCall::wait`].
     pub(super) fn written_when_it_waits(self) -> Described {
         let deed = Deed {
             posts: true,
