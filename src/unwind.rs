@@ -167,9 +167,11 @@ pub(crate) fn in_operator() -> bool {
 }
 
 /// Runs code of the user that must not call a communicator.
+#[inline]
 pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
+        #[inline]
         fn drop(&mut self) {
             IN_OPERATOR.set(self.0);
         }
