@@ -684,7 +684,8 @@ impl Comm {
     ) -> Result<()> {
         self.scan_if(algorithm, Collective::ExclusiveScan, buf, op)?;
         if self.rank() == 0 {
-            buf.fill(identity);
+            // `fill` would run the `Clone` of the elements.
+            buf.iter_mut().for_each(|one| *one = identity);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ use super::lend::{Lenders, Settle};
 use super::loan::Ticket;
 use super::receipt::Receipt;
 use crate::Rank;
-use crate::op::Element;
+use crate::op::{Element, copied};
 
 /// The longest message, in bytes, that travels inside its packet.
 pub const EAGER_BYTES: usize = 32;
@@ -179,9 +179,19 @@ impl Packet {
     pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
         assert!(Self::fits(data), "a long message in a short packet");
         let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
-        let to = (&raw mut packet.body).cast();
-        // SAFETY: the body of this new packet has room for `data`, as checked above.
-        unsafe { copy_out(data, to) };
+        if Octet::fits(data) {
+            let mut octet = Octet(MaybeUninit::uninit());
+            // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is
+            // written whole, as it will be moved.
+            unsafe {
+                Octet::write(&mut octet, data);
+                (&raw mut packet.body).cast::<Octet>().write(octet);
+            }
+        } else {
+            let to = (&raw mut packet.body).cast();
+            // SAFETY: the body of this new packet has room for `data`, as checked above.
+            unsafe { copy_out(data, to) };
+        }
         packet
     }
 
@@ -517,7 +527,7 @@ impl Packet {
                 .take_owned()
                 .and_then(|elements| elements.downcast().ok())
                 .map(|elements| *elements),
-            _ => self.open(lenders, <[T]>::to_vec),
+            _ => self.open(lenders, copied),
         }
     }
 }
@@ -533,8 +543,9 @@ unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
     // SAFETY: either size is that of `data`, which the caller has made room for.
     unsafe {
         match data {
-            // The commonest message has a size known here and needs no call of `memcpy`.
+            // The commonest messages have a size known here and need no call of `memcpy`.
             [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
         }
     }
@@ -594,7 +605,7 @@ impl Octet {
 
 /// A message of its own with what is lent here; `None` as in [`Packet::open`].
 fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
-    let copy = |data: &[T]| Packet::copied(packet.head, data.to_vec());
+    let copy = |data: &[T]| Packet::copied(packet.head, copied(data));
     packet.open(lenders, copy)
 }
 
