@@ -8,6 +8,7 @@
 pub mod random;
 pub mod sweep;
 
+use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
 use std::process;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -23,7 +24,8 @@ pub fn guarded<R>(case: &dyn Fn() -> String, body: impl FnOnce() -> R) -> R {
     let name = case();
     thread::spawn(move || {
         if watch.recv_timeout(patience()) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("HANGS: {name}");
+            // Not `eprintln`: what the harness has captured is lost with the process.
+            let _ = writeln!(io::stderr(), "HANGS: {name}");
             process::abort();
         }
     });
