@@ -174,13 +174,8 @@ impl Comm {
         let call = receive("recv_into", from.into(), tag.into(), None);
         let room = buf.len();
         let fits = |packet: &Packet| is_of::<T>(packet).and_then(|()| has_room(packet, room));
-        let mut copy = |data: &[T]| match (data, &mut *buf) {
-            // The commonest message has a size known here and needs no call of `memcpy`.
-            ([one], [first, ..]) => *first = *one,
-            (_, buf) => self.core.copies.copy(&mut buf[..data.len()], data),
-        };
         let ((), status) = self.receive(&call, fits, |packet| {
-            packet.open(&**self.fabric(), &mut copy)
+            packet.open_into(&**self.fabric(), &self.core.port, buf)
         })?;
         Ok(status)
     }

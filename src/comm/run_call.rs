@@ -55,7 +55,8 @@ impl Comm {
         Shape {
             root: ask.root,
             commutes: ask.commutes,
-            from_input: ask.from_input,
+            // A reduce may be so at its root alone, which is nobody else's business.
+            from_input: ask.from_input && ask.collective == Collective::AllReduce,
             levels: self.own_levels().cloned(),
             crowded: self.fabric().is_crowded(),
             ..Shape::new(ask.collective, self.size(), ask.length)
@@ -109,7 +110,7 @@ impl Comm {
         let ask = key.ask;
         let shape = self.shape(&ask);
         let described = self.describe_call::<T>(&ask, &shape, key.op);
-        if let Err(refused) = self.check_call::<T>(&shape, ask.algorithm, key.lengths) {
+        if let Err(refused) = self.check_call::<T>(&shape, &ask, key.lengths) {
             let never = |_: &InCall<'_>| unreachable!("it was refused");
             return self.again(&described, || Err(refused), never);
         }
@@ -139,7 +140,7 @@ impl Comm {
         let lengths = (input.len(), output.len());
         let checked = blocks.and_then(|blocks| {
             shape.blocks = blocks;
-            self.check_call::<T>(&shape, ask.algorithm, lengths)
+            self.check_call::<T>(&shape, &ask, lengths)
         });
         let algorithm = match &checked {
             Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape).0,
@@ -177,9 +178,10 @@ impl Comm {
     fn check_call<T: Element>(
         &self,
         shape: &Shape,
-        algorithm: Option<Algorithm>,
+        ask: &Ask,
         (input, output): (usize, usize),
     ) -> Result<()> {
+        let algorithm = ask.algorithm;
         if shape.collective.has_root() {
             self.check_rank("the root", shape.root)?;
         }
@@ -187,7 +189,10 @@ impl Comm {
             return Err(Error::usage(refusal.to_string()));
         }
         check_cells::<T>(shape, algorithm)?;
-        let wanted = shape.buffers(self.rank());
+        let wanted = match ask.from_input {
+            true => (shape.length(), shape.length()),
+            false => shape.buffers(self.rank()),
+        };
         if wanted == (input, output) {
             return Ok(());
         }
@@ -244,6 +249,14 @@ impl InCall<'_> {
         if algorithm == Algorithm::Direct && self.size() > 1 {
             return self.run_direct(shape, input, output, op);
         }
+        let input = match shape.collective {
+            Collective::Reduce if input.len() == output.len() => {
+                // All others fold in place at the root.
+                output.copy_from_slice(input);
+                &[]
+            }
+            _ => input,
+        };
         if algorithm == Algorithm::Cells {
             return over_cells(&mut AtDesk::new(self), shape, input, output, op);
         }

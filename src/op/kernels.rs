@@ -37,11 +37,20 @@ pub(crate) fn copy_past_caches<T: Element>(to: &mut [T], from: &[T]) {
     assert_eq!(to.len(), from.len(), "a copy to another length");
     let bytes = size_of_val(from);
     let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
+    // SAFETY: so many bytes are in the slices, which do not overlap, since one is borrowed mutably.
+    unsafe { copy_bytes_past_caches(to, from, bytes) }
+}
+
+/// The same for bytes, whatever they are of.
+///
+/// # Safety
+///
+/// Both have so many bytes and do not overlap; nobody else writes to the one or touches the other.
+pub(crate) unsafe fn copy_bytes_past_caches(to: *mut u8, from: *const u8, bytes: usize) {
     let head = to.align_offset(STREAMED).min(bytes);
     let lines = (bytes - head) / STREAMED;
     let tail = head + lines * STREAMED;
-    // SAFETY: the three parts are inside the slices, which do not overlap, since one is borrowed mutably; the middle
-    // one begins at a multiple of `STREAMED` in `to`.
+    // SAFETY: the three parts are inside; the middle one begins at a multiple of `STREAMED` in `to`.
     unsafe {
         ptr::copy_nonoverlapping(from, to, head);
         stream(to.add(head), from.add(head), lines);

@@ -1,0 +1,127 @@
+//! The words by which both ends of a long loan copy it: the borrower shows where it goes, and then takes
+//! parts from the front while the lender, who waits anyway, takes parts from the back.
+//!
+//! ```text
+//! borrower, loan claimed       to ← where it goes;  taken ← open;  copies part 0, 1, 2 ...
+//! lender, waiting              sees it open;                       copies part n - 1, n - 2 ...
+//! no part is left              helped ← how many the lender has copied
+//! borrower                     sees them all;  taken ← closed;  settles the loan
+//! ```
+//!
+//! One core's copy is bound by how many cache lines it can have on their way at once; two have twice as
+//! many. Each keeps to its end, so that the next message finds in each cache what the one before left there.
+//!
+//! A part is taken by one addition, which says how many were taken at either end before. It is *valid* if those
+//! were fewer than there are; so every part is taken validly once, at one end. What is added to a word that is
+//! closed is nobody's part.
+//!
+//! - Only who has claimed the one open loan of a lender opens these words, and closes them before it
+//!   settles. The lender looks at them only during its loan. So what it finds open is its present loan, and no
+//!   ticket is needed.
+//! - The borrower waits for the lender only where that has taken parts, and a lender with a part waits for
+//!   nobody: it copies.
+
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Shorter messages are copied by their receiver alone: to agree takes longer.
+pub(crate) const JOINT: usize = 128 << 10;
+/// Bytes of a part.
+const PART: usize = 64 << 10;
+
+const CLOSED: u64 = 0;
+const OPEN: u64 = 1 << 63;
+const FRONT: u64 = 1;
+const BACK: u64 = 1 << 32;
+
+/// Who takes a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The borrower, from the front.
+    Front,
+    /// The lender, from the back.
+    Back,
+}
+
+/// The words of one lender.
+pub(crate) struct Joint {
+    /// Whether it is open, and how many parts were taken at either end.
+    taken: AtomicU64,
+    /// How many parts the lender has copied.
+    helped: AtomicU64,
+    to: AtomicPtr<u8>,
+}
+
+/// How many parts so many bytes have.
+pub(crate) fn parts(bytes: usize) -> usize {
+    bytes.div_ceil(PART)
+}
+
+/// The bytes of a part.
+pub(crate) fn part(bytes: usize, number: usize) -> Range<usize> {
+    let start = number * PART;
+    start..bytes.min(start + PART)
+}
+
+impl Joint {
+    pub(crate) fn new() -> Joint {
+        Joint {
+            taken: AtomicU64::new(CLOSED),
+            helped: AtomicU64::new(0),
+            to: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// The borrower shows where the message goes.
+    pub(crate) fn open(&self, to: *mut u8) {
+        // Relaxed, both: published by the store that follows.
+        self.helped.store(0, Ordering::Relaxed);
+        self.to.store(to, Ordering::Relaxed);
+        // Release: pairs with the acquire in `goes_to`.
+        self.taken.store(OPEN, Ordering::Release);
+    }
+
+    /// Where the message goes, if the borrower has said so.
+    #[inline]
+    pub(crate) fn goes_to(&self) -> Option<*mut u8> {
+        // Acquire: the borrower has left the place alone since, but for parts that it takes.
+        let open = self.taken.load(Ordering::Acquire) & OPEN != 0;
+        open.then(|| self.to.load(Ordering::Relaxed))
+    }
+
+    /// Takes the next part at one end, of so many; `None`: none is left.
+    pub(crate) fn take(&self, end: End, parts: usize) -> Option<usize> {
+        let one = if end == End::Front { FRONT } else { BACK };
+        // Relaxed: it decides who copies a part; the rest is ordered by the words around it.
+        let before = self.taken.fetch_add(one, Ordering::Relaxed);
+        let front = (before % BACK) as usize;
+        let back = (before % OPEN / BACK) as usize;
+        let valid = before & OPEN != 0 && front + back < parts;
+        valid.then(|| match end {
+            End::Front => front,
+            End::Back => parts - 1 - back,
+        })
+    }
+
+    /// The lender has copied all the parts that it took: so many.
+    pub(crate) fn report(&self, copied: usize) {
+        // Release: pairs with the acquire in `has_helped`.
+        self.helped.store(copied as u64, Ordering::Release);
+    }
+
+    /// Whether the lender has copied so many parts.
+    #[inline]
+    pub(crate) fn has_helped(&self, parts: usize) -> bool {
+        // Acquire: what the lender wrote is seen.
+        self.helped.load(Ordering::Acquire) == parts as u64
+    }
+
+    /// The borrower has all parts. Nobody touches the place any more.
+    pub(crate) fn close(&self) {
+        // Relaxed: the loan's settling publishes it.
+        self.taken.store(CLOSED, Ordering::Relaxed);
+    }
+}
