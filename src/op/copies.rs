@@ -15,17 +15,17 @@ use super::Element;
 use super::kernels::copy_past_caches;
 
 /// Shorter ones are not worth a look at the clock.
-const LONG: usize = 32 << 10;
+pub(crate) const LONG: usize = 32 << 10;
 /// Two of so many copies are made in the way that is thought to be the slower one.
 const SELDOM: u32 = 64;
 /// Copies that are longer have left the caches before they are read, whichever way they are made.
-const BEYOND: usize = 4 << 20;
+pub(crate) const BEYOND: usize = 4 << 20;
 
 /// What one rank has learnt, for each part that it may have in a copy and lengths of each power of two.
 #[derive(Default)]
-pub(crate) struct Copies([[Class; 16]; 3]);
+pub(crate) struct Copies([[Class; 16]; 5]);
 
-/// What a rank copies of a message.
+/// What a rank copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All of it.
@@ -34,6 +34,10 @@ pub(crate) enum Part {
     Received,
     /// As its sender, what its receiver does not copy.
     Helped,
+    /// Of vectors that are touched where they lie: what goes to other ranks' memory as well.
+    Spread,
+    /// Of such vectors: what goes to its own memory alone.
+    Fetched,
 }
 
 /// How long copies of about one length take.
