@@ -1,5 +1,5 @@
-//! The words by which both ends of a long loan copy it: the borrower shows where it goes, and then takes
-//! parts from the front while the lender, who waits anyway, takes parts from the back.
+//! The words by which both ends of a long loan copy it: the borrower shows where it goes, and then one takes
+//! parts from the front and the other, the lender, who waits anyway, from the back.
 //!
 //! ```text
 //! borrower, loan claimed       to ← where it goes;  taken ← open;  copies part 0, 1, 2 ...
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! One core's copy is bound by how many cache lines it can have on their way at once; two have twice as
-//! many. Each keeps to its end, so that the next message finds in each cache what the one before left there.
+//! many. The lower rank begins at the front, whoever sends: so each finds what the messages before left in its cache,
+//! also where one buffer goes to and fro.
 //!
 //! A part is taken by one addition, which says how many were taken at either end before. It is *valid* if those
 //! were fewer than there are; so every part is taken validly once, at one end. What is added to a word that is
@@ -25,25 +26,39 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 
+use crate::Rank;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Shorter messages are copied by their receiver alone: to agree takes longer.
-pub(crate) const JOINT: usize = 128 << 10;
-/// Bytes of a part.
-const PART: usize = 64 << 10;
+pub(crate) const JOINT: usize = 64 << 10;
+/// Bytes of a part, at least and at most; between them a message has four.
+const PART: (usize, usize) = (32 << 10, 64 << 10);
 
 const CLOSED: u64 = 0;
 const OPEN: u64 = 1 << 63;
 const FRONT: u64 = 1;
 const BACK: u64 = 1 << 32;
 
-/// Who takes a part.
+/// Where somebody takes parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The borrower, from the front.
     Front,
-    /// The lender, from the back.
     Back,
+}
+
+impl End {
+    /// That of a rank in a message from or to another.
+    pub(crate) fn of(me: Rank, other: Rank) -> End {
+        if me < other { End::Front } else { End::Back }
+    }
+}
+
+/// A part that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub number: usize,
+    /// Whether no other is left: to ask for one would fetch the words for nothing.
+    pub last: bool,
 }
 
 /// The words of one lender.
@@ -55,15 +70,19 @@ pub(crate) struct Joint {
     to: AtomicPtr<u8>,
 }
 
+fn part_bytes(bytes: usize) -> usize {
+    (bytes / 4).clamp(PART.0, PART.1)
+}
+
 /// How many parts so many bytes have.
 pub(crate) fn parts(bytes: usize) -> usize {
-    bytes.div_ceil(PART)
+    bytes.div_ceil(part_bytes(bytes))
 }
 
 /// The bytes of a part.
 pub(crate) fn part(bytes: usize, number: usize) -> Range<usize> {
-    let start = number * PART;
-    start..bytes.min(start + PART)
+    let start = number * part_bytes(bytes);
+    start..bytes.min(start + part_bytes(bytes))
 }
 
 impl Joint {
@@ -93,16 +112,18 @@ impl Joint {
     }
 
     /// Takes the next part at one end, of so many; `None`: none is left.
-    pub(crate) fn take(&self, end: End, parts: usize) -> Option<usize> {
+    pub(crate) fn take(&self, end: End, parts: usize) -> Option<Taken> {
         let one = if end == End::Front { FRONT } else { BACK };
         // Relaxed: it decides who copies a part; the rest is ordered by the words around it.
         let before = self.taken.fetch_add(one, Ordering::Relaxed);
-        let front = (before % BACK) as usize;
-        let back = (before % OPEN / BACK) as usize;
+        let (front, back) = ((before % BACK) as usize, (before % OPEN / BACK) as usize);
         let valid = before & OPEN != 0 && front + back < parts;
-        valid.then(|| match end {
-            End::Front => front,
-            End::Back => parts - 1 - back,
+        valid.then(|| Taken {
+            number: match end {
+                End::Front => front,
+                End::Back => parts - 1 - back,
+            },
+            last: front + back + 1 == parts,
         })
     }
 

@@ -3,13 +3,15 @@
 //!
 //! - [`lend`] comes back only when the loan was revoked or settled, also by unwinding. Its guard never
 //!   leaves its frame, so it cannot be forgotten.
+//! - A [`Loan`] is made only there, and lent for as long as that lasts: who has one may
+//!   [help](Loan::help) whoever has claimed it.
 //! - [`Settle`] settles a claimed loan, also when the operator that reads it panics.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::head::Head;
-use super::joint::Joint;
+use super::joint::{End, Joint};
 use super::loan::{LoanWord, Ticket};
 use super::packet::{self, Packet};
 use crate::Rank;
@@ -75,8 +77,8 @@ pub(crate) struct Loan<'a> {
 impl Loan<'_> {
     /// Copies what the borrower leaves of it, if that has shown where it goes; whether it was anything.
     /// `joint` must be the lender's own.
-    pub(crate) fn help(&self, joint: &Joint, copies: &Copies) -> bool {
-        packet::help(self, joint, copies)
+    pub(crate) fn help(&self, joint: &Joint, end: End, copies: &Copies) -> bool {
+        packet::help(self, joint, end, copies)
     }
 
     pub(super) fn bytes(&self) -> &[MaybeUninit<u8>] {

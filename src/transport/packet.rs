@@ -522,11 +522,12 @@ impl Packet {
                 taker.copies().copy(&mut to[..data.len()], data);
             }
             (data, to) => {
-                let joint = lenders.joint(self.source());
+                let (source, joint) = (self.source(), lenders.joint(self.source()));
+                let end = End::of(taker.me(), source);
                 let to: *mut [T] = &mut to[..data.len()];
                 // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the
                 // borrow of `to` lasts as long as this call, and nothing else is made of it meanwhile.
-                unsafe { copy_jointly(joint, taker, to.cast(), bytes(data)) }
+                unsafe { copy_jointly(joint, end, taker, to.cast(), bytes(data)) }
             }
         })
     }
@@ -562,6 +563,8 @@ impl Packet {
 
 /// How a borrower copies, and how it waits for a lender that helps it.
 pub(crate) trait Taker {
+    fn me(&self) -> Rank;
+
     fn copies(&self) -> &Copies;
 
     /// Waits for what is bound to come.
@@ -580,11 +583,17 @@ pub(super) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
 ///
 /// `joint` is of the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
 /// bytes as `from`, and nobody else touches them.
-unsafe fn copy_jointly(joint: &Joint, taker: &impl Taker, to: *mut u8, from: &[MaybeUninit<u8>]) {
+unsafe fn copy_jointly(
+    joint: &Joint,
+    end: End,
+    taker: &impl Taker,
+    to: *mut u8,
+    from: &[MaybeUninit<u8>],
+) {
     let nobody_leaves = NobodyLeaves;
     joint.open(to);
     // SAFETY: the caller's promise; what is taken here the lender does not touch.
-    let copied = unsafe { copy_parts(joint, End::Front, taker.copies(), to, from) };
+    let copied = unsafe { copy_parts(joint, end, Part::Received, taker.copies(), to, from) };
     let helped = parts(from.len()) - copied;
     if helped > 0 {
         taker.stay(|| joint.has_helped(helped));
@@ -595,7 +604,7 @@ unsafe fn copy_jointly(joint: &Joint, taker: &impl Taker, to: *mut u8, from: &[M
 }
 
 /// The lender's part of [`copy_jointly`]; whether there was any.
-pub(super) fn help(loan: &Loan<'_>, joint: &Joint, copies: &Copies) -> bool {
+pub(super) fn help(loan: &Loan<'_>, joint: &Joint, end: End, copies: &Copies) -> bool {
     let from = loan.bytes();
     if from.len() < JOINT {
         return false;
@@ -605,7 +614,7 @@ pub(super) fn help(loan: &Loan<'_>, joint: &Joint, copies: &Copies) -> bool {
     };
     // SAFETY: what is open is this loan, see the head of `joint`. Its borrower has shown a place of its length, and
     // keeps it there until what is taken here is reported.
-    let copied = unsafe { copy_parts(joint, End::Back, copies, to, from) };
+    let copied = unsafe { copy_parts(joint, end, Part::Helped, copies, to, from) };
     if copied > 0 {
         joint.report(copied);
     }
@@ -620,19 +629,16 @@ pub(super) fn help(loan: &Loan<'_>, joint: &Joint, copies: &Copies) -> bool {
 unsafe fn copy_parts(
     joint: &Joint,
     end: End,
+    what: Part,
     copies: &Copies,
     to: *mut u8,
     from: &[MaybeUninit<u8>],
 ) -> usize {
     let (bytes, mut taken) = (from.len(), 0);
-    let what = match end {
-        End::Front => Part::Received,
-        End::Back => Part::Helped,
-    };
     copies.timed(what, bytes, |way| {
         let mut copied = 0;
-        while let Some(number) = joint.take(end, parts(bytes)) {
-            let run = part(bytes, number);
+        while let Some(it) = joint.take(end, parts(bytes)) {
+            let run = part(bytes, it.number);
             // SAFETY: inside both, and nobody else has taken it.
             unsafe {
                 let (to, from) = (to.add(run.start), from.as_ptr().add(run.start).cast::<u8>());
@@ -642,6 +648,9 @@ unsafe fn copy_parts(
                 }
             }
             (copied, taken) = (copied + run.len(), taken + 1);
+            if it.last {
+                break;
+            }
         }
         copied
     });

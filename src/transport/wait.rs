@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::board::CallLog;
 use super::head::Head;
+use super::joint::End;
 use super::knot::Needs;
 use super::lend::{Loan, lend};
 use super::loan::{LoanWord, Ticket};
@@ -559,7 +560,7 @@ impl Port {
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
-            if loan.help(&self.door().joint, &self.copies) {
+            if loan.help(&self.door().joint, End::of(self.me, to), &self.copies) {
                 self.fabric.doors[to].sleeper.rouse();
             }
             loan.is_settled().then_some(())
@@ -629,6 +630,10 @@ impl Port {
 }
 
 impl Taker for Port {
+    fn me(&self) -> Rank {
+        self.me
+    }
+
     fn copies(&self) -> &Copies {
         &self.copies
     }

@@ -30,9 +30,12 @@ impl Between {
     fn copy(&self, end: End, message: u64) -> usize {
         let mut taken = 0;
         while let Some(part) = self.joint.take(end, PARTS) {
-            let old = self.places[part].replace(message + part as u64);
+            let old = self.places[part.number].replace(message + part.number as u64);
             assert_eq!(old, 0, "a part that is written twice");
             taken += 1;
+            if part.last {
+                break;
+            }
         }
         taken
     }
