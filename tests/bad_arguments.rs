@@ -95,6 +95,9 @@ const WRONG: [(&str, Call); 36] = [
     ("all_reduce_into, lengths", |c| {
         c.all_reduce_into(&[0u8; 3], &mut [0; 4], Sum)
     }),
+    ("reduce_into, lengths", |c| {
+        c.reduce_into(c.rank(), &[0u8; 3], &mut [0; 4], Sum)
+    }),
     ("reduce_scatter, room", |c| {
         c.reduce_scatter(&[0u8; 3], &mut [0; 100], Sum)
     }),
