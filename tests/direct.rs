@@ -202,12 +202,11 @@ fn an_operator_that_panics_late_in_a_long_vector_leaves_memory_alone() {
             let (mine, mut out) = (vec![1u64; n], vec![0; n]);
             for call in 0.. {
                 let left = std::cell::Cell::new(if call < 7 { usize::MAX } else { n / 3 });
-                let add = |a: u64, b: u64| {
+                let op = op::commutative(|a: u64, b| {
                     left.set(left.get().saturating_sub(1));
                     assert!(comm.rank() != culprit || left.get() > 0, "as asked");
                     a + b
-                };
-                let op = op::commutative(|a, b| add(a, b));
+                });
                 let done = catch_unwind(AssertUnwindSafe(|| {
                     comm.all_reduce_into_with(Direct, &mine, &mut out, op)
                 }));
