@@ -161,7 +161,12 @@ fn messages_that_both_ends_copy_arrive_whole() {
     };
     let _alone = one_at_a_time();
     let bytes = size_of::<Odd>();
-    let lengths = [(64 << 10) / bytes, (64 << 10) / bytes + 1, 40_000, 200_001];
+    let lengths = [
+        (512 << 10) / bytes,
+        (512 << 10) / bytes + 1,
+        40_000,
+        200_001,
+    ];
     World::new(2)
         .strict()
         .run(|comm| {

@@ -24,7 +24,7 @@ impl Comm {
     /// [buffering](crate::World::buffering) has no room for them.
     ///
     /// Up to 32 bytes travel in the message itself; more are read straight out of `data` by a receiver that is
-    /// waiting, or comes within about the time that a copy takes; else a copy is left for it. From 64 KiB on
+    /// waiting, or comes within about the time that a copy takes; else a copy is left for it. From 512 KiB on
     /// both ends copy, each a part, to where [`recv_into`](Self::recv_into) wants it.
     ///
     /// # Errors

@@ -29,10 +29,11 @@ use std::sync::atomic::AtomicPtr;
 use crate::Rank;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Shorter messages are copied by their receiver alone: to agree takes longer.
-pub(crate) const JOINT: usize = 64 << 10;
-/// Bytes of a part, at least and at most; between them a message has four.
-const PART: (usize, usize) = (32 << 10, 64 << 10);
+/// Shorter messages are copied by their receiver alone. What a lender writes the receiver has to take from it
+/// afterwards; where both rewrite and read their buffers that costs more than it saves below this.
+pub(crate) const JOINT: usize = 512 << 10;
+/// Bytes of a part.
+const PART: usize = 64 << 10;
 
 const CLOSED: u64 = 0;
 const OPEN: u64 = 1 << 63;
@@ -70,19 +71,15 @@ pub(crate) struct Joint {
     to: AtomicPtr<u8>,
 }
 
-fn part_bytes(bytes: usize) -> usize {
-    (bytes / 4).clamp(PART.0, PART.1)
-}
-
 /// How many parts so many bytes have.
 pub(crate) fn parts(bytes: usize) -> usize {
-    bytes.div_ceil(part_bytes(bytes))
+    bytes.div_ceil(PART)
 }
 
 /// The bytes of a part.
 pub(crate) fn part(bytes: usize, number: usize) -> Range<usize> {
-    let start = number * part_bytes(bytes);
-    start..bytes.min(start + part_bytes(bytes))
+    let start = number * PART;
+    start..bytes.min(start + PART)
 }
 
 impl Joint {
