@@ -43,7 +43,7 @@ pub(crate) fn enter(printed: &Arc<AtomicBool>) {
             }
         }));
     });
-    RANK.with_borrow_mut(|ranks| {
+    ranks(|ranks| {
         if ranks.is_empty() {
             // What an earlier rank on this thread left behind.
             FOLLOWS.set(false);
@@ -55,29 +55,33 @@ pub(crate) fn enter(printed: &Arc<AtomicBool>) {
     });
 }
 
+/// The list of this thread. A thread that is ending may have lost it already, and some destructor may call us
+/// still: then nobody will ask for what would be in it.
+fn ranks<R>(f: impl FnOnce(&mut Vec<OnRank>) -> R) -> Option<R> {
+    RANK.try_with(|ranks| f(&mut ranks.borrow_mut())).ok()
+}
+
 /// The thread leaves the world it entered last.
 pub(crate) fn leave() {
-    // Threads that are ending may have lost the list already, and nobody will ask for it.
-    let _ = RANK.try_with(|ranks| ranks.borrow_mut().pop());
+    ranks(Vec::pop);
 }
 
 /// Whether this thread is a rank of some world.
 pub(crate) fn is_rank() -> bool {
-    RANK.with_borrow(|ranks| !ranks.is_empty())
+    ranks(|ranks| !ranks.is_empty()).unwrap_or(false)
 }
 
 /// Keeps what the panic says; whether it must not be printed.
 fn note(info: &PanicHookInfo<'_>) -> bool {
-    RANK.with_borrow_mut(|rank| {
-        let Some(rank) = rank.last_mut() else {
-            return false;
-        };
+    let noted = ranks(|ranks| {
+        let rank = ranks.last_mut()?;
         let site = info.location().map(|location| location.to_string().into());
         let message = message_of(info.payload());
         let quiet = repeats(&message);
         rank.last = Some(Panic { message, site });
-        quiet || rank.printed.swap(true, Ordering::Relaxed)
-    })
+        Some(quiet || rank.printed.swap(true, Ordering::Relaxed))
+    });
+    noted.flatten().unwrap_or(false)
 }
 
 /// The message in a panic's payload.
@@ -121,11 +125,18 @@ pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Panic {
 
 /// The panic that is unwinding this thread.
 pub(crate) fn last() -> Panic {
-    let noted = RANK.with_borrow(|rank| rank.last().and_then(|rank| rank.last.clone()));
-    noted.unwrap_or_else(|| Panic {
+    let noted = ranks(|ranks| ranks.last().and_then(|rank| rank.last.clone()));
+    noted.flatten().unwrap_or_else(|| Panic {
         message: "unknown: another panic hook was installed".into(),
         site: None,
     })
+}
+
+/// Whether the next operation of this thread is no common one: it is called from inside an operator, or
+/// follows one that failed because of others.
+#[inline]
+pub(crate) fn is_marked() -> bool {
+    IN_OPERATOR.get() | FOLLOWS.get()
 }
 
 /// Whether the last operation of this thread failed because of others; the next one forgets it.
@@ -138,13 +149,15 @@ pub(crate) fn follows() -> bool {
 pub(crate) fn set_follows(said: Option<String>) {
     FOLLOWS.set(said.is_some());
     if let Some(said) = said {
-        SAID.set(said);
+        // As in `ranks`.
+        let _ = SAID.try_with(|held| held.replace(said));
     }
 }
 
 /// Whether a panic with this message only repeats what the last operation said, as `unwrap` does.
 pub(crate) fn repeats(message: &str) -> bool {
-    FOLLOWS.get() && SAID.with_borrow(|said| message.contains(said.as_str()))
+    let is_in = |said: &RefCell<String>| message.contains(said.borrow().as_str());
+    FOLLOWS.get() && SAID.try_with(is_in).unwrap_or(false)
 }
 
 /// Whether an operator is running on this thread.
@@ -154,9 +167,11 @@ pub(crate) fn in_operator() -> bool {
 }
 
 /// Runs code of the user that must not call a communicator.
+#[inline]
 pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
+        #[inline]
         fn drop(&mut self) {
             IN_OPERATOR.set(self.0);
         }

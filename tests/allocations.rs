@@ -33,36 +33,41 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// How often a rank allocates in some calls, after it has made a few of them.
-fn allocations(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
+/// In how many of some calls a rank allocates, after it has made a few of them.
+fn allocations(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<u64> {
     (0..20).try_for_each(|_| call(comm))?;
     comm.barrier()?;
-    let before = ALLOCATIONS.get();
-    (0..50).try_for_each(|_| call(comm))?;
-    let after = ALLOCATIONS.get();
+    let mut allocating = 0;
+    for _ in 0..50 {
+        let before = ALLOCATIONS.get();
+        call(comm)?;
+        allocating += u64::from(ALLOCATIONS.get() > before);
+    }
     comm.barrier()?;
-    Ok(after - before)
+    Ok(allocating)
 }
 
-/// Runs the calls until they have been seen once without a rank that slept: who goes to sleep writes down
-/// what it waits for, and may allocate for that.
+/// Who goes to sleep writes down what it waits for, and may allocate for that: so no rank allocates in more calls
+/// than it slept. Runs the calls until no rank has, a few times: on a busy machine some always do.
 fn in_ranks(what: &str, call: impl Fn(&Comm, &mut [f64]) -> Result<()> + Sync, length: usize) {
     for ranks in [1, 2, 3, 8] {
-        let wide_awake = (0..300).find_map(|_| {
+        for _ in 0..5 {
             let world = World::new(ranks).check(false);
             let report = world.run_each(|comm| {
                 let buffer = RefCell::new(vec![1.0; length]);
                 allocations(comm, |comm| call(comm, &mut buffer.borrow_mut()))
             });
-            let awake = report.counts.iter().all(|rank| rank.sleeps == 0);
-            awake.then(|| report.into_result().unwrap())
-        });
-        let counts = wide_awake.expect("a run in which no rank sleeps");
-        assert_eq!(
-            counts,
-            vec![0; ranks],
-            "{what}, {length} elements, {ranks} ranks"
-        );
+            let slept: Vec<u64> = report.counts.iter().map(|rank| rank.sleeps).collect();
+            let allocated = report.into_result().unwrap();
+            let mut both = allocated.iter().zip(&slept);
+            assert!(
+                both.all(|(calls, sleeps)| calls <= sleeps),
+                "{what}, {length} elements, {ranks} ranks: {allocated:?} calls allocate, {slept:?} sleeps"
+            );
+            if slept == vec![0; ranks] {
+                break;
+            }
+        }
     }
 }
 

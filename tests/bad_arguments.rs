@@ -14,7 +14,7 @@ type Call = fn(&Comm) -> Result<()>;
 const HUGE: usize = usize::MAX;
 
 /// Roots that are no ranks, and buffers and counts that do not fit together.
-const WRONG: [(&str, Call); 36] = [
+const WRONG: [(&str, Call); 39] = [
     ("broadcast, root", |c| c.broadcast(c.size(), &mut [0u8; 3])),
     ("broadcast, huge root", |c| c.broadcast(HUGE, &mut [0u8; 3])),
     ("broadcast_with, root", |c| {
@@ -87,6 +87,12 @@ const WRONG: [(&str, Call); 36] = [
     ("all_to_all_v, huge", |c| {
         let counts = vec![HUGE; c.size()];
         c.all_to_all_v(&[0u8; 3], &counts, &mut [0; 3], &counts)
+    }),
+    ("gather, counts of nothings", |c| {
+        c.gather(c.rank(), &[(); HUGE]).map(|_| ())
+    }),
+    ("all_to_all, counts of nothings", |c| {
+        c.all_to_all(&[(); HUGE], &mut [()])
     }),
     ("all_to_all_v, lengths", |c| {
         let counts = vec![4; c.size()];

@@ -1,9 +1,16 @@
 //! Programs that, by mistake or by design, could hurt other ranks or hide what happened.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+mod support;
 
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Barrier;
+use std::thread;
+
+use rankfold::collective::Algorithm;
 use rankfold::topology::Topology;
-use rankfold::{ErrorKind, World, WorldError, op};
+use rankfold::{Buffering, Comm, ErrorKind, Outcome, Result, Seat, World, WorldError, op};
+use support::guarded;
 
 /// A value whose destructor panics.
 struct Bomb;
@@ -22,6 +29,50 @@ fn destructors_of_messages_that_nobody_received_hurt_nobody() {
     });
     assert_eq!(report.lost.len(), 3);
     assert!(report.into_result().is_ok());
+}
+
+/// Sends a value and takes it back, so that it lies at the other rank's door.
+fn take_back(comm: &Comm) -> Result<()> {
+    let sent = comm.isend_value(1 - comm.rank(), 0, Bomb)?;
+    assert!(sent.cancel()?);
+    Ok(())
+}
+
+#[test]
+fn destructors_of_messages_that_were_taken_back_hurt_nobody() {
+    let world = World::new(2).buffering(Buffering::Zero);
+    // Whether the other rank is still there, has ended or panics: nobody but itself comes to harm.
+    for late in [false, true] {
+        let met = Barrier::new(2);
+        let report = world.run_each(|comm| {
+            if comm.rank() == 0 && !late {
+                take_back(comm)?;
+            }
+            met.wait();
+            if comm.rank() == 0 && late {
+                take_back(comm)?;
+            }
+            Ok(())
+        });
+        let returned = |outcome: &Outcome<()>| outcome.value().is_some();
+        assert!(report.outcomes.iter().all(returned), "{report:?}");
+    }
+    let (met, seats) = (Barrier::new(2), world.seats().unwrap());
+    let live = |seat: Seat| {
+        let comm = seat.enter();
+        if comm.rank() == 0 {
+            take_back(&comm).unwrap();
+        }
+        met.wait();
+        assert_eq!(comm.rank(), 0, "the other one panics");
+    };
+    let live = &live;
+    thread::scope(|scope| {
+        let seats = seats.into_iter();
+        let ended: Vec<_> = seats.map(|seat| scope.spawn(move || live(seat))).collect();
+        let well = ended.into_iter().map(|thread| thread.join().is_ok());
+        assert_eq!(well.collect::<Vec<_>>(), [true, false]);
+    });
 }
 
 #[test]
@@ -147,4 +198,56 @@ fn an_operator_cannot_get_round_the_guard_by_entering_another_world() {
         Ok(v[0])
     });
     assert_eq!(refused.unwrap(), [2, 2]);
+}
+
+type Call = fn(&Comm) -> Result<()>;
+
+/// Calls a communicator when its thread has ended but for its destructors.
+struct Late(Option<(Comm, Call)>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        if let Some((comm, call)) = self.0.take() {
+            // Whatever comes of it: the others may be there or not.
+            let _ = call(&comm);
+            let _ = call(&comm);
+        }
+    }
+}
+
+thread_local! {
+    static LATE: RefCell<Late> = const { RefCell::new(Late(None)) };
+}
+
+#[test]
+fn a_thread_may_call_while_its_last_destructors_run() {
+    let calls: [Call; 6] = [
+        |comm| comm.all_reduce(&mut [1], op::Sum),
+        |comm| comm.all_reduce_with(Algorithm::Direct, &mut [1; 1000], op::Sum),
+        |comm| comm.recv::<u8>(1 - comm.rank(), 1).map(drop),
+        |comm| comm.send(1 - comm.rank(), 1, &[1u8; 100]),
+        |comm| comm.shrink().map(drop),
+        |comm| comm.dup().map(drop),
+    ];
+    let live = |call: usize, late: bool, seat: Seat| {
+        // What is used first is dropped last.
+        LATE.with_borrow(|_| ());
+        let comm = seat.enter();
+        if late {
+            LATE.with_borrow_mut(|late| late.0 = Some((comm, calls[call])));
+        } else {
+            let _ = calls[call](&comm);
+        }
+    };
+    for call in 0..calls.len() {
+        for late in [[true, false], [true, true]] {
+            guarded(&|| format!("call {call}, {late:?}"), || {
+                thread::scope(|scope| {
+                    for (seat, late) in World::connect(2).into_iter().zip(late) {
+                        scope.spawn(move || live(call, late, seat));
+                    }
+                });
+            });
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! All ranks, step by step: what they send is taken first, then everything arrives.
 
+use std::ops::Range;
+
 use super::goal::{Cut, Want};
 use super::legal::Place;
 use super::memory::{Memory, Piece};
@@ -308,35 +310,44 @@ impl<'a> Run<'a> {
             });
         }
         let runs = self.orders.runs(order);
-        let wanted = &want.contributors;
-        let mut next = wanted.start;
-        for run in ascending(runs) {
-            if run.start < wanted.start || run.end > wanted.end {
-                let contributor = if run.start < wanted.start {
-                    run.start
-                } else {
-                    run.start.max(wanted.end)
-                };
-                return Err(Fault::Foreign {
-                    rank,
-                    element,
-                    contributor,
-                });
-            }
-            if run.start > next {
-                break;
-            }
-            next = run.end;
-        }
-        if next < wanted.end {
-            return Err(Fault::Lacks {
+        match misfit(&ascending(runs), &want.contributors) {
+            None => Ok(runs.len() == 1),
+            Some(Misfit::Foreign(contributor)) => Err(Fault::Foreign {
                 rank,
                 element,
-                contributor: next,
-            });
+                contributor,
+            }),
+            Some(Misfit::Lacking(contributor)) => Err(Fault::Lacks {
+                rank,
+                element,
+                contributor,
+            }),
         }
-        Ok(runs.len() == 1)
     }
+}
+
+/// A contributor that should not be there, or is not.
+enum Misfit {
+    Foreign(Rank),
+    Lacking(Rank),
+}
+
+/// The first difference between ascending runs of contributors and those that are wanted.
+fn misfit(runs: &[Range<Rank>], wanted: &Range<Rank>) -> Option<Misfit> {
+    let mut next = wanted.start;
+    for run in runs {
+        if run.start < wanted.start {
+            return Some(Misfit::Foreign(run.start));
+        }
+        if run.end > wanted.end {
+            return Some(Misfit::Foreign(run.start.max(wanted.end)));
+        }
+        if run.start > next {
+            break;
+        }
+        next = run.end;
+    }
+    (next < wanted.end).then_some(Misfit::Lacking(next))
 }
 
 impl Player {

@@ -174,7 +174,7 @@ impl Call {
             Collective::Scatter => (at_root(all), own()),
             Collective::AllToAll => match &self.pieces {
                 Some(pieces) => (pieces.input(rank), pieces.output(rank)),
-                None => (all, own() * self.ranks()),
+                None => (all, own().saturating_mul(self.ranks())),
             },
             _ => (0, all),
         }

@@ -10,8 +10,8 @@
 //! has its vectors where the caller has them.
 //!
 //! The files, one idea each:
-//! - `algorithm`: the names; `needs`: what each serves and refuses; `call`: the shape of a call;
-//!   `build`: from names to schedules; `choose`: the automatic choice, and why; `table`: what it
+//! - `algorithm`: the names; `needs`: what each serves; `refusal`: why it cannot be used for a call;
+//!   `call`: the shape of a call; `build`: from names to schedules; `choose`: the automatic choice, and why; `table`: what it
 //!   may look at, measured times;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
 //! - `rooted`: halving to one rank, and the way to another root;
@@ -55,6 +55,7 @@ mod hierarchical;
 mod needs;
 mod packets;
 mod pairwise;
+mod refusal;
 mod ring;
 mod rooted;
 mod scan;
@@ -76,9 +77,10 @@ pub use exchange::{
 };
 pub use gather::{BinomialGather, Gather};
 pub use hierarchical::HierarchicalReduceScatter;
-pub use needs::{Needs, Refusal, Root};
+pub use needs::{Needs, Root};
 pub use packets::PacketReduce;
 pub use pairwise::Pairwise;
+pub use refusal::Refusal;
 pub use ring::RingReduceScatter;
 pub use rooted::{Collect, PassOn, halving_reduce};
 pub use scan::ExchangeScan;

@@ -27,6 +27,8 @@ impl LazyDesk {
 pub(super) struct AtDesk<'a> {
     call: &'a InCall<'a>,
     desk: RefMut<'a, Desk>,
+    /// Whether the recorder knows of the call.
+    settled: bool,
 }
 
 impl<'a> AtDesk<'a> {
@@ -34,7 +36,20 @@ impl<'a> AtDesk<'a> {
     pub(super) fn new(call: &'a InCall<'a>) -> Self {
         let comm = call.comm;
         let desk = comm.desk.get(&comm.shared, comm.me).borrow_mut();
-        AtDesk { call, desk }
+        AtDesk {
+            call,
+            desk,
+            settled: false,
+        }
+    }
+
+    /// Lets the recorder know of the call, after this rank's message is out or before it looks for another one.
+    #[inline]
+    fn settle(&mut self) {
+        if !self.settled {
+            self.settled = true;
+            self.call.settle();
+        }
     }
 }
 
@@ -51,25 +66,32 @@ impl AtCells for AtDesk<'_> {
         readers: Readers,
         share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
-        self.call.comm.core.tick()?;
+        let call = self.call;
+        call.comm.core.tick()?;
         if self.desk.lagging().is_some() {
             self.wait_for_room()?;
         }
-        let mut gone = None;
-        for reader in self.call.each(readers) {
-            self.call.note_read(reader, share(reader) * size_of::<T>());
-            // Asked before the post: after it a reader may read and end well.
-            if !self.call.is_there(reader) {
-                gone = gone.or(Some(reader));
-            }
+        let bytes = |reader| share(reader) * size_of::<T>();
+        // Asked before the post: after it a reader may read and end well.
+        let gone = match readers {
+            Readers::One(one) if one == call.rank() => None,
+            Readers::One(one) => call.announce(one, bytes(one)),
+            Readers::All => call.others().fold(None, |gone, reader| {
+                gone.or(call.announce(reader, bytes(reader)))
+            }),
+        };
+        self.desk.post(call.stamp(), data);
+        call.rouse_readers(readers);
+        self.settle();
+        match gone {
+            None => Ok(()),
+            Some(gone) => Err(call.gone(gone)),
         }
-        self.desk.post(self.call.stamp(), data);
-        self.call.rouse_readers(readers);
-        gone.map_or(Ok(()), |gone| Err(self.call.gone(gone)))
     }
 
     #[inline]
     fn wait_for_all(&mut self) -> Result<()> {
+        self.settle();
         match self.desk.missing() {
             None => Ok(()),
             Some(_) => self.wait_for_missing(),
@@ -83,6 +105,7 @@ impl AtCells for AtDesk<'_> {
         count: usize,
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
+        self.settle();
         if !self.desk.is_here(from) {
             self.wait_for_cell(from)?;
         }
@@ -101,14 +124,15 @@ impl AtCells for AtDesk<'_> {
         self.desk.leave(self.call.stamp());
         let comm = self.call.comm;
         comm.fabric().after_leaving(&comm.shared, comm.core.port.me);
-        match written_for.filter(|_| comm.core.synchronous) {
-            Some(readers) => self.wait_until_read(readers),
-            None => Ok(()),
+        match written_for {
+            Some(readers) if comm.core.synchronous => self.wait_until_read(readers),
+            _ => Ok(()),
         }
     }
 }
 
 impl AtDesk<'_> {
+    #[inline(never)]
     fn wait_for_missing(&mut self) -> Result<()> {
         let (call, desk) = (self.call, RefCell::new(&mut *self.desk));
         let needs = || {
@@ -119,6 +143,7 @@ impl AtDesk<'_> {
         call.wait(&needs, None, look)
     }
 
+    #[inline(never)]
     fn wait_for_cell(&mut self, from: Rank) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
         let look = || self.desk.is_here(from).then_some(());
@@ -131,8 +156,9 @@ impl AtDesk<'_> {
         let (call, desk) = (self.call, &self.desk);
         let cells = desk.cells();
         let _waiting = cells.wait_for_room();
-        let reading = || call.each(readers).any(|rank| !desk.has_left(rank));
-        let needs = || call.all_of(|rank| readers.include(rank) && !desk.has_left(rank));
+        let reads = |rank: Rank| readers.include(rank) && !desk.has_left(rank);
+        let reading = || call.others().any(reads);
+        let needs = || call.all_of(reads);
         call.wait(&needs, None, || (!reading()).then_some(()))
     }
 
@@ -152,38 +178,34 @@ impl AtDesk<'_> {
 }
 
 impl InCall<'_> {
-    /// The readers of a cell of this rank.
+    /// All ranks but this one.
     #[inline]
-    fn each(&self, readers: Readers) -> impl Iterator<Item = Rank> + use<> {
+    fn others(&self) -> impl Iterator<Item = Rank> + use<> {
         let me = self.rank();
-        let all = match readers {
-            Readers::One(one) => one..one + 1,
-            Readers::All => 0..self.size(),
-        };
-        all.filter(move |reader| *reader != me)
+        (0..self.size()).filter(move |rank| *rank != me)
     }
 
     /// What a wait for all of these others needs.
     fn all_of(&self, which: impl Fn(Rank) -> bool) -> Needs {
-        let others = self.each(Readers::All).filter(|rank| which(*rank));
+        let others = self.others().filter(|rank| which(*rank));
         Needs::All(others.map(|rank| self.comm.world_rank(rank)).collect())
     }
 
-    #[inline]
-    fn is_there(&self, rank: Rank) -> bool {
-        self.comm.fabric().is_there(self.comm.world_rank(rank))
-    }
-
-    /// Notes that a rank is about to have so many bytes to read.
-    #[inline]
-    fn note_read(&self, reader: Rank, bytes: usize) {
+    /// Notes that a rank is about to have so many bytes to read; answers with it if it has ended.
+    #[inline(always)]
+    fn announce(&self, reader: Rank, bytes: usize) -> Option<Rank> {
         self.note_sent(reader, bytes);
         self.comm.core.port.count(bytes);
+        let there = self.comm.fabric().is_there(self.comm.world_rank(reader));
+        (!there).then_some(reader)
     }
 
     #[inline]
     fn rouse_readers(&self, readers: Readers) {
-        let ranks = self.each(readers).map(|rank| self.comm.world_rank(rank));
-        self.comm.fabric().rouse_each(ranks);
+        let (fabric, world) = (self.comm.fabric(), |rank| self.comm.world_rank(rank));
+        match readers {
+            Readers::One(one) => fabric.rouse(world(one)),
+            Readers::All => fabric.rouse_each(self.others().map(world)),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Comm;
 use crate::Rank;
 use crate::error::{Result, Site};
-use crate::op::Element;
+use crate::op::{self, Element};
 use crate::transport::knot::Needs;
 use crate::transport::packet::Packet;
 use crate::transport::receipt::Receipt;
@@ -40,7 +40,7 @@ impl Comm {
         let head = self.head(tag);
         let packet = match Packet::fits(data) && !self.core.bounded {
             true => Packet::eager(head, data),
-            false => Packet::copied(head, data.to_vec()),
+            false => Packet::copied(head, op::copied(data)),
         };
         self.post_owned(to, packet, size_of_val(data))
     }

@@ -14,7 +14,7 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
 use crate::names::Collective;
 use crate::op::{Element, Kind};
-use crate::transport::board::{Arrival, Call, CallLog, Digest, Verb, Verdict, chained};
+use crate::transport::board::{Arrival, Call, CallLog, Digest, Verb, Verdict};
 use crate::transport::cells::{Label, Stamp};
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
@@ -45,8 +45,8 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// The recorder learns of it when it waits, or at its end: what is written before the first message is out
-    /// is time that all lose. For calls whose waits are all those of [`InCall::wait`].
+    /// The recorder learns of it when its message is out, when it waits, or at its end: what is written before the
+    /// first message is out is time that all lose. For calls whose waits are all those of [`InCall::wait`].
     pub(super) fn written_when_it_waits(self) -> Described {
         let deed = Deed {
             posts: true,
@@ -110,7 +110,8 @@ impl Comm {
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
         let call = &described.call;
-        self.deed(&described.deed, &|| call.to_string(), || {
+        let deed = || described.deed;
+        self.deed(deed, &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
@@ -123,7 +124,7 @@ impl Comm {
                 call,
                 deed: &described.deed,
                 number,
-                print: self.chain(described.digest.print(number)),
+                print: self.chain(described.digest, number),
             };
             let result = inside.agree().and_then(|()| body(&inside));
             result.inspect_err(|error| self.break_here(error))
@@ -133,10 +134,10 @@ impl Comm {
     /// The fingerprint of a call and of all before it: who has taken part in another call once is found out
     /// whenever a message is read after that.
     #[inline]
-    fn chain(&self, print: u32) -> u32 {
-        let chained = chained(self.prints.get(), print);
-        self.prints.set(chained);
-        chained
+    fn chain(&self, digest: Digest, number: u32) -> u32 {
+        let print = digest.print(number, self.prints.get());
+        self.prints.set(print);
+        print
     }
 
     /// A call has failed: so will all others here.
@@ -256,12 +257,19 @@ impl InCall<'_> {
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let port = &self.comm.core.port;
-        port.scribe.settle(self.deed, &|| self.call.to_string());
+        self.settle();
         let look = || {
             port.progress();
             look()
         };
         self.with_reason(needs, turn, |reason| port.wait(reason, look))
+    }
+
+    /// The recorder learns of the call, if it has not yet.
+    #[inline(never)]
+    pub(super) fn settle(&self) {
+        let scribe = &self.comm.core.port.scribe;
+        scribe.settle(self.deed, &|| self.call.to_string());
     }
 
     fn with_reason<R>(

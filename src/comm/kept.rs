@@ -37,7 +37,7 @@ impl Ask {
         Ask { root, ..self }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn by(self, algorithm: Option<Algorithm>) -> Ask {
         Ask { algorithm, ..self }
     }
@@ -49,6 +49,13 @@ impl Ask {
             commutes: op.commutes(),
             ..self
         }
+    }
+
+    /// Where it is kept: calls at neighbouring lines are not in each other's way.
+    #[inline]
+    fn place(&self) -> usize {
+        // Lines lie 24 bytes apart.
+        ptr::from_ref(self.site).addr() / 8 % PLACES
     }
 
     /// Whether both ask for the same. Lines are compared as what they are, places in the program.
@@ -63,9 +70,12 @@ impl Ask {
                 ask.from_input,
             )
         };
-        ptr::eq(self.site, other.site)
-            && what(self) == what(other)
-            && self.algorithm == other.algorithm
+        let same_algorithm = match (&self.algorithm, &other.algorithm) {
+            // The usual case, without a look at what algorithms are made of.
+            (None, None) => true,
+            (one, other) => one == other,
+        };
+        ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm
     }
 }
 
@@ -84,10 +94,9 @@ pub(super) fn ask(collective: Collective, length: usize) -> Ask {
     }
 }
 
-/// All that a call's description, check and choice follow from.
+/// What a call works on, besides what it asks for.
 #[derive(Clone, Copy)]
-pub(super) struct Key {
-    pub ask: Ask,
+pub(super) struct With {
     pub op: Kind,
     /// Of input and output.
     pub lengths: (usize, usize),
@@ -95,11 +104,10 @@ pub(super) struct Key {
     context: u32,
 }
 
-impl Key {
+impl With {
     #[inline]
-    pub(super) fn new<T: Element>(comm: &Comm, ask: Ask, op: Kind, lengths: (usize, usize)) -> Key {
-        Key {
-            ask,
+    pub(super) fn new<T: Element>(comm: &Comm, op: Kind, lengths: (usize, usize)) -> With {
+        With {
             op,
             lengths,
             info: Info::of::<T>(),
@@ -108,39 +116,45 @@ impl Key {
     }
 
     #[inline]
-    fn is(&self, other: &Key) -> bool {
-        let what = |key: &Key| (key.lengths, key.context, key.op);
-        self.ask.is(&other.ask) && what(self) == what(other) && self.info.is(other.info)
-    }
-
-    /// Where it is kept: calls at neighbouring lines are not in each other's way.
-    #[inline]
-    fn place(&self) -> usize {
-        // Lines lie 24 bytes apart.
-        ptr::from_ref(self.ask.site).addr() / 8 % PLACES
+    fn is(&self, other: &With) -> bool {
+        let what = |with: &With| (with.lengths, with.context, with.op);
+        what(self) == what(other) && self.info.is(other.info)
     }
 }
 
-/// A call that was described, checked and chosen.
+/// A call that was described, checked and chosen, which follows from what it asks for and works on.
 pub(super) struct Kept {
-    pub key: Key,
+    pub ask: Ask,
+    pub with: With,
     pub shape: Shape,
-    pub algorithm: Algorithm,
-    /// Whether somebody, or a tuning table, says that it is to be this algorithm.
-    pub named: bool,
+    pub way: Way,
     pub described: Described,
 }
 
-impl Kept {
-    /// A barrier of which nothing is said: where there are too many ranks for cells, they meet at one word and
-    /// send no messages.
-    #[inline]
-    pub(super) fn is_gate(&self) -> bool {
-        let follows = matches!(
-            self.algorithm,
-            Algorithm::Cells | Algorithm::Hierarchical { .. }
-        );
-        self.shape.collective == Collective::Barrier && !self.named && !follows
+/// How the ranks of a call come to its result.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    /// Each writes its cell and reads those of others.
+    Cells,
+    /// They meet at one word and send nothing.
+    Gate,
+    /// They touch each other's vectors.
+    Direct,
+    /// By the messages of this algorithm's schedule.
+    Steps(Algorithm),
+}
+
+impl Way {
+    /// The way of an algorithm; `named`: somebody, or a tuning table, says that it is to be this one. A barrier of
+    /// which nothing is said goes through the gate where there are too many ranks for cells.
+    pub(super) fn of(algorithm: Algorithm, named: bool, shape: &Shape) -> Way {
+        match algorithm {
+            Algorithm::Cells => Way::Cells,
+            Algorithm::Hierarchical { .. } => Way::Steps(algorithm),
+            _ if shape.collective == Collective::Barrier && !named => Way::Gate,
+            Algorithm::Direct if shape.ranks() > 1 => Way::Direct,
+            _ => Way::Steps(algorithm),
+        }
     }
 }
 
@@ -153,16 +167,18 @@ pub(super) struct KeptCalls(RefCell<[[Option<Rc<Kept>>; 2]; PLACES]>);
 
 impl KeptCalls {
     /// What is kept of a call.
-    #[inline]
-    pub(super) fn find(&self, key: &Key) -> Option<Rc<Kept>> {
+    #[inline(always)]
+    pub(super) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
         let calls = self.0.borrow();
-        let both = calls[key.place()].iter().flatten();
-        both.into_iter().find(|kept| kept.key.is(key)).cloned()
+        let is = |kept: &&Rc<Kept>| kept.ask.is(ask) && kept.with.is(with);
+        let [first, second] = &calls[ask.place()];
+        let found = first.as_ref().filter(is).or(second.as_ref().filter(is));
+        found.cloned()
     }
 
     /// Keeps a call, where another one was perhaps, in whose memory it then lies.
     pub(super) fn put(&self, call: Kept) -> Rc<Kept> {
-        let [first, second] = &mut self.0.borrow_mut()[call.key.place()];
+        let [first, second] = &mut self.0.borrow_mut()[call.ask.place()];
         mem::swap(first, second);
         match first.as_mut().and_then(Rc::get_mut) {
             Some(other) => *other = call,

@@ -81,7 +81,7 @@ impl Link for InCall<'_> {
 }
 
 impl InCall<'_> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_sent(&self, to: Rank, bytes: usize) {
         let world = self.comm.world_rank(to);
         let scribe = &self.comm.core.port.scribe;
@@ -89,7 +89,7 @@ impl InCall<'_> {
     }
 
     /// Notes that a message of this call from a rank was taken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_received(&self, from: Rank) {
         let head = self.head_of(self.comm.world_rank(from));
         self.comm.core.port.scribe.received(head);

@@ -44,7 +44,8 @@ mod values;
 mod wait_several;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::mem;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -124,10 +125,11 @@ struct Core {
     kept: KeptCalls,
     /// Calls entered in the log.
     entered: Cell<u64>,
-    ops: Cell<u64>,
-    /// The operation at which an injected failure strikes, and which.
-    fault: Cell<(u64, Fault)>,
-    ended: Cell<bool>,
+    /// The operation from which nothing goes on as it did: there an injected failure strikes. 0: the rank has
+    /// ended.
+    limit: Cell<u64>,
+    /// That failure.
+    fault: Cell<Fault>,
     /// What the last operation failed with, if it failed because of others.
     follows: RefCell<Option<Cause>>,
     /// Whether there is a limit to what is kept of what is sent, and whether nothing is.
@@ -180,29 +182,30 @@ impl Comm {
         parker: Parker,
         printed: &Arc<AtomicBool>,
     ) -> Comm {
-        entered(|seats| {
-            seats.push(Seated {
-                fabric: fabric.clone(),
-                me,
-                _live: Live::new(),
-            })
-        });
         unwind::enter(printed);
-        let core = Core {
+        let (limit, fault) = fabric.next_fault(me, 0);
+        let core = Rc::new(Core {
             port: fabric.port(me, parker),
             workspace: Workspace::default(),
             lists: Lists::default(),
             kept: KeptCalls::default(),
             entered: Cell::new(0),
-            ops: Cell::new(0),
-            fault: Cell::new(fabric.next_fault(me, 0)),
-            ended: Cell::new(false),
+            limit: Cell::new(limit),
+            fault: Cell::new(fault),
             follows: RefCell::new(None),
             bounded: fabric.settings.buffering != Buffering::Unbounded,
             synchronous: fabric.settings.buffering == Buffering::Zero,
             asked: RefCell::default(),
-        };
-        Comm::of(Rc::new(core), fabric.all.clone(), me)
+        });
+        entered(|seats| {
+            seats.push(Seated {
+                fabric: fabric.clone(),
+                me,
+                core: Rc::downgrade(&core),
+                _live: Live::new(),
+            })
+        });
+        Comm::of(core, fabric.all.clone(), me)
     }
 
     /// This rank's end of a communicator in which it has this number.
@@ -249,59 +252,55 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.deed(&Deed::at(site), show, body)
+        self.deed(|| Deed::at(site), show, body)
     }
 
-    /// The same for an operation whose arguments the recorder is to know.
+    /// The same for an operation whose arguments the recorder is to know. It is asked for them when they are
+    /// written down, which may be after the message is out.
     #[inline]
     fn deed<R>(
         &self,
-        deed: &Deed,
+        deed: impl Fn() -> Deed,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let scribe = &self.core.port.scribe;
-        let token = scribe.begin(deed, show);
-        let result = self.guarded(deed, show, body);
-        scribe.end(token, deed, show, result.is_ok());
+        let token = scribe.begin(&deed, show);
+        let result = self.guarded(&deed, show, body);
+        scribe.end(token, &deed, show, result.is_ok());
         result
     }
 
     #[inline]
     fn guarded<R>(
         &self,
-        deed: &Deed,
+        deed: impl Fn() -> Deed,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        let end = EndWhenUnwinding {
-            core: &self.core,
-            deed,
-            show,
-            calm: !thread::panicking(),
-        };
-        if !end.calm {
+        if thread::panicking() {
             // A destructor calls while the rank unwinds: nobody must wait for it from here on.
             self.core.end_by_panic();
         }
-        let result = self.core.begin().and_then(|()| body());
-        result.map_err(|error| {
-            let error = error.in_call(show, deed.site);
-            self.core.note_follows(&error);
-            error
-        })
+        let core = &*self.core;
+        let unwinding = WhenUnwinding(|| core.unwinds_in(deed(), show));
+        let result = core.begin().and_then(|()| body());
+        mem::forget(unwinding);
+        result.map_err(|error| core.failed(error, show, deed().site))
     }
 
     #[inline]
     fn check_rank(&self, what: &str, rank: Rank) -> Result<()> {
         match rank < self.size() {
             true => Ok(()),
-            false => Err(Error::usage(format!(
-                "{what} {rank} is not one of the {} ranks",
-                self.size()
-            ))),
+            false => Err(no_such_rank(what, rank, self.size())),
         }
     }
+}
+
+#[cold]
+fn no_such_rank(what: &str, rank: Rank, size: usize) -> Error {
+    Error::usage(format!("{what} {rank} is not one of the {size} ranks"))
 }
 
 /// How long an injected delay takes: long enough for all that the others can do meanwhile.
@@ -310,29 +309,48 @@ const DELAY: Duration = Duration::from_millis(5);
 impl Core {
     #[inline]
     fn begin(&self) -> Result<()> {
+        if unwind::is_marked() {
+            self.begin_marked()?;
+        }
+        self.tick()
+    }
+
+    /// An operation inside an operator, or after one that failed because of others.
+    #[cold]
+    fn begin_marked(&self) -> Result<()> {
         if unwind::in_operator() {
             return Err(Error::usage("an operator may not call a communicator"));
         }
-        if self.ended.get() {
-            return Err(self.port.fabric.gone(self.port.me));
-        }
-        if unwind::follows() {
-            unwind::set_follows(None);
-        }
-        self.tick()
+        unwind::set_follows(None);
+        Ok(())
     }
 
     /// Counts an operation, or a message of a collective; here injected failures strike.
     #[inline]
     fn tick(&self) -> Result<()> {
-        let count = self.ops.get() + 1;
-        self.ops.set(count);
-        self.port.begin(count);
-        if count == self.fault.get().0 {
-            self.strike(self.fault.get().1)
-        } else {
-            Ok(())
+        let count = self.port.begun() + 1;
+        if count >= self.limit.get() {
+            return self.beyond(count);
         }
+        self.port.begin(count);
+        Ok(())
+    }
+
+    /// The operation that is the limit, or any after the end.
+    #[cold]
+    fn beyond(&self, count: u64) -> Result<()> {
+        let Port { fabric, me, .. } = &self.port;
+        if self.has_ended() {
+            return Err(fabric.gone(*me));
+        }
+        self.port.begin(count);
+        let (limit, next) = fabric.next_fault(*me, count);
+        self.limit.set(limit);
+        self.strike(self.fault.replace(next))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.limit.get() == 0
     }
 
     /// Enters a call in the log of this rank.
@@ -342,13 +360,12 @@ impl Core {
         entry
     }
 
-    #[cold]
     fn strike(&self, fault: Fault) -> Result<()> {
         match fault {
             Fault::Panic => panic!(
                 "injected panic in rank {} at operation {}",
                 self.port.me,
-                self.ops.get()
+                self.port.begun()
             ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
@@ -356,8 +373,6 @@ impl Core {
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
             }
             Fault::Delay => {
-                let Port { fabric, me, .. } = &self.port;
-                self.fault.set(fabric.next_fault(*me, self.ops.get()));
                 thread::sleep(DELAY);
                 Ok(())
             }
@@ -365,7 +380,8 @@ impl Core {
     }
 
     fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
-        if !self.ended.replace(true) {
+        if !self.has_ended() {
+            self.limit.set(0);
             let follows = self.follows.take().filter(|_| consequence);
             self.port
                 .fabric
@@ -373,19 +389,32 @@ impl Core {
         }
     }
 
+    #[cold]
     fn end_by_panic(&self) {
-        if !self.ended.get() {
+        if !self.has_ended() {
             let panic = unwind::last();
             let follows = unwind::repeats(&panic.message);
             self.end(Gone::Panicked(panic.message), panic.site, follows);
         }
     }
 
-    /// Keeps what an operation failed with, in case the rank fails for it.
-    fn note_follows(&self, error: &Error) {
+    /// The rank unwinds out of an operation. Its end is recorded now, since other destructors that run on the
+    /// way may wait for ranks that wait for this one. A call that was to be written down later is written down
+    /// as the one that the rank ended in.
+    #[cold]
+    fn unwinds_in(&self, deed: Deed, show: &dyn Fn() -> String) {
+        self.port.scribe.settle(&deed, show);
+        self.end_by_panic();
+    }
+
+    /// The error of an operation, which names its call and line. It is kept in case the rank fails for it.
+    #[cold]
+    fn failed(&self, error: Error, show: &dyn Fn() -> String, site: Site) -> Error {
+        let error = error.in_call(show, site);
         let follows = error.is_consequence();
         unwind::set_follows(follows.then(|| error.to_string()));
-        *self.follows.borrow_mut() = follows.then(|| Cause::of(error, self.port.me));
+        *self.follows.borrow_mut() = follows.then(|| Cause::of(&error, self.port.me));
+        error
     }
 }
 
@@ -403,27 +432,18 @@ impl Drop for Core {
     }
 }
 
-/// Records the end of a rank as soon as it unwinds out of one of our calls: other destructors that run
-/// on the way may wait for ranks that wait for this one. A call that was to be written down later is
-/// written down now, as the one that the rank ended in.
-struct EndWhenUnwinding<'a> {
-    core: &'a Core,
-    deed: &'a Deed,
-    show: &'a dyn Fn() -> String,
-    calm: bool,
-}
+/// Does something when its frame unwinds; who leaves it in any other way forgets it.
+struct WhenUnwinding<F: Fn()>(F);
 
-impl Drop for EndWhenUnwinding<'_> {
+impl<F: Fn()> Drop for WhenUnwinding<F> {
     #[inline]
     fn drop(&mut self) {
-        if self.calm && thread::panicking() {
-            self.core.port.scribe.settle(self.deed, self.show);
-            self.core.end_by_panic();
-        }
+        (self.0)();
     }
 }
 
-/// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten.
+/// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten, or are
+/// still there for a later destructor to call.
 #[derive(Default)]
 struct Entered(Vec<Seated>);
 
@@ -431,6 +451,7 @@ struct Entered(Vec<Seated>);
 struct Seated {
     fabric: Arc<Fabric>,
     me: Rank,
+    core: Weak<Core>,
     _live: Live,
 }
 
@@ -442,9 +463,8 @@ impl Seated {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        for seat in self.0.drain(..) {
-            seat.fabric.record_end(seat.me, Gone::Returned, None, None);
-        }
+        let left = self.0.drain(..).filter_map(|seat| seat.core.upgrade());
+        left.for_each(|core| core.end(Gone::Returned, None, false));
     }
 }
 
@@ -459,7 +479,7 @@ fn entered(f: impl FnOnce(&mut Vec<Seated>)) {
     thread_local! {
         static ENTERED: RefCell<Entered> = RefCell::default();
     }
-    // The list is gone when a `Comm` is dropped by a later destructor of the same thread: then the
-    // ends are recorded already.
+    // The list is gone when a `Comm` is dropped by a later destructor of the same thread: then its end is
+    // recorded already, and the core knows it.
     let _ = ENTERED.try_with(|seats| f(&mut seats.borrow_mut().0));
 }

@@ -190,14 +190,11 @@ impl Comm {
         root: Rank,
         block: &[T],
     ) -> Result<Option<Vec<T>>> {
-        // Some element to begin with: where there is none, there is nothing to collect.
         let ranks = if self.rank() == root { self.size() } else { 0 };
-        let mut all: Vec<T> = block
-            .iter()
-            .copied()
-            .cycle()
-            .take(ranks * block.len())
-            .collect();
+        // More than can be counted are refused with the buffer, which has none then.
+        let length = block.len().checked_mul(ranks).unwrap_or(0);
+        // Some element to begin with: where there is none, there is nothing to collect.
+        let mut all: Vec<T> = block.iter().copied().cycle().take(length).collect();
         self.gather_to(algorithm, root, block, &mut all)?;
         Ok((self.rank() == root).then_some(all))
     }

@@ -48,14 +48,14 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
-        let show = || format!("send(to {to}, tag {tag})");
+        let show = move || format!("send(to {to}, tag {tag})");
         let site = Location::caller();
-        let deed = Deed {
+        let deed = move || Deed {
             count: Some(data.len()),
             posts: Packet::fits(data),
             ..sending::<T>("send", to, tag, site)
         };
-        self.deed(&deed, &show, || {
+        self.deed(deed, &show, || {
             self.check_peer("the receiver", to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, site);
@@ -203,8 +203,8 @@ impl Comm {
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
         let site = Location::caller();
-        let deed = sending::<V>("send_value", to, tag, site);
-        self.deed(&deed, &show, || {
+        let deed = || sending::<V>("send_value", to, tag, site);
+        self.deed(deed, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
@@ -277,12 +277,12 @@ impl Comm {
                 call.from, call.tag
             )
         };
-        let deed = Deed {
+        let deed = || Deed {
             count: Some(data.len()),
             posts: false,
             ..sending::<T>("sendrecv", to, send_tag, call.site)
         };
-        self.deed(&deed, &show, || {
+        self.deed(deed, &show, || {
             self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
@@ -328,7 +328,8 @@ impl Comm {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("probe", from.into(), tag.into(), None);
-        self.deed(&call.deed(), &|| call.to_string(), || {
+        let deed = || call.deed();
+        self.deed(deed, &|| call.to_string(), || {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;

@@ -128,7 +128,8 @@ impl Comm {
         fits: impl Fn(&Packet) -> Result<()>,
         open: impl FnMut(&mut Packet) -> Option<R>,
     ) -> Result<(R, Status)> {
-        self.deed(&call.deed(), &|| call.to_string(), || {
+        let deed = || call.deed();
+        self.deed(deed, &|| call.to_string(), || {
             self.check_source(call)?;
             self.take(call, fits, open)
         })

@@ -18,7 +18,7 @@ use super::call::{From, InCall};
 use super::reduce_over::{Order, Survivors};
 use crate::Rank;
 use crate::error::{ErrorKind, Result};
-use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::op::{Element, Operator, copied, fold_left, fold_right};
 use crate::topology::Topology;
 use crate::unwind;
 
@@ -49,7 +49,7 @@ pub(super) fn fold_elements<T: Element>(
         None => fold_in(inside, order, from, buf, op),
         Some((_, to)) if from.is_empty() => inside.send(to, buf),
         Some((_, to)) => {
-            let mut folded = buf.to_vec();
+            let mut folded = copied(buf);
             fold_in(inside, order, from, &mut folded, op)?;
             inside.send(to, &folded)
         }

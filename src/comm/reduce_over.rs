@@ -8,7 +8,7 @@ use super::call::elements;
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
 use crate::Rank;
 use crate::error::{Error, Result, Site};
-use crate::op::{Associative, Element, Kind, Operator, fold_right};
+use crate::op::{Associative, Element, Kind, Operator, copied, fold_right};
 use crate::topology::Topology;
 use crate::transport::board::{Call, Verb};
 use crate::transport::head::Info;
@@ -208,7 +208,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
             left
         };
         let result = comm.collective(call, check, |inside| {
-            fold_survivors(inside, topology, order, buf.to_vec(), fold)
+            fold_survivors(inside, topology, order, copied(buf), fold)
         })?;
         Ok(result.map(|(folded, survivors)| {
             buf.copy_from_slice(&folded);

@@ -254,9 +254,11 @@ impl Comm {
         let mut ask = ask(Collective::Reduce, input.len())
             .to_root(root)
             .folding(op);
-        ask.from_input = at_root;
-        let output = if at_root { output } else { &mut [] };
-        self.run_call(ask.by(algorithm), input, output, op)
+        if !at_root {
+            return self.run_call(ask.by(algorithm), input, &mut [], op);
+        }
+        ask.from_input = true;
+        self.run_reduce_into(ask.by(algorithm), input, output, op)
     }
 
     /// Folds the buffers of all ranks, and gives everybody the result.
@@ -807,7 +809,8 @@ impl Comm {
     ) -> Result<()> {
         self.scan_if(algorithm, Collective::ExclusiveScan, buf, op)?;
         if self.rank() == 0 {
-            buf.fill(identity);
+            // `fill` would run the `Clone` of the elements.
+            buf.iter_mut().for_each(|one| *one = identity);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::Comm;
 use super::at_cells::AtDesk;
 use super::call::{Described, InCall, elements};
-use super::kept::{Ask, Kept, Key};
+use super::kept::{Ask, Kept, Way, With};
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable, WithSchedule};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
@@ -89,28 +89,52 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let key = Key::new::<T>(self, ask, op.kind(), (input.len(), output.len()));
-        let kept = match self.core.kept.find(&key) {
+        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
+        let kept = match self.core.kept.find(&ask, &with) {
             Some(kept) => kept,
-            None => self.keep::<T>(key)?,
+            None => self.keep::<T>(&ask, &with)?,
         };
         self.again(
             &kept.described,
             || Ok(()),
-            |inside| match kept.is_gate() {
-                true => inside.pass_gate(),
-                false => inside.run_algorithm(kept.algorithm, &kept.shape, input, output, op),
+            |inside| inside.go(kept.way, &kept.shape, input, output, op),
+        )
+    }
+
+    /// Runs a reduce at its root where input and output are two: only who touches all vectors where they lie has
+    /// a use for both.
+    pub(super) fn run_reduce_into<T: Element>(
+        &self,
+        ask: Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
+        let kept = match self.core.kept.find(&ask, &with) {
+            Some(kept) => kept,
+            None => self.keep::<T>(&ask, &with)?,
+        };
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| {
+                let mut input = input;
+                if !matches!(kept.way, Way::Direct) {
+                    output.copy_from_slice(input);
+                    input = &[];
+                }
+                inside.go(kept.way, &kept.shape, input, output, op)
             },
         )
     }
 
     /// Describes, checks and chooses a call, and keeps what comes of it.
     #[cold]
-    fn keep<T: Element>(&self, key: Key) -> Result<Rc<Kept>> {
-        let ask = key.ask;
-        let shape = self.shape(&ask);
-        let described = self.describe_call::<T>(&ask, &shape, key.op);
-        if let Err(refused) = self.check_call::<T>(&shape, &ask, key.lengths) {
+    fn keep<T: Element>(&self, ask: &Ask, with: &With) -> Result<Rc<Kept>> {
+        let shape = self.shape(ask);
+        let described = self.describe_call::<T>(ask, &shape, with.op);
+        if let Err(refused) = self.check_call::<T>(&shape, ask, with.lengths) {
             let never = |_: &InCall<'_>| unreachable!("it was refused");
             return self.again(&described, || Err(refused), never);
         }
@@ -119,10 +143,10 @@ impl Comm {
             None => Choice::looked_up::<T>(self.tuning(), &shape),
         };
         Ok(self.core.kept.put(Kept {
-            key,
+            ask: *ask,
+            with: *with,
+            way: Way::of(algorithm, named, &shape),
             shape,
-            algorithm,
-            named,
             described,
         }))
     }
@@ -142,15 +166,16 @@ impl Comm {
             shape.blocks = blocks;
             self.check_call::<T>(&shape, &ask, lengths)
         });
-        let algorithm = match &checked {
-            Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape).0,
-            Err(_) => Algorithm::Cells,
+        let (algorithm, named) = match &checked {
+            Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape),
+            Err(_) => (Algorithm::Cells, false),
         };
+        let way = Way::of(algorithm, named, &shape);
         let described = self.describe_call::<T>(&ask, &shape, op.kind());
         self.again(
             &described,
             || checked,
-            |inside| inside.run_algorithm(algorithm, &shape, input, output, op),
+            |inside| inside.go(way, &shape, input, output, op),
         )
     }
 
@@ -238,7 +263,25 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
 }
 
 impl InCall<'_> {
-    fn run_algorithm<T: Element>(
+    /// Goes this way to the result.
+    #[inline]
+    fn go<T: Element>(
+        &self,
+        way: Way,
+        shape: &Shape,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        match way {
+            Way::Cells => over_cells(&mut AtDesk::new(self), shape, input, output, op),
+            Way::Gate => self.pass_gate(),
+            Way::Direct => self.run_direct(shape, input, output, op),
+            Way::Steps(algorithm) => self.run_steps(algorithm, shape, input, output, op),
+        }
+    }
+
+    fn run_steps<T: Element>(
         &self,
         algorithm: Algorithm,
         shape: &Shape,
@@ -246,20 +289,6 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        if algorithm == Algorithm::Direct && self.size() > 1 {
-            return self.run_direct(shape, input, output, op);
-        }
-        let input = match shape.collective {
-            Collective::Reduce if input.len() == output.len() => {
-                // All others fold in place at the root.
-                output.copy_from_slice(input);
-                &[]
-            }
-            _ => input,
-        };
-        if algorithm == Algorithm::Cells {
-            return over_cells(&mut AtDesk::new(self), shape, input, output, op);
-        }
         let mut result = Ok(());
         let mut run = |schedule: &dyn Schedule| {
             result = self.execute(schedule, input, output, op);

@@ -1,6 +1,6 @@
 //! A chart in letters, for a terminal.
 
-use super::chart::Chart;
+use super::chart::{Chart, Curve};
 
 /// The room of the curves, in letters.
 const COLUMNS: usize = 64;
@@ -12,47 +12,46 @@ pub(super) fn text(chart: &Chart) -> String {
     let (x, y) = chart.scales();
     let column = |value: f64| along(x.place(value), COLUMNS);
     let row = |value: f64| ROWS - 1 - along(y.place(value), ROWS);
-    let mut cells = vec![vec![' '; COLUMNS]; ROWS];
-    for curve in &chart.curves {
-        for pair in curve.points.windows(2) {
-            let (a, b) = (
-                (column(pair[0].0), row(pair[0].1)),
-                (column(pair[1].0), row(pair[1].1)),
-            );
-            between(a, b, |column, row| cells[row][column] = '·');
-        }
-    }
-    // The first curve's marks are on top.
     let marked: Vec<_> = chart.curves.iter().zip(MARKS.into_iter().cycle()).collect();
-    for &(curve, mark) in marked.iter().rev() {
-        for point in &curve.points {
-            cells[row(point.1)][column(point.0)] = mark;
-        }
-    }
+    let cells = plotted(&marked, |(x, y)| (column(x), row(y)));
     let marks = y.marks();
-    let word = |at: usize| {
-        marks
-            .iter()
-            .find(|mark| row(**mark) == at)
-            .map(|mark| y.word(*mark))
-    };
     let mut text = format!("{}: {} over {}\n", chart.title, chart.y.name, chart.x.name);
     for (at, cells) in cells.iter().enumerate() {
-        let (word, edge) = word(at).map_or((String::new(), '│'), |word| (word, '┤'));
+        let mark = marks.iter().find(|mark| row(**mark) == at);
+        let (word, edge) = mark.map_or((String::new(), '│'), |mark| (y.word(*mark), '┤'));
         let line = format!("{word:>8} {edge}{}", cells.iter().collect::<String>());
         text += line.trim_end();
         text.push('\n');
     }
-    let words = x
-        .marks()
-        .into_iter()
-        .map(|mark| (column(mark), x.word(mark)));
-    let (ticks, words) = below(words);
+    let marks = x.marks().into_iter();
+    let (ticks, words) = below(marks.map(|mark| (column(mark), x.word(mark))));
     text += &format!("{:>8} └{ticks}\n{:>10}{words}\n", "", "");
     for (curve, mark) in marked {
         text += &format!("{:>10}{mark} {}\n", "", curve.name);
     }
     text
+}
+
+/// The curves with their marks, in cells; the first curve's marks are on top.
+fn plotted(
+    marked: &[(&Curve, char)],
+    cell: impl Fn((f64, f64)) -> (usize, usize),
+) -> Vec<Vec<char>> {
+    let mut cells = vec![vec![' '; COLUMNS]; ROWS];
+    for (curve, _) in marked {
+        for pair in curve.points.windows(2) {
+            between(cell(pair[0]), cell(pair[1]), |column, row| {
+                cells[row][column] = '·';
+            });
+        }
+    }
+    for (curve, mark) in marked.iter().rev() {
+        for point in &curve.points {
+            let (column, row) = cell(*point);
+            cells[row][column] = *mark;
+        }
+    }
+    cells
 }
 
 /// Which of so many cells a share of the way is in.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::rooms::{Rooms, at_least};
 use super::{Link, wrong};
 use crate::error::{Error, Result};
-use crate::op::{Element, Operator, fold_left, fold_right, fold_two};
+use crate::op::{Element, Operator, append, fold_left, fold_right, fold_two};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
 use crate::transport::lane::Form;
 use crate::unwind;
@@ -284,7 +284,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         let room = self.room(region);
         let held = self.readable(room);
         let done = region.runs().try_for_each(|run| {
-            stage.extend_from_slice(held.get(run).ok_or_else(|| not_there(region))?);
+            append(&mut stage, held.get(run).ok_or_else(|| not_there(region))?);
             Ok(())
         });
         self.rooms.stage = stage;

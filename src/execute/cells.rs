@@ -5,8 +5,6 @@
 //! ranks need one result: the first folds for all. Operands are folded in rank order, whatever the root.
 //! Nothing of this is a second form of an algorithm: who needs what of whom is all there is to say.
 
-use std::ops::Range;
-
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};
 use crate::error::{Error, Result};
@@ -67,11 +65,17 @@ pub(crate) fn over_cells<T: Element>(
     op: &impl Operator<T>,
 ) -> Result<()> {
     let ranks = call.ranks();
+    let me = cells.rank();
     let mut table = Table {
-        me: cells.rank(),
+        me,
         cells,
         call,
         ranks,
+        others: if ranks == 2 {
+            Readers::One(1 - me)
+        } else {
+            Readers::All
+        },
         written_for: None,
     };
     match call.collective {
@@ -105,6 +109,8 @@ struct Table<'a, C> {
     call: &'a Call,
     ranks: usize,
     me: Rank,
+    /// All ranks but this one.
+    others: Readers,
     written_for: Option<Readers>,
 }
 
@@ -116,13 +122,13 @@ impl<C: AtCells> Table<'_, C> {
 
     #[inline]
     fn write_to_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
-        self.write(data, Readers::All, |_| data.len())
+        self.write(data, self.others, |_| data.len())
     }
 
     /// Writes a vector of which each rank reads its own block.
     fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
         let blocks = &self.call.blocks;
-        self.write(data, Readers::All, |rank| blocks.count(rank))
+        self.write(data, self.others, |rank| blocks.count(rank))
     }
 
     #[inline]
@@ -140,8 +146,8 @@ impl<C: AtCells> Table<'_, C> {
     #[inline]
     fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
         if self.ranks == 2 {
-            self.write_to(1 - self.me, all)?;
-            return self.fold(0..2, all, op);
+            self.write_to_all(all)?;
+            return self.fold(all, op);
         }
         if self.me > 0 {
             self.write_to(0, all)?;
@@ -149,7 +155,7 @@ impl<C: AtCells> Table<'_, C> {
                 .cells
                 .read(0, all.len(), |sum| all.copy_from_slice(sum));
         }
-        self.fold(0..self.ranks, all, op)?;
+        self.fold(all, op)?;
         self.write_to_all(all)
     }
 
@@ -178,7 +184,7 @@ impl<C: AtCells> Table<'_, C> {
         if self.me > 1 {
             self.write_to(self.me, output)?;
         }
-        self.fold(0..self.ranks, output, op)
+        self.fold(output, op)
     }
 
     fn reduce_scatter<T: Element>(
@@ -252,45 +258,24 @@ impl<C: AtCells> Table<'_, C> {
         Ok(())
     }
 
-    /// Folds what these ranks have into what this rank, one of them, has. Its own cell need not be written
-    /// if it is the first or second.
+    /// Folds what all ranks have into what this rank has. Its own cell need not be written if it is the first or
+    /// second.
     #[inline]
-    fn fold<T: Element>(
-        &mut self,
-        of: Range<Rank>,
-        acc: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
+    fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.cells.wait_for_all()?;
-        let first = of.start;
-        let rest = match self.me - first {
-            0 => first + 1,
-            1 => {
-                let length = acc.len();
-                let fold = |left: &[T]| unwind::operator(|| fold_left(op, acc, left));
-                self.cells.read(first, length, fold)?;
-                first + 2
-            }
-            _ => {
-                self.fold_one(first, acc, op, true)?;
-                first + 1
-            }
-        };
-        (rest..of.end).try_for_each(|from| self.fold_one(from, acc, op, false))
-    }
-
-    /// Folds what one rank has on the right, or puts it there if it is the leftmost.
-    #[inline]
-    fn fold_one<T: Element>(
-        &mut self,
-        from: Rank,
-        acc: &mut [T],
-        op: &impl Operator<T>,
-        leftmost: bool,
-    ) -> Result<()> {
-        self.cells.read(from, acc.len(), |right| match leftmost {
-            true => acc.copy_from_slice(right),
-            false => unwind::operator(|| fold_right(op, acc, right)),
-        })
+        let (me, length) = (self.me, acc.len());
+        // What lies in `acc` is not read from the cell.
+        let lies_there = me < 2;
+        let skip = |from: Rank| from + Rank::from(lies_there && from == me);
+        let mut from = skip(0);
+        while from < self.ranks {
+            self.cells.read(from, length, |theirs| match from {
+                0 if !lies_there => acc.copy_from_slice(theirs),
+                0 => unwind::operator(|| fold_left(op, acc, theirs)),
+                _ => unwind::operator(|| fold_right(op, acc, theirs)),
+            })?;
+            from = skip(from + 1);
+        }
+        Ok(())
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) ->
             "wants room for {length} elements, which is not to be had"
         )));
     }
-    room.resize(length, some);
+    // `resize` would run the `Clone` of the elements.
+    room.extend((room.len()..length).map(|_| some));
     Ok(())
 }
 

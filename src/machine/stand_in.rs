@@ -31,11 +31,12 @@ impl Machine {
     /// ```
     pub fn to_plan_for() -> Result<Machine, MachineError> {
         let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        match (set("HWLOC_XMLFILE"), set("HWLOC_SYNTHETIC")) {
-            (Some(path), _) => Machine::from_xml_file(Path::new(&path)),
-            (None, Some(text)) => Machine::from_text(&text),
-            (None, None) => Ok(Machine::here()),
-        }
+        let (name, machine) = match (set("HWLOC_XMLFILE"), set("HWLOC_SYNTHETIC")) {
+            (Some(path), _) => ("HWLOC_XMLFILE", Machine::from_xml_file(Path::new(&path))),
+            (None, Some(text)) => ("HWLOC_SYNTHETIC", Machine::from_text(&text)),
+            (None, None) => return Ok(Machine::here()),
+        };
+        machine.map_err(|error| MachineError::new(format!("{name}: {error}")))
     }
 
     /// [`from_xml`](Self::from_xml) of a file.

@@ -324,18 +324,7 @@ impl Parts {
             self.add(Kind::Node, Some(number), None, cpus);
         }
         let all: BTreeSet<usize> = self.cpus.iter().copied().collect();
-        let mut domains = std::mem::take(&mut self.domains);
-        for domain in &mut domains {
-            domain.cpus.retain(|cpu| all.contains(cpu));
-        }
-        domains.retain(|domain| !domain.cpus.is_empty() && domain.kind != Kind::Machine);
-        // A group that is something else too says nothing; some systems have one around every core.
-        let others = domains.iter().filter(|other| other.kind != Kind::Group);
-        let others: BTreeSet<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
-        let says =
-            |cpus: &BTreeSet<usize>| cpus.len() > 1 && *cpus != all && !others.contains(cpus);
-        domains.retain(|domain| domain.kind != Kind::Group || says(&domain.cpus));
-        domains.sort_by_key(|domain| (usize::MAX - domain.cpus.len(), domain.kind));
+        let domains = telling(std::mem::take(&mut self.domains), &all);
         let root = Domain {
             kind: Kind::Machine,
             number: None,
@@ -364,25 +353,27 @@ impl Parts {
     }
 }
 
+/// The domains that say something of these CPUs, the larger ones first.
+fn telling(mut domains: Vec<Domain>, all: &BTreeSet<usize>) -> Vec<Domain> {
+    for domain in &mut domains {
+        domain.cpus.retain(|cpu| all.contains(cpu));
+    }
+    domains.retain(|domain| !domain.cpus.is_empty() && domain.kind != Kind::Machine);
+    // A group that is something else too says nothing; some systems have one around every core.
+    let others = domains.iter().filter(|other| other.kind != Kind::Group);
+    let others: BTreeSet<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
+    let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !others.contains(cpus);
+    domains.retain(|domain| domain.kind != Kind::Group || says(&domain.cpus));
+    domains.sort_by_key(|domain| (usize::MAX - domain.cpus.len(), domain.kind));
+    domains
+}
+
 /// Where each CPU comes in an order.
 type Places = BTreeMap<usize, usize>;
 
 /// The object of a domain; `inside` are the domains that may be in it, the larger ones first.
 fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
-    let mut tops: Vec<(Domain, Vec<Domain>)> = Vec::new();
-    let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
-    for other in inside {
-        let mut owners = other.cpus.iter().map(|cpu| owner.get(cpu).copied());
-        let first = owners.next().flatten();
-        match (owners.all(|next| next == first), first) {
-            (true, None) => {
-                owner.extend(other.cpus.iter().map(|&cpu| (cpu, tops.len())));
-                tops.push((other, Vec::new()));
-            }
-            (true, Some(top)) => tops[top].1.push(other),
-            (false, _) => {}
-        }
-    }
+    let Outermost { tops, owner } = Outermost::of(inside);
     let mut children: Vec<Object> = tops
         .into_iter()
         .map(|(top, mut below)| {
@@ -409,6 +400,35 @@ fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
         bytes: domain.bytes,
         cpus,
         children,
+    }
+}
+
+/// The domains that are in no other.
+struct Outermost {
+    /// Each with those that are in it.
+    tops: Vec<(Domain, Vec<Domain>)>,
+    /// In which of them a CPU is.
+    owner: BTreeMap<usize, usize>,
+}
+
+impl Outermost {
+    /// Of domains that come the larger ones first. One that crosses another is left out.
+    fn of(domains: Vec<Domain>) -> Outermost {
+        let mut tops: Vec<(Domain, Vec<Domain>)> = Vec::new();
+        let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
+        for other in domains {
+            let mut owners = other.cpus.iter().map(|cpu| owner.get(cpu).copied());
+            let first = owners.next().flatten();
+            match (owners.all(|next| next == first), first) {
+                (true, None) => {
+                    owner.extend(other.cpus.iter().map(|&cpu| (cpu, tops.len())));
+                    tops.push((other, Vec::new()));
+                }
+                (true, Some(top)) => tops[top].1.push(other),
+                (false, _) => {}
+            }
+        }
+        Outermost { tops, owner }
     }
 }
 

@@ -168,29 +168,16 @@ const CONFIDENCE: f64 = 0.95;
 impl Measured {
     /// What came of a point in these passes; nothing if there is no pass.
     pub fn new(point: &Point, proved: &Proved, passes: &[Pass]) -> Option<Measured> {
-        let us = |seconds: f64| 1e6 * seconds;
-        let samples = sorted(
-            passes
-                .iter()
-                .flat_map(|pass| &pass.samples)
-                .copied()
-                .map(us),
-        );
-        let in_order: Vec<f64> = passes.iter().map(|pass| us(pass.median())).collect();
-        let medians = sorted(in_order.iter().copied());
-        let skews = sorted(passes.iter().flat_map(|pass| &pass.skews).copied().map(us));
-        let (&min, &max) = (samples.first()?, samples.last()?);
-        let p50 = median(&medians);
+        let subject = point.subject;
+        let samples = in_all(passes, |pass| &pass.samples);
+        let passes_us: Vec<f64> = passes.iter().map(|pass| us(pass.median())).collect();
+        let medians = sorted(passes_us.iter().copied());
+        let time_us = Times::of(&samples, &medians)?;
         let calls: u64 = passes.iter().map(|pass| pass.calls).sum();
         let cpu: f64 = passes.iter().map(|pass| pass.cpu).sum();
-        let rank = |rank: usize| {
-            let of_passes: Vec<f64> = passes.iter().map(|pass| us(pass.ranks[rank])).collect();
-            mean(&of_passes)
-        };
-        let subject = point.subject;
-        let algbw = match point.bytes() {
+        let algbw_gbs = match point.bytes() {
             0 => 0.0,
-            bytes => bytes as f64 / (1e3 * p50),
+            bytes => bytes as f64 / (1e3 * time_us.p50),
         };
         Some(Measured {
             collective: subject.name().into(),
@@ -205,19 +192,14 @@ impl Measured {
             into: point.into,
             fresh: point.fresh,
             cpus: proved.placement.cpu.clone(),
-            time_us: Times {
-                min,
-                p50,
-                p99: quantile(&samples, 0.99).max(p50),
-                max,
-            },
+            time_us,
             median_us: median_interval(&medians, CONFIDENCE),
-            passes_us: in_order,
-            ranks_us: (0..passes[0].ranks.len()).map(rank).collect(),
-            skew_us: median(&skews),
+            passes_us,
+            ranks_us: means_of_ranks(passes),
+            skew_us: median(&in_all(passes, |pass| &pass.skews)),
             cpu_us: us(cpu) / calls.max(1) as f64,
-            algbw_gbs: algbw,
-            busbw_gbs: algbw * subject.bus_factor(point.ranks),
+            algbw_gbs,
+            busbw_gbs: algbw_gbs * subject.bus_factor(point.ranks),
             messages: proved.messages,
             bytes_sent: proved.bytes,
             samples: samples.len(),
@@ -235,4 +217,37 @@ impl Measured {
             what, self.ranks, self.bytes, self.root, self.into, self.fresh,
         )
     }
+}
+
+impl Times {
+    /// Of all samples and of the passes' medians, both in order.
+    fn of(samples: &[f64], medians: &[f64]) -> Option<Times> {
+        let (&min, &max) = (samples.first()?, samples.last()?);
+        let p50 = median(medians);
+        Some(Times {
+            min,
+            p50,
+            p99: quantile(samples, 0.99).max(p50),
+            max,
+        })
+    }
+}
+
+/// Microseconds.
+fn us(seconds: f64) -> f64 {
+    1e6 * seconds
+}
+
+/// Times of all passes in order, in microseconds.
+fn in_all(passes: &[Pass], of: impl Fn(&Pass) -> &[f64]) -> Vec<f64> {
+    sorted(passes.iter().flat_map(of).copied().map(us))
+}
+
+/// The mean time of each rank, the passes alike.
+fn means_of_ranks(passes: &[Pass]) -> Vec<f64> {
+    let ranks = passes.first().map_or(0, |pass| pass.ranks.len());
+    let of = |rank: usize| passes.iter().map(move |pass| us(pass.ranks[rank]));
+    (0..ranks)
+        .map(|rank| mean(&of(rank).collect::<Vec<_>>()))
+        .collect()
 }

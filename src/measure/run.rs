@@ -245,11 +245,14 @@ struct Shared<'a, T> {
     last: AtomicUsize,
 }
 
+/// Entry and exit, since the origin.
+type Span = (Duration, Duration);
+
 /// What one rank saw.
 #[derive(Default)]
 struct Seen {
-    /// Entry and exit of each sample, since the origin.
-    spans: Vec<(Duration, Duration)>,
+    /// A span for each sample.
+    spans: Vec<Span>,
     calls: u64,
     cpu: f64,
     checked: u64,
@@ -365,50 +368,64 @@ impl<T: Number> Shared<'_, T> {
     }
 
     fn collect(&self, ranks: &[Seen], sleeps: u64) -> Pass {
-        let count = ranks[0].spans.len();
-        let calls = (ranks[0].calls as f64 / count.max(1) as f64).max(1.0);
-        // There and back again is two messages.
-        let per_call = match self.point.subject {
-            Subject::Send => 2.0 * calls,
-            Subject::Collective(_) => calls,
-        };
+        let first = &ranks[0];
+        let samples = 0..first.spans.len();
+        let per_call = self.messages_in_batch(first);
         let idle = |rank: Rank| self.point.subject == Subject::Send && rank ^ 1 >= self.point.ranks;
-        let active = || {
-            (0..ranks.len())
-                .filter(|&rank| !idle(rank))
-                .map(|rank| &ranks[rank])
+        let active = || (0..ranks.len()).filter(|rank| !idle(*rank));
+        let spans = |sample: usize| -> Vec<Span> {
+            active().map(|rank| ranks[rank].spans[sample]).collect()
         };
-        let of = |sample: usize| active().map(move |seen| seen.spans[sample]);
-        let sample = |sample: usize| {
-            let entry = of(sample).map(|(entry, _)| entry).min();
-            let exit = of(sample).map(|(_, exit)| exit).max();
-            let longest = of(sample).map(|(entry, exit)| exit - entry).max();
-            let time = match self.point.one_by_one() {
-                true => exit.zip(entry).map(|(exit, entry)| exit - entry),
-                false => longest,
-            };
-            time.unwrap_or_default().as_secs_f64() / per_call
-        };
-        let skew = |sample: usize| {
-            let exits = || of(sample).map(|(_, exit)| exit);
-            let spread = exits().max().zip(exits().min());
-            spread.map_or(0.0, |(last, first)| (last - first).as_secs_f64())
-        };
-        let of_rank = |seen: &Seen| {
-            let times = seen
-                .spans
-                .iter()
-                .map(|(entry, exit)| (*exit - *entry).as_secs_f64());
-            mean(&times.collect::<Vec<_>>()) / per_call
-        };
+        let time = |sample: usize| self.time(&spans(sample)).as_secs_f64() / per_call;
+        let mean = |rank: Rank| mean_length(&ranks[rank].spans) / per_call;
         Pass {
-            samples: (0..count).map(sample).collect(),
-            skews: (0..count).map(skew).collect(),
-            ranks: active().map(of_rank).collect(),
-            calls: ranks[0].calls,
+            samples: samples.clone().map(time).collect(),
+            skews: samples.map(|sample| skew(&spans(sample))).collect(),
+            ranks: active().map(mean).collect(),
+            calls: first.calls,
             cpu: ranks.iter().map(|rank| rank.cpu).sum(),
-            checked: ranks[0].checked,
+            checked: first.checked,
             sleeps,
         }
     }
+
+    /// By what the time of a batch is divided.
+    fn messages_in_batch(&self, seen: &Seen) -> f64 {
+        let calls = (seen.calls as f64 / seen.spans.len().max(1) as f64).max(1.0);
+        // There and back again is two messages.
+        match self.point.subject {
+            Subject::Send => 2.0 * calls,
+            Subject::Collective(_) => calls,
+        }
+    }
+
+    /// How long a sample took: from the first rank's entry to the last one's exit where calls stand alone, else the
+    /// longest that a rank was in its batch.
+    fn time(&self, spans: &[Span]) -> Duration {
+        if !self.point.one_by_one() {
+            let longest = spans.iter().map(|(entry, exit)| *exit - *entry).max();
+            return longest.unwrap_or_default();
+        }
+        let entry = spans.iter().map(|(entry, _)| *entry).min();
+        let exit = spans.iter().map(|(_, exit)| *exit).max();
+        let time = exit.zip(entry).map(|(exit, entry)| exit - entry);
+        time.unwrap_or_default()
+    }
+}
+
+/// From the first rank's exit to the last one's, in seconds.
+fn skew(spans: &[Span]) -> f64 {
+    let exits = || spans.iter().map(|(_, exit)| *exit);
+    let spread = exits().max().zip(exits().min());
+    spread.map_or(0.0, |(last, first)| (last - first).as_secs_f64())
+}
+
+/// In seconds.
+fn mean_length(spans: &[Span]) -> f64 {
+    let lengths = spans.iter().map(|(entry, exit)| *exit - *entry);
+    mean(
+        &lengths
+            .map(|length| length.as_secs_f64())
+            .collect::<Vec<_>>(),
+    )
 }

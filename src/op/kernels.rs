@@ -127,6 +127,25 @@ unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
     unsafe { ptr::copy_nonoverlapping(from, to, lines * STREAMED) }
 }
 
+/// Elements in a vector of their own. `to_vec` would run their `Clone`, which is code of the user's and may do
+/// anything: a loan may be open here, or a lock held.
+#[inline]
+pub(crate) fn copied<T: Element>(data: &[T]) -> Vec<T> {
+    let mut copy = Vec::with_capacity(data.len());
+    append(&mut copy, data);
+    copy
+}
+
+/// Puts copies of elements behind those of a vector, without their `Clone`.
+#[inline]
+pub(crate) fn append<T: Element>(to: &mut Vec<T>, data: &[T]) {
+    to.reserve(data.len());
+    let length = to.len() + data.len();
+    to.spare_capacity_mut()[..data.len()].write_copy_of_slice(data);
+    // SAFETY: the vector has room for so many, and those behind the old ones were just written.
+    unsafe { to.set_len(length) };
+}
+
 /// To choose a loop takes longer than to fold so many bytes.
 const TINY: usize = 64;
 

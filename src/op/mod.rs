@@ -13,7 +13,7 @@
 pub(crate) mod copies;
 pub(crate) mod kernels;
 
-pub(crate) use kernels::{fold_left, fold_right, fold_two};
+pub(crate) use kernels::{append, copied, fold_left, fold_right, fold_two};
 
 /// Values that messages and reductions are made of: any plain data without a destructor.
 ///

@@ -8,7 +8,8 @@
 //! - `step`: regions, transfers, and what a rank does in one step;
 //! - `fold`: the schedule that a [`Pattern`](crate::topology::Pattern) is;
 //! - `combine`: schedules made from schedules: backwards, one after the other, side by side, in
-//!   segments, on other ranks, from an input.
+//!   segments, on other ranks, from an input;
+//! - `faults`: lists of what can be wrong, with what every reader of schedules may find.
 //!
 //! # Examples
 //!
@@ -29,6 +30,7 @@ use crate::Rank;
 use crate::topology::last_before;
 
 mod combine;
+mod faults;
 mod fold;
 mod step;
 
@@ -36,6 +38,7 @@ pub use combine::{
     Copied, Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed,
     Rooted, Swapped, Then,
 };
+pub(crate) use faults::{faults, faults_of_schedules};
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};
 

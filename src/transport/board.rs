@@ -21,7 +21,6 @@ use crossbeam_utils::CachePadded;
 
 use super::head::Info;
 use super::recorder::{Deed, Peer};
-use super::ring::{NOTES, Ring};
 use crate::Rank;
 use crate::error::{Mismatch, Site};
 use crate::names::Collective;
@@ -154,16 +153,15 @@ pub(crate) struct Call {
 
 /// What is equal in all ranks' records of a call, but for its number, in a few bits.
 #[derive(Clone, Copy)]
-pub(crate) struct Digest(Mix);
+pub(crate) struct Digest(u64);
 
 impl Digest {
-    /// The 32 bits by which calls are compared in packets, cells and at the gate; `number`: the how-many-th
-    /// collective of the communicator it is.
+    /// The 32 bits by which calls are compared in packets, cells and at the gate: of this call as the `number`-th
+    /// collective of its communicator, and of all that it had before, whose last print was `before`.
     #[inline]
-    pub(crate) fn print(self, number: u32) -> u32 {
-        let Digest(mut mix) = self;
-        mix.write_u32(number);
-        mix.bits()
+    pub(crate) fn print(self, number: u32, before: u32) -> u32 {
+        let place = u64::from(number) << 32 | u64::from(before);
+        ((self.0 ^ place).wrapping_mul(Mix::ODD) >> 32) as u32
     }
 }
 
@@ -171,7 +169,7 @@ impl Call {
     pub(crate) fn digest(&self) -> Digest {
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
         let all = (self.verb, self.context, data, self.algorithm, self.tolerant);
-        Digest(Mix::of(&all))
+        Digest(Mix::of(&all).finish())
     }
 }
 
@@ -213,17 +211,13 @@ pub(crate) fn digest(what: &impl Hash) -> u32 {
     Mix::of(what).bits()
 }
 
-/// The fingerprint of a call and of all before it, which had that of `before`.
-#[inline]
-pub(crate) fn chained(before: u32, print: u32) -> u32 {
-    digest(&(before, print))
-}
-
 /// A multiplicative hash: a few nanoseconds, and the same in every rank, which is all it must be.
 #[derive(Clone, Copy)]
 struct Mix(u64);
 
 impl Mix {
+    const ODD: u64 = 0xff51_afd7_ed55_8ccd;
+
     fn of(what: &impl Hash) -> Mix {
         let mut mix = Mix(0x9e37_79b9_7f4a_7c15);
         what.hash(&mut mix);
@@ -252,9 +246,7 @@ impl Hasher for Mix {
     }
     #[inline]
     fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n)
-            .wrapping_mul(0xff51_afd7_ed55_8ccd)
-            .rotate_left(29);
+        self.0 = (self.0 ^ n).wrapping_mul(Mix::ODD).rotate_left(29);
     }
     fn write_usize(&mut self, n: usize) {
         self.write_u64(n as u64);
@@ -267,10 +259,12 @@ pub(super) const DEPTH: usize = 8;
 /// The last collective calls of one rank, for others to read when something went wrong.
 ///
 /// What a call is, its number apart, is entered once and then known by the number of that entry: the same
-/// call again is two words, and nothing is locked.
+/// call again is one word, and nothing is locked.
 pub(crate) struct CallLog {
-    /// Numbers of entries and of calls.
-    last: Ring,
+    /// The last calls, a [word](Self::word) each, at their places in turn; 0: none.
+    last: [AtomicU64; DEPTH],
+    /// How many there were.
+    written: AtomicU64,
     known: Mutex<Known>,
 }
 
@@ -286,7 +280,8 @@ impl CallLog {
 
     pub(crate) fn new() -> Self {
         CallLog {
-            last: Ring::new(DEPTH),
+            last: std::array::from_fn(|_| AtomicU64::new(0)),
+            written: AtomicU64::new(0),
             known: Mutex::new(Known {
                 entries: [None; Self::ENTRIES],
                 next: 0,
@@ -310,24 +305,33 @@ impl CallLog {
     /// The rank makes this call, and it is its communicator's `number`-th.
     #[inline]
     pub(crate) fn write(&self, entry: u64, number: u32) {
-        self.last.write(
-            self.last.written() + 1,
-            [entry, number.into(), 0, 0],
-            [0; NOTES],
-        );
+        // Relaxed, all three: only this rank writes them, and whoever looks for a call that has been heard of
+        // through a message finds what was written before that.
+        let written = self.written.load(Ordering::Relaxed);
+        let place = &self.last[written as usize % DEPTH];
+        place.store(Self::word(entry, number), Ordering::Relaxed);
+        self.written.store(written + 1, Ordering::Relaxed);
+    }
+
+    /// The call `number` that is this entry, of whose number the last bits tell.
+    #[inline]
+    fn word(entry: u64, number: u32) -> u64 {
+        (entry + 1) << 32 | u64::from(number)
     }
 
     /// The call with this number on this communicator, if the rank has made it, and not long ago.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
+        // Nothing is entered meanwhile, so what is written now is known.
         let known = self.known.lock();
-        let there = |entry: u64| entry < known.next && known.next - entry <= Self::ENTRIES as u64;
-        let call = |entry: u64| known.entries[entry as usize % Self::ENTRIES];
-        let last = self.last.entries().into_iter().rev();
-        let same = last.filter(|written| written.fixed[1] == u64::from(number));
-        let mut calls = same.filter_map(|written| {
-            let entry = written.fixed[0];
-            there(entry).then(|| call(entry)).flatten()
-        });
+        let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
+        // Relaxed: a word says all by itself.
+        let written = self
+            .last
+            .each_ref()
+            .map(|word| word.load(Ordering::Relaxed));
+        let entries =
+            (oldest..known.next).filter(|entry| written.contains(&Self::word(*entry, number)));
+        let mut calls = entries.filter_map(|entry| known.entries[entry as usize % Self::ENTRIES]);
         calls.find(|call| call.context == context)
     }
 }

@@ -212,6 +212,8 @@ pub(crate) struct Desk {
     posted: bool,
     /// The last call that it has left.
     last: Option<Stamp>,
+    /// The last call whose cell was written to ahead of its message.
+    warm: u64,
     /// How many lines the last message in each place had, if it was long.
     lines: [usize; DEPTH],
 }
@@ -239,6 +241,7 @@ impl Desk {
             seen: 0,
             posted: false,
             last: None,
+            warm: 0,
             lines: [0; DEPTH],
         }
     }
@@ -266,7 +269,12 @@ impl Desk {
 
     #[inline]
     fn is_free(&self) -> bool {
-        self.call < self.floor + DEPTH as u64
+        self.is_free_for(self.call)
+    }
+
+    #[inline]
+    fn is_free_for(&self, call: u64) -> bool {
+        call < self.floor + DEPTH as u64
     }
 
     /// Whether it does not know by itself that the place for the next message is free.
@@ -331,11 +339,13 @@ impl Desk {
         });
         // Release: pairs with the acquire in `is_here`.
         cell.number.store(self.call + 1, Ordering::Release);
+        self.warm_next();
     }
 
+    /// The place of the present call.
     #[inline]
     fn place(&self) -> usize {
-        (self.call % DEPTH as u64) as usize
+        place_of(self.call)
     }
 
     #[inline]
@@ -423,6 +433,7 @@ impl Desk {
     /// This rank is done with the present call: it reads none of its messages any more.
     #[inline]
     pub(crate) fn leave(&mut self, stamp: Stamp) {
+        self.warm_next();
         self.last = Some(stamp);
         self.call += 1;
         self.seen = 0;
@@ -431,24 +442,34 @@ impl Desk {
         self.cells.columns[self.me]
             .left
             .store(self.call, Ordering::Release);
-        self.warm();
     }
 
-    /// Writes something, no matter what, to the cell that comes next, if it is free: its lines, as many as were
-    /// used last time, are then on their way from those who read them while this rank does other things.
+    /// Writes something, no matter what, to the cell of the next call, if it is free and this is not done: its
+    /// lines, as many as were used last time, are then on their way from those who read them while this rank waits
+    /// for others, or does other things.
     #[inline]
-    fn warm(&self) {
-        if self.is_free() {
-            let cell = self.cell(self.me);
+    fn warm_next(&mut self) {
+        let call = self.call + 1;
+        if self.warm < call && self.is_free_for(call) {
+            self.warm = call;
+            let (column, place) = (&self.cells.columns[self.me], place_of(call));
             // SAFETY: nobody reads the place before its number is stored, see the head.
-            cell.near.with_mut(|near| unsafe { (*near).above = 0 });
-            let far = &self.cells.columns[self.me].far[self.place()];
-            for line in 0..self.lines[self.place()] {
+            column.cells[place]
+                .near
+                .with_mut(|near| unsafe { (*near).above = 0 });
+            let far = &column.far[place];
+            for line in 0..self.lines[place] {
                 // SAFETY: as above, and the place has so many lines.
                 far.with_mut(|far| unsafe { far.cast::<u8>().add(line * 64).write(0) });
             }
         }
     }
+}
+
+/// Which of its cells a rank has for a call.
+#[inline]
+fn place_of(call: u64) -> usize {
+    (call % DEPTH as u64) as usize
 }
 
 /// Copies a message to where there is room for it.
@@ -462,8 +483,9 @@ unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
     // SAFETY: by the caller.
     unsafe {
         match data {
-            // The commonest message has a size known here and needs no call of `memcpy`.
+            // The commonest messages have a size known here and need no call of `memcpy`.
             [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
         }
     }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use crossbeam_channel::Receiver;
 
+use super::head::Head;
 use super::lend::Lenders;
 use super::packet::Packet;
 use super::posted::{Offered, Posted, Slot};
@@ -17,7 +18,7 @@ use super::steer::Line;
 use crate::Rank;
 use crate::unwind;
 
-/// Which messages a receive accepts.
+/// Which messages a receive accepts, by their heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub context: u32,
@@ -36,10 +37,10 @@ impl Want {
     };
 
     #[inline]
-    pub(super) fn accepts(&self, packet: &Packet) -> bool {
-        packet.head.context() == self.context
-            && self.source.is_none_or(|source| source == packet.source())
-            && self.tag.is_none_or(|tag| tag == packet.head.tag())
+    pub(super) fn accepts(&self, head: Head) -> bool {
+        head.context() == self.context
+            && self.source.is_none_or(|source| source == head.source())
+            && self.tag.is_none_or(|tag| tag == head.tag())
     }
 }
 
@@ -88,9 +89,11 @@ impl Inbox {
     /// Puts the first wanted message among those that came early into `place`; whether there was one.
     #[inline]
     pub(crate) fn find(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
-        if self.early.is_empty() {
-            return false;
-        }
+        !self.early.is_empty() && self.find_kept(want, lenders, place)
+    }
+
+    #[inline(never)]
+    fn find_kept(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
         let found = self.find_early(want, lenders);
         found.map(|packet| *place = packet).is_some()
     }
@@ -99,7 +102,7 @@ impl Inbox {
         let key = self.first_match(want, lenders)?;
         let queue = self.early.get_mut(&key)?;
         let found = open(queue, &self.posted, self.steered)
-            .position(|early| want.accepts(&early.packet))?;
+            .position(|early| want.accepts(early.packet.head))?;
         let early = queue.remove(found)?;
         if queue.is_empty() {
             self.early.remove(&key);
@@ -118,7 +121,7 @@ impl Inbox {
         {
             sweep(queue, &mut self.buried, lenders);
             let arrival = open(queue, &self.posted, self.steered)
-                .find(|early| want.accepts(&early.packet))
+                .find(|early| want.accepts(early.packet.head))
                 .map(|early| early.arrival);
             if let Some(arrival) =
                 arrival.filter(|&arrival| first.is_none_or(|(earliest, _)| arrival < earliest))
@@ -147,7 +150,7 @@ impl Inbox {
             if place.is_dead(lenders) {
                 self.bury(place);
             } else if self.posted.is_empty() || self.is_unwanted(place, lenders) {
-                if want.accepts(place) {
+                if want.accepts(place.head) {
                     self.taken = self.arrivals;
                     return true;
                 }
@@ -288,7 +291,7 @@ impl Inbox {
         let key = (line.context, line.source);
         let mut queue = self.early.remove(&key).unwrap_or_default();
         let first = queue.iter().position(|early| {
-            want.is_some_and(|want| want.accepts(&early.packet))
+            want.is_some_and(|want| want.accepts(early.packet.head))
                 || self.posted.wants(&early.packet).is_some()
         });
         let contended = first.filter(|&place| self.posted.wants(&queue[place].packet).is_some());
@@ -371,22 +374,21 @@ impl Inbox {
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
         early.sort_by_key(|early| early.arrival);
-        // Nobody looks into anything any more.
-        mem::take(&mut self.buried)
-            .into_iter()
-            .for_each(unwind::drop_quietly);
         let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.try_recv().ok());
-        early
+        let (dead, left): (Vec<_>, Vec<_>) = early
             .chain(late)
-            .filter(|packet| !packet.is_dead(lenders))
-            .collect()
+            .partition(|packet| packet.is_dead(lenders));
+        // Nobody looks into anything any more; but this rank may be unwinding, or be no rank of the world.
+        let buried = mem::take(&mut self.buried).into_iter();
+        buried.chain(dead).for_each(unwind::drop_quietly);
+        left
     }
 }
 
 /// Whether a line holds a message for one of these receives.
 fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
-    let wanted = |early: &Early| wants.iter().any(|want| want.accepts(&early.packet));
+    let wanted = |early: &Early| wants.iter().any(|want| want.accepts(early.packet.head));
     queue.iter().any(wanted)
 }
 

@@ -259,6 +259,7 @@ impl Door {
         }
     }
 
+    #[inline]
     fn begun(&self) -> u64 {
         // Relaxed: a reading for reports.
         self.tally.begun.load(Ordering::Relaxed)
@@ -403,7 +404,7 @@ impl Fabric {
     #[inline]
     pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
         if let Some(steering) = &self.steering {
-            steering.posted(to, &packet);
+            steering.posted(to, packet.head);
         }
         let door = &self.doors[to];
         // Asked before the post: after it the receiver may have taken the packet and ended well.

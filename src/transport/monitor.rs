@@ -436,7 +436,7 @@ impl Fabric {
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
         let prints: Vec<u32> = calls
             .iter()
-            .map(|(_, call)| call.digest().print(0))
+            .map(|(_, call)| call.digest().print(0, 0))
             .collect();
         if prints.iter().all(|print| *print == prints[0]) {
             return None;

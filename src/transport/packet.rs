@@ -32,9 +32,9 @@ use super::lend::{Lenders, Loan, Settle};
 use super::loan::Ticket;
 use super::receipt::Receipt;
 use crate::Rank;
-use crate::op::Element;
 use crate::op::copies::{Copies, Part, Way};
 use crate::op::kernels::copy_bytes_past_caches;
+use crate::op::{Element, copied};
 
 /// The longest message, in bytes, that travels inside its packet.
 pub const EAGER_BYTES: usize = 32;
@@ -189,9 +189,19 @@ impl Packet {
     pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
         assert!(Self::fits(data), "a long message in a short packet");
         let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
-        let to = (&raw mut packet.body).cast();
-        // SAFETY: the body of this new packet has room for `data`, as checked above.
-        unsafe { copy_out(data, to) };
+        if Octet::fits(data) {
+            let mut octet = Octet(MaybeUninit::uninit());
+            // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is
+            // written whole, as it will be moved.
+            unsafe {
+                Octet::write(&mut octet, data);
+                (&raw mut packet.body).cast::<Octet>().write(octet);
+            }
+        } else {
+            let to = (&raw mut packet.body).cast();
+            // SAFETY: the body of this new packet has room for `data`, as checked above.
+            unsafe { copy_out(data, to) };
+        }
         packet
     }
 
@@ -515,20 +525,16 @@ impl Packet {
         taker: &impl Taker,
         to: &mut [T],
     ) -> Option<()> {
-        self.open(lenders, |data: &[T]| match (data, &mut *to) {
-            // The commonest message has a size known here and needs no call of `memcpy`.
-            ([one], [first, ..]) => *first = *one,
-            (data, to) if self.kind != Kind::LENT || size_of_val(data) < JOINT => {
-                taker.copies().copy(&mut to[..data.len()], data);
+        self.open(lenders, |data: &[T]| {
+            let to = &mut to[..data.len()];
+            if self.kind != Kind::LENT || size_of_val(data) < JOINT {
+                return taker.copies().copy(to, data);
             }
-            (data, to) => {
-                let (source, joint) = (self.source(), lenders.joint(self.source()));
-                let end = End::of(taker.me(), source);
-                let to: *mut [T] = &mut to[..data.len()];
-                // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the
-                // borrow of `to` lasts as long as this call, and nothing else is made of it meanwhile.
-                unsafe { copy_jointly(joint, end, taker, to.cast(), bytes(data)) }
-            }
+            let (source, to): (_, *mut [T]) = (self.source(), to);
+            let (joint, end) = (lenders.joint(source), End::of(taker.me(), source));
+            // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the borrow
+            // of `to` lasts as long as this call, and nothing else is made of it meanwhile.
+            unsafe { copy_jointly(joint, end, taker, to.cast(), bytes(data)) }
         })
     }
 
@@ -556,7 +562,7 @@ impl Packet {
                 .take_owned()
                 .and_then(|elements| elements.downcast().ok())
                 .map(|elements| *elements),
-            _ => self.open(lenders, <[T]>::to_vec),
+            _ => self.open(lenders, copied),
         }
     }
 }
@@ -677,8 +683,9 @@ unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
     // SAFETY: either size is that of `data`, which the caller has made room for.
     unsafe {
         match data {
-            // The commonest message has a size known here and needs no call of `memcpy`.
+            // The commonest messages have a size known here and need no call of `memcpy`.
             [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
         }
     }
@@ -738,7 +745,7 @@ impl Octet {
 
 /// A message of its own with what is lent here; `None` as in [`Packet::open`].
 fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
-    let copy = |data: &[T]| Packet::copied(packet.head, data.to_vec());
+    let copy = |data: &[T]| Packet::copied(packet.head, copied(data));
     packet.open(lenders, copy)
 }
 

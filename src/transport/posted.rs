@@ -94,7 +94,7 @@ impl Posted {
     /// What the first slot that wants a message accepts.
     pub(super) fn first(&self, packet: &Packet) -> Option<Want> {
         let mut wants = self.0.iter().map(|slot| slot.want);
-        wants.find(|want| want.accepts(packet))
+        wants.find(|want| want.accepts(packet.head))
     }
 
     /// What the slots for any source accept.
@@ -115,7 +115,11 @@ impl Posted {
         arrival: u64,
         lenders: &impl Lenders,
     ) -> Offered {
-        let Some(first) = self.0.iter().position(|slot| slot.want.accepts(packet)) else {
+        let Some(first) = self
+            .0
+            .iter()
+            .position(|slot| slot.want.accepts(packet.head))
+        else {
             return Offered::Unwanted;
         };
         if !packet.make_own(lenders) {

@@ -186,7 +186,7 @@ pub struct Operation {
     pub begun: Duration,
     /// How far it has come.
     pub progress: Progress,
-    /// How many messages it has sent.
+    /// How many messages it has sent; of one that is not over, up to its last long wait.
     pub sent: u64,
     /// How many it has received.
     pub received: u64,

@@ -72,13 +72,6 @@ impl Ring {
         &self.slots[number as usize & (self.slots.len() - 1)]
     }
 
-    /// How many have been written. For the rank itself.
-    #[inline]
-    pub(crate) fn written(&self) -> u64 {
-        // Relaxed: it is the rank's own.
-        self.last.load(Ordering::Relaxed)
-    }
-
     /// Writes operation `number`; they are numbered from 1, without a gap.
     #[inline]
     pub(crate) fn write(&self, number: u64, fixed: [u64; FIXED], notes: [u64; NOTES]) {

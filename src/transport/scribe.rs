@@ -2,7 +2,7 @@
 //! trace with exact times.
 //!
 //! It is done where the rank would wait anyhow: a receive is written down before it waits, a send that does
-//! not wait after its message is out.
+//! not wait after its message is out, and the messages that a call has passed on when it waits for long or ends.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::clock::Clock;
 use super::head::Head;
 use super::recorder::{Deed, Event, Known, Passed, Record, Words, notes};
-use super::ring::{DEPTH, Ring};
+use super::ring::DEPTH;
 use crate::Rank;
 
 /// What tells calls apart: the addresses of their line, their verb and the type of their elements. The
@@ -63,7 +63,7 @@ impl Scribe {
 
     /// An operation begins; `show` is asked how it prints if nothing is known of it.
     #[inline]
-    pub(crate) fn begin(&self, deed: &Deed, show: &dyn Fn() -> String) -> Token {
+    pub(crate) fn begin(&self, deed: impl Fn() -> Deed, show: &dyn Fn() -> String) -> Token {
         let token = Token {
             outer: self.inside.get(),
             outer_progress: self.progress.get(),
@@ -74,17 +74,17 @@ impl Scribe {
             self.inside.set(number);
             self.progress.set(0);
             // Before a post the receiver would wait for all this: it is written down after it.
-            let later = deed.posts && record.events.is_none();
+            let later = deed().posts && record.events.is_none();
             self.later.set(later);
             if !later {
-                self.write(record, deed, show);
+                self.write(record, &deed(), show);
             }
         }
         token
     }
 
     /// Writes down the operation that the rank is inside.
-    #[inline]
+    #[inline(never)]
     fn write(&self, record: &Record, deed: &Deed, show: &dyn Fn() -> String) {
         let words = Words::of(deed, self.known(record, deed, show));
         if let Some(ring) = &record.ring {
@@ -94,26 +94,44 @@ impl Scribe {
         self.trace(|time| Event::Begin { words, time });
     }
 
-    /// Writes down the operation that the rank is inside, if that was left for later: it is about to wait.
+    /// Writes down the operation that the rank is inside, if that was left for later, or how far it has come:
+    /// it is about to wait.
     #[inline]
     pub(crate) fn settle(&self, deed: &Deed, show: &dyn Fn() -> String) {
-        if let (true, Some(record)) = (self.later.replace(false), &self.record) {
-            self.write(record, deed, show);
+        if let Some(record) = &self.record {
+            self.write_or_note(record, || *deed, show);
+        }
+    }
+
+    #[inline]
+    fn write_or_note(&self, record: &Record, deed: impl Fn() -> Deed, show: &dyn Fn() -> String) {
+        match self.later.replace(false) {
+            true => self.write(record, &deed(), show),
+            false => self.note(record),
+        }
+    }
+
+    /// Notes how far the operation has come, if it is written down: it waits for long.
+    pub(crate) fn catch_up(&self) {
+        if let (false, Some(record)) = (self.later.get(), &self.record) {
+            self.note(record);
         }
     }
 
     /// The operation is over.
     #[inline]
-    pub(crate) fn end(&self, token: Token, deed: &Deed, show: &dyn Fn() -> String, well: bool) {
+    pub(crate) fn end(
+        &self,
+        token: Token,
+        deed: impl Fn() -> Deed,
+        show: &dyn Fn() -> String,
+        well: bool,
+    ) {
         let Some(record) = &self.record else {
             return;
         };
         self.progress.set(notes::ended(self.progress.get(), well));
-        if self.later.replace(false) {
-            self.write(record, deed, show);
-        } else {
-            self.note();
-        }
+        self.write_or_note(record, deed, show);
         self.inside.set(token.outer);
         self.progress.set(token.outer_progress);
         self.trace(|time| Event::End { well, time });
@@ -121,18 +139,13 @@ impl Scribe {
 
     /// Notes how far the operation has come, where it is written down.
     #[inline]
-    fn note(&self) {
+    fn note(&self, record: &Record) {
         let number = self.inside.get();
         // If so many have begun inside it, another one has its place.
         let there = self.begun.get() - number < DEPTH as u64;
-        if let Some(ring) = self.ring().filter(|_| there) {
+        if let Some(ring) = record.ring.as_ref().filter(|_| there) {
             ring.note(number, notes::PROGRESS, self.progress.get());
         }
-    }
-
-    #[inline]
-    fn ring(&self) -> Option<&Ring> {
-        self.record.as_ref()?.ring.as_ref()
     }
 
     /// Whether anything is written down.
@@ -144,7 +157,19 @@ impl Scribe {
     /// A message is about to be on its way.
     #[inline]
     pub(crate) fn sent(&self, to: Rank, head: Head, bytes: usize) {
+        self.sends(to, head, bytes);
+        self.has_sent(to);
+    }
+
+    /// Counts a message that is on its way.
+    #[inline]
+    pub(crate) fn has_sent(&self, to: Rank) {
         self.pass(Passed::To(to));
+    }
+
+    /// Traces that a message is about to be on its way.
+    #[inline]
+    pub(crate) fn sends(&self, to: Rank, head: Head, bytes: usize) {
         self.trace(|time| Event::Sent {
             to,
             head,
@@ -164,9 +189,6 @@ impl Scribe {
     fn pass(&self, message: Passed) {
         self.progress
             .set(notes::passed(self.progress.get(), message));
-        if !self.later.get() {
-            self.note();
-        }
     }
 
     /// A cheap time, not before any that was noted.

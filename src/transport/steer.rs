@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::head::Head;
 use super::mailbox::Want;
 use super::monitor::Book;
-use super::packet::Packet;
 use super::{Door, Fabric};
 use crate::Rank;
 use crate::error::{Cause, Gone, Site};
@@ -214,21 +214,21 @@ impl Steering {
 
     /// A message goes to `to`.
     #[cold]
-    pub(super) fn posted(&self, to: Rank, packet: &Packet) {
+    pub(super) fn posted(&self, to: Rank, head: Head) {
         if self.looks_back {
-            self.state.lock().posted(to, packet, &*self.chooser);
+            self.state.lock().posted(to, head, &*self.chooser);
         }
     }
 }
 
 impl State {
-    fn posted(&mut self, to: Rank, packet: &Packet, chooser: &dyn Chooser) {
-        let from = packet.source();
+    fn posted(&mut self, to: Rank, head: Head, chooser: &dyn Chooser) {
+        let from = head.source();
         self.moved(from);
         for (nth, made) in self.made.iter().enumerate() {
-            let would_take = made.eligible.wants.iter().any(|want| want.accepts(packet));
+            let would_take = made.eligible.wants.iter().any(|want| want.accepts(head));
             let line = Line {
-                context: packet.head.context(),
+                context: head.context(),
                 source: from,
             };
             if made.rank == to

@@ -26,8 +26,8 @@ use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::op::Element;
 use crate::op::copies::Copies;
+use crate::op::{Element, copied};
 use crate::sync::{Ordering, Parker};
 
 /// How many looks a rank spins for at most: some tens of microseconds.
@@ -161,6 +161,12 @@ impl Port {
     #[inline]
     fn door(&self) -> &Door {
         &self.fabric.doors[self.me]
+    }
+
+    /// How many operations this rank has begun.
+    #[inline]
+    pub(crate) fn begun(&self) -> u64 {
+        self.door().begun()
     }
 
     /// Counts the operations of this rank where the watchdog can see it.
@@ -378,6 +384,7 @@ impl Port {
     }
 
     fn give_way_for<R>(&self, time: Duration, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+        self.scribe.catch_up();
         let start = Instant::now();
         let mut turns = 0;
         while PATIENT && (turns < YIELDS || start.elapsed() < time) {
@@ -397,6 +404,7 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
+        self.scribe.catch_up();
         let since = Instant::now();
         super::Tally::add(&self.door().tally.sleeps, 1);
         loop {
@@ -482,19 +490,21 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        self.scribe.sent(to, head, size_of_val(data));
-        if Packet::fits(data) {
-            let there = self.fabric.post(to, Packet::eager(head, data));
-            self.count(size_of_val(data));
-            return Ok((meanwhile()?, there));
+        if !Packet::fits(data) {
+            return self.send_long(to, head, data, meanwhile);
         }
-        if to == self.me || self.crowded() || self.fabric.is_steered() {
-            let there = self.fabric.post(to, Packet::copied(head, data.to_vec()));
-            self.count(size_of_val(data));
-            return Ok((meanwhile()?, there));
-        }
-        self.count(size_of_val(data));
-        self.send_long(to, head, data, meanwhile)
+        let there = self.post(to, Packet::eager(head, data), size_of_val(data));
+        Ok((meanwhile()?, there))
+    }
+
+    /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
+    #[inline]
+    fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
+        self.scribe.sends(to, packet.head, bytes);
+        let there = self.fabric.post(to, packet);
+        self.scribe.has_sent(to);
+        self.count(bytes);
+        there
     }
 
     /// Moves a value to `to`; answers as [`send`](Self::send).
@@ -513,6 +523,11 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
+        if to == self.me || self.crowded() || self.fabric.is_steered() {
+            let packet = Packet::copied(head, copied(data));
+            let there = self.post(to, packet, size_of_val(data));
+            return Ok((meanwhile()?, there));
+        }
         let word = &*self.door().loan;
         lend(
             word,
@@ -520,7 +535,7 @@ impl Port {
             data,
             |word, ticket| self.wait_settled(word, ticket),
             |packet, loan| {
-                let there = self.fabric.post(to, packet);
+                let there = self.post(to, packet, size_of_val(data));
                 let result = meanwhile()?;
                 // A receiver that has ended leaves a copy behind as well, to be counted as lost.
                 Ok((result, there & self.settle_or_copy(to, head, data, loan)))
@@ -574,7 +589,7 @@ impl Port {
             self.wait_bound(|| look().is_some());
             return true;
         }
-        self.fabric.post(to, Packet::copied(head, data.to_vec()))
+        self.fabric.post(to, Packet::copied(head, copied(data)))
     }
 
     /// Waits for a receiver as long as it would take to copy the message and leave it there, which is the dearer

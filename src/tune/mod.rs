@@ -150,6 +150,24 @@ impl Place {
             candidate.out = last(candidate).is_none_or(|time| time > FAR_BEHIND * best);
         }
     }
+
+    /// Takes everybody back in, and these too, as far as they can do it.
+    fn reopen(&mut self, algorithms: impl Iterator<Item = Algorithm>) {
+        let passes = self.passes();
+        for algorithm in algorithms {
+            let known = |candidate: &Candidate| candidate.algorithm == algorithm;
+            let point = Point {
+                algorithm: Some(algorithm),
+                ..self.point.clone()
+            };
+            if !self.candidates.iter().any(known) && point.refused().is_none() {
+                self.candidates.push(Candidate::new(algorithm, passes));
+            }
+        }
+        for candidate in &mut self.candidates {
+            candidate.out = false;
+        }
+    }
 }
 
 /// Measures, and makes a table of what was quickest.
@@ -263,45 +281,25 @@ impl Session<'_> {
             return Ok(table);
         }
         for violation in broken {
-            let here = |place: &&mut Place| {
-                let Point { subject, ranks, .. } = place.point;
-                let bytes = place.point.bytes();
-                (subject, ranks, bytes)
-                    == (
-                        violation.collective.into(),
-                        violation.ranks,
-                        violation.bytes,
-                    )
-            };
-            let Some(place) = places.iter_mut().find(here) else {
-                continue;
-            };
-            let passes = place.passes();
-            for rule in table
-                .entry(violation.collective, violation.ranks)
-                .iter()
-                .flat_map(|entry| &entry.rules)
-            {
-                let algorithm = rule.best.algorithm;
-                let known = |candidate: &Candidate| candidate.algorithm == algorithm;
-                let more = Point {
-                    algorithm: Some(algorithm),
-                    ..place.point.clone()
-                };
-                if !place.candidates.iter().any(known) && more.refused().is_none() {
-                    place.candidates.push(Candidate::new(algorithm, passes));
-                }
-            }
-            for candidate in &mut place.candidates {
-                candidate.out = false;
-            }
-            for _ in 0..3 {
-                if self.go_on(1.0) {
-                    self.measure(place, MOST / 4)?;
-                }
+            let here = |place: &&mut Place| violation_is_at(&violation, place);
+            if let Some(place) = places.iter_mut().find(here) {
+                let entry = table.entry(violation.collective, violation.ranks);
+                let rules = entry.iter().flat_map(|entry| &entry.rules);
+                place.reopen(rules.map(|rule| rule.best.algorithm));
+                self.measure_again(place)?;
             }
         }
         self.table(places)
+    }
+
+    /// A few more passes of a place, as far as there is time.
+    fn measure_again(&mut self, place: &mut Place) -> Result<(), TuneError> {
+        for _ in 0..3 {
+            if self.go_on(1.0) {
+                self.measure(place, MOST / 4)?;
+            }
+        }
+        Ok(())
     }
 
     fn table(&self, places: &[Place]) -> Result<TuningTable, TuneError> {
@@ -310,6 +308,15 @@ impl Session<'_> {
         let table = TuningTable::new(Some(fingerprint), decide::entries(places));
         table.map_err(TuneError::Table)
     }
+}
+
+fn violation_is_at(violation: &Violation, place: &Place) -> bool {
+    let Point { subject, ranks, .. } = place.point;
+    let there = (subject, ranks, place.point.bytes());
+    let Violation {
+        collective, ranks, ..
+    } = *violation;
+    there == (collective.into(), ranks, violation.bytes)
 }
 
 /// The median time of a call in one pass.

@@ -1,12 +1,11 @@
 //! `rankfold algorithms`: what there is to choose from, as a table, each row proved as it is printed.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
-use rankfold::check::{Goal, check};
+use rankfold::check::check;
 use rankfold::collective::{Algorithm, Call, Collective, Needs, Root};
 
-use super::output::Output;
+use super::check::goal;
+use super::output::Results;
 use super::stop::Stop;
 use super::table::{Object, table};
 
@@ -15,7 +14,7 @@ const SHOWN: [usize; 2] = [8, 13];
 /// And those for which a row is proved, at the first and the last root.
 const PROVED: [usize; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 33];
 
-/// List every algorithm of every collective: what it needs, how many steps it takes, what was proved.
+/// List every algorithm, what it needs, and what was proved of it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -24,12 +23,8 @@ pub struct Arguments {
     /// Only those of this collective.
     #[arg(long, value_name = "COLLECTIVE")]
     collective: Option<Collective>,
-    /// How the table is written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results<Format>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -43,7 +38,7 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let asked = |collective: &Collective| arguments.collective.is_none_or(|one| one == *collective);
     let rows: Vec<Row> = Collective::all()
         .filter(asked)
@@ -54,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if let Some(fault) = rows.iter().find_map(|row| row.proved.as_ref().err()) {
         return Err(Stop::Fault(fault.clone()));
     }
-    output.write(&match arguments.format {
+    output.write(&match arguments.results.format {
         Format::Text => table(&HEADS, &rows.iter().map(Row::cells).collect::<Vec<_>>()),
         Format::Markdown => markdown(&rows),
         Format::Json => rows.iter().map(Row::json).collect(),
@@ -164,13 +159,8 @@ fn prove(collective: Collective, algorithm: Algorithm) -> Result<usize, String> 
         let Ok(schedule) = algorithm.schedule(&call) else {
             continue;
         };
-        let goal = Goal::of(collective, call.root, call.length());
-        let goal = if call.commutes {
-            goal
-        } else {
-            goal.in_rank_order()
-        };
-        check(&schedule, &goal).map_err(|fault| format!("{collective} by {algorithm}: {fault}"))?;
+        check(&schedule, &goal(&call))
+            .map_err(|fault| format!("{collective} by {algorithm}: {fault}"))?;
         proved += 1;
     }
     Ok(proved)

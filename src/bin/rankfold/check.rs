@@ -1,25 +1,26 @@
 //! `rankfold check`: proves schedules on symbols, for every number of ranks, length and root asked for.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rankfold::Rank;
 use rankfold::check::{Goal, check};
 use rankfold::collective::{Call, Refusal};
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes};
-use super::output::Output;
+use super::output::{Results, TextOrJson};
 use super::stop::Stop;
 use super::table::{Object, table};
 
 /// The most ranks that are checked: a proof of more takes longer than anybody waits.
 const MOST: usize = 4096;
 
-/// Prove algorithms on symbols: every contribution exactly once, in rank order where that is
-/// promised, no deadlock.
+/// Prove algorithms on symbols, without running them.
+///
+/// Every contribution is in every result exactly once, in rank order where that is promised, and there is no
+/// deadlock. A fault ends with exit code 1.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -37,20 +38,8 @@ pub struct Arguments {
     /// The root, where there is one; without it rank 0, and one in the middle.
     #[arg(long, value_name = "R")]
     root: Option<Rank>,
-    /// How the results are written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// A table.
-    Text,
-    /// An object for each algorithm, one a line.
-    Json,
+    #[command(flatten)]
+    results: Results<TextOrJson>,
 }
 
 /// What came of one algorithm.
@@ -69,13 +58,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let line = format!("--ranks: {ranks} ranks are too many to check; at most {MOST}");
         return Err(Stop::Input(line));
     }
+    let most = arguments.ranks.iter().max().unwrap_or(0);
+    if let Some(root) = arguments.root.filter(|&root| root >= most) {
+        let line = format!("--root: {root} is not one of the {most} ranks");
+        return Err(Stop::Input(line));
+    }
     let pairs = arguments.choice.everywhere()?;
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let verdicts = on_all_cpus(&pairs, |pair| verdict(*pair, arguments));
     let verdicts: Vec<Verdict> = verdicts.into_iter().collect::<Result<_, _>>()?;
-    let written = output.write(&match arguments.format {
-        Format::Text => text(&verdicts),
-        Format::Json => verdicts.iter().map(json).collect(),
+    let written = output.write(&match arguments.results.format {
+        TextOrJson::Text => text(&verdicts),
+        TextOrJson::Json => verdicts.iter().map(json).collect(),
     });
     match verdicts.into_iter().find_map(|verdict| verdict.fault) {
         Some(fault) => Err(Stop::Fault(fault)),
@@ -192,7 +186,8 @@ impl Verdict {
     }
 }
 
-fn goal(call: &Call) -> Goal {
+/// What a call is to leave where.
+pub fn goal(call: &Call) -> Goal {
     let goal = Goal::of(call.collective, call.root, call.length());
     if call.commutes {
         goal

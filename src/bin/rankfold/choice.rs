@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use rankfold::Rank;
-use rankfold::collective::{Algorithm, Call, Collective, UnknownAlgorithm};
+use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::simulate::MOST_RANKS;
 use rankfold::topology::Levels;
 
@@ -28,23 +28,26 @@ pub struct Choice {
     groups: Vec<NonZeroUsize>,
 }
 
-/// A name as it was typed.
+/// One that was named, or all there are.
 #[derive(Clone, Copy)]
-enum Named {
+pub enum Many<T> {
     All,
-    One(Algorithm),
+    One(T),
 }
 
-impl FromStr for Named {
-    type Err = UnknownAlgorithm;
+impl<T: FromStr> FromStr for Many<T> {
+    type Err = T::Err;
 
-    fn from_str(name: &str) -> Result<Named, UnknownAlgorithm> {
+    fn from_str(name: &str) -> Result<Many<T>, T::Err> {
         match name {
-            "all" => Ok(Named::All),
-            _ => name.parse().map(Named::One),
+            "all" => Ok(Many::All),
+            _ => name.parse().map(Many::One),
         }
     }
 }
+
+/// An algorithm, as it was typed.
+type Named = Many<Algorithm>;
 
 /// The most elements of a vector: 2^40, with room for all that is computed from them.
 const MOST_ELEMENTS: usize = 1 << 40;
@@ -58,6 +61,9 @@ pub fn call(
     root: Rank,
     ordered: bool,
 ) -> Result<Call, Stop> {
+    if ranks == 0 {
+        return Err(Stop::input("--ranks: there is at least one rank"));
+    }
     if ranks > MOST_RANKS {
         let line = format!("--ranks: {ranks} ranks are too many; at most {MOST_RANKS}");
         return Err(Stop::Input(line));
@@ -73,7 +79,7 @@ pub fn call(
 impl Choice {
     /// The call among ranks that are in the groups that were asked for.
     pub fn in_groups(&self, call: Call) -> Result<Call, Stop> {
-        if self.groups.is_empty() || call.ranks() == 0 {
+        if self.groups.is_empty() {
             return Ok(call);
         }
         if self.groups.len() > MOST_GROUPS {

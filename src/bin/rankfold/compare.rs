@@ -1,21 +1,21 @@
 //! `rankfold compare`: two runs of `rankfold bench` side by side.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rankfold::measure::{self, Comparison, Line, Run, SCHEMA};
 use serde_json::json;
 
 use super::bench::figure;
-use super::output::Output;
+use super::input;
+use super::output::{Results, TextOrJson};
 use super::stop::Stop;
 use super::style::Style;
 use super::table::table;
 
-/// Put two runs of `rankfold bench --format json` side by side: ratios, and whether they may be chance.
+/// Put two runs of `bench --format json` side by side.
 ///
-/// A difference counts if the exact rank-sum test on the medians of the passes gives it less than 1 % by chance.
+/// That is, their ratios, and whether these may be chance. A difference counts if the exact rank-sum test on the medians of the passes gives it less than 1 % by chance.
 /// It says that the runs differ, not why: what their machines did is below the table.
 #[derive(Args)]
 #[command(after_help = "\
@@ -29,45 +29,30 @@ pub struct Arguments {
     /// The run that is compared with it.
     #[arg(value_name = "AFTER.json")]
     after: PathBuf,
-    /// How it is written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// A table.
-    Text,
-    /// One object.
-    Json,
+    #[command(flatten)]
+    results: Results<TextOrJson>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let comparison = measure::compare(&read(&arguments.before)?, &read(&arguments.after)?);
-    let style = Style::of_stdout(arguments.output.is_none());
-    output.write(&match arguments.format {
-        Format::Text => text(&comparison, style),
-        Format::Json => format!("{:#}\n", json(&comparison)),
+    let style = arguments.results.to.style();
+    output.write(&match arguments.results.format {
+        TextOrJson::Text => text(&comparison, style),
+        TextOrJson::Json => format!("{:#}\n", json(&comparison)),
     })
 }
 
 fn read(path: &Path) -> Result<Run, Stop> {
     let name = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Stop::Input(format!("cannot read {name}: {error}")))?;
-    let run: Result<Run, _> = serde_json::from_str(&text);
-    match run {
-        Ok(run) if run.schema == SCHEMA => Ok(run),
-        Ok(run) => Err(Stop::Input(format!(
-            "{name}: this is {:?}, not {SCHEMA:?}",
-            run.schema
-        ))),
-        Err(error) => Err(Stop::Input(format!(
-            "{name} is no run of `rankfold bench --format json`: {error}"
+    let text = input::read(path)?;
+    let read = |error| format!("{name} is no run of `rankfold bench --format json`: {error}");
+    match &*input::schema(&text).map_err(read).map_err(Stop::Input)? {
+        SCHEMA => serde_json::from_str(&text)
+            .map_err(read)
+            .map_err(Stop::Input),
+        other => Err(Stop::Input(format!(
+            "{name}: this is {other:?}, not {SCHEMA:?}"
         ))),
     }
 }
@@ -78,6 +63,20 @@ fn text(comparison: &Comparison, style: Style) -> String {
         alone,
         remarks,
     } = comparison;
+    let mut text = coloured(&rows(lines), style) + "\n" + &verdict(lines);
+    if *alone != (0, 0) {
+        text += &format!(
+            "{} points are in the first run only, {} in the second only.\n",
+            alone.0, alone.1
+        );
+    }
+    for remark in remarks {
+        text += &style.warn(&format!("note: {remark}\n"));
+    }
+    text
+}
+
+fn rows(lines: &[Line]) -> String {
     let heads = [
         "collective",
         "algorithm",
@@ -103,27 +102,19 @@ fn text(comparison: &Comparison, style: Style) -> String {
             line.verdict().to_owned(),
         ]
     };
-    let rows: Vec<_> = lines.iter().map(row).collect();
-    let table = table(&heads, &rows);
-    let mut text = coloured(&table, style);
+    table(&heads, &lines.iter().map(row).collect::<Vec<_>>())
+}
+
+/// How many points differ, and how many would without a difference.
+fn verdict(lines: &[Line]) -> String {
     let (faster, slower) = (count(lines, "faster"), count(lines, "slower"));
-    let wrong = lines.len() as f64 * 0.01;
-    text += &format!(
-        "\n{} points in both: {faster} faster, {slower} slower, {} not told from chance (rank-sum test on the passes' \
-         medians, 1 %:\nof as many points without a difference some {wrong:.1} would show one).\n",
+    format!(
+        "{} points in both: {faster} faster, {slower} slower, {} not told from chance (rank-sum test on the passes' \
+         medians, 1 %:\nof as many points without a difference some {:.1} would show one).\n",
         lines.len(),
         lines.len() - faster - slower,
-    );
-    if *alone != (0, 0) {
-        text += &format!(
-            "{} points are in the first run only, {} in the second only.\n",
-            alone.0, alone.1
-        );
-    }
-    for remark in remarks {
-        text += &style.warn(&format!("note: {remark}\n"));
-    }
-    text
+        lines.len() as f64 * 0.01,
+    )
 }
 
 fn count(lines: &[Line], verdict: &str) -> usize {

@@ -1,14 +1,12 @@
 //! `rankfold draw`: schedules as space-time diagrams and topologies as trees, as text or SVG.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use rankfold::draw::{self, Drawing, TooLarge};
 use rankfold::schedule::Schedule;
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::Window;
-use super::output::Output;
+use super::output::Results;
 use super::stop::Stop;
 
 /// Draw the schedule of an algorithm, or of two side by side.
@@ -37,12 +35,8 @@ pub struct Arguments {
     /// Draw only these steps: `0..9`, both ends counting.
     #[arg(long, value_name = "RANGE")]
     steps: Option<Window>,
-    /// How it is drawn.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results<Format>,
 }
 
 /// The forms of a drawing.
@@ -56,13 +50,13 @@ enum Format {
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let pairs = arguments.choice.once()?;
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let drawing = match pairs[..] {
         [one] => alone(one, arguments)?,
         [left, right] => beside(left, right, arguments)?,
         _ => return Err(Stop::input("draw one algorithm, or two to be compared")),
     };
-    output.write(&match arguments.format {
+    output.write(&match arguments.results.format {
         Format::Text => drawing.text().to_owned(),
         Format::Svg => drawing.svg(),
     })

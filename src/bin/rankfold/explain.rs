@@ -1,21 +1,23 @@
 //! `rankfold explain`: which algorithm a call would run on this machine, why, and what comes next.
 
 use std::env;
-use std::fs;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Call, Choice, Collective, Fingerprint, TuningTable};
-use rankfold::machine::{Bind, Machine};
+use rankfold::machine::Machine;
 use rankfold::topology::Levels;
 
 use super::choice::call;
-use super::numbers::Sizes;
-use super::output::Output;
+use super::input;
+use super::numbers::{Sizes, elements};
+use super::output::to_stdout;
+use super::place::Place;
 use super::stop::Stop;
 
-/// Say which algorithm a call would run on this machine, why, and what comes next.
+/// Say which algorithm a call would run here, and why.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -40,13 +42,15 @@ pub struct Arguments {
     /// The operator does not commute.
     #[arg(long)]
     ordered: bool,
-    /// Where ranks go, as in the world that is meant.
-    #[arg(long, value_name = "BIND", default_value = "auto")]
-    bind: Bind,
+    #[command(flatten)]
+    place: Place,
     /// The table of `rankfold tune` that the world follows; without it, the one that RANKFOLD_TUNING names, if it does.
     #[arg(long, value_name = "FILE")]
     tuning: Option<PathBuf>,
 }
+
+/// The variable that names a table, as it does for any program.
+const TUNING: &str = "RANKFOLD_TUNING";
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let machine = Machine::here();
@@ -65,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     for (_, refusal) in &refused {
         text += &format!("not: {refusal}\n");
     }
-    Output::open(None)?.write(&text)
+    to_stdout(&text)
 }
 
 /// The call of so many bytes, among ranks that are in groups, and crowded, as they would be on this machine.
@@ -78,48 +82,36 @@ fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Cal
         ordered,
         ..
     } = *arguments;
-    let length = match bytes.checked_rem(element_bytes) {
-        Some(0) => bytes / element_bytes,
-        None => {
-            return Err(Stop::input(
-                "--element-bytes: an element has at least one byte",
-            ));
-        }
-        Some(_) => {
-            return Err(Stop::Input(format!(
-                "--bytes: {bytes} is no whole number of elements of {element_bytes} bytes; see --element-bytes"
-            )));
-        }
-    };
+    let length = elements(bytes, element_bytes).map_err(Stop::Input)?;
     let call = call(collective, ranks, length, root, ordered)?;
-    let crowded = ranks > Fingerprint::of(machine, &arguments.bind).room;
+    let crowded = ranks > Fingerprint::of(machine, &arguments.place.bind).room;
     let call = if crowded { call.crowded() } else { call };
-    let placement = machine.place(ranks.max(1), &arguments.bind, true);
-    let placement = placement.map_err(|error| Stop::Input(format!("--bind: {error}")))?;
+    let placement = arguments.place.on(machine, ranks)?;
     Ok(match Levels::of(machine, &placement) {
-        levels if ranks > 0 && levels.depth() > 1 => call.on(levels),
+        levels if levels.depth() > 1 => call.on(levels),
         _ => call,
     })
 }
 
 /// The table that is meant, if it is of this machine.
 fn table(arguments: &Arguments, machine: &Machine) -> Result<Option<TuningTable>, Stop> {
-    let named = || env::var_os("RANKFOLD_TUNING").map(PathBuf::from);
-    let Some(path) = arguments.tuning.clone().or_else(named) else {
-        return Ok(None);
-    };
-    let table = read(&path)?;
-    if let Some(of) = table.fingerprint() {
-        let here = Fingerprint::of(machine, &arguments.bind);
-        let same = of.check_against(&here);
-        same.map_err(|foreign| Stop::Input(format!("{}: {foreign}", path.display())))?;
+    let named = env::var_os(TUNING).map(PathBuf::from);
+    match (&arguments.tuning, named) {
+        (Some(path), _) => read(path, arguments, machine).map(Some),
+        (None, Some(path)) => match read(&path, arguments, machine) {
+            Err(Stop::Input(line)) => Err(Stop::Input(format!("{TUNING}: {line}"))),
+            read => read.map(Some),
+        },
+        (None, None) => Ok(None),
     }
-    Ok(Some(table))
 }
 
-fn read(path: &Path) -> Result<TuningTable, Stop> {
-    let name = path.display();
-    let text = fs::read_to_string(path);
-    let text = text.map_err(|error| Stop::Input(format!("cannot read {name}: {error}")))?;
-    TuningTable::read(&text).map_err(|error| Stop::Input(format!("{name}: {error}")))
+fn read(path: &Path, arguments: &Arguments, machine: &Machine) -> Result<TuningTable, Stop> {
+    let foreign = |why: &dyn Display| Stop::Input(format!("{}: {why}", path.display()));
+    let table = TuningTable::read(&input::read(path)?).map_err(|error| foreign(&error))?;
+    if let Some(of) = table.fingerprint() {
+        let here = Fingerprint::of(machine, &arguments.place.bind);
+        of.check_against(&here).map_err(|error| foreign(&error))?;
+    }
+    Ok(table)
 }

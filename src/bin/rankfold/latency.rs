@@ -1,25 +1,26 @@
 //! `rankfold latency`: how long 8 bytes take between each two CPUs, on the machine's own way and on ours.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use rankfold::draw::Heat;
-use rankfold::machine::{Bind, Machine};
+use rankfold::machine::Machine;
 use rankfold::measure::{
     Control, Effort, Host, LATENCY_SCHEMA, Latency, Pair, Table, Watch, Way, in_order, median,
     sorted,
 };
 
 use super::bench::{build, control};
-use super::output::Output;
+use super::numbers::{Cpus, passes, seconds};
+use super::output::{Pictured, Results, interrupted};
+use super::progress;
 use super::stop::Stop;
 use super::style::Style;
+use super::table::pretty;
 
-/// Measure how long 8 bytes take between each two CPUs: by a bare cache line, a slot, a channel, a mailbox.
+/// Measure how long 8 bytes take between each two CPUs.
 ///
-/// Times are one way, in nanoseconds: half a round trip of `raw` and `mailbox`; of `slot` and `channel` the exchange
+/// They go by a bare cache line, a slot, a channel and a mailbox. Times are one way, in nanoseconds: half a round trip of `raw` and `mailbox`; of `slot` and `channel` the exchange
 /// of an all_reduce, one message each way at once. Each pair is measured once for both directions, in a world of two
 /// ranks bound to it. Ctrl-C ends it with what has been measured so far.
 #[derive(Args)]
@@ -31,7 +32,7 @@ Examples:
 pub struct Arguments {
     /// Which CPUs, as `0-3,8`; without it all that may be used.
     #[arg(long, value_name = "CPUS")]
-    cpus: Option<Bind>,
+    cpus: Option<Cpus>,
     /// Which ways: `raw`, `slot`, `channel`, `mailbox`.
     #[arg(long, value_name = "WAYS", value_delimiter = ',')]
     ways: Vec<Way>,
@@ -41,15 +42,8 @@ pub struct Arguments {
     /// Seconds for each pair and way, shared by its passes.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.02)]
     time: f64,
-    /// How results are written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write them to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Draw them into this file, as SVG.
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    out: Pictured<Format>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -74,42 +68,27 @@ pub struct Plan {
 
 /// More CPUs make more pairs than anybody waits for.
 const MOST_CPUS: usize = 256;
-const MOST_PASSES: usize = 50;
+const MOST_SECONDS: f64 = 60.0;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let style = Style::of_stdout(arguments.output.is_none());
-    let output = Output::open(arguments.output.clone())?;
-    let plot = arguments.plot.clone().map(|path| Output::open(Some(path)));
-    let plot = plot.transpose()?;
+    let Results { format, to } = &arguments.out.results;
+    let both = arguments.out.open()?;
     let plan = Plan::new(arguments)?;
     let latency = measured(&plan, &control())?;
-    let text = written(&latency, arguments.format, style);
+    let text = written(&latency, *format, to.style());
     if latency.interrupted {
-        // A file is written whole or not at all.
-        Output::open(None)?.write(&text)?;
-        return Err(Stop::Interrupted);
+        return interrupted(&text);
     }
-    if let Some(plot) = plot {
+    both.write(&text, || {
         let heats = latency.tables.iter().map(|table| latency.heat(table));
-        plot.write(&Heat::svg_of(&heats.collect::<Vec<_>>()))?;
-    }
-    output.write(&text)
+        Ok(Heat::svg_of(&heats.collect::<Vec<_>>()))
+    })
 }
 
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Plan, Stop> {
-        let passes = arguments.passes;
-        if !(1..=MOST_PASSES).contains(&passes) {
-            return Err(Stop::Input(format!(
-                "--passes: {passes} is not from 1 to {MOST_PASSES}"
-            )));
-        }
-        let seconds = arguments.time;
-        if !(seconds > 0.0 && seconds <= 60.0) {
-            return Err(Stop::Input(format!(
-                "--time: {seconds} is not above 0 and at most 60 seconds"
-            )));
-        }
+        let passes = passes(arguments.passes)?;
+        let seconds = seconds(arguments.time, MOST_SECONDS)?;
         let machine = Machine::here();
         let cpus = wanted(arguments, &machine)?;
         let mut ways = arguments.ways.clone();
@@ -135,15 +114,11 @@ impl Plan {
 /// The CPUs that are asked for, once each.
 fn wanted(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> {
     let mask = &machine.usable.mask;
-    let mut cpus = match &arguments.cpus {
-        None => mask.clone(),
-        Some(Bind::Cpus(list)) => list.clone(),
-        Some(name) => {
-            return Err(Stop::Input(format!(
-                "--cpus: `{name}` is no list of CPUs as `0-3,8`"
-            )));
-        }
-    };
+    let mut cpus = arguments
+        .cpus
+        .as_ref()
+        .map_or(mask, |Cpus(list)| list)
+        .clone();
     cpus.sort_unstable();
     cpus.dedup();
     if let Some(other) = cpus.iter().find(|cpu| !mask.contains(cpu)) {
@@ -152,18 +127,18 @@ fn wanted(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> 
             machine.usable
         )));
     }
-    if cpus.len() > MOST_CPUS {
+    if mask.len().min(machine.usable.usable()) < 2 {
         return Err(Stop::Input(format!(
-            "--cpus: {} CPUs have too many pairs; name at most {MOST_CPUS}",
-            cpus.len()
-        )));
-    }
-    match (cpus.len(), machine.usable.usable()) {
-        (0 | 1, _) | (_, 0 | 1) => Err(Stop::Input(format!(
             "there are no two CPUs to measure between: {}",
             machine.usable
+        )));
+    }
+    match cpus.len() {
+        0 | 1 => Err(Stop::input("--cpus: name at least two")),
+        2..=MOST_CPUS => Ok(cpus),
+        many => Err(Stop::Input(format!(
+            "--cpus: {many} CPUs have too many pairs; name at most {MOST_CPUS}"
         ))),
-        _ => Ok(cpus),
     }
 }
 
@@ -171,32 +146,9 @@ fn wanted(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> 
 pub fn measured(plan: &Plan, control: &Control) -> Result<Latency, Stop> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let (cpus, breaks) = in_order(&plan.machine, &plan.cpus);
-    let pairs = plan.pairs();
-    let progress = progress(plan.ways.len() * pairs.len() * plan.passes);
     let mut watch = Watch::start(Pair::first(&plan.machine));
-    let mut times = vec![vec![Vec::new(); pairs.len()]; plan.ways.len()];
-    for _ in 0..plan.passes {
-        for (at, [a, b]) in pairs.iter().enumerate() {
-            for (way, times) in plan.ways.iter().zip(&mut times) {
-                if control.is_stopped() {
-                    break;
-                }
-                progress.set_message(format!("{way}, CPUs {} and {}", cpus[*a], cpus[*b]));
-                let effort = Effort::time(plan.time);
-                let seconds = way.seconds(&plan.machine, [cpus[*a], cpus[*b]], &effort, control);
-                let failed = |failure| Stop::Fault(format!("{way}: {failure}").replace('\n', "; "));
-                times[at].push(1e9 * seconds.map_err(failed)?);
-                progress.inc(1);
-            }
-        }
-        watch.look();
-    }
-    progress.finish_and_clear();
+    let tables = tables(plan, &cpus, control, &mut watch)?;
     let noise = watch.finish();
-    let tables = plan.ways.iter().zip(&times);
-    let tables = tables
-        .map(|(way, times)| table(*way, cpus.len(), &pairs, times))
-        .collect();
     let mut latency = Latency {
         schema: LATENCY_SCHEMA.into(),
         build: build(),
@@ -216,13 +168,41 @@ pub fn measured(plan: &Plan, control: &Control) -> Result<Latency, Stop> {
     Ok(latency)
 }
 
-/// A bar on a terminal, and nothing elsewhere.
-fn progress(steps: usize) -> ProgressBar {
-    let bar = ProgressBar::new(steps as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {eta} left  {msg}") {
-        bar.set_style(style);
+/// A table for each way: in each pass every pair once by every way, so that whatever the machine does meanwhile
+/// happens to all.
+fn tables(
+    plan: &Plan,
+    cpus: &[usize],
+    control: &Control,
+    watch: &mut Watch,
+) -> Result<Vec<Table>, Stop> {
+    let pairs = plan.pairs();
+    let progress = progress::of_steps(plan.ways.len() * pairs.len() * plan.passes);
+    let mut times = vec![vec![Vec::new(); pairs.len()]; plan.ways.len()];
+    for _ in 0..plan.passes {
+        for (at, pair) in pairs.iter().enumerate() {
+            let pair = pair.map(|cpu| cpus[cpu]);
+            for (way, times) in plan.ways.iter().zip(&mut times) {
+                if control.is_stopped() {
+                    break;
+                }
+                progress.set_message(format!("{way}, CPUs {} and {}", pair[0], pair[1]));
+                times[at].push(nanoseconds(plan, *way, pair, control)?);
+                progress.inc(1);
+            }
+        }
+        watch.look();
     }
-    bar
+    progress.finish_and_clear();
+    let tables = plan.ways.iter().zip(&times);
+    let tables = tables.map(|(way, times)| table(*way, cpus.len(), &pairs, times));
+    Ok(tables.collect())
+}
+
+fn nanoseconds(plan: &Plan, way: Way, pair: [usize; 2], control: &Control) -> Result<f64, Stop> {
+    let seconds = way.seconds(&plan.machine, pair, &Effort::time(plan.time), control);
+    let failed = |failure| Stop::Fault(format!("{way}: {failure}").replace('\n', "; "));
+    Ok(1e9 * seconds.map_err(failed)?)
 }
 
 fn remarks(latency: &Latency) -> Vec<String> {
@@ -257,8 +237,7 @@ fn written(latency: &Latency, format: Format, style: Style) -> String {
     match format {
         Format::Text => text(latency, style),
         Format::Csv => csv(latency),
-        // It has no map whose keys are no texts.
-        Format::Json => serde_json::to_string_pretty(latency).unwrap_or_default() + "\n",
+        Format::Json => pretty(latency),
     }
 }
 

@@ -4,22 +4,23 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use rankfold::draw;
-use rankfold::machine::{Bind, Machine, Object, Placement};
+use rankfold::machine::{Machine, Object, Placement};
 use rankfold::topology::Levels;
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::output::Results;
+use super::place::Place;
 use super::stop::Stop;
 
-/// Print the machine as a tree, with ranks in their places; nothing is pinned.
+/// Print the machine as a tree, with ranks in their places.
 ///
-/// Without --synthetic and --xml it is the machine that HWLOC_XMLFILE or HWLOC_SYNTHETIC names, else this
+/// Nothing is pinned. Without --synthetic and --xml it is the machine that HWLOC_XMLFILE or HWLOC_SYNTHETIC names, else this
 /// one.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rankfold machine --ranks 4 --bind scatter
-  rankfold machine --synthetic \"package:2 numa:1 l3:1(size=32MiB) core:2 cpu:2\" --ranks 4")]
+  rankfold machine --synthetic \"package:2 l3:1(size=32MiB) core:2\" --ranks 4")]
 pub struct Arguments {
     /// A machine as text, from the outside to the inside: `package:2 l3:2 core:4 cpu:2`.
     #[arg(long, value_name = "TEXT", conflicts_with = "xml")]
@@ -30,15 +31,10 @@ pub struct Arguments {
     /// How many ranks are placed.
     #[arg(long, value_name = "N", default_value_t = 4)]
     ranks: usize,
-    /// Where they go: `auto`, `none`, `compact`, `scatter`, `numa`, `l3`, `core`, or CPUs as `0-3,8`.
-    #[arg(long, value_name = "BIND", default_value = "auto")]
-    bind: Bind,
-    /// How it is printed.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    results: Results<Format>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -55,16 +51,16 @@ enum Format {
 const MOST_RANKS: usize = 1 << 16;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let Arguments { ranks, bind, .. } = arguments;
-    if *ranks == 0 || *ranks > MOST_RANKS {
+    let ranks = arguments.ranks;
+    if ranks == 0 || ranks > MOST_RANKS {
         return Err(Stop::Input(format!(
             "--ranks: {ranks} is not from 1 to {MOST_RANKS}"
         )));
     }
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let machine = machine(arguments)?;
-    let placement = machine.place(*ranks, bind, true).map_err(Stop::input)?;
-    output.write(&match arguments.format {
+    let placement = arguments.place.on(&machine, ranks)?;
+    output.write(&match arguments.results.format {
         Format::Text => text(&machine, &placement),
         Format::Json => format!("{}\n", json(&machine, &placement)),
         Format::Svg => draw::machine(&machine, &placement)
@@ -74,12 +70,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 fn machine(arguments: &Arguments) -> Result<Machine, Stop> {
-    let machine = match (&arguments.synthetic, &arguments.xml) {
-        (Some(text), _) => Machine::from_text(text),
-        (None, Some(path)) => Machine::from_xml_file(path),
-        (None, None) => Machine::to_plan_for(),
+    let (machine, option) = match (&arguments.synthetic, &arguments.xml) {
+        (Some(text), _) => (Machine::from_text(text), "--synthetic: "),
+        (None, Some(path)) => (Machine::from_xml_file(path), "--xml: "),
+        (None, None) => (Machine::to_plan_for(), ""),
     };
-    machine.map_err(Stop::input)
+    machine.map_err(|error| Stop::Input(format!("{option}{error}")))
 }
 
 /// The tree with ranks in their places where it can be drawn, and the map.

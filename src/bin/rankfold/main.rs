@@ -1,14 +1,15 @@
 //! The command-line tool: measures collectives on this machine, and looks at topologies and schedules without
 //! running anything.
 //!
-//! - `stop`: why it ends, in one line and an exit code; `output`: where results go, `table`: how they
-//!   are laid out; `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant; `style`: colour;
+//! - `stop`: why it ends, in one line and an exit code; `input`: files that are read; `output`: where results go,
+//!   `table`: how they are laid out; `style`: colour; `progress`: a bar;
+//! - `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant; `place`: where ranks go;
 //! - the other files are a command each.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 mod algorithms;
 mod bench;
@@ -17,10 +18,13 @@ mod choice;
 mod compare;
 mod draw;
 mod explain;
+mod input;
 mod latency;
 mod machine;
 mod numbers;
 mod output;
+mod place;
+mod progress;
 mod report;
 mod shell;
 mod simulate;
@@ -36,7 +40,7 @@ use stop::Stop;
 ///
 /// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense; 130 after Ctrl-C.
 #[derive(Parser)]
-#[command(name = "rankfold", version, max_term_width = 100)]
+#[command(name = "rankfold", version, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -48,6 +52,8 @@ enum Command {
     Compare(compare::Arguments),
     Latency(latency::Arguments),
     Report(report::Arguments),
+    Tune(tune::Arguments),
+    Explain(explain::Arguments),
     Topology(topology::Arguments),
     Algorithms(algorithms::Arguments),
     Check(check::Arguments),
@@ -57,12 +63,10 @@ enum Command {
     Completions(shell::Completions),
     #[command(name = "man")]
     Manual(shell::Manual),
-    Tune(tune::Arguments),
-    Explain(explain::Arguments),
 }
 
 fn main() -> ExitCode {
-    match Arguments::try_parse() {
+    match parsed() {
         Ok(arguments) => ended(run(arguments.command)),
         Err(error) if error.use_stderr() => ended(Err(Stop::from_clap(&error))),
         // Help or the version was asked for.
@@ -74,12 +78,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// A number with a sign is the value of the option before it, which says what it thinks of it, and no option itself.
+fn parsed() -> Result<Arguments, clap::Error> {
+    let signs = |argument: Arg| match argument.get_action().takes_values() {
+        true => argument.allow_negative_numbers(true),
+        false => argument,
+    };
+    let tool = Arguments::command().mut_subcommands(|command| command.mut_args(signs));
+    Arguments::from_arg_matches(&tool.try_get_matches()?)
+}
+
 fn run(command: Command) -> Result<(), Stop> {
     match command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Latency(arguments) => latency::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Algorithms(arguments) => algorithms::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -88,8 +104,6 @@ fn run(command: Command) -> Result<(), Stop> {
         Command::Machine(arguments) => machine::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Manual(arguments) => shell::manual(&arguments),
-        Command::Tune(arguments) => tune::run(&arguments),
-        Command::Explain(arguments) => explain::run(&arguments),
     }
 }
 

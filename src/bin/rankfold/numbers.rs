@@ -4,6 +4,10 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use rankfold::machine::Bind;
+
+use super::stop::Stop;
+
 /// Sizes, at least one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(pub Vec<usize>);
@@ -51,6 +55,54 @@ fn size(word: &str) -> Result<usize, String> {
     number
         .checked_mul(1 << power)
         .ok_or_else(|| format!("`{word}` is too large a size"))
+}
+
+/// CPUs by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub Vec<usize>);
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cpus, String> {
+        match text.parse() {
+            Ok(Bind::Cpus(list)) => Ok(Cpus(list)),
+            _ => Err("it is no list of CPUs, as `0-3,8`".into()),
+        }
+    }
+}
+
+/// The elements that so many bytes are, as `--bytes` and `--element-bytes` say.
+pub fn elements(bytes: usize, element: usize) -> Result<usize, String> {
+    match bytes.checked_rem(element) {
+        None => Err("--element-bytes: an element has at least one byte".into()),
+        Some(0) => Ok(bytes / element),
+        Some(_) => Err(format!(
+            "--bytes: {bytes} is no whole number of elements of {element} bytes; see --element-bytes"
+        )),
+    }
+}
+
+/// How often everything that is measured is gone through, as `--passes` says.
+pub fn passes(passes: usize) -> Result<usize, Stop> {
+    // More say nothing more.
+    const MOST: usize = 50;
+    match passes {
+        1..=MOST => Ok(passes),
+        _ => Err(Stop::Input(format!(
+            "--passes: {passes} is not from 1 to {MOST}"
+        ))),
+    }
+}
+
+/// Seconds, as `--time` says.
+pub fn seconds(seconds: f64, most: f64) -> Result<f64, Stop> {
+    if seconds > 0.0 && seconds <= most {
+        return Ok(seconds);
+    }
+    Err(Stop::Input(format!(
+        "--time: {seconds} is not above 0 and at most {most} seconds"
+    )))
 }
 
 /// The steps from one to another, both counting.

@@ -1,10 +1,93 @@
-//! Where results go: standard output, or a file that is tried before the work and written after it.
+//! Where results go, and the options that say so: standard output, or a file that is tried before the work and
+//! written after it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
+
 use super::stop::Stop;
+use super::style::Style;
+
+/// The options of a command that writes results in one form or another. Every command has `text`.
+#[derive(Args)]
+pub struct Results<F: ValueEnum + Send + Sync + 'static> {
+    /// How results are written.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: F,
+    #[command(flatten)]
+    pub to: To,
+}
+
+/// Text for people, or JSON for programs.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextOrJson {
+    /// For people.
+    Text,
+    /// For programs: one object, or an object for each result, one a line.
+    Json,
+}
+
+/// The option of a command that writes.
+#[derive(Args)]
+pub struct To {
+    /// Write to this file, and not to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The options of a command that measures: results, and a picture of them.
+#[derive(Args)]
+pub struct Pictured<F: ValueEnum + Send + Sync + 'static> {
+    #[command(flatten)]
+    pub results: Results<F>,
+    /// Draw them into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+impl To {
+    pub fn open(&self) -> Result<Output, Stop> {
+        Output::open(self.output.as_deref())
+    }
+
+    /// The style of what is written there.
+    pub fn style(&self) -> Style {
+        Style::of_stdout(self.output.is_none())
+    }
+}
+
+impl<F: ValueEnum + Send + Sync + 'static> Pictured<F> {
+    /// Opens both, before anything is measured.
+    pub fn open(&self) -> Result<Both, Stop> {
+        Ok(Both {
+            results: self.results.to.open()?,
+            plot: Output::perhaps(self.plot.as_deref())?,
+        })
+    }
+}
+
+/// Where results and their picture go.
+pub struct Both {
+    results: Output,
+    plot: Option<Output>,
+}
+
+impl Both {
+    pub fn write(self, text: &str, svg: impl FnOnce() -> Result<String, Stop>) -> Result<(), Stop> {
+        if let Some(plot) = self.plot {
+            plot.write(&svg()?)?;
+        }
+        self.results.write(text)
+    }
+}
+
+/// Shows what there is of a run that Ctrl-C ended; a file is written whole or not at all.
+pub fn interrupted(text: &str) -> Result<(), Stop> {
+    to_stdout(text)?;
+    Err(Stop::Interrupted)
+}
 
 /// A place for results. A file that was there keeps its content until they are written; one that was
 /// not is not made before.
@@ -18,8 +101,13 @@ struct Opened {
 
 impl Output {
     /// The file, or standard output.
-    pub fn open(path: Option<PathBuf>) -> Result<Output, Stop> {
+    pub fn open(path: Option<&Path>) -> Result<Output, Stop> {
         path.map(Opened::new).transpose().map(Output)
+    }
+
+    /// The file, if there is to be one.
+    pub fn perhaps(path: Option<&Path>) -> Result<Option<Output>, Stop> {
+        path.map(|path| Output::open(Some(path))).transpose()
     }
 
     /// Writes the results, all at once.
@@ -32,21 +120,18 @@ impl Output {
 }
 
 impl Opened {
-    fn new(path: PathBuf) -> Result<Opened, Stop> {
+    fn new(path: &Path) -> Result<Opened, Stop> {
         let there = path.exists();
-        match open(&path) {
-            Ok(file) if there => Ok(Opened {
-                path,
-                held: Some(file),
-            }),
-            Ok(_) => {
-                // It can be written, and until it is there is none: whatever ends the tool leaves nothing. If it
-                // cannot be removed, an empty file stays.
-                let _ = fs::remove_file(&path);
-                Ok(Opened { path, held: None })
-            }
-            Err(error) => Err(cannot_write(&path.display().to_string(), &error)),
+        let file = open(path).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+        if !there {
+            // It can be written, and until it is there is none: whatever ends the tool leaves nothing. If it
+            // cannot be removed, an empty file stays.
+            let _ = fs::remove_file(path);
         }
+        Ok(Opened {
+            path: path.into(),
+            held: there.then_some(file),
+        })
     }
 
     fn write(self, text: &str) -> Result<(), Stop> {
@@ -72,7 +157,7 @@ fn replace(mut file: File, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-fn to_stdout(text: &str) -> Result<(), Stop> {
+pub fn to_stdout(text: &str) -> Result<(), Stop> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {

@@ -1,28 +1,28 @@
 //! `rankfold completions` and `rankfold man`: what shells and `man` want to know, from the same words as `--help`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::output::Output;
+use super::output::To;
 use super::stop::Stop;
 
 /// Print what a shell needs to complete commands and options.
+///
+/// bash looks for it in ~/.local/share/bash-completion/completions/rankfold, fish in
+/// ~/.config/fish/completions/rankfold.fish, and zsh in a folder of $fpath, as _rankfold.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  rankfold completions bash -o ~/.local/share/bash-completion/completions/rankfold
+  rankfold completions bash -o rankfold.bash
   rankfold completions zsh -o _rankfold
   rankfold completions fish -o ~/.config/fish/completions/rankfold.fish")]
 pub struct Completions {
     /// For which shell.
     #[arg(value_name = "SHELL")]
     shell: Shell,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: To,
 }
 
 /// Print the manual page of the tool, or of one of its commands.
@@ -35,13 +35,12 @@ pub struct Manual {
     /// Which command; without it, the tool as a whole.
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: To,
 }
 
 pub fn completions(arguments: &Completions) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.to.open()?;
     let mut script = Vec::new();
     let mut tool = super::Arguments::command();
     clap_complete::generate(arguments.shell, &mut tool, "rankfold", &mut script);
@@ -49,7 +48,7 @@ pub fn completions(arguments: &Completions) -> Result<(), Stop> {
 }
 
 pub fn manual(arguments: &Manual) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.to.open()?;
     let mut page = Vec::new();
     // What is written into memory cannot fail to be.
     let _ = Man::new(described(arguments.command.as_deref())?).render(&mut page);
@@ -111,6 +110,7 @@ mod tests {
                 let parsed = super::super::Arguments::command().try_get_matches_from(words);
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
                 assert!(line.starts_with(&name), "{name}: {line}");
+                assert!(line.len() <= 69, "{name}: longer than a line: {line}");
                 count += 1;
             }
             assert!(count > 0, "{name} has no example");
@@ -138,6 +138,10 @@ mod tests {
             assert!(
                 !about.is_empty() && !about.ends_with('.'),
                 "{name}: {about:?}"
+            );
+            assert!(
+                about.len() <= 65,
+                "{name}: {about:?} is longer than a line of the list of commands"
             );
             for argument in command.get_arguments().filter(|one| one.get_id() != "help") {
                 let help = argument

@@ -1,28 +1,26 @@
 //! `rankfold simulate`: how long schedules take on a machine of round figures.
 
-use std::path::PathBuf;
-
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
 use rankfold::simulate::{Fault, Machine, Timing, simulate};
 
 use super::choice::{Choice, Pair, call};
-use super::numbers::{Ranges, Sizes};
-use super::output::Output;
+use super::numbers::{Ranges, Sizes, elements};
+use super::output::{Results, TextOrJson};
 use super::stop::Stop;
 use super::table::{Object, table};
 
-/// Time algorithms on a model of a machine, for up to millions of ranks; nothing is run.
+/// Time algorithms on a model of a machine; nothing is run.
 ///
-/// Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
+/// There may be millions of ranks. Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
 /// gap, 10 GB/s a port and 0.2 ns a fold: a model of threads on one machine, not a measurement.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
-  rankfold simulate --collective all_reduce --algorithm halving --ranks 1048576 --bytes 1Mi --format json")]
+  rankfold simulate halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
@@ -43,12 +41,8 @@ pub struct Arguments {
     ordered: bool,
     #[command(flatten)]
     model: Model,
-    /// How the results are written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results<TextOrJson>,
 }
 
 /// The machine of the closed formulas.
@@ -65,24 +59,23 @@ struct Model {
     gamma: Option<f64>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// A table.
-    Text,
-    /// An object for each result, one a line.
-    Json,
-}
-
 impl Model {
-    fn machine(&self, element_bytes: usize) -> Machine {
+    fn machine(&self, element_bytes: usize) -> Result<Machine, Stop> {
         let Model { alpha, beta, gamma } = *self;
+        for (option, ns) in [("alpha", alpha), ("beta", beta), ("gamma", gamma)] {
+            if let Some(ns) = ns.filter(|ns| !(ns.is_finite() && *ns >= 0.0)) {
+                return Err(Stop::Input(format!(
+                    "--{option}: {ns} ns is no time: it must be finite and not negative"
+                )));
+            }
+        }
         let machine = if alpha.or(beta).or(gamma).is_none() {
             Machine::default()
         } else {
             let seconds = |ns: Option<f64>| ns.unwrap_or(0.0) * 1e-9;
             Machine::alpha_beta_gamma(seconds(alpha), seconds(beta), seconds(gamma))
         };
-        machine.element_bytes(element_bytes)
+        Ok(machine.element_bytes(element_bytes))
     }
 }
 
@@ -127,8 +120,8 @@ impl From<Timing> for Totals {
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let lengths = lengths(arguments)?;
     let pairs = arguments.choice.once()?;
-    let output = Output::open(arguments.output.clone())?;
-    let machine = arguments.model.machine(arguments.element_bytes);
+    let output = arguments.results.to.open()?;
+    let machine = arguments.model.machine(arguments.element_bytes)?;
     let mut lines = Vec::new();
     for ranks in arguments.ranks.iter() {
         for &(bytes, length) in &lengths {
@@ -147,25 +140,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             }
         }
     }
-    output.write(&match arguments.format {
-        Format::Text => text(&lines),
-        Format::Json => lines.iter().map(json).collect(),
+    output.write(&match arguments.results.format {
+        TextOrJson::Text => text(&lines),
+        TextOrJson::Json => lines.iter().map(json).collect(),
     })
 }
 
 /// Bytes, and the elements that they are.
 fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
-    let element = arguments.element_bytes;
-    let length = |&bytes: &usize| match bytes.checked_rem(element) {
-        None => Err(Stop::input(
-            "--element-bytes: an element has at least one byte",
-        )),
-        Some(0) => Ok((bytes, bytes / element)),
-        Some(_) => Err(Stop::Input(format!(
-            "--bytes: {bytes} is no whole number of elements of {element} bytes; see --element-bytes"
-        ))),
-    };
-    arguments.bytes.0.iter().map(length).collect()
+    let length = |&bytes: &usize| Ok((bytes, elements(bytes, arguments.element_bytes)?));
+    let lengths = arguments.bytes.0.iter().map(length);
+    lengths.collect::<Result<_, _>>().map_err(Stop::Input)
 }
 
 /// Seconds that a call takes on a machine, if the algorithm does it and the machine can be simulated.

@@ -1,6 +1,8 @@
 //! Why the tool ends before its end: one line, and an exit code.
 
+use std::error::Error;
 use std::fmt::Display;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -28,15 +30,19 @@ impl Stop {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Stop::input("say what to do; `rankfold --help` lists the commands");
         }
-        let text = error.render().to_string();
+        let text = in_our_words(error);
         let lines = text.lines().map(str::trim);
         let own =
             lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-        let line = own.fold(String::new(), |all, line| match line {
-            "" => all,
+        // Nobody means an option that there is not as a value.
+        let own = own.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
+        let mut line = own.fold(String::new(), |all, line| match line {
             _ if line.starts_with("tip:") => all + "; " + line,
             _ => all + " " + line,
         });
+        if error.kind() == ErrorKind::UnknownArgument && !line.contains("; tip:") {
+            line += "; `--help` lists what there is";
+        }
         Stop::input(line.trim_start().trim_start_matches("error: "))
     }
 
@@ -56,4 +62,28 @@ impl Stop {
             Stop::Gone => ExitCode::SUCCESS,
         }
     }
+}
+
+/// What clap says, with words of ours where the standard library speaks of digits and types.
+fn in_our_words(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let known = error
+        .source()
+        .and_then(|source| Some((source.to_string(), wanted(source)?)));
+    match known {
+        Some((theirs, ours)) => text.replacen(&theirs, ours, 1),
+        None => text,
+    }
+}
+
+/// What was wanted where there is something else.
+fn wanted(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    if error.is::<ParseFloatError>() {
+        return Some("it is no number");
+    }
+    Some(match error.downcast_ref::<ParseIntError>()?.kind() {
+        IntErrorKind::PosOverflow => "it is too large a number",
+        IntErrorKind::Zero => "it must be at least 1",
+        _ => "it is no whole number",
+    })
 }

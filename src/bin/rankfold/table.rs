@@ -75,6 +75,11 @@ impl Object {
     }
 }
 
+/// An object with its fields on lines of their own; it has no map whose keys are no texts.
+pub fn pretty(of: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(of).unwrap_or_default() + "\n"
+}
+
 fn quoted(text: &str) -> String {
     // A string has no key that could be none of JSON's.
     serde_json::to_string(text).unwrap_or_default()

@@ -1,14 +1,14 @@
 //! `rankfold topology`: reads a topology or takes a family, proves it, and writes or draws it.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use rankfold::Rank;
 use rankfold::draw;
 use rankfold::topology::{Topology, TopologyError};
 
-use super::output::Output;
+use super::input;
+use super::output::Results;
 use super::stop::Stop;
 
 /// As many ranks as are listed; more would be no list that anybody reads.
@@ -30,15 +30,11 @@ pub struct Arguments {
     /// Turn the topology until this rank is its root.
     #[arg(long, value_name = "R")]
     root: Option<Rank>,
-    /// How it is written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
     /// Ask for the six properties of the strict form as well.
     #[arg(long)]
     strict: bool,
-    /// Write to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results<Format>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -56,13 +52,13 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let topology = turned(found(arguments)?, arguments.root)?;
     if arguments.strict {
         let strict = topology.check_strict();
         strict.map_err(|error| Stop::input(format!("{}: {error}", arguments.source)))?;
     }
-    output.write(&written(&topology, arguments.format)?)
+    output.write(&written(&topology, arguments.results.format)?)
 }
 
 fn written(topology: &Topology, format: Format) -> Result<String, Stop> {
@@ -116,17 +112,15 @@ fn family(name: &str, ranks: Option<usize>) -> Result<Topology, Stop> {
 }
 
 fn read(source: &str, ranks: Option<usize>) -> Result<Topology, Stop> {
-    let content = content(source)?;
+    let (name, content) = match source {
+        "-" => ("standard input", input::stdin()?),
+        _ => (source, input::read(Path::new(source))?),
+    };
     let is_json = content.trim_start().starts_with(['{', '[']);
     let read = if is_json {
         Topology::from_json(&content)
     } else {
         Topology::from_text(&content)
-    };
-    let name = if source == "-" {
-        "standard input"
-    } else {
-        source
     };
     let topology = read.map_err(|error| Stop::input(format!("{name}: {error}")))?;
     match (topology.ranks(), ranks) {
@@ -137,18 +131,5 @@ fn read(source: &str, ranks: Option<usize>) -> Result<Topology, Stop> {
             "{name}: a topology of more than {MOST} ranks is not listed"
         ))),
         _ => Ok(topology),
-    }
-}
-
-fn content(source: &str) -> Result<String, Stop> {
-    let mut content = String::new();
-    let read = if source == "-" {
-        std::io::stdin().read_to_string(&mut content).map(|_| ())
-    } else {
-        std::fs::read_to_string(source).map(|text| content = text)
-    };
-    match read {
-        Ok(()) => Ok(content),
-        Err(error) => Err(Stop::input(format!("cannot read {source}: {error}"))),
     }
 }

@@ -1,35 +1,33 @@
 //! `rankfold tune`: measures which algorithms are quickest on this machine, and writes the table that worlds follow.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::Args;
+use indicatif::ProgressBar;
 use rankfold::WorldError;
 use rankfold::collective::{Collective, TuningTable};
-use rankfold::machine::{Bind, Machine};
+use rankfold::machine::Machine;
 use rankfold::measure::Failure;
 use rankfold::tune::{Plan, Progress, TuneError, Tuned, tune, words};
 
 use super::bench::stopping;
 use super::numbers::Ranges;
-use super::output::Output;
+use super::output::{Results, TextOrJson, to_stdout};
+use super::place::Place;
+use super::progress;
 use super::stop::Stop;
 
-/// Measure which algorithms are quickest on this machine, and write the table that tuned worlds follow.
+/// Measure which algorithms are quickest here, and write them down.
 ///
-/// `World::tuned` takes the table, and RANKFOLD_TUNING=FILE gives it to a program that is not changed. Nothing else
+/// What is written is the table that tuned worlds follow: `World::tuned` takes the table, and RANKFOLD_TUNING=FILE gives it to a program that is not changed. Nothing else
 /// should run meanwhile. Ctrl-C ends it, and leaves no file.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rankfold tune -o here.tuning
-  rankfold tune --time 2m --collective all_reduce --ranks 2,4 --format json -o here.json")]
+  rankfold tune --time 2m --ranks 2,4 --format json -o here.json")]
 pub struct Arguments {
-    /// Write the table to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
     /// What it may take altogether, in seconds or as `90s` or `2m`.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     time: Time,
@@ -40,21 +38,10 @@ pub struct Arguments {
     /// Collectives, as `all_reduce`; without it, all of them.
     #[arg(long, value_name = "COLLECTIVE", value_delimiter = ',')]
     collective: Vec<Collective>,
-    /// Where ranks go, as in the worlds that are to follow the table: `auto`, `none`, `compact`, `scatter`, `numa`,
-    /// `l3`, `core`, or CPUs as `0-3,8`.
-    #[arg(long, value_name = "BIND", default_value = "auto")]
-    bind: Bind,
-    /// How it is written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A rule a line.
-    Text,
-    /// One object; see docs/tuning.schema.json.
-    Json,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    results: Results<TextOrJson>,
 }
 
 /// A time as it is typed.
@@ -86,9 +73,9 @@ const MOST_RANKS: usize = 1024;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let plan = plan(arguments)?;
-    let output = Output::open(arguments.output.clone())?;
+    let output = arguments.results.to.open()?;
     let control = stopping::control();
-    let bar = bar(plan.time);
+    let bar = progress::of_time(plan.time);
     let tuned = tune(&plan, &control, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
     let tuned = tuned.map_err(failed)?;
@@ -97,12 +84,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     let remarks = remarks(&plan, &tuned);
     let table = tuned.table.with_remarks(remarks).map_err(Stop::input)?;
-    output.write(&match arguments.format {
-        Format::Text => table.to_string(),
-        Format::Json => table.to_json(),
+    output.write(&match arguments.results.format {
+        TextOrJson::Text => table.to_string(),
+        TextOrJson::Json => table.to_json(),
     })?;
-    match &arguments.output {
-        Some(path) => Output::open(None)?.write(&said(&table, &path.display().to_string())),
+    match &arguments.results.to.output {
+        Some(path) => to_stdout(&said(&table, &path.display().to_string())),
         None => Ok(()),
     }
 }
@@ -122,29 +109,18 @@ fn plan(arguments: &Arguments) -> Result<Plan, Stop> {
     if ranks.iter().all(|&ranks| ranks < 2) {
         return Err(Stop::input("--ranks: a single rank has nothing to choose"));
     }
-    let bind = arguments.bind.clone();
-    let placed = machine.place(2, &bind, true);
-    placed.map_err(|error| Stop::Input(format!("--bind: {error}")))?;
+    arguments.place.on(&machine, 2)?;
     let collectives = match arguments.collective.is_empty() {
         true => usual.collectives.clone(),
         false => arguments.collective.clone(),
     };
     Ok(Plan {
-        bind,
+        bind: arguments.place.bind.clone(),
         ranks,
         collectives,
         time: arguments.time.0,
         ..usual
     })
-}
-
-/// A bar on a terminal, and nothing elsewhere.
-fn bar(time: Duration) -> ProgressBar {
-    let bar = ProgressBar::new(time.as_millis() as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent} %  {msg}") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn show(bar: &ProgressBar, progress: &Progress) {

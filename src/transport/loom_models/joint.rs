@@ -2,10 +2,6 @@
 //! borrower has its place to itself again when it settles, and the next loan finds nothing of this one.
 //!
 //! The parts are cells of loom's, which reports two accesses that are not ordered. The packet travels unordered.
-//!
-//! Checked by hand that the models can fail: with a relaxed `open` or `goes_to` the lender's writes race with
-//! the borrower's before them, with a relaxed `report` or `has_helped` those after them; if the borrower does not wait
-//! for what was helped, likewise; with one count for both ends a part is written twice, or by nobody.
 
 use loom::cell::Cell;
 use loom::sync::Arc;

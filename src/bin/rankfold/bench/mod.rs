@@ -12,35 +12,35 @@ mod print;
 mod session;
 pub mod stopping;
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use rankfold::Rank;
 use rankfold::collective::Algorithm;
-use rankfold::machine::Bind;
 use rankfold::measure::{self, Op, Run, Subject, Type};
 
+use super::choice::Many;
 use super::numbers::{Ranges, Sizes};
-use super::output::Output;
+use super::output::{Pictured, Results, interrupted};
+use super::place::Place;
 use super::stop::Stop;
 use super::style::Style;
+use super::table::pretty;
 pub use commit::build;
 pub use plan::{Plan, SIZES, default_ranks, fits};
 pub use print::figure;
 pub use session::run as measured;
 pub use stopping::control;
 
-/// Measure collectives on this machine: times, bandwidths, messages; every result is compared.
+/// Measure collectives on this machine, and compare every result.
 ///
-/// Without arguments it shows how all_reduce scales with the cores. Of bytes, a block for each rank or a whole
+/// Times, bandwidths and messages are given. Without arguments it shows how all_reduce scales with the cores. Of bytes, a block for each rank or a whole
 /// vector, the whole vector is given; algbw and busbw are those of the nccl-tests. Ctrl-C ends it with what has
 /// been measured so far.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rankfold bench
-  rankfold bench broadcast send --ranks 2..4 --sizes 8,1Ki..16Mi --plot times.svg
-  rankfold bench all_reduce --algorithm auto,ring,halving --format json -o before.json")]
+  rankfold bench broadcast send --ranks 2..4 --sizes 8..1Mi --plot times.svg
+  rankfold bench --algorithm auto,ring,halving --format json -o before.json")]
 pub struct Arguments {
     /// Collectives, as `all_reduce`, `send` for a ping-pong between neighbours, or `all`.
     #[arg(value_name = "COLLECTIVE")]
@@ -63,9 +63,8 @@ pub struct Arguments {
     /// The root, where there is one.
     #[arg(long, value_name = "R", default_value_t = 0)]
     root: Rank,
-    /// Where ranks go: `auto`, `none`, `compact`, `scatter`, `numa`, `l3`, `core`, or CPUs as `0-3,8`.
-    #[arg(long, value_name = "BIND", default_value = "auto")]
-    bind: Bind,
+    #[command(flatten)]
+    place: Place,
     /// An all_reduce from one vector into another, not in place.
     #[arg(long)]
     into: bool,
@@ -81,15 +80,8 @@ pub struct Arguments {
     /// Samples of each point and pass, instead of a time.
     #[arg(long, value_name = "N", conflicts_with = "time")]
     iterations: Option<usize>,
-    /// How results are written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write them to this file.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Draw them into this file, as SVG.
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    out: Pictured<Format>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -102,24 +94,6 @@ enum Format {
     Json,
     /// Tables in the layout of the OSU micro-benchmarks.
     Osu,
-}
-
-/// One, or all there are.
-#[derive(Clone, Copy)]
-enum Many<T> {
-    All,
-    One(T),
-}
-
-impl<T: std::str::FromStr> std::str::FromStr for Many<T> {
-    type Err = T::Err;
-
-    fn from_str(name: &str) -> Result<Many<T>, T::Err> {
-        match name {
-            "all" => Ok(Many::All),
-            _ => name.parse().map(Many::One),
-        }
-    }
 }
 
 /// By what a collective is run.
@@ -142,22 +116,17 @@ impl std::str::FromStr for By {
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let plan = Plan::new(arguments)?;
-    let style = Style::of_stdout(arguments.output.is_none());
-    let output = Output::open(arguments.output.clone())?;
-    let plot = arguments.plot.clone().map(|path| Output::open(Some(path)));
-    let plot = plot.transpose()?;
+    let Results { format, to } = &arguments.out.results;
+    let both = arguments.out.open()?;
     let run = session::run(&plan, &control())?;
-    let text = written(&run, arguments.format, style);
+    let text = written(&run, *format, to.style());
     if run.interrupted {
-        // A file is written whole or not at all.
-        Output::open(None)?.write(&text)?;
-        return Err(Stop::Interrupted);
+        return interrupted(&text);
     }
-    if let Some(plot) = plot {
+    both.write(&text, || {
         let chart = measure::chart(&run).ok_or_else(|| Stop::input("--plot: nothing to draw"))?;
-        plot.write(&chart.svg())?;
-    }
-    output.write(&text)
+        Ok(chart.svg())
+    })
 }
 
 fn written(run: &Run, format: Format, style: Style) -> String {
@@ -165,10 +134,6 @@ fn written(run: &Run, format: Format, style: Style) -> String {
         Format::Text => print::text(run, style),
         Format::Csv => print::csv(run),
         Format::Osu => osu::text(run),
-        Format::Json => {
-            // A run has no map whose keys are no texts.
-            let json = serde_json::to_string_pretty(run);
-            json.unwrap_or_default() + "\n"
-        }
+        Format::Json => pretty(run),
     }
 }

@@ -7,7 +7,9 @@ use rankfold::collective::{Algorithm, Collective};
 use rankfold::machine::Machine;
 use rankfold::measure::{Effort, Point, Subject};
 
-use super::{Arguments, By, Many};
+use super::{Arguments, By};
+use crate::choice::Many;
+use crate::numbers::{passes, seconds};
 use crate::stop::Stop;
 
 /// All that is measured, and how.
@@ -18,8 +20,8 @@ pub struct Plan {
     pub machine: Machine,
 }
 
-/// More passes say nothing more.
-const MOST_PASSES: usize = 50;
+/// Longer nobody waits for a point.
+const MOST_SECONDS: f64 = 3600.0;
 /// More threads than these nobody compares with each other.
 const MOST_RANKS: usize = 1024;
 /// Longer vectors have room nowhere.
@@ -32,15 +34,10 @@ const MOST_CURVES: usize = 12;
 impl Plan {
     pub fn new(arguments: &Arguments) -> Result<Plan, Stop> {
         let machine = Machine::here();
-        let passes = arguments.passes;
-        if !(1..=MOST_PASSES).contains(&passes) {
-            return Err(refuse(format!(
-                "--passes: {passes} is not from 1 to {MOST_PASSES}"
-            )));
-        }
+        let passes = passes(arguments.passes)?;
         let effort = effort(arguments)?;
         let points = points(arguments, &machine)?;
-        if arguments.plot.is_some() {
+        if arguments.out.plot.is_some() {
             curves(&points)?;
         }
         memory(&points)?;
@@ -67,12 +64,7 @@ fn refuse(line: String) -> Stop {
 }
 
 fn effort(arguments: &Arguments) -> Result<Effort, Stop> {
-    let seconds = arguments.time;
-    if !(seconds > 0.0 && seconds <= 3600.0) {
-        return Err(refuse(format!(
-            "--time: {seconds} is not above 0 and at most 3600 seconds"
-        )));
-    }
+    let seconds = seconds(arguments.time, MOST_SECONDS)?;
     match arguments.iterations {
         Some(0) => Err(Stop::input("--iterations: at least 1")),
         Some(more) if more > 1_000_000 => Err(Stop::input("--iterations: at most 1000000")),
@@ -93,7 +85,7 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
     }
     let mut points: Vec<Point> = Vec::new();
     for ranks in ranks(arguments, machine)? {
-        placed(arguments, machine, ranks)?;
+        arguments.place.on(machine, ranks)?;
         for subject in subjects(arguments) {
             for length in lengths(arguments, subject)? {
                 let point = |algorithm| Point {
@@ -102,7 +94,7 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
                     root: arguments.root,
                     into: arguments.into && subject == Subject::from(Collective::AllReduce),
                     fresh: arguments.fresh,
-                    bind: arguments.bind.clone(),
+                    bind: arguments.place.bind.clone(),
                     ..Point::new(subject, ranks, length, kind)
                 };
                 for new in by(arguments, subject, point)? {
@@ -245,14 +237,6 @@ fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> 
         ))),
     };
     asked.iter().map(length).collect()
-}
-
-/// Whether the ranks can be where they are to be.
-fn placed(arguments: &Arguments, machine: &Machine, ranks: usize) -> Result<(), Stop> {
-    let placed = machine.place(ranks, &arguments.bind, true);
-    placed
-        .map(|_| ())
-        .map_err(|error| refuse(format!("--bind: {error}")))
 }
 
 fn curves(points: &[Point]) -> Result<(), Stop> {

@@ -200,48 +200,47 @@ fn legend(run: &Run) -> String {
     )
 }
 
+/// A column of the lines of values: its name, and what stands in it.
+type Column = (&'static str, fn(&Measured) -> String);
+
+const COLUMNS: [Column; 30] = [
+    ("collective", |one| one.collective.clone()),
+    ("algorithm", |one| one.algorithm.clone()),
+    ("chosen", |one| one.chosen.clone().unwrap_or_default()),
+    ("ranks", |one| one.ranks.to_string()),
+    ("bytes", |one| one.bytes.to_string()),
+    ("block_bytes", |one| one.block_bytes.to_string()),
+    ("type", |one| one.kind.clone()),
+    ("op", |one| one.op.clone().unwrap_or_default()),
+    ("root", |one| {
+        one.root.map_or(String::new(), |root| root.to_string())
+    }),
+    ("into", |one| one.into.to_string()),
+    ("fresh", |one| one.fresh.to_string()),
+    ("min_us", |one| one.time_us.min.to_string()),
+    ("p50_us", |one| one.time_us.p50.to_string()),
+    ("p99_us", |one| one.time_us.p99.to_string()),
+    ("max_us", |one| one.time_us.max.to_string()),
+    ("median_low_us", |one| one.median_us.low.to_string()),
+    ("median_high_us", |one| one.median_us.high.to_string()),
+    ("confidence", |one| one.median_us.confidence.to_string()),
+    ("algbw_gbs", |one| one.algbw_gbs.to_string()),
+    ("busbw_gbs", |one| one.busbw_gbs.to_string()),
+    ("messages", |one| one.messages.to_string()),
+    ("bytes_sent", |one| one.bytes_sent.to_string()),
+    ("cpu_us", |one| one.cpu_us.to_string()),
+    ("skew_us", |one| one.skew_us.to_string()),
+    ("samples", |one| one.samples.to_string()),
+    ("calls", |one| one.calls.to_string()),
+    ("compared", |one| one.compared.to_string()),
+    ("sleeps", |one| one.sleeps.to_string()),
+    ("passes", |one| one.passes_us.len().to_string()),
+    ("checked", |one| one.checked.to_string()),
+];
+
 /// One line of names, then one for each point.
 pub fn csv(run: &Run) -> String {
-    let heads = "collective,algorithm,chosen,ranks,bytes,block_bytes,type,op,root,into,fresh,min_us,p50_us,p99_us,max_us,\
-                 median_low_us,median_high_us,confidence,algbw_gbs,busbw_gbs,messages,bytes_sent,cpu_us,skew_us,samples,\
-                 calls,compared,sleeps,passes,checked\n";
-    let word = |word: &Option<String>| word.clone().unwrap_or_default();
-    let line = |one: &Measured| {
-        let root = one.root.map(|root| root.to_string());
-        let (times, median) = (&one.time_us, &one.median_us);
-        format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-            one.collective,
-            one.algorithm,
-            word(&one.chosen),
-            one.ranks,
-            one.bytes,
-            one.block_bytes,
-            one.kind,
-            word(&one.op),
-            word(&root),
-            one.into,
-            one.fresh,
-            times.min,
-            times.p50,
-            times.p99,
-            times.max,
-            median.low,
-            median.high,
-            median.confidence,
-            one.algbw_gbs,
-            one.busbw_gbs,
-            one.messages,
-            one.bytes_sent,
-            one.cpu_us,
-            one.skew_us,
-            one.samples,
-            one.calls,
-            one.compared,
-            one.sleeps,
-            one.passes_us.len(),
-            one.checked,
-        )
-    };
-    heads.to_owned() + &run.results.iter().map(line).collect::<String>()
+    let heads = COLUMNS.map(|(name, _)| name).join(",") + "\n";
+    let line = |one: &Measured| COLUMNS.map(|(_, value)| value(one)).join(",") + "\n";
+    heads + &run.results.iter().map(line).collect::<String>()
 }

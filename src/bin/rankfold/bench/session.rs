@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use rankfold::WorldError;
 use rankfold::machine::Bind;
 use rankfold::measure::{
@@ -12,6 +12,7 @@ use rankfold::measure::{
 
 use super::plan::Plan;
 use super::{commit, dispatch};
+use crate::progress;
 use crate::stop::Stop;
 
 /// A point, and what has come of it so far.
@@ -23,7 +24,7 @@ struct Open<'a> {
 
 pub fn run(plan: &Plan, control: &Control) -> Result<Run, Stop> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let progress = progress(plan);
+    let progress = progress::of_steps(plan.points.len() * (plan.passes + 1));
     let mut watch = Watch::start(Pair::first(&plan.machine));
     let limits = limits(plan, control);
     let mut open = prove(plan, control, &progress)?;
@@ -73,17 +74,6 @@ fn settings(plan: &Plan) -> Settings {
         bind: first.bind.to_string(),
         fresh: first.fresh,
     }
-}
-
-/// A bar on a terminal, and nothing elsewhere. It moves between points only: no thread of its own disturbs them.
-fn progress(plan: &Plan) -> ProgressBar {
-    let steps = plan.points.len() * (plan.passes + 1);
-    let bar = ProgressBar::new(steps as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {eta} left  {msg}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn prove<'a>(

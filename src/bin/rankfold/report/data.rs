@@ -1,12 +1,12 @@
 //! What a report is drawn from, and how it is kept: `rankfold.report/1`, or a run of `rankfold bench`.
 
-use std::fs;
 use std::path::Path;
 
 use rankfold::collective::Choice;
 use rankfold::measure::{Latency, Measured, Run, SCHEMA};
 use serde::{Deserialize, Serialize};
 
+use crate::input;
 use crate::stop::Stop;
 
 pub const REPORT_SCHEMA: &str = "rankfold.report/1";
@@ -59,19 +59,11 @@ impl Chosen {
     }
 }
 
-impl Data {
-    pub fn json(&self) -> String {
-        // It has no map whose keys are no texts.
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-}
-
 /// Reads what `report --data` or `bench --format json` has written.
 pub fn read(path: &Path) -> Result<Data, Stop> {
     let name = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Stop::Input(format!("cannot read {name}: {error}")))?;
-    let mut data = parsed(&text).map_err(|why| Stop::Input(format!("{name}: {why}")))?;
+    let mut data =
+        parsed(&input::read(path)?).map_err(|why| Stop::Input(format!("{name}: {why}")))?;
     // A file may hold what no run writes, and what has no place on a logarithmic axis.
     data.run
         .results
@@ -83,15 +75,10 @@ pub fn read(path: &Path) -> Result<Data, Stop> {
 }
 
 fn parsed(text: &str) -> Result<Data, String> {
-    #[derive(Deserialize)]
-    struct Head {
-        schema: String,
-    }
     let not = |error: serde_json::Error| {
         format!("this is nothing that `report --data` or `bench --format json` writes: {error}")
     };
-    let head: Head = serde_json::from_str(text).map_err(not)?;
-    match head.schema.as_str() {
+    match &*input::schema(text).map_err(not)? {
         REPORT_SCHEMA => serde_json::from_str(text).map_err(not),
         SCHEMA => {
             let run: Run = serde_json::from_str(text).map_err(not)?;

@@ -120,56 +120,57 @@ pub fn busbw(run: &Run) -> Option<String> {
 
 fn roof(run: &Run, roof: &Roof) -> Option<String> {
     let results = main_results(run);
-    let first = results.first()?;
-    let title = format!("{}, {}", first.collective, roof.title);
+    let title = format!("{}, {}", results.first()?.collective, roof.title);
     let mut chart = Chart::new(
         title,
         Axis::bytes("bytes of the vector"),
         Axis::rate("bandwidth"),
     );
     let ranks: BTreeSet<usize> = results.iter().map(|one| one.ranks).collect();
-    for count in ranks {
-        let own = results
-            .iter()
-            .filter(|one| one.ranks == count && (roof.value)(one) > 0.0);
-        chart.curves.push(Curve {
-            name: format!("{count} ranks"),
-            points: own
-                .map(|one| (one.bytes as f64, (roof.value)(one)))
-                .collect(),
-        });
-    }
-    chart.curves.retain(|curve| !curve.points.is_empty());
+    let curves = ranks.into_iter().map(|ranks| roof.curve(&results, ranks));
+    chart.curves = curves.filter(|curve| !curve.points.is_empty()).collect();
     if chart.curves.is_empty() {
         return None;
     }
-    let cores = run.limits.first().map_or(1, |limit| limit.cores);
-    let who = match (roof.shared, cores) {
-        (true, n) if n > 1 => format!("one of {n} cores"),
-        (false, n) if n > 1 => format!("{n} cores"),
-        _ => "one core".into(),
-    };
-    let limit = |what: &str, time: fn(&Limit) -> f64| {
-        let share = if roof.shared { cores.max(1) } else { 1 };
+    // Curves, so that the axis has room for them: a roof that is not seen bounds nothing.
+    let limits = [
+        roof.limit(run, "add", |limit| limit.add_us),
+        roof.limit(run, "copy", |limit| limit.copy_us),
+    ];
+    chart.roofs = limits.into();
+    chart.roofs.retain(|curve| !curve.points.is_empty());
+    Some(chart.svg())
+}
+
+impl Roof {
+    /// What so many ranks reached.
+    fn curve(&self, results: &[&Measured], ranks: usize) -> Curve {
+        let own = results.iter().filter(|one| one.ranks == ranks);
+        let points = own.map(|one| (one.bytes as f64, (self.value)(one)));
+        Curve {
+            name: format!("{ranks} ranks"),
+            points: points.filter(|(_, rate)| *rate > 0.0).collect(),
+        }
+    }
+
+    /// What the cores do in this time.
+    fn limit(&self, run: &Run, what: &str, time: fn(&Limit) -> f64) -> Curve {
+        let cores = run.limits.first().map_or(1, |limit| limit.cores);
+        let (who, share) = match (self.shared, cores) {
+            (true, n) if n > 1 => (format!("one of {n} cores"), n),
+            (false, n) if n > 1 => (format!("{n} cores"), 1),
+            _ => ("one core".into(), 1),
+        };
         let rate = |limit: &Limit| limit.bytes as f64 / share as f64 / (1e3 * time(limit));
-        let points = run
-            .limits
-            .iter()
-            .map(|limit| (limit.bytes as f64, rate(limit)));
+        let points = run.limits.iter();
+        let points = points.map(|limit| (limit.bytes as f64, rate(limit)));
         Curve {
             name: format!("{who}: {what}"),
             points: points
                 .filter(|(x, y)| *x > 0.0 && *y > 0.0 && y.is_finite())
                 .collect(),
         }
-    };
-    // Curves, so that the axis has room for them: a roof that is not seen bounds nothing.
-    chart.roofs = vec![
-        limit("add", |limit| limit.add_us),
-        limit("copy", |limit| limit.copy_us),
-    ];
-    chart.roofs.retain(|curve| !curve.points.is_empty());
-    Some(chart.svg())
+    }
 }
 
 /// Measured points and the lines of the model.

@@ -2,10 +2,14 @@
 //!
 //! - `data`: what a report is drawn from, kept as JSON; `work`: what is measured for it, in how much time;
 //! - `model`: the cost model that fits, and what it predicts;
-//! - `figures`: the charts; `page`: how all of it is put into one HTML file.
+//! - `figures`: the charts; `page`: how all of it is put into one HTML file, `choices` one of its sections;
+//! - `html`: the elements of a page; `date`: a date.
 
+mod choices;
 mod data;
+mod date;
 mod figures;
+mod html;
 mod model;
 mod page;
 mod work;
@@ -14,12 +18,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::output::Output;
+use super::numbers::seconds;
+use super::output::{Output, to_stdout};
 use super::stop::Stop;
+use super::table::pretty;
 
-/// Measure this machine and write one page about it: tree, latencies, scaling, limits, model, choices.
+/// Measure this machine and write one page about it.
 ///
-/// The page is one HTML file that needs no other file, no script and no network. Everything on it is measured in the
+/// Its tree, latencies, scaling, limits, model and choices are on it. The page is one HTML file that needs no other file, no script and no network. Everything on it is measured in the
 /// same run, in about as many seconds as --time says; what the machine did meanwhile is on the page too. Ctrl-C ends it,
 /// and no file is written then.
 #[derive(Args)]
@@ -43,26 +49,23 @@ pub struct Arguments {
     data: Option<PathBuf>,
 }
 
+/// Longer nobody waits for a page.
+const MOST_SECONDS: f64 = 3600.0;
+
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let seconds = arguments.time;
-    if !(seconds > 0.0 && seconds <= 3600.0) {
-        return Err(Stop::Input(format!(
-            "--time: {seconds} is not above 0 and at most 3600 seconds"
-        )));
-    }
-    let page = Output::open(Some(arguments.output.clone()))?;
-    let kept = arguments.data.clone().map(|path| Output::open(Some(path)));
-    let kept = kept.transpose()?;
+    let seconds = seconds(arguments.time, MOST_SECONDS)?;
+    let page = Output::open(Some(&arguments.output))?;
+    let kept = Output::perhaps(arguments.data.as_deref())?;
     let data = match &arguments.from {
         Some(path) => data::read(path)?,
         None => work::measured(seconds)?,
     };
     if let Some(kept) = kept {
-        kept.write(&data.json())?;
+        kept.write(&pretty(&data))?;
     }
     page.write(&page::html(&data))?;
     let name = arguments.output.display();
-    Output::open(None)?.write(&format!("{name}: {}\n", summary(&data)))
+    to_stdout(&format!("{name}: {}\n", summary(&data)))
 }
 
 fn summary(data: &data::Data) -> String {

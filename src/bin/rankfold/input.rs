@@ -1,0 +1,58 @@
+//! Files that are read: all of a file at once, and never more than anybody means.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::stop::Stop;
+
+/// More is no file of results, triples or rules, but a device, or a mistake.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// The text in a file.
+pub fn read(path: &Path) -> Result<String, Stop> {
+    let name = path.display();
+    let file = File::open(path);
+    let file = file.map_err(|error| Stop::Input(format!("cannot read {name}: {error}")))?;
+    read_from(file, &name.to_string())
+}
+
+/// Of what a text in JSON is, as its field `schema` says.
+pub fn schema(text: &str) -> serde_json::Result<String> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    serde_json::from_str(text).map(|head: Head| head.schema)
+}
+
+/// The text that comes through standard input.
+pub fn stdin() -> Result<String, Stop> {
+    read_from(io::stdin(), "standard input")
+}
+
+fn read_from(source: impl Read, name: &str) -> Result<String, Stop> {
+    let mut text = String::new();
+    match source.take(MOST_BYTES + 1).read_to_string(&mut text) {
+        Ok(_) if text.len() as u64 > MOST_BYTES => Err(Stop::Input(format!(
+            "cannot read {name}: it has more than {} MiB",
+            MOST_BYTES >> 20
+        ))),
+        Ok(_) => Ok(text),
+        Err(error) => Err(Stop::Input(format!("cannot read {name}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let endless = io::repeat(b' ');
+        let Err(Stop::Input(line)) = read_from(endless, "endless") else {
+            panic!("it has no end, and was read");
+        };
+        assert_eq!(line, "cannot read endless: it has more than 256 MiB");
+    }
+}

@@ -1,0 +1,24 @@
+//! How far the work is: a bar on a terminal, and nothing elsewhere. It moves where it is told to only: no thread of
+//! its own disturbs what is measured.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar of so many steps.
+pub fn of_steps(steps: usize) -> ProgressBar {
+    bar(steps as u64, "{bar:30} {pos}/{len}  {eta} left  {msg}")
+}
+
+/// A bar of so much time, in milliseconds.
+pub fn of_time(time: Duration) -> ProgressBar {
+    bar(time.as_millis() as u64, "{bar:30} {percent} %  {msg}")
+}
+
+fn bar(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
