@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
+use std::thread;
 
 thread_local! {
     /// The worlds that this thread is a rank of; usually one.
@@ -33,7 +34,7 @@ pub(crate) struct Panic {
 }
 
 /// Marks this thread as a rank of the world that `printed` belongs to, and installs the hook once.
-pub(crate) fn enter(printed: &Arc<AtomicBool>) {
+pub(crate) fn enter(printed: Arc<AtomicBool>) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = panic::take_hook();
@@ -49,7 +50,7 @@ pub(crate) fn enter(printed: &Arc<AtomicBool>) {
             FOLLOWS.set(false);
         }
         ranks.push(OnRank {
-            printed: printed.clone(),
+            printed,
             last: None,
         })
     });
@@ -61,9 +62,40 @@ fn ranks<R>(f: impl FnOnce(&mut Vec<OnRank>) -> R) -> Option<R> {
     RANK.try_with(|ranks| f(&mut ranks.borrow_mut())).ok()
 }
 
-/// The thread leaves the world it entered last.
-pub(crate) fn leave() {
-    ranks(Vec::pop);
+/// The thread leaves a world that it has entered: the one whose `printed` is at this address. Gives that back.
+pub(crate) fn leave(printed: *const AtomicBool) -> Option<Arc<AtomicBool>> {
+    let left = ranks(|ranks| {
+        let place = ranks
+            .iter()
+            .rposition(|rank| Arc::as_ptr(&rank.printed) == printed);
+        place.map(|place| ranks.remove(place).printed)
+    });
+    left.flatten()
+}
+
+/// Whether this thread may become a rank for a while: it is not unwinding, and has not lost its lists.
+pub(crate) fn can_enter() -> bool {
+    !thread::panicking() && RANK.try_with(|_| ()).is_ok() && SAID.try_with(|_| ()).is_ok()
+}
+
+/// Runs what has nothing to do with what this thread is in the middle of: as a rank of another world, say, whose
+/// last operation may have failed, or in an operator. All that is as before afterwards.
+pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore {
+        follows: Option<String>,
+        in_operator: bool,
+    }
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_follows(self.follows.take());
+            IN_OPERATOR.set(self.in_operator);
+        }
+    }
+    let _restore = Restore {
+        follows: FOLLOWS.replace(false).then(|| SAID.take()),
+        in_operator: IN_OPERATOR.replace(false),
+    };
+    f()
 }
 
 /// Whether this thread is a rank of some world.

@@ -81,6 +81,45 @@ fn collectives_allocate_nothing_in_the_steady_state() {
     }
 }
 
+#[test]
+fn an_empty_run_of_a_team_allocates_only_where_the_results_go() {
+    for ranks in [1, 2, 3] {
+        let team = World::new(ranks).start().unwrap();
+        let by_ranks = || team.run(|_| Ok(ALLOCATIONS.get())).unwrap();
+        let mut fewest = usize::MAX;
+        for _ in 0..200 {
+            let before = (by_ranks(), ALLOCATIONS.get());
+            team.run(|_| Ok(())).unwrap();
+            fewest = fewest.min(ALLOCATIONS.get() - before.1);
+            let after = by_ranks();
+            // Rank 0 is the caller.
+            assert_eq!(after[1..], before.0[1..], "{ranks} ranks");
+        }
+        assert_eq!(fewest, 1, "{ranks} ranks");
+    }
+}
+
+#[test]
+fn a_team_that_makes_the_same_calls_again_allocates_no_more_for_them() {
+    for ranks in [2, 3] {
+        let team = World::new(ranks).check(false).start().unwrap();
+        let run = || {
+            let of_one = |comm: &Comm| {
+                let before = ALLOCATIONS.get();
+                comm.all_reduce(&mut [1.0; 4], op::Sum)?;
+                comm.barrier()?;
+                Ok(ALLOCATIONS.get() - before)
+            };
+            team.run(of_one).unwrap()
+        };
+        let runs: Vec<_> = (0..100).map(|_| run()).collect();
+        assert!(runs[0].iter().any(|count| *count > 0), "{ranks} ranks");
+        // In some they go to sleep and write that down.
+        let free = |rank: usize| runs.iter().any(|run| run[rank] == 0);
+        assert!((0..ranks).all(free), "{ranks} ranks: {runs:?}");
+    }
+}
+
 /// The fewest that a rank allocates in one of many calls: in some it goes to sleep and writes that down.
 fn fewest(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
     call(comm)?;

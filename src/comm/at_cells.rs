@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::execute::{AtCells, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
-use crate::transport::cells::Desk;
+use crate::transport::cells::{Desk, Stamp};
 use crate::transport::knot::Needs;
 
 /// A rank's end of the cells, from when it first needs them.
@@ -17,6 +17,11 @@ use crate::transport::knot::Needs;
 pub(super) struct LazyDesk(OnceCell<RefCell<Desk>>);
 
 impl LazyDesk {
+    /// The last call at the cells that this rank took part in.
+    pub(super) fn last(&self) -> Option<Stamp> {
+        self.0.get()?.borrow().last()
+    }
+
     #[inline]
     fn get(&self, shared: &CommShared, me: Rank) -> &RefCell<Desk> {
         self.0.get_or_init(|| RefCell::new(shared.desk(me)))

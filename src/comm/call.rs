@@ -343,7 +343,7 @@ impl InCall<'_> {
         };
         let ranks: Vec<Rank> = ranks.iter().map(|&rank| members.world(rank)).collect();
         let whole = self.comm.shared.cause.get().is_none();
-        let dead = self.comm.fabric().book.lock().first_gone(&ranks);
+        let dead = self.comm.fabric().open_book().first_gone(&ranks);
         dead.filter(|_| whole).and_then(|dead| members.member(dead))
     }
 

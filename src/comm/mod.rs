@@ -63,13 +63,14 @@ pub use template::Side;
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
-use crate::sync::Parker;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
+use crate::transport::clock::Clock;
 use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
 use crate::transport::recorder::Deed;
+use crate::transport::renew::Rest;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -137,6 +138,8 @@ struct Core {
     synchronous: bool,
     /// Requests that have not come to their end.
     asked: RefCell<Vec<Rc<Asked>>>,
+    /// Whether the panics of this world are printed; while it is not on its thread.
+    printed: Cell<Option<Arc<AtomicBool>>>,
 }
 
 impl Comm {
@@ -175,17 +178,12 @@ impl Comm {
         self.shared.members.world(rank)
     }
 
-    /// Makes this thread rank `me` of a world of which it is no rank yet.
-    pub(crate) fn enter(
-        fabric: &Arc<Fabric>,
-        me: Rank,
-        parker: Parker,
-        printed: &Arc<AtomicBool>,
-    ) -> Comm {
-        unwind::enter(printed);
+    /// Makes this thread rank `me` of a world of which it is no rank yet. `live`: it counts among those that need
+    /// a CPU, unless somebody else counts it.
+    pub(crate) fn enter(fabric: &Arc<Fabric>, me: Rank, live: Option<Live>) -> Comm {
         let (limit, fault) = fabric.next_fault(me, 0);
         let core = Rc::new(Core {
-            port: fabric.port(me, parker),
+            port: fabric.port(me),
             workspace: Workspace::default(),
             lists: Lists::default(),
             kept: KeptCalls::default(),
@@ -196,16 +194,42 @@ impl Comm {
             bounded: fabric.settings.buffering != Buffering::Unbounded,
             synchronous: fabric.settings.buffering == Buffering::Zero,
             asked: RefCell::default(),
+            printed: Cell::new(Some(fabric.printed.clone())),
         });
-        entered(|seats| {
-            seats.push(Seated {
-                fabric: fabric.clone(),
-                me,
-                core: Rc::downgrade(&core),
-                _live: Live::new(),
-            })
-        });
+        Core::sit_down(&core, live);
         Comm::of(core, fabric.all.clone(), me)
+    }
+
+    /// Makes this thread, which counts as live, the same rank again, for another run: see [`rest`](Self::rest).
+    pub(crate) fn enter_again(&self, clock: Clock) {
+        let core = &self.core;
+        let (limit, fault) = self.fabric().next_fault(core.port.me, 0);
+        core.limit.set(limit);
+        core.fault.set(fault);
+        core.port.scribe.begin_again(clock);
+        Core::sit_down(core, None);
+    }
+
+    /// Leaves this thread, after the end of the rank. If nothing of it is alive but this, and nothing is open, it
+    /// may [enter](Self::enter_again) the next run of the same fabric, on any thread: then this says where it
+    /// stands.
+    pub(crate) fn rest(&self) -> Option<Rest> {
+        let core = &self.core;
+        core.stand_up();
+        core.workspace.clear();
+        core.follows.take();
+        let alone = Rc::strong_count(core) == 1 && Rc::weak_count(core) == 0;
+        let idle = core.asked.borrow().is_empty() && core.port.is_idle();
+        (alone && idle).then(|| Rest {
+            calls: (self.calls.get(), self.prints.get()),
+            cells: self.desk.last(),
+            lanes: self.lanes.traffic(),
+        })
+    }
+
+    /// Whether this is a rank of that world.
+    pub(crate) fn is_in(&self, fabric: &Arc<Fabric>) -> bool {
+        Arc::ptr_eq(self.fabric(), fabric)
     }
 
     /// This rank's end of a communicator in which it has this number.
@@ -239,9 +263,16 @@ impl Comm {
         &self.core.port.fabric
     }
 
-    /// Records how this rank ended; the first record counts.
+    /// Records how this rank ended; the first record counts. It does nothing more.
     pub(crate) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
-        self.core.end(why, site, consequence);
+        let core = &self.core;
+        let alone = !consequence || core.follows.borrow().is_none();
+        if why == Gone::Returned && alone && !core.has_ended() {
+            core.limit.set(0);
+            self.fabric().record_return(core.port.me);
+        } else {
+            core.end(why, site, consequence);
+        }
     }
 
     /// One operation: refused inside operators, counted, and its errors say where they arose.
@@ -369,6 +400,7 @@ impl Core {
             ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
+                // Into the book: guards may wait still, on the way out.
                 self.end(Gone::Returned, None, false);
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
             }
@@ -387,6 +419,29 @@ impl Core {
                 .fabric
                 .record_end(self.port.me, why, site, follows);
         }
+    }
+
+    /// The thread is this rank from now on.
+    fn sit_down(this: &Rc<Core>, live: Option<Live>) {
+        let seat = Seated {
+            core: Rc::downgrade(this),
+            fabric: Arc::as_ptr(&this.port.fabric),
+            _live: live,
+        };
+        entered(|seats| seats.push(seat));
+        if let Some(printed) = this.printed.take() {
+            unwind::enter(printed);
+        }
+    }
+
+    /// It is not any more, if it was.
+    fn stand_up(&self) {
+        let printed = self.printed.take().or_else(|| {
+            let this: *const Core = self;
+            entered(|seats| seats.retain(|seat| seat.core.as_ptr() != this));
+            unwind::leave(Arc::as_ptr(&self.port.fabric.printed))
+        });
+        self.printed.set(printed);
     }
 
     #[cold]
@@ -425,10 +480,7 @@ impl Drop for Core {
         }
         self.end(Gone::Returned, None, false);
         self.count_forgotten();
-        entered(|seats| {
-            seats.retain(|seat| !(seat.is_in(&self.port.fabric) && seat.me == self.port.me))
-        });
-        unwind::leave();
+        self.stand_up();
     }
 }
 
@@ -449,16 +501,9 @@ struct Entered(Vec<Seated>);
 
 /// One rank that a thread is.
 struct Seated {
-    fabric: Arc<Fabric>,
-    me: Rank,
     core: Weak<Core>,
-    _live: Live,
-}
-
-impl Seated {
-    fn is_in(&self, fabric: &Arc<Fabric>) -> bool {
-        Arc::ptr_eq(&self.fabric, fabric)
-    }
+    fabric: *const Fabric,
+    _live: Option<Live>,
 }
 
 impl Drop for Entered {
@@ -471,7 +516,9 @@ impl Drop for Entered {
 /// Whether this thread is a rank of that world.
 pub(crate) fn is_inside(fabric: &Arc<Fabric>) -> bool {
     let mut inside = false;
-    entered(|seats| inside = seats.iter().any(|seat| seat.is_in(fabric)));
+    entered(|seats| {
+        inside = seats.iter().any(|seat| seat.fabric == Arc::as_ptr(fabric));
+    });
     inside
 }
 

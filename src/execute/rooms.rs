@@ -44,6 +44,11 @@ pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) ->
 pub(crate) struct Workspace(RefCell<Vec<Box<dyn Any>>>);
 
 impl Workspace {
+    /// Gives all memory back.
+    pub(crate) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
     /// Lends the rooms for elements of type `T` to one call.
     #[inline]
     pub(crate) fn with<T: Element, R>(&self, call: impl FnOnce(&mut Rooms<T>) -> R) -> R {

@@ -229,6 +229,9 @@ pub struct Placement {
     /// The ranks that were to be pinned and are not, or not where they should be, as a world found when it
     /// looked after pinning; and why.
     pub refused: Vec<(Rank, PinError)>,
+    /// The rank, if there was one, that lived on the thread of whoever called the run, as rank 0 of a
+    /// [team](crate::Team) does. That thread is never pinned.
+    pub caller: Option<Rank>,
 }
 
 impl Placement {
@@ -237,6 +240,7 @@ impl Placement {
             cpu: list.iter().copied().map(Some).cycle().take(ranks).collect(),
             why_unpinned: None,
             refused: Vec::new(),
+            caller: None,
         }
     }
 
@@ -245,6 +249,7 @@ impl Placement {
             cpu: vec![None; ranks],
             why_unpinned: Some(why),
             refused: Vec::new(),
+            caller: None,
         }
     }
 
@@ -274,9 +279,9 @@ impl Placement {
         let mut first = 0;
         std::iter::from_fn(move || {
             let rest = self.cpu.get(first..).filter(|rest| !rest.is_empty())?;
-            let alone = self.refusal(first).is_some();
-            let until =
-                (first..self.cpu.len()).find(|&rank| rank > first && self.refusal(rank).is_some());
+            let special = |rank| self.caller == Some(rank) || self.refusal(rank).is_some();
+            let alone = special(first);
+            let until = (first..self.cpu.len()).find(|&rank| rank > first && special(rank));
             let rest = &rest[..until.map_or(rest.len(), |until| until - first)];
             let run = Run {
                 first,
@@ -290,6 +295,7 @@ impl Placement {
     /// What the table says of a run.
     fn says(&self, run: &Run<'_>) -> String {
         match (run.cpu[0], &self.why_unpinned) {
+            _ if self.caller == Some(run.first) => "the caller's thread".to_owned(),
             (Some(cpu), _) => run.cpus(cpu),
             (None, Some(why)) => format!("unpinned: {why}"),
             (None, None) => match self.refusal(run.first) {
@@ -382,6 +388,8 @@ pub enum Unpinned {
     NotAsked,
     /// Other ranks live in this process, and would be pinned to the same CPUs.
     NotAlone,
+    /// One of the ranks is the thread that calls: pinned ranks would share a CPU with it wherever it happens to be.
+    Caller,
     /// The world was given [another machine](crate::World::machine) to plan for.
     StandIn,
     /// The system does not say which CPUs there are.
@@ -406,6 +414,7 @@ impl fmt::Display for Unpinned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unpinned::NotAsked => f.write_str("not asked for"),
+            Unpinned::Caller => f.write_str("the caller's thread takes part"),
             Unpinned::NotAlone => f.write_str("other ranks live in this process"),
             Unpinned::StandIn => f.write_str("another machine stands in for this one"),
             Unpinned::MaskUnknown => f.write_str("the affinity mask is unknown"),

@@ -40,6 +40,12 @@ impl Account {
         Account(Arc::new(AtomicU64::new(0)))
     }
 
+    /// Whether nothing is booked.
+    pub(super) fn is_empty(&self) -> bool {
+        // Relaxed: asked when nobody sends.
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
     /// Books a message of so many bytes if it fits below the limit.
     pub(super) fn charge(&self, limit: u64, bytes: usize) -> Option<Charge> {
         let bytes = bytes.max(1) as u64;

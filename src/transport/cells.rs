@@ -246,6 +246,11 @@ impl Desk {
         }
     }
 
+    /// The last call that this rank took part in.
+    pub(crate) fn last(&self) -> Option<Stamp> {
+        self.last
+    }
+
     pub(crate) fn cells(&self) -> Arc<Cells> {
         self.cells.clone()
     }

@@ -24,6 +24,11 @@ impl Clock {
         }
     }
 
+    /// When the world began.
+    pub(crate) fn begin(&self) -> Instant {
+        self.begin
+    }
+
     /// Nanoseconds since the world began. The same on all ranks: of two readings where one happened before
     /// the other, it is not the greater.
     #[inline]

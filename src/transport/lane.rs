@@ -210,6 +210,10 @@ impl<L> Default for Peers<L> {
 }
 
 impl<L> Peers<L> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &L> {
+        self.all.iter().map(|(_, lane)| lane)
+    }
+
     #[inline]
     pub(super) fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &mut L {
         let recent = self.recent[Self::recent(rank)];

@@ -30,6 +30,11 @@ impl Books {
         self.slots.is_empty() && self.channels.is_empty()
     }
 
+    /// Whether there is nothing in those that are channels, whoever has their ends.
+    pub(super) fn channels_are_empty(&self) -> bool {
+        self.channels.is_empty()
+    }
+
     /// What nobody took, by receiver and then by sender.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let mut left = self.slots.drain();
@@ -61,6 +66,16 @@ impl Books {
 pub(crate) enum Ends {
     Slots(SlotLanes),
     Channels(Box<Reference>),
+}
+
+impl Ends {
+    /// How many packets were put into slots here, and taken; the numbers wrap.
+    pub(crate) fn traffic(&self) -> (u32, u32) {
+        match self {
+            Ends::Slots(lanes) => lanes.traffic(),
+            Ends::Channels(_) => (0, 0),
+        }
+    }
 }
 
 /// Channel lanes out of line: they would make the usual ones' path longer.

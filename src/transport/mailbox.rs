@@ -338,6 +338,11 @@ impl Inbox {
         }
     }
 
+    /// Whether nothing is kept here and nothing awaited; there may be mail.
+    pub(super) fn is_idle(&self) -> bool {
+        self.early.is_empty() && self.posted.is_empty() && self.buried.is_empty()
+    }
+
     /// The place in the order of arrival of the message handed out last.
     pub(crate) fn last_taken(&self) -> u64 {
         self.taken

@@ -18,9 +18,11 @@
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post; [`fences`] what orders it
 //! - [`wait`] the one wait loop: spin, yield, park
+//! - [`berth`] how a thread that stays is given its next job; [`renew`] what is used again for the next run
 //! - [`steer`] worlds in which it is chosen who comes first
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
+pub(crate) mod berth;
 pub(crate) mod board;
 pub(crate) mod budget;
 pub(crate) mod cells;
@@ -44,6 +46,7 @@ pub(crate) mod packet;
 pub(crate) mod posted;
 pub(crate) mod receipt;
 pub(crate) mod recorder;
+pub(crate) mod renew;
 pub(crate) mod ring;
 pub(crate) mod scribe;
 pub(crate) mod shrink;
@@ -56,6 +59,7 @@ mod words;
 
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -65,7 +69,7 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::error::{Cause, Site};
 use crate::machine::Near;
-use crate::sync::{AtomicU64, Mutex, Ordering, Parker};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
 use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
@@ -90,7 +94,10 @@ use wait::Port;
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
     doors: Box<[Door]>,
-    pub(crate) book: Mutex<Book>,
+    /// To be opened by [`open_book`](Self::open_book).
+    book: Mutex<Book>,
+    /// How many ranks have lain down with a page in the book.
+    waiting: CachePadded<AtomicU32>,
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
     /// All communicators that somebody may still hold, or that have something to tell.
@@ -98,11 +105,14 @@ pub(crate) struct Fabric {
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
-    pub(crate) clock: Clock,
+    /// Of the present run.
+    clock: parking_lot::Mutex<Clock>,
     /// Only where somebody chooses who comes first.
     steering: Option<Steering>,
     /// Requests that nobody saw to their end.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
+    /// Whether a panic of this world has been printed.
+    pub(crate) printed: Arc<AtomicBool>,
 }
 
 /// A request of a rank that was neither waited for nor cancelled.
@@ -228,6 +238,8 @@ impl CommShared {
 
 /// What others see of one rank.
 struct Door {
+    /// Until its rank enters.
+    parker: parking_lot::Mutex<Option<Parker>>,
     mail: Sender<Packet>,
     /// The other end, kept so that messages nobody received can be counted at the end.
     left: Receiver<Packet>,
@@ -244,12 +256,13 @@ struct Door {
 }
 
 impl Door {
-    fn new(parker: &Parker) -> Self {
+    fn new(parker: Parker) -> Self {
         let (mail, left) = unbounded();
         Door {
             mail,
             left,
-            sleeper: CachePadded::new(Sleeper::new(parker)),
+            sleeper: CachePadded::new(Sleeper::new(&parker)),
+            parker: parking_lot::Mutex::new(Some(parker)),
             loan: CachePadded::new(LoanWord::new()),
             joint: CachePadded::new(Joint::new()),
             tally: CachePadded::new(Tally::new()),
@@ -305,13 +318,14 @@ impl Tally {
 }
 
 impl Fabric {
-    /// A fabric for `ranks` ranks, and the parker of each.
-    pub(crate) fn new(ranks: usize, settings: Settings) -> (Arc<Fabric>, Vec<Parker>) {
+    /// A fabric for `ranks` ranks.
+    pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
         fences::prepare();
-        let parkers: Vec<Parker> = (0..ranks).map(|_| Parker::new()).collect();
         let all = CommShared::new(0, Members::All(ranks));
-        let fabric = Fabric {
-            doors: parkers.iter().map(Door::new).collect(),
+        Arc::new(Fabric {
+            doors: (0..ranks).map(|_| Door::new(Parker::new())).collect(),
+            waiting: CachePadded::new(AtomicU32::new(0)),
+            printed: Arc::default(),
             book: Mutex::new(Book::new(ranks)),
             comms: parking_lot::Mutex::new(vec![all.clone()]),
             contexts: std::sync::atomic::AtomicU32::new(2),
@@ -322,9 +336,13 @@ impl Fabric {
                 .map(|chooser| Steering::new(chooser, ranks)),
             settings,
             unfinished: Default::default(),
-            clock: Clock::new(),
-        };
-        (Arc::new(fabric), parkers)
+            clock: parking_lot::Mutex::new(Clock::new()),
+        })
+    }
+
+    /// The clock of the present run.
+    pub(crate) fn clock(&self) -> Clock {
+        *self.clock.lock()
     }
 
     /// A communicator of some of the ranks, with a context of its own.
@@ -333,13 +351,18 @@ impl Fabric {
         let context = self.contexts.fetch_add(2, Ordering::Relaxed);
         let comm = CommShared::new(context, members);
         let mut comms = self.comms.lock();
+        Fabric::sweep(&mut comms);
+        comms.push(comm.clone());
+        comm
+    }
+
+    /// Forgets the communicators that nobody holds and that have nothing to tell.
+    fn sweep(comms: &mut Vec<Arc<CommShared>>) {
         let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
         let silent = |comm: &CommShared| {
             comm.cause.get().is_none() && comm.lanes.is_empty() && comm.all_was_read()
         };
         comms.retain(|comm| !(forgotten(comm) && silent(comm)));
-        comms.push(comm.clone());
-        comm
     }
 
     /// The first failure asked for in this rank after that many operations.
@@ -372,7 +395,13 @@ impl Fabric {
     }
 
     /// The place of `rank` in it; once for each.
-    pub(crate) fn port(self: &Arc<Self>, rank: Rank, parker: Parker) -> Port {
+    ///
+    /// # Panics
+    ///
+    /// If somebody has it already.
+    pub(crate) fn port(self: &Arc<Self>, rank: Rank) -> Port {
+        let parker = self.doors[rank].parker.lock().take();
+        let parker = parker.expect("a rank has one port");
         Port::new(
             self.clone(),
             rank,
@@ -397,7 +426,7 @@ impl Fabric {
         let Settings { record, trace, .. } = self.settings;
         let new = || Arc::new(Record::new(record, trace));
         let wanted = (record || trace).then(|| self.doors[rank].record.get_or_init(new));
-        Scribe::new(wanted.cloned(), self.clock)
+        Scribe::new(wanted.cloned(), self.clock())
     }
 
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.

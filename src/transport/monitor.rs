@@ -17,8 +17,21 @@
 //! can be past one of these that the detector does not see: it lay down under the same lock.
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
+//!
+//! # Ends that are not in the book yet
+//!
+//! ```text
+//! returns:   posts;  door ← gone;   light();  waiting > 0?   then: opens the book, wakes who needs it
+//! sleeper:   (book open)  waiting + 1;  flag ← ASLEEP;  heavy();  takes in the ends;  looks;  walks
+//! ```
+//!
+//! A rank that returns while nobody waits leaves the book closed. One of the two fences comes first: if it is
+//! that of the rank that returns, the sleeper takes in its end, and finds all that it had posted before; else the
+//! rank sees that somebody waits, and comes to the lock after the sleeper has left it, as any other end does.
+//! To the sleeper it was running until then.
 
 use std::iter;
+use std::ops::DerefMut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,9 +40,10 @@ use super::cells::{self, Stamp};
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
 use super::steer::{Eligible, Line, Way, failed};
-use super::{CommShared, Fabric, meeting};
+use super::{CommShared, Fabric, fences, meeting};
 use crate::Rank;
 use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
+use crate::sync::Ordering;
 
 /// One rank's page.
 #[derive(Default)]
@@ -157,6 +171,24 @@ impl Book {
 
     pub(crate) fn end(&self, rank: Rank) -> Option<&End> {
         self.pages[rank].end.as_ref()
+    }
+
+    fn write_end(&mut self, rank: Rank, why: Gone, site: Option<Arc<str>>, follows: Option<Cause>) {
+        self.pages[rank].end = Some(End {
+            why,
+            site,
+            follows,
+            order: self.ended,
+        });
+        self.ended += 1;
+    }
+
+    /// Forgets how ranks ended, for the next run.
+    pub(super) fn forget_ends(&mut self) {
+        if self.ended > 0 {
+            self.pages.iter_mut().for_each(|page| page.end = None);
+            self.ended = 0;
+        }
     }
 
     /// The first recorded end among `ranks` that `counts`.
@@ -294,30 +326,39 @@ impl Fabric {
         wait: impl FnOnce() -> Wait,
         look: impl FnOnce() -> Option<R>,
     ) -> Result<Option<R>, Error> {
-        let mut book = self.book.lock();
+        let mut book = self.open_book();
         if let Some(end) = book.end(me) {
             // A destructor that waits while its rank unwinds: the others know already that it is gone.
             return look().map(Some).ok_or_else(|| end.gone(me).into());
         }
+        // Relaxed: the fence in `lie_down` orders it before the look at the ends.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         self.doors[me].sleeper.lie_down();
-        // The look comes before the ends: a rank that has ended posted all it had before that.
+        // Who returns after this sees that somebody waits, and comes to the book.
+        self.take_in_ends(&mut book);
+        // The look comes after that: a rank that has ended posted all it had before that.
         let answer = match look() {
             Some(found) => Ok(Some(found)),
             None => self.may_sleep(&mut book, me, wait()).map_or(Ok(None), Err),
         };
         if !matches!(answer, Ok(None)) {
-            book.pages[me].wait = None;
-            self.doors[me].sleeper.get_up();
+            self.rise(&mut book, me);
         }
         answer
     }
 
     /// `me` is up again: what others decided about it meanwhile.
     pub(crate) fn get_up(&self, me: Rank) -> Option<Error> {
-        let mut book = self.book.lock();
-        self.doors[me].sleeper.get_up();
-        book.pages[me].wait = None;
+        let mut book = self.open_book();
+        self.rise(&mut book, me);
         book.pages[me].verdict.take().map(Error::from)
+    }
+
+    fn rise(&self, book: &mut Book, me: Rank) {
+        book.pages[me].wait = None;
+        self.doors[me].sleeper.get_up();
+        // Relaxed: who reads it late opens the book for nothing.
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Writes the wait down; the reason not to sleep, if there is one.
@@ -515,6 +556,44 @@ impl Fabric {
         }))
     }
 
+    /// Opens the book, with the ends of ranks that have just [left](Self::record_return).
+    pub(crate) fn open_book(&self) -> impl DerefMut<Target = Book> {
+        let mut book = self.book.lock();
+        self.take_in_ends(&mut book);
+        book
+    }
+
+    /// Writes down who has returned and said so at its door only.
+    fn take_in_ends(&self, book: &mut Book) {
+        for (rank, door) in self.doors.iter().enumerate() {
+            if book.pages[rank].end.is_none() && door.sleeper.has_left() {
+                book.write_end(rank, Gone::Returned, None, None);
+            }
+        }
+    }
+
+    /// A rank has returned, and waits for nothing any more; only the first record of its end counts. Whoever needs it
+    /// is woken.
+    ///
+    /// Mostly nobody does, and the book stays closed: the rank says at its door that it is gone, and looks whether
+    /// somebody lies asleep. See the head for why nobody who goes to sleep meanwhile misses it.
+    pub(crate) fn record_return(&self, rank: Rank) {
+        let sleeper = &self.doors[rank].sleeper;
+        if self.is_steered() {
+            return self.record_end(rank, Gone::Returned, None, None);
+        }
+        if sleeper.is_gone() {
+            return;
+        }
+        sleeper.depart();
+        // Pairs with the heavy half in `Sleeper::lie_down`, between the count of `waiting` and the look at the ends.
+        fences::light();
+        // Relaxed: the fence orders it.
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.wake_if(&self.open_book(), |wait| wait.needs.involves(rank));
+        }
+    }
+
     /// A rank has ended; only the first record of it counts. Whoever needs it is woken.
     pub(crate) fn record_end(
         &self,
@@ -523,18 +602,11 @@ impl Fabric {
         site: Option<Arc<str>>,
         follows: Option<Cause>,
     ) {
-        let mut book = self.book.lock();
+        let mut book = self.open_book();
         if book.pages[rank].end.is_some() {
             return;
         }
-        let order = book.ended;
-        book.ended += 1;
-        book.pages[rank].end = Some(End {
-            why,
-            site,
-            follows,
-            order,
-        });
+        book.write_end(rank, why, site, follows);
         self.doors[rank].sleeper.depart();
         self.wake_if(&book, |wait| wait.needs.involves(rank));
         self.steer(&mut book);
@@ -542,7 +614,7 @@ impl Fabric {
 
     /// The error for a rank that is not there any more.
     pub(crate) fn gone(&self, rank: Rank) -> Error {
-        let cause = self.book.lock().end(rank).map(|end| end.cause(rank));
+        let cause = self.open_book().end(rank).map(|end| end.cause(rank));
         let returned = || Cause::Gone {
             rank,
             why: Gone::Returned,
@@ -554,8 +626,7 @@ impl Fabric {
     /// Whether a rank that has ended failed, as the error for those who send to it.
     pub(crate) fn check_failed(&self, rank: Rank) -> Result<(), Error> {
         let returned = self
-            .book
-            .lock()
+            .open_book()
             .end(rank)
             .is_none_or(|end| end.why == Gone::Returned);
         if returned {
@@ -572,7 +643,7 @@ impl Fabric {
             let call = wait.call();
             call.is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm))
         };
-        self.wake_if(&self.book.lock(), inside);
+        self.wake_if(&self.open_book(), inside);
     }
 
     /// Nothing goes on in a communicator any more: all members inside any call of it get to know.
@@ -584,14 +655,14 @@ impl Fabric {
         let cause = comm.cause.get_or_init(left).clone();
         comm.revoked.get_or_init(|| cause);
         let inside = |wait: &Wait| wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
-        self.wake_if(&self.book.lock(), inside);
+        self.wake_if(&self.open_book(), inside);
     }
 
     /// Tells everybody who waits for the living members of a communicator that one more has come.
     pub(crate) fn rouse_shrinking(&self, context: u32) {
         let waits =
             |wait: &Wait| matches!(wait.needs, Needs::Shrink((theirs, ..), _) if theirs == context);
-        self.wake_if(&self.book.lock(), waits);
+        self.wake_if(&self.open_book(), waits);
     }
 
     fn wake_if(&self, book: &Book, concerned: impl Fn(&Wait) -> bool) {
@@ -605,8 +676,8 @@ impl Fabric {
     /// Where every rank is, and what it did last: for the watchdog, where `own` is the wait that took too
     /// long, and for whoever asks from outside.
     pub(crate) fn picture(&self, own: Option<(Rank, &Wait)>) -> String {
-        let book = self.book.lock();
-        let now = Duration::from_nanos(self.clock.exact());
+        let book = self.open_book();
+        let now = Duration::from_nanos(self.clock().exact());
         let lines = (0..self.doors.len()).flat_map(|rank| {
             let line = format!("  rank {rank}  {}", self.whereabouts(&book, rank, own));
             iter::once(line).chain(self.deeds(rank, now))

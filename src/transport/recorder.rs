@@ -327,6 +327,18 @@ impl Record {
         }
     }
 
+    /// Whether any operation was written down.
+    pub(super) fn is_used(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.written() > 0)
+    }
+
+    /// Shows nothing of what was written down so far. For when the rank does not write.
+    pub(super) fn close(&self) {
+        if let Some(ring) = self.ring.as_ref().filter(|ring| ring.written() > 0) {
+            ring.close();
+        }
+    }
+
     /// Whether it keeps the last operations.
     pub(crate) fn keeps_recent(&self) -> bool {
         self.ring.is_some()

@@ -66,10 +66,31 @@ impl Ring {
         }
     }
 
+    /// Shows nothing of what was written so far. For when the rank does not write.
+    pub(crate) fn close(&self) {
+        // Relaxed: whoever lets the rank write again lets it see this.
+        self.last.store(0, Ordering::Relaxed);
+    }
+
+    /// Forgets the operations up to this number, so that others may have their numbers. For the rank itself, once
+    /// it is [closed](Self::close).
+    pub(crate) fn forget(&self, greatest: u64) {
+        // Relaxed: nobody looks before something is written.
+        let slots = greatest.min(self.slots.len() as u64);
+        (1..=slots).for_each(|number| self.slot(number).number.store(0, Ordering::Relaxed));
+    }
+
     #[inline]
     fn slot(&self, number: u64) -> &Slot {
         // A mask and not a remainder: a division takes as long as all the rest.
         &self.slots[number as usize & (self.slots.len() - 1)]
+    }
+
+    /// How many have been written. For the rank itself, or when it does not write.
+    #[inline]
+    pub(crate) fn written(&self) -> u64 {
+        // Relaxed: it is the rank's own.
+        self.last.load(Ordering::Relaxed)
     }
 
     /// Writes operation `number`; they are numbered from 1, without a gap.

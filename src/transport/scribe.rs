@@ -31,7 +31,7 @@ pub(crate) struct Token {
 /// A rank's own end of its record.
 pub(crate) struct Scribe {
     record: Option<Arc<Record>>,
-    clock: Clock,
+    clock: Cell<Clock>,
     near: [Cell<(Key, u32)>; NEAR],
     far: RefCell<HashMap<Key, u32>>,
     /// Operations begun.
@@ -50,7 +50,7 @@ impl Scribe {
     pub(crate) fn new(record: Option<Arc<Record>>, clock: Clock) -> Scribe {
         Scribe {
             record,
-            clock,
+            clock: Cell::new(clock),
             near: std::array::from_fn(|_| Cell::new(([0; 3], 0))),
             far: RefCell::default(),
             begun: Cell::new(0),
@@ -59,6 +59,18 @@ impl Scribe {
             progress: Cell::new(0),
             later: Cell::new(false),
         }
+    }
+
+    /// Forgets all operations, for a run by this clock; what is known of calls stays.
+    pub(crate) fn begin_again(&self, clock: Clock) {
+        self.clock.set(clock);
+        if let Some(ring) = self.record.as_ref().and_then(|record| record.ring.as_ref()) {
+            ring.forget(self.begun.get());
+        }
+        for count in [&self.begun, &self.inside, &self.time, &self.progress] {
+            count.set(0);
+        }
+        self.later.set(false);
     }
 
     /// An operation begins; `show` is asked how it prints if nothing is known of it.
@@ -194,7 +206,7 @@ impl Scribe {
     /// A cheap time, not before any that was noted.
     #[inline]
     fn now(&self) -> u64 {
-        let time = self.clock.cheap().max(self.time.get());
+        let time = self.clock.get().cheap().max(self.time.get());
         self.time.set(time);
         time
     }
@@ -212,7 +224,7 @@ impl Scribe {
 
     #[cold]
     fn append(&self, record: &Record, event: impl FnOnce(u64) -> Event) {
-        let event = event(self.clock.exact());
+        let event = event(self.clock.get().exact());
         if let Some(events) = &record.events {
             events.lock().push(event);
         }

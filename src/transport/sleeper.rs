@@ -96,10 +96,15 @@ impl Sleeper {
         self.flag.load(Ordering::Relaxed) == GONE
     }
 
+    /// The same, and what it did before is seen.
+    pub(crate) fn has_left(&self) -> bool {
+        // Acquire: pairs with the release in `depart`.
+        self.flag.load(Ordering::Acquire) == GONE
+    }
+
     /// The rank has ended: nothing posted from now on will be read.
     pub(crate) fn depart(&self) {
-        // Relaxed: whoever needs the end of this rank reads it in the book, under the lock; the flag only
-        // saves a look there.
-        self.flag.store(GONE, Ordering::Relaxed);
+        // Release: pairs with the acquire in `has_left`: what it has posted is there.
+        self.flag.store(GONE, Ordering::Release);
     }
 }

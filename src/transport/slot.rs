@@ -363,6 +363,12 @@ impl End {
         true
     }
 
+    /// How many messages went out, and how many were taken; the numbers wrap.
+    pub(super) fn traffic(&self) -> (u32, u32) {
+        let all = |known: &Known| known.count.ring.wrapping_add(known.count.line);
+        (all(&self.sent), all(&self.taken))
+    }
+
     /// Whether there is nothing to take.
     pub(super) fn is_empty(&self) -> bool {
         let Known { count, .. } = self.taken;

@@ -82,6 +82,16 @@ impl SlotLanes {
         SlotLanes { me, book, ends }
     }
 
+    /// How many packets were sent by these ends, and taken; the numbers wrap.
+    pub(super) fn traffic(&self) -> (u32, u32) {
+        let ends = self.ends.borrow();
+        let add = |(sent, taken): (u32, u32), end: &End| {
+            let (more, less) = end.traffic();
+            (sent.wrapping_add(more), taken.wrapping_add(less))
+        };
+        ends.iter().fold((0, 0), add)
+    }
+
     #[inline]
     fn end<R>(&self, other: Rank, f: impl FnOnce(&mut End) -> R) -> R {
         let mut ends = self.ends.borrow_mut();

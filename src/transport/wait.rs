@@ -22,6 +22,7 @@ use super::mailbox::{Inbox, Want};
 use super::monitor::{Turn, Wait};
 use super::packet::{Packet, Taker};
 use super::scribe::Scribe;
+use super::sleeper::Sleeper;
 use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
@@ -41,24 +42,24 @@ const YIELDS: u32 = 8;
 const COPIED_IN_ONE: usize = 4;
 /// Spinning has taken as long.
 const SHORT_PATIENCE: Duration = Duration::from_micros(10);
-/// How long a thread that is no rank just now looks for work, or for the end of it, and how often in each of
-/// its turns.
+/// How long a thread that is no rank just now looks for work, or for the end of it, and how often before it begins
+/// to yield: some microseconds.
 const LINGERING: Duration = Duration::from_micros(100);
-const LINGERING_LOOKS: u32 = 4;
+const LINGERING_SPINS: u32 = 64;
 /// Models of threads go to sleep at once: looking again and again would hide a lost post.
 const PATIENT: bool = !cfg!(all(test, loom));
 
 /// Ranks of this process that are running a job, over all worlds.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts its rank as live for as long as it lives.
-pub(crate) struct Live(());
+/// Counts so many ranks as live for as long as it lives.
+pub(crate) struct Live(usize);
 
 impl Live {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(ranks: usize) -> Self {
         // Relaxed: a hint for the policy below.
-        LIVE.fetch_add(1, Ordering::Relaxed);
-        Live(())
+        LIVE.fetch_add(ranks, Ordering::Relaxed);
+        Live(ranks)
     }
 
     /// How many ranks are live.
@@ -70,26 +71,68 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
+        LIVE.fetch_sub(self.0, Ordering::Relaxed);
     }
 }
 
-/// Looks for a moment for what somebody outside all worlds is to bring. `None`: it did not come, and the thread
-/// had better sleep. It yields all the time, since it is not counted among those that need a CPU.
-pub(crate) fn linger<R>(mut look: impl FnMut() -> Option<R>) -> Option<R> {
-    let start = Instant::now();
-    loop {
-        for _ in 0..LINGERING_LOOKS {
-            if let Some(found) = look() {
-                return Some(found);
-            }
-            spin_loop();
-        }
-        if start.elapsed() >= LINGERING {
-            return None;
-        }
-        yield_now();
+/// What a thread does that is no rank just now, before it goes to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// There is a CPU for it: it spins for a moment, then yields.
+    Spin,
+    /// There is one now and then: it yields.
+    Yield,
+    /// It would only be in the way.
+    None,
+}
+
+/// Waits for what is not brought by a rank that is in the middle of something, and for which this thread is roused.
+pub(super) fn idle<R>(
+    sleeper: &Sleeper,
+    parker: &Parker,
+    patience: Patience,
+    mut look: impl FnMut() -> Option<R>,
+) -> R {
+    if let Some(found) = linger(patience, &mut look) {
+        return found;
     }
+    loop {
+        sleeper.lie_down();
+        let found = look();
+        if found.is_none() {
+            parker.park();
+        }
+        sleeper.get_up();
+        if let Some(found) = found {
+            return found;
+        }
+    }
+}
+
+/// The part of that before it sleeps. It does not spin for long: a thread that has nothing to do is not counted
+/// among those that need a CPU.
+fn linger<R>(patience: Patience, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    let spins = match patience {
+        Patience::Spin => LINGERING_SPINS,
+        _ => 1,
+    };
+    for _ in 0..if PATIENT { spins } else { 0 } {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        spin_loop();
+    }
+    if !PATIENT || patience == Patience::None {
+        return None;
+    }
+    let start = Instant::now();
+    while start.elapsed() < LINGERING {
+        yield_now();
+        if let Some(found) = look() {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// Whether so many live ranks are more than there is room for, as the machine has it: then nobody spins.
@@ -188,6 +231,11 @@ impl Port {
         &self.door().log
     }
 
+    /// Whether nothing is kept for this rank at its end, and it awaits nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.inbox.borrow().is_idle()
+    }
+
     #[inline]
     pub(crate) fn inbox(&self) -> std::cell::RefMut<'_, Inbox> {
         self.inbox.borrow_mut()
@@ -217,7 +265,7 @@ impl Port {
         if !(0..self.fabric.doors.len()).any(|rank| gone(&rank)) {
             return None;
         }
-        self.fabric.book.lock().lost(self.me, needs)
+        self.fabric.open_book().lost(self.me, needs)
     }
 
     /// Lets others run after a look that found nothing, where they do not all fit on the CPUs.

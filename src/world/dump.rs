@@ -72,7 +72,7 @@ fn answer(mut signals: Signals) {
 }
 
 fn picture(world: &Fabric) -> String {
-    let since = Duration::from_nanos(world.clock.exact());
+    let since = Duration::from_nanos(world.clock().exact());
     let ranks = world.ranks();
     format!(
         "rankfold: a world of {ranks} ranks, begun {since:.1?} ago\n{}",

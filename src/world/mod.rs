@@ -22,7 +22,7 @@ mod tuning;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ use crate::Rank;
 use crate::collective::TuningTable;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
-use crate::machine::{Bind, Cpus, Kind, Machine, Near, Placement, Unpinned};
+use crate::machine::{Bind, Cpus, Kind, Machine, Near, PinError, Placement, Unpinned};
 use crate::topology::Levels;
 use crate::transport::budget::Buffering;
 use crate::transport::lanes::Make;
@@ -117,8 +117,8 @@ impl World {
     /// Sets where the ranks run; without it [`Bind::Auto`].
     ///
     /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
-    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. For memory near
-    /// the ranks, see [`vec_here`](crate::machine::vec_here).
+    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. Ranks of a
+    /// [team](Self::start) are pinned only if a binding is asked for. For memory near the ranks, see [`vec_here`](crate::machine::vec_here).
     ///
     /// # Examples
     ///
@@ -473,7 +473,7 @@ impl World {
         &self,
         f: impl Fn(&Comm) -> Result<R, E> + Sync,
     ) -> Result<Report<R, E>, WorldError<E>> {
-        let (venue, starts) = self.open()?;
+        let (venue, fabric, starts) = self.open()?;
         let begin = Instant::now();
         let lives = thread::scope(|scope| {
             let spawned: Vec<_> = starts
@@ -485,10 +485,20 @@ impl World {
                 .map(|rank| Ok(rank?.join().unwrap_or_else(Lived::broken)));
             ends.collect::<Result<Vec<_>, _>>()
         });
-        Ok(Report::new(lives?, &venue, begin.elapsed()))
+        let (outcomes, refused) = part(lives?);
+        let placement = venue.placement(refused);
+        Ok(Report::new(
+            outcomes,
+            placement,
+            &venue,
+            &fabric,
+            begin.elapsed(),
+        ))
     }
 
     /// Starts the ranks and keeps them for many runs, parked in between.
+    ///
+    /// With [`Bind::Auto`] or [`Bind::None`] there is no thread for rank 0: whoever calls a run of the team is that.
     ///
     /// # Errors
     ///
@@ -538,14 +548,15 @@ impl World {
         };
         unpinned
             .open()
-            .map(|(venue, starts)| Seats::new(starts, venue))
+            .map(|(venue, _, starts)| Seats::new(starts, venue))
     }
 
     /// Everything that the ranks need to begin.
-    fn open<E>(&self) -> Result<(Venue, Vec<Start>), WorldError<E>> {
+    fn open<E>(&self) -> Result<(Venue, Arc<Fabric>, Vec<Start>), WorldError<E>> {
         let venue = Venue::new(self)?;
-        let starts = venue.starts();
-        Ok((venue, starts))
+        let fabric = venue.fabric();
+        let starts = venue.starts(&fabric);
+        Ok((venue, fabric, starts))
     }
 }
 
@@ -565,6 +576,11 @@ pub(crate) struct Venue {
 
 impl Venue {
     fn new<E>(world: &World) -> Result<Venue, WorldError<E>> {
+        Venue::with(world, false)
+    }
+
+    /// The same, where the thread that calls a run may be one of the ranks.
+    fn with<E>(world: &World, caller: bool) -> Result<Venue, WorldError<E>> {
         if world.ranks > MAX_RANKS {
             return Err(WorldError::Usage(format!(
                 "{} ranks are more threads than a process can have; at most {MAX_RANKS}",
@@ -583,6 +599,11 @@ impl Venue {
             placed.map_err(|error| WorldError::Usage(error.to_string()))
         };
         let (placement, near) = match &world.machine {
+            None if caller && world.bind == Bind::Auto => {
+                let placement = Placement::unpinned(world.ranks, Unpinned::Caller);
+                let near = Near::of(&machine, &placement, &world.levels);
+                (placement, near)
+            }
             None => {
                 let placement = place(&machine, alone)?;
                 let near = Near::of(&machine, &placement, &world.levels);
@@ -621,32 +642,45 @@ impl Venue {
         })
     }
 
-    /// What each rank of a new run needs to begin; nothing of an earlier run is left in it.
-    fn starts(&self) -> Vec<Start> {
-        let pinned = |(start, pin)| Start { pin, ..start };
-        self.starts_unpinned()
-            .into_iter()
-            .zip(self.pins())
-            .map(pinned)
-            .collect()
+    /// Whether a fabric may serve several runs: nobody else is told of it.
+    fn is_lasting(&self) -> bool {
+        #[cfg(all(unix, feature = "signal"))]
+        return !self.dump;
+        #[cfg(not(all(unix, feature = "signal")))]
+        true
     }
 
-    /// The same for threads that are where they should be.
-    fn starts_unpinned(&self) -> Vec<Start> {
-        let (fabric, parkers) = Fabric::new(self.placement.cpu.len(), self.settings.clone());
+    fn ranks(&self) -> usize {
+        self.placement.cpu.len()
+    }
+
+    /// What the ranks of a new run share; nothing of an earlier run is left in it.
+    fn fabric(&self) -> Arc<Fabric> {
+        let fabric = Fabric::new(self.ranks(), self.settings.clone());
         #[cfg(all(unix, feature = "signal"))]
         if self.dump {
             dump::watch(&fabric);
         }
-        let printed = Arc::new(AtomicBool::new(false));
-        let start = |(rank, parker)| Start {
+        fabric
+    }
+
+    /// What each of them needs to begin.
+    fn starts(&self, fabric: &Arc<Fabric>) -> Vec<Start> {
+        let start = |(rank, pin)| Start {
             fabric: fabric.clone(),
             rank,
-            parker,
-            printed: printed.clone(),
-            pin: None,
+            pin,
         };
-        parkers.into_iter().enumerate().map(start).collect()
+        self.pins().into_iter().enumerate().map(start).collect()
+    }
+
+    /// Where the ranks ran, but for those that were refused.
+    fn placement(&self, refused: impl IntoIterator<Item = (Rank, PinError)>) -> Placement {
+        let mut placement = self.placement.clone();
+        for (rank, why) in refused {
+            placement.refuse(rank, why);
+        }
+        placement
     }
 
     /// Where the ranks are to run.
@@ -659,11 +693,6 @@ impl Venue {
             all: all.clone(),
         };
         self.placement.cpu.iter().map(|cpu| cpu.map(pin)).collect()
-    }
-
-    /// Whether its ranks have a CPU each.
-    fn is_roomy(&self) -> bool {
-        self.placement.cpu.len() <= self.settings.cpus
     }
 }
 
@@ -709,6 +738,17 @@ impl Drop for Open {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What came of the ranks, and which of them were not pinned as they should be.
+#[expect(clippy::type_complexity)]
+fn part<R, E>(lives: Vec<Lived<R, E>>) -> (Vec<Outcome<R, E>>, Vec<(Rank, PinError)>) {
+    let mut refused = Vec::new();
+    let ranks = lives.into_iter().enumerate().map(|(rank, lived)| {
+        refused.extend(lived.unpinned.map(|why| (rank, why)));
+        lived.outcome
+    });
+    (ranks.collect(), refused)
 }
 
 /// One rank on a thread of its own.

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crossbeam_utils::sync::WaitGroup;
 
@@ -13,17 +12,14 @@ use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Cpus, PinError, pin};
-use crate::sync::Parker;
 use crate::transport::Fabric;
+use crate::transport::wait::Live;
 use crate::unwind;
 
 /// What a thread needs to become a rank.
 pub(super) struct Start {
     pub fabric: Arc<Fabric>,
     pub rank: Rank,
-    pub parker: Parker,
-    /// Whether a panic of this world has been printed.
-    pub printed: Arc<AtomicBool>,
     /// Where to run, if anywhere in particular.
     pub pin: Option<Pin>,
 }
@@ -52,23 +48,24 @@ pub(super) struct Lived<R, E> {
     pub outcome: Outcome<R, E>,
     /// It was to be pinned, and is not.
     pub unpinned: Option<PinError>,
-    /// The run that it lived in; `None` if its thread itself broke.
-    pub fabric: Option<Arc<Fabric>>,
 }
 
 impl<R, E> Lived<R, E> {
     /// A thread that ended without a word: something of the user's panicked while it was dropped.
     pub(super) fn broken(payload: Box<dyn Any + Send>) -> Self {
         unwind::discard(payload);
-        let message = "a destructor panicked while the rank ended".into();
         Lived {
-            outcome: Outcome::Panicked {
-                message,
-                site: None,
-            },
+            outcome: broken(),
             unpinned: None,
-            fabric: None,
         }
+    }
+}
+
+/// What came of a rank that ended without a word.
+pub(super) fn broken<R, E>() -> Outcome<R, E> {
+    Outcome::Panicked {
+        message: "a destructor panicked while the rank ended".into(),
+        site: None,
     }
 }
 
@@ -79,29 +76,27 @@ impl Start {
         f: impl Fn(&Comm) -> Result<R, E>,
     ) -> Lived<R, E> {
         let unpinned = self.pin.take().and_then(Pin::refused);
-        self.run(unpinned, f)
-    }
-
-    /// The same on a thread that is where it should be.
-    pub(super) fn run<R, E: fmt::Display>(
-        self,
-        unpinned: Option<PinError>,
-        f: impl Fn(&Comm) -> Result<R, E>,
-    ) -> Lived<R, E> {
-        let comm = Comm::enter(&self.fabric, self.rank, self.parker, &self.printed);
-        let result = catch_unwind(AssertUnwindSafe(|| f(&comm)));
-        let (outcome, why, site) = outcome(result);
-        let follows = match &why {
-            Gone::Panicked(message) => unwind::repeats(message),
-            _ => unwind::follows(),
-        };
-        comm.end(why, site, follows);
+        let comm = Comm::enter(&self.fabric, self.rank, Some(Live::new(1)));
         Lived {
-            outcome,
+            outcome: live(&comm, f),
             unpinned,
-            fabric: Some(self.fabric),
         }
     }
+}
+
+/// Runs `f` as the rank that has just entered, and writes down how it ended.
+pub(super) fn live<R, E: fmt::Display>(
+    comm: &Comm,
+    f: impl Fn(&Comm) -> Result<R, E>,
+) -> Outcome<R, E> {
+    let result = catch_unwind(AssertUnwindSafe(|| f(comm)));
+    let (outcome, why, site) = outcome(result);
+    let follows = match &why {
+        Gone::Panicked(message) => unwind::repeats(message),
+        _ => unwind::follows(),
+    };
+    comm.end(why, site, follows);
+    outcome
 }
 
 /// What came of a rank: for the report, and for the other ranks.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Venue;
-use super::rank::Lived;
 use super::trace::Trace;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Mismatch};
@@ -154,16 +153,13 @@ impl Lost {
 }
 
 impl<R, E> Report<R, E> {
-    pub(super) fn new(lives: Vec<Lived<R, E>>, venue: &Venue, wall: Duration) -> Self {
-        let fabric = lives.iter().find_map(|life| life.fabric.clone());
-        let mut placement = venue.placement.clone();
-        let mut outcomes = Vec::with_capacity(lives.len());
-        for (rank, life) in lives.into_iter().enumerate() {
-            if let Some(why) = life.unpinned {
-                placement.refuse(rank, why);
-            }
-            outcomes.push(life.outcome);
-        }
+    pub(super) fn new(
+        outcomes: Vec<Outcome<R, E>>,
+        placement: Placement,
+        venue: &Venue,
+        fabric: &Fabric,
+        wall: Duration,
+    ) -> Self {
         let mut report = Report {
             outcomes,
             culprit: None,
@@ -180,16 +176,14 @@ impl<R, E> Report<R, E> {
             records: Vec::new(),
             end: Duration::ZERO,
         };
-        if let Some(fabric) = fabric {
-            report.read(&fabric);
-        }
+        report.read(fabric);
         report
     }
 
     /// What the ranks left behind in the fabric.
     fn read(&mut self, fabric: &Fabric) {
         self.records = fabric.records().collect();
-        self.end = Duration::from_nanos(fabric.clock.exact());
+        self.end = Duration::from_nanos(fabric.clock().exact());
         let left = fabric.leftovers();
         let comms = fabric.comms();
         let mismatched = comms.iter().find_map(|comm| match comm.cause.get() {
@@ -220,7 +214,7 @@ impl<R, E> Report<R, E> {
         self.unfinished.retain(returned);
         // Each rank's own stay in their order.
         self.unfinished.sort_by_key(|one| one.rank);
-        let book = fabric.book.lock();
+        let book = fabric.open_book();
         self.deadlocks = book.deadlocks.clone();
         self.mismatch = mismatched;
         let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));

@@ -6,7 +6,8 @@ use super::Venue;
 use super::rank::Start;
 use crate::Rank;
 use crate::comm::{Comm, is_inside};
-use crate::error::{Error, Gone, Result};
+use crate::error::{Error, Result};
+use crate::transport::wait::Live;
 
 /// The places of a world whose threads are somebody else's, see [`World::connect`](crate::World::connect).
 ///
@@ -123,16 +124,14 @@ impl Seat {
             .start
             .take()
             .expect("a seat holds its rank until it is entered");
-        Comm::enter(&start.fabric, start.rank, start.parker, &start.printed)
+        Comm::enter(&start.fabric, start.rank, Some(Live::new(1)))
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         if let Some(start) = &self.start {
-            start
-                .fabric
-                .record_end(start.rank, Gone::Returned, None, None);
+            start.fabric.record_return(start.rank);
         }
     }
 }

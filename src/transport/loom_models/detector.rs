@@ -15,7 +15,7 @@ use loom::sync::Arc as LoomArc;
 
 use super::{Mail, explore, sleep_in, world};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Gone, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
 use crate::transport::knot::Needs;
 use crate::transport::wait::Port;
@@ -30,7 +30,7 @@ fn with_mail<R: 'static>(
 }
 
 fn knots(fabric: &Fabric) -> Vec<Vec<Rank>> {
-    let book = fabric.book.lock();
+    let book = fabric.open_book();
     let ranks = |stuck: &[crate::error::Stuck]| stuck.iter().map(|stuck| stuck.rank).collect();
     book.deadlocks
         .iter()
@@ -158,11 +158,11 @@ fn who_is_about_to_be_told_of_a_failure_is_not_stuck() {
 
 #[test]
 fn the_end_of_a_rank_comes_after_all_that_it_sent() {
-    explore(None, || {
+    explore(Some(4), || {
         let (fabric, results) = with_mail(2, |port, mail| {
             if port.me == 0 {
                 mail.send(port, 1);
-                port.fabric.record_end(0, Gone::Returned, None, None);
+                port.fabric.record_return(0);
                 return Ok(());
             }
             mail.recv(port, 0, 1).expect("it was sent before the end");

@@ -2,6 +2,7 @@
 //! that the memory model allows. Run with `.ci/loom`.
 //!
 //! - `sleeper` no post is slept through
+//! - `berth` a thread that stays is given its jobs, and gives them back
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
 //! - `joint` what both ends of a loan copy together is copied once, and is the borrower's again
@@ -22,6 +23,7 @@
 //! Where a model needs a bound on preemptions, it says so: orders with more forced switches are not
 //! visited. Loom takes sequential consistency seriously only in fences, which is where ours is.
 
+mod berth;
 mod call_log;
 mod cells;
 mod detector;
@@ -68,13 +70,13 @@ fn prepared_world<R: 'static>(
     prepare: impl FnOnce(&Fabric),
     life: impl Fn(&Port) -> R + 'static,
 ) -> (Arc<Fabric>, Vec<R>) {
-    let (fabric, parkers) = Fabric::new(ranks, Settings::default());
+    let fabric = Fabric::new(ranks, Settings::default());
     prepare(&fabric);
     // What makes it at its first use knows nothing of loom.
     fabric.all.meeting();
     let life = Rc::new(life);
-    let mut lives = parkers.into_iter().enumerate().map(|(me, parker)| {
-        let (life, port) = (life.clone(), fabric.port(me, parker));
+    let mut lives = (0..ranks).map(|me| {
+        let (life, port) = (life.clone(), fabric.port(me));
         move || life(&port)
     });
     // Rank 0 lives on the thread that every model has already.

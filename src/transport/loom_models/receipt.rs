@@ -15,7 +15,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Mail, explore, sleep, world};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Gone, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
 use crate::transport::knot::Needs;
 use crate::transport::receipt::Receipt;
@@ -73,7 +73,7 @@ fn with_post<R: 'static>(
 
 fn all_is_well((fabric, results): (StdArc<Fabric>, Vec<Result<()>>)) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
-    assert!(fabric.book.lock().deadlocks.is_empty());
+    assert!(fabric.open_book().deadlocks.is_empty());
 }
 
 #[test]
@@ -118,19 +118,19 @@ fn two_that_send_first_without_a_buffer_are_a_knot() {
             matches!(kind, Err(ErrorKind::Deadlock(_)))
         };
         assert!(results.iter().all(knotted), "{results:?}");
-        assert_eq!(fabric.book.lock().deadlocks.len(), 1);
+        assert_eq!(fabric.open_book().deadlocks.len(), 1);
     });
 }
 
 #[test]
 fn a_sender_learns_that_its_receiver_ended_and_a_message_is_received_or_taken_back() {
-    explore(None, || {
+    explore(Some(4), || {
         let post = Arc::new(Post::new(2));
         let theirs = post.clone();
         let (_, results) = world(2, move |port| {
             if port.me == 1 {
                 theirs.progress(port, 0);
-                port.fabric.record_end(1, Gone::Returned, None, None);
+                port.fabric.record_return(1);
                 return Ok(true);
             }
             theirs.send(port, 1);

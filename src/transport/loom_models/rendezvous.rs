@@ -13,7 +13,7 @@ use loom::sync::Arc;
 use super::loan::Between;
 use super::{explore, sleep, world};
 use crate::Rank;
-use crate::error::{Error, ErrorKind, Gone, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::transport::head::Head;
 use crate::transport::knot::Needs;
 use crate::transport::wait::Port;
@@ -63,7 +63,7 @@ fn between_two(life: impl Fn(&Port, &Ways) -> Result<()> + 'static) -> Vec<Resul
 
 /// A rank's life, and its end on record.
 fn and_end(port: &Port, lived: Result<()>) -> Result<()> {
-    port.fabric.record_end(port.me, Gone::Returned, None, None);
+    port.fabric.record_return(port.me);
     lived
 }
 
@@ -99,7 +99,7 @@ fn a_lender_learns_that_its_reader_ended_without_a_look() {
 
 #[test]
 fn a_reader_learns_that_its_lender_ended_meanwhile() {
-    explore(None, || {
+    explore(Some(4), || {
         let results = between_two(|port, ways| match port.me {
             0 => and_end(
                 port,

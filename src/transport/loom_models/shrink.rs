@@ -3,14 +3,14 @@
 //!
 //! The meeting, the book and the last stage of the wait are the real ones.
 //!
-//! Checked by hand that the models can fail: if `record_end` did not wake those who shrink, or if
+//! Checked by hand that the models can fail: if `record_return` did not wake those who shrink, or if
 //! `rouse_shrinking` did nothing, somebody sleeps for ever.
 
 use std::sync::Arc;
 
 use super::{explore, sleep_in, world};
 use crate::Rank;
-use crate::error::{Gone, Result};
+use crate::error::Result;
 use crate::transport::CommShared;
 use crate::transport::knot::Needs;
 use crate::transport::members::Members;
@@ -37,7 +37,7 @@ fn survivors(ranks: usize, dead: Rank, preemptions: Option<usize>) {
     explore(preemptions, move || {
         let (_, results) = world(ranks, move |port| {
             if port.me == dead {
-                port.fabric.record_end(port.me, Gone::Returned, None, None);
+                port.fabric.record_return(port.me);
                 return None;
             }
             Some(shrink(port).unwrap())

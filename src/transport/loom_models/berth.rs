@@ -1,0 +1,105 @@
+//! Proves that jobs are handed over and given back: the server reads each as it was written, the caller sees what the
+//! server did and that it reads the job no more, and neither sleeps through what the other has to say.
+//!
+//! A job is a number that the caller writes and overwrites, with nothing but the berth to order it.
+//!
+//! Checked by hand that the models can fail: with a relaxed store or load in `put`, `next`, `done` or `is_empty` a
+//! number is missed or comes too early, and without the call that rouses the server, or the caller, it sleeps for ever.
+
+use std::ptr;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use super::explore;
+use crate::sync::Parker;
+use crate::transport::berth::Berth;
+use crate::transport::sleeper::Sleeper;
+use crate::transport::wait::Patience;
+
+/// What a caller and a server share.
+struct Shared {
+    berth: Berth<u32>,
+    caller: Sleeper,
+    job: AtomicU32,
+    result: AtomicU32,
+}
+
+/// A server for so many jobs, on a thread of its own, that then goes home.
+fn server(jobs: u32, parker: &Parker) -> (Arc<Shared>, thread::JoinHandle<()>) {
+    let server = Parker::new();
+    let shared = Arc::new(Shared {
+        berth: Berth::new(&server),
+        caller: Sleeper::new(parker),
+        job: AtomicU32::new(0),
+        result: AtomicU32::new(0),
+    });
+    let theirs = shared.clone();
+    let serve = move || {
+        let Shared {
+            berth,
+            caller,
+            job,
+            result,
+        } = &*theirs;
+        for number in 1..=jobs {
+            assert!(berth.next(&server, Patience::None).is_some());
+            assert_eq!(job.load(Ordering::Relaxed), number);
+            result.store(number, Ordering::Relaxed);
+            berth.done(caller);
+        }
+        assert!(berth.next(&server, Patience::None).is_none());
+    };
+    (shared, thread::spawn(serve))
+}
+
+impl Shared {
+    fn give(&self, number: u32) {
+        self.job.store(number, Ordering::Relaxed);
+        self.berth.give(ptr::dangling());
+    }
+
+    fn wait(&self, number: u32, parker: &Parker) {
+        self.berth.wait(&self.caller, parker, Patience::None);
+        assert_eq!(self.result.load(Ordering::Relaxed), number);
+        self.job.store(0, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_job_after_another_is_read_whole_and_given_back() {
+    explore(Some(3), || {
+        let parker = Parker::new();
+        let (shared, thread) = server(2, &parker);
+        for number in 1..=2 {
+            shared.give(number);
+            shared.wait(number, &parker);
+        }
+        shared.berth.close();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_server_goes_home_whenever_it_is_told() {
+    explore(None, || {
+        let (shared, thread) = server(0, &Parker::new());
+        shared.berth.close();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn one_caller_waits_for_two() {
+    explore(Some(2), || {
+        let parker = Parker::new();
+        let all = [server(1, &parker), server(1, &parker)];
+        all.iter().for_each(|(shared, _)| shared.give(1));
+        for (shared, thread) in all {
+            shared.wait(1, &parker);
+            shared.berth.close();
+            thread.join().unwrap();
+        }
+    });
+}

@@ -1,0 +1,496 @@
+//! The runs of a team: each is as a run of a new world, whatever the runs before it left behind, and whoever calls.
+
+mod common;
+
+use std::cell::RefCell;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Barrier, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use common::{cases, scaled};
+use proptest::prelude::*;
+use rankfold::machine::Cpus;
+use rankfold::{
+    Bind, Buffering, Comm, Error, ErrorKind, Fault, Outcome, Report, Result, Source, Tag, Team,
+    World, WorldError, op,
+};
+
+fn all_sum(comm: &Comm, x: u64) -> Result<u64> {
+    let mut v = [x];
+    comm.all_reduce(&mut v, op::Sum)?;
+    Ok(v[0])
+}
+
+/// The sum over all ranks of rank + 1.
+fn triangle(comm: &Comm) -> Result<u64> {
+    all_sum(comm, comm.rank() as u64 + 1)
+}
+
+fn right(comm: &Comm) -> usize {
+    (comm.rank() + 1) % comm.size()
+}
+
+fn left(comm: &Comm) -> usize {
+    (comm.rank() + comm.size() - 1) % comm.size()
+}
+
+thread_local! {
+    /// Communicators that outlive their run, until the next program clears them or the thread ends.
+    static HIDDEN: RefCell<Vec<Comm>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a rank does in a run; what it returns must not depend on what ran before.
+type Program = fn(&Comm) -> Result<u64>;
+
+/// Runs that end well and leave nothing.
+const CLEAN: [Program; 9] = [
+    |comm| Ok(comm.rank() as u64),
+    |comm| comm.barrier().map(|()| 1),
+    triangle,
+    |comm| {
+        let mut long = vec![comm.rank() as u64; 5000];
+        comm.all_reduce(&mut long, op::Sum)?;
+        comm.broadcast(1, &mut long)?;
+        Ok(long[4999])
+    },
+    |comm| {
+        comm.send(right(comm), 7, &[comm.rank() as u64])?;
+        Ok(comm.recv::<u64>(left(comm), 7)?.0[0])
+    },
+    |comm| {
+        let odd = comm.split(comm.rank() as u32 % 2, 0)?;
+        Ok(10 * triangle(&odd)? + odd.dup()?.size() as u64)
+    },
+    |comm| {
+        let request = comm.isend(right(comm), 3, vec![1u64; 3000])?;
+        let got = comm.recv::<u64>(Source::Any, 3)?.0.len();
+        request.wait()?;
+        Ok(got as u64)
+    },
+    |comm| {
+        comm.reduce(1, &mut [1.5f32; 3], op::Max)?;
+        let all = comm.all_reduce_value(vec![comm.rank()], |mut a: Vec<_>, b| {
+            a.extend(b);
+            a
+        })?;
+        Ok(all.len() as u64)
+    },
+    // A call that is refused, and a look for what nobody sent.
+    |comm| {
+        let refused = comm.send(99, 0, &[1u8]).is_err();
+        let nothing = comm.recv_timeout::<u8>(Source::Any, Tag::Any, Duration::ZERO);
+        let late = |error: Error| matches!(error.kind(), ErrorKind::TimedOut { .. });
+        Ok(u64::from(refused) + 2 * u64::from(nothing.is_err_and(late)))
+    },
+];
+
+/// Runs that fail, or leave something.
+const UNCLEAN: [Program; 14] = [
+    |comm| {
+        assert!(comm.rank() + 1 < comm.size(), "boom");
+        comm.barrier().map(|()| 0)
+    },
+    |comm| {
+        assert!(comm.rank() > 0, "boom in the first rank");
+        comm.barrier().map(|()| 0)
+    },
+    |comm| match comm.rank() {
+        0 => Err(Error::user("no luck")),
+        _ => comm.barrier().map(|()| 0),
+    },
+    |comm| match comm.rank() {
+        0 => Ok(5),
+        _ => comm.barrier().map(|()| 0),
+    },
+    |comm| comm.recv::<u8>(right(comm), 1).map(|_| 0),
+    |comm| {
+        let mut uneven = vec![0u8; 1 + comm.rank()];
+        comm.all_reduce(&mut uneven, op::Xor).map(|()| 0)
+    },
+    |comm| comm.send(right(comm), 9, &[1u8, 2]).map(|()| 0),
+    |comm| comm.send_value(0, 9, String::from("unread")).map(|()| 0),
+    |comm| match comm.rank() {
+        // The others end when it has been sent, and do not read it.
+        0 => {
+            comm.broadcast(0, &mut [1u8])?;
+            (1..comm.size()).try_for_each(|rank| comm.send(rank, 1, &[1u8]))?;
+            Ok(0)
+        }
+        _ => comm.recv::<u8>(0, 1).map(|_| 0),
+    },
+    |comm| {
+        mem::forget(comm.irecv::<u8>(left(comm), 2)?);
+        Ok(0)
+    },
+    |comm| {
+        mem::forget(comm.dup()?);
+        Ok(0)
+    },
+    |comm| {
+        let hidden = comm.split(0, -(comm.rank() as i64))?;
+        HIDDEN.with_borrow_mut(|all| all.push(hidden));
+        Ok(0)
+    },
+    |comm| {
+        if comm.rank() == 1 {
+            return Err(Error::user("dead"));
+        }
+        comm.barrier().unwrap_err();
+        triangle(&comm.shrink()?)
+    },
+    // An error that is handled, and a communicator that is broken by it.
+    |comm| {
+        let other = comm.dup()?;
+        let length = 1 + usize::from(comm.rank() == 0);
+        // The root may be through before anybody sees it.
+        let broken = other.broadcast(0, &mut vec![0u8; length]).is_err();
+        match comm.rank() {
+            0 => Err(Error::user("handled")),
+            _ => Ok(u64::from(broken)),
+        }
+    },
+];
+
+fn program(number: usize) -> Program {
+    let all: Vec<Program> = CLEAN.into_iter().chain(UNCLEAN).collect();
+    all[number % all.len()]
+}
+
+/// What is told of a rank, as far as it is the same in every run.
+fn outcome(outcome: &Outcome<u64>) -> String {
+    match outcome {
+        Outcome::Failed(error) => match error.kind() {
+            ErrorKind::User(what) => format!("failed: {what}"),
+            _ => "failed".into(),
+        },
+        other => format!("{other:?}"),
+    }
+}
+
+/// The same of a run. What ranks had done when others failed is left to chance.
+fn told(report: &Report<u64>) -> String {
+    let outcomes: Vec<String> = report.outcomes.iter().map(outcome).collect();
+    let whole = report.outcomes.iter().all(|one| one.value().is_some());
+    let counts = report.counts.iter();
+    let counts: Vec<_> = counts
+        .map(|c| (c.operations, c.messages, c.bytes))
+        .collect();
+    let recent: Vec<Vec<_>> = report.recent().iter().map(|rank| calls(rank)).collect();
+    format!(
+        "{outcomes:?} culprit {:?} lost {:?} unfinished {:?} knots {} mismatch {} {:?}",
+        report.culprit,
+        report.lost,
+        report.unfinished.len(),
+        report.deadlocks.len(),
+        report.mismatch.is_some(),
+        whole.then_some((counts, recent)),
+    )
+}
+
+fn calls(operations: &[rankfold::Operation]) -> Vec<String> {
+    let one =
+        |call: &rankfold::Operation| format!("{} {} {:?}", call.number, call.call, call.progress);
+    operations.iter().map(one).collect()
+}
+
+/// The first words of what a run comes to.
+fn came_to(result: &Result<Vec<u64>, WorldError>) -> String {
+    match result {
+        Ok(values) => format!("{values:?}"),
+        Err(WorldError::Deadlock(_)) => "deadlock".into(),
+        Err(WorldError::Mismatch(_)) => "mismatch".into(),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().into(),
+    }
+}
+
+/// Runs the programs one after the other on one team, and each in a world of its own as well.
+fn compare(world: &World, programs: &[(usize, bool)]) {
+    let team = world.start().unwrap();
+    for (run, &(number, reported)) in programs.iter().enumerate() {
+        let f = program(number);
+        let here = || format!("run {run} of {programs:?}");
+        if reported {
+            let (ours, fresh) = (team.try_run_each(f).unwrap(), world.run_each(f));
+            assert_eq!(told(&ours), told(&fresh), "{}", here());
+        } else {
+            assert_eq!(came_to(&team.run(f)), came_to(&world.run(f)), "{}", here());
+        }
+        if number % 3 > 0 {
+            HIDDEN.with_borrow_mut(Vec::clear);
+        }
+    }
+    HIDDEN.with_borrow_mut(Vec::clear);
+}
+
+/// Mostly runs that end clean, so that their fabric is used again.
+fn programs() -> impl Strategy<Value = Vec<(usize, bool)>> {
+    let clean = 0..CLEAN.len();
+    let any = 0..CLEAN.len() + UNCLEAN.len();
+    let reported = prop::bool::weighted(0.3);
+    prop::collection::vec((prop_oneof![3 => clean, 1 => any], reported), 1..12)
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn every_run_of_a_team_is_as_one_of_a_new_world(programs in programs(), check in any::<bool>()) {
+        for ranks in [2, 3] {
+            compare(&World::new(ranks).check(check), &programs);
+        }
+    }
+
+    #[test]
+    fn injected_failures_strike_every_run_alike(
+        programs in programs(), rank in 0..3_usize, nth in 1..6_u64, fault in 0..4_usize
+    ) {
+        let fault = [Fault::Panic, Fault::Error, Fault::Return, Fault::Delay][fault];
+        let clean: Vec<_> = programs.iter().map(|&(n, _)| (n % 3, false)).collect();
+        compare(&World::new(3).check(false).inject(rank, nth, fault), &clean);
+    }
+
+    #[test]
+    fn no_run_takes_of_another_ones_buffers(programs in programs()) {
+        let clean: Vec<_> = programs.iter().map(|&(n, told)| (n % CLEAN.len(), told)).collect();
+        compare(&World::new(3).buffering(Buffering::Bytes(30_000)), &clean);
+    }
+}
+
+#[test]
+fn a_seeded_team_chooses_alike_in_every_run() {
+    let order: Program = |comm| {
+        if comm.rank() > 0 {
+            return comm.send(0, 0, &[comm.rank() as u64]).map(|()| 0);
+        }
+        let mut order = 0;
+        for _ in 1..comm.size() {
+            order = 10 * order + comm.recv::<u64>(Source::Any, 0)?.0[0];
+        }
+        Ok(order)
+    };
+    for seed in 0..scaled(20) as u64 {
+        let team = World::new(5).seed(seed).start().unwrap();
+        let runs: Vec<_> = (0..3).map(|_| team.run(order).unwrap()).collect();
+        assert!(
+            runs.iter().all(|run| *run == runs[0]),
+            "seed {seed}: {runs:?}"
+        );
+    }
+}
+
+#[test]
+fn a_report_stays_what_it_was_when_the_team_runs_on() {
+    let team = World::new(2).start().unwrap();
+    let report = team.try_run_each(triangle).unwrap();
+    let before = told(&report);
+    for _ in 0..5 {
+        team.run(CLEAN[3]).unwrap();
+        let later = team.try_run_each(CLEAN[4]).unwrap();
+        assert_ne!(told(&later), before);
+    }
+    assert_eq!(told(&report), before);
+}
+
+// ── the caller ──
+
+fn ids(team: &Team) -> Vec<ThreadId> {
+    team.run(|_| Ok(thread::current().id())).unwrap()
+}
+
+#[test]
+fn the_caller_is_rank_0_unless_a_binding_was_asked_for() {
+    let here = thread::current().id();
+    for ranks in [1, 2, 9] {
+        for bind in [Bind::Auto, Bind::None] {
+            let team = World::new(ranks).bind(bind).start().unwrap();
+            assert_eq!(ids(&team)[0], here);
+            let placement = team.try_run_each(|_| Ok::<_, Error>(())).unwrap().placement;
+            assert_eq!(placement.caller, Some(0));
+            assert_eq!(placement.cpu, vec![None; ranks]);
+            assert!(placement.to_string().contains("the caller's thread"));
+            let elsewhere = thread::scope(|scope| {
+                scope
+                    .spawn(|| (ids(&team)[0], thread::current().id()))
+                    .join()
+            });
+            let (rank, caller) = elsewhere.unwrap();
+            assert!(rank == caller && rank != here);
+        }
+        let team = World::new(ranks).bind(Bind::Compact).start().unwrap();
+        assert!(!ids(&team).contains(&here));
+        let placement = team.try_run_each(|_| Ok::<_, Error>(())).unwrap().placement;
+        assert_eq!(placement.caller, None);
+    }
+}
+
+#[test]
+fn no_run_changes_where_its_caller_may_run() {
+    let before = Cpus::here();
+    let team = World::new(2).start().unwrap();
+    let inside = team.run(|_| Ok(Cpus::here().mask)).unwrap();
+    assert_eq!(inside[0], before.mask);
+    drop(team);
+    assert_eq!(Cpus::here(), before);
+}
+
+#[test]
+fn callers_hand_rank_0_on_to_each_other() {
+    let team = World::new(3).check(false).start().unwrap();
+    let turn = Barrier::new(2);
+    thread::scope(|scope| {
+        for caller in 0..2 {
+            let (team, turn) = (&team, &turn);
+            scope.spawn(move || {
+                for run in 0..scaled(40) {
+                    if run % 2 == caller {
+                        assert_eq!(team.run(CLEAN[run % CLEAN.len()]).unwrap().len(), 3);
+                        assert_eq!(team.run(triangle).unwrap(), [6; 3]);
+                    }
+                    turn.wait();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_rank_may_run_other_teams_and_is_as_before_afterwards() {
+    let (outer, inner, third) = (
+        World::new(2).start().unwrap(),
+        World::new(2).start().unwrap(),
+        World::new(1).start().unwrap(),
+    );
+    let report = outer.try_run_each(|comm| {
+        // It follows from the end of rank 1, and stays so.
+        let follows = match comm.rank() {
+            0 => comm.recv::<u8>(1, 0).map(|_| ()),
+            _ => Err(Error::user("the culprit")),
+        };
+        for _ in 0..3 {
+            assert_eq!(inner.run(triangle).unwrap(), [3, 3]);
+            let failed = inner.run(|comm| {
+                assert_eq!(third.run(triangle).unwrap(), [1]);
+                assert!(comm.rank() == 1, "boom");
+                comm.barrier()
+            });
+            assert!(matches!(failed, Err(WorldError::Panicked { rank: 0, .. })));
+        }
+        follows
+    });
+    let report = report.unwrap();
+    assert_eq!(report.culprit, Some(1), "{report}");
+}
+
+#[test]
+fn an_operator_may_run_a_team_and_no_communicator() {
+    let (outer, inner) = (
+        World::new(2).start().unwrap(),
+        World::new(2).start().unwrap(),
+    );
+    let sums = outer.run(|comm| {
+        let mut v = [comm.rank() as u64 + 1];
+        comm.all_reduce_by(&mut v, |a, b| {
+            assert_eq!(inner.run(triangle).unwrap(), [3, 3]);
+            assert!(comm.barrier().is_err(), "inside an operator still");
+            a + b
+        })?;
+        Ok(v[0])
+    });
+    assert_eq!(sums.unwrap(), [3, 3]);
+}
+
+/// Runs a team when it is dropped, and keeps what came of it.
+struct RunsAtTheEnd<'a>(&'a Team, &'a Mutex<Vec<Result<Vec<u64>, WorldError>>>);
+
+impl Drop for RunsAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().push(self.0.run(triangle));
+    }
+}
+
+#[test]
+fn a_destructor_may_run_a_team_while_its_thread_panics() {
+    let (team, ran) = (World::new(2).start().unwrap(), Mutex::default());
+    for _ in 0..3 {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _runs = RunsAtTheEnd(&team, &ran);
+            panic!("on the way");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(team.run(triangle).unwrap(), [3, 3]);
+    }
+    // So may a rank's of another team, but not one of the same.
+    let other = World::new(2).start().unwrap();
+    let failed = other.run(|_| -> Result<()> {
+        let _runs = RunsAtTheEnd(&team, &ran);
+        panic!("on the way");
+    });
+    assert!(matches!(failed, Err(WorldError::Panicked { .. })));
+    let ran: Vec<_> = mem::take(&mut *ran.lock().unwrap());
+    assert_eq!(ran.len(), 5);
+    assert!(ran.into_iter().all(|sums| sums.unwrap() == [3, 3]));
+    let refused = Mutex::default();
+    let failed = team.run(|_| -> Result<()> {
+        let _runs = RunsAtTheEnd(&team, &refused);
+        panic!("on the way");
+    });
+    assert!(matches!(failed, Err(WorldError::Panicked { .. })));
+    let usage = |ran: &Result<_, _>| matches!(ran, Err(WorldError::Usage(_)));
+    assert!(refused.lock().unwrap().iter().all(usage));
+}
+
+#[test]
+fn a_rank_is_refused_its_own_team_also_through_another_one() {
+    let (team, other) = (
+        World::new(2).start().unwrap(),
+        World::new(1).start().unwrap(),
+    );
+    let inside = team.run(|comm| {
+        let refused =
+            |ran| matches!(ran, Err(WorldError::Usage(what)) if what.contains("same team"));
+        assert!(refused(team.run(|_| Ok(()))));
+        // The one rank of the other team is this thread.
+        let through = other.run(|_| Ok(refused(team.run(|_| Ok(())))));
+        assert_eq!(through.unwrap(), [true]);
+        triangle(comm)
+    });
+    assert_eq!(inside.unwrap(), [3, 3]);
+}
+
+#[test]
+fn a_panic_in_the_caller_is_a_panic_of_rank_0_and_later_ones_are_its_own() {
+    let team = World::new(3).start().unwrap();
+    for _ in 0..scaled(10) {
+        let failed = team.run(|comm| {
+            assert!(comm.rank() > 0, "boom in the caller");
+            comm.barrier()
+        });
+        assert!(
+            matches!(failed, Err(WorldError::Panicked { rank: 0, message, site: Some(site) })
+                if message.contains("boom in the caller") && site.contains("team_runs.rs"))
+        );
+        assert!(catch_unwind(|| panic!("not in a run")).is_err());
+        assert_eq!(team.run(triangle).unwrap(), [6; 3]);
+    }
+}
+
+#[test]
+fn a_communicator_that_outlives_its_run_is_dead_and_in_nobodys_way() {
+    let team = World::new(2).start().unwrap();
+    team.run(UNCLEAN[11]).unwrap();
+    let alone = |_: &Comm| Ok::<_, Error>(());
+    HIDDEN.with_borrow(|hidden| {
+        assert_eq!(hidden.len(), 1);
+        assert!(matches!(
+            hidden[0].barrier().unwrap_err().kind(),
+            ErrorKind::RankGone { .. }
+        ));
+        assert_eq!(team.run(triangle).unwrap(), [3, 3]);
+    });
+    // Nor does this thread take itself for a rank any more.
+    assert!(team.try_run_each(alone).is_ok());
+    HIDDEN.with_borrow_mut(Vec::clear);
+    assert_eq!(team.run(triangle).unwrap(), [3, 3]);
+}
