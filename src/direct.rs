@@ -34,7 +34,7 @@ pub(crate) fn brings<'a, T>(
 ) -> Brings<'a, T> {
     match call.collective {
         Collective::Broadcast if rank == call.root => Brings::Source(output),
-        Collective::Reduce if rank == call.root => Brings::InPlace(output),
+        Collective::Reduce if rank == call.root && input.is_empty() => Brings::InPlace(output),
         Collective::AllReduce if !call.from_input => Brings::InPlace(output),
         _ => Brings::Both(input, output),
     }

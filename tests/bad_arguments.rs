@@ -14,7 +14,7 @@ type Call = fn(&Comm) -> Result<()>;
 const HUGE: usize = usize::MAX;
 
 /// Roots that are no ranks, and buffers and counts that do not fit together.
-const WRONG: [(&str, Call); 38] = [
+const WRONG: [(&str, Call); 39] = [
     ("broadcast, root", |c| c.broadcast(c.size(), &mut [0u8; 3])),
     ("broadcast, huge root", |c| c.broadcast(HUGE, &mut [0u8; 3])),
     ("broadcast_with, root", |c| {
@@ -100,6 +100,9 @@ const WRONG: [(&str, Call); 38] = [
     }),
     ("all_reduce_into, lengths", |c| {
         c.all_reduce_into(&[0u8; 3], &mut [0; 4], Sum)
+    }),
+    ("reduce_into, lengths", |c| {
+        c.reduce_into(c.rank(), &[0u8; 3], &mut [0; 4], Sum)
     }),
     ("reduce_scatter, room", |c| {
         c.reduce_scatter(&[0u8; 3], &mut [0; 100], Sum)

@@ -77,6 +77,19 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
         false => assert_eq!(v, mine),
     }
 
+    // The others cannot tell which of the two the root calls.
+    let mut out = room();
+    let mut v = mine.clone();
+    match me == root || me % 2 == 0 {
+        true => comm.reduce_into_with(Direct, root, &mine, &mut out[shift..], Compose)?,
+        false => comm.reduce_with(Direct, root, &mut v, Compose)?,
+    }
+    assert_eq!((&v, &mine), (&vector(me, n), &vector(me, n)));
+    match me == root {
+        true => assert_each(&out[shift..], |i| composed(ranks, i)),
+        false => assert_each(&out, |_| (9, 9)),
+    }
+
     let block = span::block(n, ranks, me);
     let mut own = vec![(9, 9); block.len()];
     comm.reduce_scatter_with(Direct, &mine, &mut own, Compose)?;
@@ -163,6 +176,57 @@ fn in_parts_of_a_world_one_beside_the_other() {
         fold_all(comm, 300, 4, 0)
     };
     World::new(5).run(run).unwrap();
+}
+
+/// Long enough for ranks to look at the clock, and often enough that each tries both ways of storing.
+#[test]
+fn long_vectors_are_the_same_however_they_are_stored() {
+    for (ranks, n) in [(2, 8_192), (3, 9_001)] {
+        World::new(ranks)
+            .run(|comm| {
+                (0..10).try_for_each(|call| {
+                    fold_all(comm, n, call % ranks, call % 5)?;
+                    move_all(comm, n / ranks, call % ranks)
+                })
+            })
+            .unwrap();
+    }
+}
+
+/// An operator panics while others' memory is being written past the caches.
+#[test]
+fn an_operator_that_panics_late_in_a_long_vector_leaves_memory_alone() {
+    for culprit in 0..2 {
+        let report = World::new(2).run_each(|comm| {
+            let n = 40_000;
+            let (mine, mut out) = (vec![1u64; n], vec![0; n]);
+            for call in 0.. {
+                let left = std::cell::Cell::new(if call < 7 { usize::MAX } else { n / 3 });
+                let op = op::commutative(|a: u64, b| {
+                    left.set(left.get().saturating_sub(1));
+                    assert!(comm.rank() != culprit || left.get() > 0, "as asked");
+                    a + b
+                });
+                let done = catch_unwind(AssertUnwindSafe(|| {
+                    comm.all_reduce_into_with(Direct, &mine, &mut out, op)
+                }));
+                if !matches!(done, Ok(Ok(()))) {
+                    out.fill(7);
+                    assert!(out.iter().all(|&x| x == 7));
+                    return done.unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+                }
+            }
+            Ok(())
+        });
+        for (rank, outcome) in report.outcomes.iter().enumerate() {
+            let as_asked = match outcome {
+                Outcome::Panicked { .. } => rank == culprit,
+                Outcome::Failed(error) => rank != culprit && error.culprit() == Some(culprit),
+                _ => false,
+            };
+            assert!(as_asked, "rank {rank}: {outcome:?}");
+        }
+    }
 }
 
 #[test]

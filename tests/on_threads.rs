@@ -91,6 +91,13 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
                 comm.broadcast_with(algorithm, root, &mut mine)?;
                 return Ok(mine);
             }
+            Collective::Reduce if n % 2 == 1 => {
+                let mut fold = vec![fill; n];
+                comm.reduce_into_with(algorithm, root, &mine, &mut fold, op)?;
+                assert_eq!(mine, self.vector(rank, n), "an input");
+                assert!(rank == root || fold == vec![fill; n], "another's output");
+                return Ok(if rank == root { fold } else { mine });
+            }
             Collective::Reduce => {
                 comm.reduce_with(algorithm, root, &mut mine, op)?;
                 return Ok(mine);

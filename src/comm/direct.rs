@@ -31,6 +31,7 @@ impl InCall<'_> {
             print: self.print,
             job: direct::job(shape),
             lists: &self.comm.core.lists,
+            copies: &self.comm.core.port.copies,
         };
         let met = meet(
             &coming,

@@ -211,8 +211,8 @@ impl Message<'_> {
         let take = |message: &mut Self| {
             let packet = &message.packet;
             is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
-            let copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
-            opened(packet.open(&**message.comm.fabric(), copy))
+            let (fabric, port) = (&**message.comm.fabric(), &message.comm.core.port);
+            opened(packet.open_into(fabric, port, buf))
         };
         self.open("recv_into", take)
     }

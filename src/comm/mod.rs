@@ -63,7 +63,6 @@ pub use template::Side;
 use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
-use crate::op::copies::Copies;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
@@ -121,8 +120,6 @@ pub struct Comm {
 struct Core {
     port: Port,
     workspace: Workspace,
-    /// What it has learnt of long copies.
-    copies: Copies,
     /// Whose vectors a call touches, where ranks are many.
     lists: Lists,
     /// Collective calls of elements that may be made again.
@@ -188,7 +185,6 @@ impl Comm {
         let core = Rc::new(Core {
             port: fabric.port(me),
             workspace: Workspace::default(),
-            copies: Copies::default(),
             lists: Lists::default(),
             kept: KeptCalls::default(),
             entered: Cell::new(0),

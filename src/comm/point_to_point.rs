@@ -23,8 +23,9 @@ impl Comm {
     /// Sends elements to rank `to`. It does not wait until they are received, unless the world's
     /// [buffering](crate::World::buffering) has no room for them.
     ///
-    /// Up to 32 bytes travel in the message itself; more are read by a receiver that is waiting
-    /// straight out of `data`, and are copied if there is none.
+    /// Up to 32 bytes travel in the message itself; more are read straight out of `data` by a receiver that is
+    /// waiting, or comes within about the time that a copy takes; else a copy is left for it. From 512 KiB on
+    /// both ends copy, each a part, to where [`recv_into`](Self::recv_into) wants it.
     ///
     /// # Errors
     ///
@@ -174,9 +175,8 @@ impl Comm {
         let call = receive("recv_into", from.into(), tag.into(), None);
         let room = buf.len();
         let fits = |packet: &Packet| is_of::<T>(packet).and_then(|()| has_room(packet, room));
-        let mut copy = |data: &[T]| self.core.copies.copy(&mut buf[..data.len()], data);
         let ((), status) = self.receive(&call, fits, |packet| {
-            packet.open(&**self.fabric(), &mut copy)
+            packet.open_into(&**self.fabric(), &self.core.port, buf)
         })?;
         Ok(status)
     }

@@ -136,6 +136,131 @@ impl Comm {
         self.run_call(ask.by(algorithm), input, output, op)
     }
 
+    /// [`reduce`](Self::reduce) from inputs that all ranks keep: the result goes to the root's output.
+    ///
+    /// Some ranks may call this and others [`reduce`](Self::reduce).
+    ///
+    /// # Shape
+    ///
+    /// `input` has the same length on every rank, and the root's `output` too. The outputs of the others are left
+    /// as they are, and may be empty.
+    ///
+    /// # Cost
+    ///
+    /// As [`reduce`](Self::reduce); a long vector is not copied first where all ranks fold it
+    /// [where it lies](Algorithm::Direct).
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the root's output is not as long as its input; else as
+    /// [`reduce`](Self::reduce).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// let sums = World::new(3).run(|comm| {
+    ///     let mut sum = [0; 2];
+    ///     comm.reduce_into(1, &[comm.rank(), 1], &mut sum, op::Sum)?;
+    ///     Ok(sum)
+    /// })?;
+    /// assert_eq!(sums, [[0, 0], [3, 3], [0, 0]]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_into<T: Element>(
+        &self,
+        root: Rank,
+        input: &[T],
+        output: &mut [T],
+        op: impl Operator<T>,
+    ) -> Result<()> {
+        self.reduce_into_if(None, root, input, output, &op)
+    }
+
+    /// [`reduce_into`](Self::reduce_into) with a closure, which must be associative.
+    ///
+    /// # Errors
+    ///
+    /// As [`reduce_into`](Self::reduce_into).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let first = World::new(3).run(|comm| {
+    ///     let mut first = ['?'];
+    ///     comm.reduce_into_by(0, &[['a', 'b', 'c'][comm.rank()]], &mut first, |left, _| left)?;
+    ///     Ok(first[0])
+    /// })?;
+    /// assert_eq!(first, ['a', '?', '?']);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_into_by<T: Element>(
+        &self,
+        root: Rank,
+        input: &[T],
+        output: &mut [T],
+        op: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        self.reduce_into(root, input, output, Associative(op))
+    }
+
+    /// [`reduce_into`](Self::reduce_into) by the algorithm of your choice, the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`reduce_into`](Self::reduce_into).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, collective::Algorithm, op};
+    ///
+    /// let sums = World::new(5).run(|comm| {
+    ///     let mut sum = [0];
+    ///     comm.reduce_into_with(Algorithm::Direct, 0, &[comm.rank()], &mut sum, op::Sum)?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [10, 0, 0, 0, 0]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_into_with<T: Element>(
+        &self,
+        algorithm: Algorithm,
+        root: Rank,
+        input: &[T],
+        output: &mut [T],
+        op: impl Operator<T>,
+    ) -> Result<()> {
+        self.reduce_into_if(Some(algorithm), root, input, output, &op)
+    }
+
+    #[track_caller]
+    fn reduce_into_if<T: Element>(
+        &self,
+        algorithm: Option<Algorithm>,
+        root: Rank,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let at_root = self.rank() == root;
+        let mut ask = ask(Collective::Reduce, input.len())
+            .to_root(root)
+            .folding(op);
+        if !at_root {
+            return self.run_call(ask.by(algorithm), input, &mut [], op);
+        }
+        ask.from_input = true;
+        self.run_reduce_into(ask.by(algorithm), input, output, op)
+    }
+
     /// Folds the buffers of all ranks, and gives everybody the result.
     ///
     /// Every `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, operands in rank order. All ranks get

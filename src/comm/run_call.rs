@@ -55,7 +55,8 @@ impl Comm {
         Shape {
             root: ask.root,
             commutes: ask.commutes,
-            from_input: ask.from_input,
+            // A reduce may be so at its root alone, which is nobody else's business.
+            from_input: ask.from_input && ask.collective == Collective::AllReduce,
             levels: self.own_levels().cloned(),
             crowded: self.fabric().is_crowded(),
             ..Shape::new(ask.collective, self.size(), ask.length)
@@ -100,12 +101,40 @@ impl Comm {
         )
     }
 
+    /// Runs a reduce at its root where input and output are two: only who touches all vectors where they lie has
+    /// a use for both.
+    pub(super) fn run_reduce_into<T: Element>(
+        &self,
+        ask: Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
+        let kept = match self.core.kept.find(&ask, &with) {
+            Some(kept) => kept,
+            None => self.keep::<T>(&ask, &with)?,
+        };
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| {
+                let mut input = input;
+                if !matches!(kept.way, Way::Direct) {
+                    output.copy_from_slice(input);
+                    input = &[];
+                }
+                inside.go(kept.way, &kept.shape, input, output, op)
+            },
+        )
+    }
+
     /// Describes, checks and chooses a call, and keeps what comes of it.
     #[cold]
     fn keep<T: Element>(&self, ask: &Ask, with: &With) -> Result<Rc<Kept>> {
         let shape = self.shape(ask);
         let described = self.describe_call::<T>(ask, &shape, with.op);
-        if let Err(refused) = self.check_call::<T>(&shape, ask.algorithm, with.lengths) {
+        if let Err(refused) = self.check_call::<T>(&shape, ask, with.lengths) {
             let never = |_: &InCall<'_>| unreachable!("it was refused");
             return self.again(&described, || Err(refused), never);
         }
@@ -135,7 +164,7 @@ impl Comm {
         let lengths = (input.len(), output.len());
         let checked = blocks.and_then(|blocks| {
             shape.blocks = blocks;
-            self.check_call::<T>(&shape, ask.algorithm, lengths)
+            self.check_call::<T>(&shape, &ask, lengths)
         });
         let (algorithm, named) = match &checked {
             Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape),
@@ -174,9 +203,10 @@ impl Comm {
     fn check_call<T: Element>(
         &self,
         shape: &Shape,
-        algorithm: Option<Algorithm>,
+        ask: &Ask,
         (input, output): (usize, usize),
     ) -> Result<()> {
+        let algorithm = ask.algorithm;
         if shape.collective.has_root() {
             self.check_rank("the root", shape.root)?;
         }
@@ -184,7 +214,10 @@ impl Comm {
             return Err(Error::usage(refusal.to_string()));
         }
         check_cells::<T>(shape, algorithm)?;
-        let wanted = shape.buffers(self.rank());
+        let wanted = match ask.from_input {
+            true => (shape.length(), shape.length()),
+            false => shape.buffers(self.rank()),
+        };
         if wanted == (input, output) {
             return Ok(());
         }

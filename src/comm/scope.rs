@@ -79,8 +79,7 @@ fn land<'env, T: Element>(
 ) -> Result<&'env mut [T]> {
     let buf = opened(shared.take())?;
     is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
-    let copy = |data: &[T]| buf[..data.len()].copy_from_slice(data);
-    opened(packet.open(&*core.port.fabric, copy))?;
+    opened(packet.open_into(&*core.port.fabric, &core.port, buf))?;
     Ok(buf)
 }
 

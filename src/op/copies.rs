@@ -6,6 +6,7 @@
 //! does. So both are timed now and then, and the plain way is left only for one that takes less than half as long,
 //! since what lies past the caches has to be fetched again by whoever reads it (but for copies that no cache holds).
 //! A copy finds the caches as the one before it left them: only the second of two of a kind is believed.
+//! Where both ends of a message copy parts of it, each learns by itself, and apart from what it copies alone.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -14,16 +15,31 @@ use super::Element;
 use super::kernels::copy_past_caches;
 
 /// Shorter ones are not worth a look at the clock.
-const LONG: usize = 32 << 10;
+pub(crate) const LONG: usize = 32 << 10;
 const OCTET: usize = 8;
 /// Two of so many copies are made in the way that is thought to be the slower one.
 const SELDOM: u32 = 64;
 /// Copies that are longer have left the caches before they are read, whichever way they are made.
-const BEYOND: usize = 4 << 20;
+pub(crate) const BEYOND: usize = 4 << 20;
 
-/// What one rank has learnt, for lengths of each power of two.
+/// What one rank has learnt, for each part that it may have in a copy and lengths of each power of two.
 #[derive(Default)]
-pub(crate) struct Copies([Class; 16]);
+pub(crate) struct Copies([[Class; 16]; 5]);
+
+/// What a rank copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    Whole,
+    /// As its receiver, what its sender does not copy.
+    Received,
+    /// As its sender, what its receiver does not copy.
+    Helped,
+    /// Of vectors that are touched where they lie: what goes to other ranks' memory as well.
+    Spread,
+    /// Of such vectors: what goes to its own memory alone.
+    Fetched,
+}
 
 /// How long copies of about one length take.
 #[derive(Default)]
@@ -35,8 +51,9 @@ struct Class {
     last: Cell<Option<Way>>,
 }
 
+/// How bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     Plain,
     PastCaches,
 }
@@ -60,17 +77,28 @@ impl Copies {
 
     fn copy_long<T: Element>(&self, to: &mut [T], from: &[T]) {
         let bytes = size_of_val(from);
-        let class = &self.0[((bytes / LONG).ilog2() as usize).min(self.0.len() - 1)];
+        self.timed(Part::Whole, bytes, |way| {
+            match way {
+                Way::Plain => to.copy_from_slice(from),
+                Way::PastCaches => copy_past_caches(to, from),
+            }
+            bytes
+        });
+    }
+
+    /// Runs a copy in a message of so many bytes, in the way that is thought best, and learns from how long
+    /// it took. `copy` says how many bytes it has copied.
+    pub(crate) fn timed(&self, part: Part, bytes: usize, copy: impl FnOnce(Way) -> usize) {
+        let classes = &self.0[part as usize];
+        let size = (bytes / LONG).max(1).ilog2() as usize;
+        let class = &classes[size.min(classes.len() - 1)];
         let way = class.next(if bytes < BEYOND { 0.5 } else { 0.9 });
         let begin = Instant::now();
-        match way {
-            Way::Plain => to.copy_from_slice(from),
-            Way::PastCaches => copy_past_caches(to, from),
+        let copied = copy(way);
+        if copied > 0 {
+            let took = begin.elapsed().as_nanos() as f32;
+            class.learn(way, took * 1024.0 / copied as f32);
         }
-        class.learn(
-            way,
-            begin.elapsed().as_nanos() as f32 * 1024.0 / bytes as f32,
-        );
     }
 }
 

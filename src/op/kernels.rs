@@ -37,11 +37,45 @@ pub(crate) fn copy_past_caches<T: Element>(to: &mut [T], from: &[T]) {
     assert_eq!(to.len(), from.len(), "a copy to another length");
     let bytes = size_of_val(from);
     let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
+    // SAFETY: so many bytes are in the slices, which do not overlap, since one is borrowed mutably.
+    unsafe { copy_bytes_past_caches(to, from, bytes) }
+}
+
+/// The same for bytes, whatever they are of.
+///
+/// # Safety
+///
+/// Both have so many bytes and do not overlap; nobody else writes to the one or touches the other.
+pub(crate) unsafe fn copy_bytes_past_caches(to: *mut u8, from: *const u8, bytes: usize) {
+    let _fence = Fence;
+    // SAFETY: the caller's promise.
+    unsafe { stream_bytes(to, from, bytes) }
+}
+
+/// Orders what was stored past the caches before whatever the thread does next, also where it unwinds: nothing else
+/// does, and the memory may be somebody else's by then.
+struct Fence;
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a fence, which every x86-64 has.
+        unsafe {
+            std::arch::asm!("sfence", options(nostack, preserves_flags));
+        }
+    }
+}
+
+/// Copies bytes past the caches, to be followed by a [`Fence`].
+///
+/// # Safety
+///
+/// As [`copy_bytes_past_caches`].
+unsafe fn stream_bytes(to: *mut u8, from: *const u8, bytes: usize) {
     let head = to.align_offset(STREAMED).min(bytes);
     let lines = (bytes - head) / STREAMED;
     let tail = head + lines * STREAMED;
-    // SAFETY: the three parts are inside the slices, which do not overlap, since one is borrowed mutably; the middle
-    // one begins at a multiple of `STREAMED` in `to`.
+    // SAFETY: the three parts are inside; the middle one begins at a multiple of `STREAMED` in `to`.
     unsafe {
         ptr::copy_nonoverlapping(from, to, head);
         stream(to.add(head), from.add(head), lines);
@@ -80,8 +114,6 @@ unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
             );
         }
     }
-    // SAFETY: a fence. Such stores are ordered by nothing else, and the copy is about to be told to others.
-    unsafe { asm!("sfence", options(nostack, preserves_flags)) };
 }
 
 /// Where it is not known how, a plain copy.
@@ -195,6 +227,9 @@ pub(crate) enum To<'a, T> {
     Place(usize),
     /// To a vector that overlaps none of the inputs.
     Own(*mut T),
+    /// To these vectors past the caches, and to one as usual, if there is one; none overlaps an input. There
+    /// is at least one of either kind.
+    Past(Option<*mut T>, &'a [*mut T]),
 }
 
 /// Folds elements `from..from + n` of several vectors, in their order, and puts the result where it is to
@@ -233,7 +268,10 @@ unsafe fn several_on<T: Element>(
         To::All(outputs) => outputs[0].wrapping_add(from).cast_const(),
         To::Place(place) => inputs[place].wrapping_add(from),
         To::Own(own) => own.cast_const(),
+        To::Past(Some(near), _) => near.wrapping_add(from).cast_const(),
+        To::Past(None, far) => far[0].wrapping_add(from).cast_const(),
     };
+    let _fence = matches!(to, To::Past(..)).then_some(Fence);
     if let (&[a, b], To::All(outputs)) = (inputs, to)
         && let [c, d] = **outputs
         && std::ptr::eq(a, c)
@@ -255,6 +293,7 @@ unsafe fn several_on<T: Element>(
                 To::All(outputs) => everywhere(set, op, inputs, outputs, at, n),
                 To::Place(place) => at_place(set, op, inputs, place, at, n),
                 To::Own(own) => fold_block(set, op, own.add(done), inputs, at, n),
+                To::Past(near, far) => past_caches(set, op, inputs, near, far, at, n),
             }
         }
         done += n;
@@ -285,6 +324,32 @@ unsafe fn everywhere<T: Element>(
         fold_block(set, op, first, inputs, at, n);
         for other in others {
             copy_raw(set, other.add(at), first, n);
+        }
+    }
+}
+
+/// One block of [`To::Past`], to be followed by a [`Fence`].
+///
+/// # Safety
+///
+/// As [`fold_several`].
+#[inline(always)]
+unsafe fn past_caches<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    inputs: &[*const T],
+    near: Option<*mut T>,
+    far: &[*mut T],
+    at: usize,
+    n: usize,
+) {
+    let mut room = Room::new();
+    // SAFETY: the caller's promise; the room has space for a block, and lies nowhere else.
+    unsafe {
+        let out = near.map_or_else(|| room.first(), |near| near.add(at));
+        fold_block(set, op, out, inputs, at, n);
+        for to in far {
+            stream_bytes(to.add(at).cast(), out.cast(), n * size_of::<T>());
         }
     }
 }

@@ -37,6 +37,7 @@
 //!   the lists of a rank are in use by one call at a time; were they not, that would be a panic.
 //! - *Types*: elements are `Copy + Send + Sync + 'static`, so they may be read and written by any thread,
 //!   and there is nothing to drop. Copies take their bytes as they are, also those that nobody has set.
+//! - *Stores past the caches* are ordered by a fence of their own before a rank reports out, also where it unwinds.
 //! - *Order*: what a rank wrote before it came is seen by whoever saw it here; what it wrote between *go*
 //!   and *out* by whoever saw it out. Both are release and acquire on words of the meeting.
 #![allow(unsafe_code)]
@@ -51,7 +52,8 @@ use std::slice;
 use super::head::Info;
 use super::meeting::{Brought, Decision, Meeting, Ticket};
 use crate::Rank;
-use crate::op::kernels::{self, To, copy, fold_several};
+use crate::op::copies::{BEYOND, Copies, LONG, Part, Way};
+use crate::op::kernels::{self, To, copy, copy_bytes_past_caches, fold_several};
 use crate::op::{Element, Operator};
 use crate::span;
 
@@ -112,6 +114,7 @@ pub(crate) struct Coming<'a> {
     pub print: u32,
     pub job: Job,
     pub lists: &'a Lists,
+    pub copies: &'a Copies,
 }
 
 /// Room for lists of pointers: a rank of many keeps it from call to call.
@@ -348,6 +351,10 @@ impl<T: Element> Vectors<'_, T> {
         if share.is_empty() {
             return;
         }
+        let in_place = |rank: Rank| std::ptr::eq(self.input(rank).start, self.output(rank).start);
+        if share.len() * size_of::<T>() >= LONG && !(0..self.ranks()).any(in_place) {
+            return self.fold_share_apart(&share, op);
+        }
         let lists = self.coming.lists;
         let inputs = Few::of(&lists.inputs, self.inputs());
         let outputs = Few::of(&lists.outputs, self.outputs());
@@ -366,6 +373,31 @@ impl<T: Element> Vectors<'_, T> {
         unsafe { fold_several(op, inputs, share.start, share.len(), &to) }
     }
 
+    /// The same for a long share, where no input is an output. Others have read what is written to theirs.
+    fn fold_share_apart(&self, share: &Range<usize>, op: &impl Operator<T>) {
+        let (lists, bytes) = (self.coming.lists, share.len() * size_of::<T>());
+        let inputs = Few::of(&lists.inputs, self.inputs());
+        let own = self.output(self.coming.me);
+        let own = (own.length > 0).then_some(own.start);
+        // Its own first: what the others get is read there.
+        let others = self.outputs().filter(|&to| own != Some(to));
+        let all = Few::of(&lists.outputs, own.into_iter().chain(others));
+        let all = all.all();
+        if all.is_empty() {
+            return;
+        }
+        self.coming.copies.timed(Part::Spread, bytes, |way| {
+            let near = own.filter(|_| bytes < BEYOND);
+            let to = match way {
+                Way::Plain => To::All(all),
+                Way::PastCaches => To::Past(near, &all[usize::from(near.is_some())..]),
+            };
+            // SAFETY: as in `fold_share`, of which this is a case.
+            unsafe { fold_several(op, inputs.all(), share.start, share.len(), &to) }
+            bytes
+        });
+    }
+
     /// Copies this rank's share of the only input to all outputs.
     pub(crate) fn copy_share(&self) {
         let share = self.share();
@@ -377,20 +409,37 @@ impl<T: Element> Vectors<'_, T> {
             0 | 1 => share.len(),
             _ => (COPIED / size_of::<T>().max(1)).max(1),
         };
-        for at in share.clone().step_by(step) {
-            let n = step.min(share.end - at);
-            for output in others() {
-                // SAFETY: as in `fold_share`; an output that is not the input has no element in common with it.
-                unsafe { copy(output.add(at), source.add(at), n) }
+        let copy_all = |way| {
+            for at in share.clone().step_by(step) {
+                let n = step.min(share.end - at);
+                for output in others() {
+                    // SAFETY: as in `fold_share`; an output that is not the input has no element in common with it.
+                    unsafe { copy_in(way, output.add(at), source.add(at), n) }
+                }
             }
+        };
+        self.in_best_way(Part::Spread, share.len(), LONG, copy_all);
+    }
+
+    /// Runs a copy of `n` elements in the way that takes least, if it is of so many bytes or more.
+    fn in_best_way(&self, part: Part, n: usize, least: usize, copy: impl FnOnce(Way)) {
+        let bytes = n * size_of::<T>();
+        if bytes < least {
+            return copy(Way::Plain);
         }
+        self.coming.copies.timed(part, bytes, |way| {
+            copy(way);
+            bytes
+        });
     }
 
     /// Copies a run of some rank's input to this rank's output, from `at` on.
     pub(crate) fn copy(&self, from: Rank, run: Range<usize>, at: usize) {
         let (input, output) = (self.input_at(from, &run), self.output_at(at, run.len()));
-        // SAFETY: both are inside their vectors. Nobody writes to inputs, and only this rank to its output.
-        unsafe { copy(output, input, run.len()) }
+        self.in_best_way(Part::Fetched, run.len(), BEYOND, |way| {
+            // SAFETY: both are inside their vectors. Nobody writes to inputs, and only this rank to its output.
+            unsafe { copy_in(way, output, input, run.len()) }
+        });
     }
 
     /// Folds a run of all inputs, in rank order from the left, into this rank's output from its beginning.
@@ -435,8 +484,28 @@ impl<T: Element> Vectors<'_, T> {
         let end = at.and_then(|at| at.checked_add(input.length));
         let at = at.filter(|_| end.is_some_and(|end| end <= output.length));
         let at = at.expect("an output that holds all inputs");
-        // SAFETY: both are inside, and the place belongs to this rank alone: all ranks see the same lengths.
-        unsafe { copy(output.start.add(at), input.start, input.length) }
+        self.in_best_way(Part::Spread, input.length, LONG, |way| {
+            // SAFETY: both are inside, and the place belongs to this rank alone: all ranks see the same lengths.
+            unsafe { copy_in(way, output.start.add(at), input.start, input.length) }
+        });
+    }
+}
+
+/// Copies `n` elements in some way.
+///
+/// # Safety
+///
+/// As [`copy`].
+#[inline]
+unsafe fn copy_in<T: Element>(way: Way, to: *mut T, from: *const T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match way {
+            Way::Plain => copy(to, from, n),
+            Way::PastCaches => {
+                copy_bytes_past_caches(to.cast(), from.cast(), n * size_of::<T>());
+            }
+        }
     }
 }
 

@@ -145,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::transport::joint::Joint;
     use crate::transport::lend::Lenders;
     use crate::transport::loan::LoanWord;
     use crate::transport::slots;
@@ -188,6 +189,9 @@ mod tests {
 
     impl Lenders for Nobody {
         fn word(&self, _: Rank) -> &LoanWord {
+            unreachable!("nothing here is lent")
+        }
+        fn joint(&self, _: Rank) -> &Joint {
             unreachable!("nothing here is lent")
         }
         fn settled(&self, _: Rank) {}

@@ -3,19 +3,26 @@
 //!
 //! - [`lend`] comes back only when the loan was revoked or settled, also by unwinding. Its guard never
 //!   leaves its frame, so it cannot be forgotten.
+//! - A [`Loan`] is made only there, and lent for as long as that lasts: who has one may
+//!   [help](Loan::help) whoever has claimed it.
 //! - [`Settle`] settles a claimed loan, also when the operator that reads it panics.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::head::Head;
+use super::joint::{End, Joint};
 use super::loan::{LoanWord, Ticket};
-use super::packet::Packet;
+use super::packet::{self, Packet};
 use crate::Rank;
 use crate::op::Element;
+use crate::op::copies::Copies;
 
 /// Where packets find the words of those who lend, and how those hear that a loan is settled.
 pub(crate) trait Lenders {
     fn word(&self, lender: Rank) -> &LoanWord;
+    /// Where lender and borrower share the copying.
+    fn joint(&self, lender: Rank) -> &Joint;
     fn settled(&self, lender: Rank);
 }
 
@@ -54,6 +61,7 @@ pub(crate) fn lend<T: Element, R>(
         &Loan {
             word: guard.word,
             ticket,
+            bytes: packet::bytes(data),
         },
     )
 }
@@ -62,9 +70,21 @@ pub(crate) fn lend<T: Element, R>(
 pub(crate) struct Loan<'a> {
     word: &'a LoanWord,
     ticket: Ticket,
+    /// What is lent, as it lies there.
+    bytes: &'a [MaybeUninit<u8>],
 }
 
 impl Loan<'_> {
+    /// Copies what the borrower leaves of it, if that has shown where it goes; whether it was anything.
+    /// `joint` must be the lender's own.
+    pub(crate) fn help(&self, joint: &Joint, end: End, copies: &Copies) -> bool {
+        packet::help(self, joint, end, copies)
+    }
+
+    pub(super) fn bytes(&self) -> &[MaybeUninit<u8>] {
+        self.bytes
+    }
+
     /// Whether the message was read.
     pub(crate) fn is_settled(&self) -> bool {
         self.word.is_settled(self.ticket)

@@ -3,6 +3,7 @@
 //! - [`packet`] one message: eager, lent or owned
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
+//! - [`joint`] the words by which both ends of a long loan copy it
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
@@ -29,6 +30,7 @@ pub(crate) mod clock;
 pub(crate) mod direct;
 mod fences;
 pub(crate) mod head;
+pub(crate) mod joint;
 pub(crate) mod knot;
 pub(crate) mod lane;
 pub(crate) mod lanes;
@@ -73,6 +75,7 @@ use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
 use cells::{Cells, Desk};
 use clock::Clock;
+use joint::Joint;
 use lanes::{Books, Make};
 use lend::Lenders;
 use loan::LoanWord;
@@ -242,6 +245,8 @@ struct Door {
     left: Receiver<Packet>,
     sleeper: CachePadded<Sleeper>,
     loan: CachePadded<LoanWord>,
+    /// Where a borrower lets this rank help to copy what it has lent.
+    joint: CachePadded<Joint>,
     tally: CachePadded<Tally>,
     log: CachePadded<CallLog>,
     /// What is kept for it, where that has a limit.
@@ -259,6 +264,7 @@ impl Door {
             sleeper: CachePadded::new(Sleeper::new(&parker)),
             parker: parking_lot::Mutex::new(Some(parker)),
             loan: CachePadded::new(LoanWord::new()),
+            joint: CachePadded::new(Joint::new()),
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
             account: Account::new(),
@@ -532,6 +538,11 @@ impl Lenders for Fabric {
     #[inline]
     fn word(&self, lender: Rank) -> &LoanWord {
         &self.doors[lender].loan
+    }
+
+    #[inline]
+    fn joint(&self, lender: Rank) -> &Joint {
+        &self.doors[lender].joint
     }
 
     fn settled(&self, lender: Rank) {

@@ -14,18 +14,20 @@ use std::time::{Duration, Instant};
 
 use super::board::CallLog;
 use super::head::Head;
+use super::joint::End;
 use super::knot::Needs;
 use super::lend::{Loan, lend};
 use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::{Turn, Wait};
-use super::packet::Packet;
+use super::packet::{Packet, Taker};
 use super::scribe::Scribe;
 use super::sleeper::Sleeper;
 use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
+use crate::op::copies::Copies;
 use crate::op::{Element, copied};
 use crate::sync::{Ordering, Parker};
 
@@ -36,6 +38,10 @@ const FEW_SPINS: u32 = 16;
 /// How long a rank yields before it parks, and how often at least.
 const YIELDING: Duration = Duration::from_micros(500);
 const YIELDS: u32 = 8;
+/// How many bytes a copy to fresh memory takes a nanosecond for, about: their pages have to be found first.
+const COPIED_IN_ONE: usize = 4;
+/// Spinning has taken as long.
+const SHORT_PATIENCE: Duration = Duration::from_micros(10);
 /// How long a thread that is no rank just now looks for work, or for the end of it, and how often before it begins
 /// to yield: some microseconds.
 const LINGERING: Duration = Duration::from_micros(100);
@@ -166,6 +172,8 @@ pub(crate) struct Port {
     spins: Cell<u32>,
     /// How many looks a lender waits before it copies; adapts like `spins`.
     lending: Cell<u32>,
+    /// What it has learnt about long copies.
+    pub(crate) copies: Copies,
 }
 
 impl Drop for Port {
@@ -189,6 +197,7 @@ impl Port {
             scribe,
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
+            copies: Copies::default(),
         }
     }
 
@@ -419,10 +428,14 @@ impl Port {
 
     /// Looks once in each of this thread's turns.
     fn give_way<R>(&self, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+        self.give_way_for(YIELDING, look)
+    }
+
+    fn give_way_for<R>(&self, time: Duration, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
         self.scribe.catch_up();
         let start = Instant::now();
         let mut turns = 0;
-        while PATIENT && (turns < YIELDS || start.elapsed() < YIELDING) {
+        while PATIENT && (turns < YIELDS || start.elapsed() < time) {
             yield_now();
             if let Some(found) = look() {
                 return Some(found);
@@ -601,7 +614,7 @@ impl Port {
         )
     }
 
-    /// Gives the receiver a moment to take what is lent; otherwise posts a copy.
+    /// Gives the receiver a moment to take what is lent, and helps it to copy; otherwise posts a copy.
     fn settle_or_copy<T: Element>(
         &self,
         to: Rank,
@@ -609,11 +622,37 @@ impl Port {
         data: &[T],
         loan: &Loan<'_>,
     ) -> bool {
-        let settled = self.spin(&self.lending, &mut || loan.is_settled().then_some(()));
-        if settled.is_some() || !loan.revoke() {
+        let mut look = || {
+            if loan.help(&self.door().joint, End::of(self.me, to), &self.copies) {
+                self.fabric.doors[to].sleeper.rouse();
+            }
+            loan.is_settled().then_some(())
+        };
+        if self.spin(&self.lending, &mut look).is_some()
+            || self.stay_patient(size_of_val(data), &mut look).is_some()
+        {
+            return true;
+        }
+        if !loan.revoke() {
+            self.wait_bound(|| look().is_some());
             return true;
         }
         self.fabric.post(to, Packet::copied(head, copied(data)))
+    }
+
+    /// Waits for a receiver as long as it would take to copy the message and leave it there, which is the dearer
+    /// the longer it is; not so long where receivers mostly come too late.
+    fn stay_patient<R>(&self, bytes: usize, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+        let tried = self.lending.get().max(SPINS / 8);
+        let patience = Duration::from_nanos((bytes / COPIED_IN_ONE) as u64) * tried / SPINS;
+        if !PATIENT || patience < SHORT_PATIENCE {
+            return None;
+        }
+        let found = self.give_way_for(patience, look);
+        if found.is_some() {
+            self.lending.set(SPINS);
+        }
+        found
     }
 
     /// Waits for a borrower that is reading. It waits for nobody, so this needs no way out, and no page
@@ -650,5 +689,19 @@ impl Port {
             }
             sleeper.get_up();
         }
+    }
+}
+
+impl Taker for Port {
+    fn me(&self) -> Rank {
+        self.me
+    }
+
+    fn copies(&self) -> &Copies {
+        &self.copies
+    }
+
+    fn stay(&self, done: impl FnMut() -> bool) {
+        self.wait_bound(done);
     }
 }

@@ -201,7 +201,30 @@ impl Case {
         for got in &outputs {
             same(got, &self.put(&given[0], &folded))?;
         }
+        self.check_past_caches(set, op, &given, &folded)?;
         same(&own, &Case { from: 0, ..self }.put(&given[0], &folded))
+    }
+
+    /// To memory past the caches, with and without a place that is written as usual.
+    fn check_past_caches<T: Arbitrary>(
+        self,
+        set: Set,
+        op: &impl Operator<T>,
+        given: &[Vec<T>],
+        folded: &[T],
+    ) -> Result<(), TestCaseError> {
+        let inputs: Vec<*const T> = given.iter().map(|vector| vector.as_ptr()).collect();
+        for near in [0, 1] {
+            let mut outputs = vec![given[0].clone(); 3];
+            let places: Vec<*mut T> = outputs.iter_mut().map(|out| out.as_mut_ptr()).collect();
+            let to = To::Past(places[..near].first().copied(), &places[near..]);
+            // SAFETY: every vector has these elements, and all are apart.
+            unsafe { several_on(set, op, &inputs, self.from, self.n, &to) }
+            for got in &outputs {
+                same(got, &self.put(&given[0], folded))?;
+            }
+        }
+        Ok(())
     }
 
     fn check_at_places<T: Arbitrary>(

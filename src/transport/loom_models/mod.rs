@@ -5,6 +5,7 @@
 //! - `berth` a thread that stays is given its jobs, and gives them back
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
+//! - `joint` what both ends of a loan copy together is copied once, and is the borrower's again
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `shrink` the living find each other
@@ -27,6 +28,7 @@ mod call_log;
 mod cells;
 mod detector;
 mod gate;
+mod joint;
 mod loan;
 mod meeting;
 mod receipt;

@@ -13,6 +13,7 @@ use loom::thread;
 use super::explore;
 use crate::Rank;
 use crate::transport::head::Head;
+use crate::transport::joint::Joint;
 use crate::transport::lane::Form::{self, Exchange, OneWay};
 use crate::transport::lend::Lenders;
 use crate::transport::loan::LoanWord;
@@ -24,6 +25,9 @@ struct Nobody;
 
 impl Lenders for Nobody {
     fn word(&self, _: Rank) -> &LoanWord {
+        unreachable!("nothing here is lent")
+    }
+    fn joint(&self, _: Rank) -> &Joint {
         unreachable!("nothing here is lent")
     }
     fn settled(&self, _: Rank) {}
