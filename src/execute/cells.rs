@@ -125,10 +125,29 @@ impl<C: AtCells> Table<'_, C> {
         self.write(data, self.others, |_| data.len())
     }
 
-    /// Writes a vector of which each rank reads its own block.
+    /// Writes a vector of which each rank reads its own block: for one reader that block alone.
+    #[inline]
     fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
         let blocks = &self.call.blocks;
-        self.write(data, self.others, |rank| blocks.count(rank))
+        match self.others {
+            Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
+            Readers::All => self.write(data, Readers::All, |rank| blocks.count(rank)),
+        }
+    }
+
+    /// Shows this rank's block of a vector of so many elements that another one has written in blocks.
+    #[inline]
+    fn read_block<T: Element>(
+        &mut self,
+        from: Rank,
+        whole: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<()> {
+        let block = self.call.blocks.block(self.me);
+        match self.others {
+            Readers::One(_) => self.cells.read(from, block.len(), show),
+            Readers::All => self.cells.read(from, whole, |all| show(&all[block])),
+        }
     }
 
     #[inline]
@@ -197,11 +216,14 @@ impl<C: AtCells> Table<'_, C> {
         self.cells.wait_for_all()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
-            self.cells
-                .read(from, input.len(), |theirs: &[T]| match from {
-                    0 => own.copy_from_slice(&theirs[block.clone()]),
-                    _ => unwind::operator(|| fold_right(op, own, &theirs[block.clone()])),
-                })?;
+            let mut fold = |theirs: &[T]| match from {
+                0 => own.copy_from_slice(theirs),
+                _ => unwind::operator(|| fold_right(op, own, theirs)),
+            };
+            match from == self.me {
+                true => fold(&input[block.clone()]),
+                false => self.read_block(from, input.len(), fold)?,
+            }
         }
         Ok(())
     }
@@ -240,9 +262,7 @@ impl<C: AtCells> Table<'_, C> {
             own.copy_from_slice(&all[block]);
             return self.write_blocks(all);
         }
-        let whole = self.call.length();
-        self.cells
-            .read(root, whole, |all| own.copy_from_slice(&all[block]))
+        self.read_block(root, self.call.length(), |block| own.copy_from_slice(block))
     }
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
@@ -251,9 +271,12 @@ impl<C: AtCells> Table<'_, C> {
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let place = &mut output[from * block.len()..][..block.len()];
-            self.cells.read(from, input.len(), |theirs| {
-                place.copy_from_slice(&theirs[block.clone()])
-            })?;
+            match from == self.me {
+                true => place.copy_from_slice(&input[block.clone()]),
+                false => {
+                    self.read_block(from, input.len(), |theirs| place.copy_from_slice(theirs))?;
+                }
+            }
         }
         Ok(())
     }
