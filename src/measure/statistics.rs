@@ -23,7 +23,9 @@ pub fn sorted(figures: impl IntoIterator<Item = f64>) -> Vec<f64> {
 /// ```
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let count = sorted.len();
-    let place = (share * count as f64).ceil() as usize;
+    // A product that should be a whole number may come out a last bit above it.
+    let whole = share * count as f64 * (1.0 - 4.0 * f64::EPSILON);
+    let place = whole.ceil() as usize;
     let place = place.clamp(1, count.max(1)) - 1;
     sorted.get(place).copied().unwrap_or(f64::NAN)
 }
@@ -233,6 +235,18 @@ mod tests {
             let middle = median(&all);
             prop_assert!(2 * all.iter().filter(|x| **x <= middle).count() >= all.len());
             prop_assert!(2 * all.iter().filter(|x| **x >= middle).count() >= all.len());
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_at_its_place_where_share_and_count_make_a_whole_number() {
+        for count in 1..=400u32 {
+            let all: Vec<f64> = (1..=count).map(f64::from).collect();
+            for percent in 0..=100 {
+                let place = (percent * count).div_ceil(100).max(1);
+                let found = quantile(&all, f64::from(percent) / 100.0);
+                assert_eq!(found, f64::from(place), "{percent} % of {count}");
+            }
         }
     }
 
