@@ -89,11 +89,7 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
-        let kept = match self.core.kept.find(&ask, &with) {
-            Some(kept) => kept,
-            None => self.keep::<T>(&ask, &with)?,
-        };
+        let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
         self.again(
             &kept.described,
             || Ok(()),
@@ -110,11 +106,7 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
-        let kept = match self.core.kept.find(&ask, &with) {
-            Some(kept) => kept,
-            None => self.keep::<T>(&ask, &with)?,
-        };
+        let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
         self.again(
             &kept.described,
             || Ok(()),
@@ -127,6 +119,16 @@ impl Comm {
                 inside.go(kept.way, &kept.shape, input, output, op)
             },
         )
+    }
+
+    /// What is kept of a call, from now on if nothing is yet; `lengths` of input and output.
+    #[inline(always)]
+    fn kept<T: Element>(&self, ask: &Ask, op: Kind, lengths: (usize, usize)) -> Result<Rc<Kept>> {
+        let with = With::new::<T>(self, op, lengths);
+        match self.core.kept.find(ask, &with) {
+            Some(kept) => Ok(kept),
+            None => self.keep::<T>(ask, &with),
+        }
     }
 
     /// Describes, checks and chooses a call, and keeps what comes of it.

@@ -304,6 +304,18 @@ impl Tally {
         }
     }
 
+    /// All of it, in the order that [`Fabric::tallies`] tells.
+    fn counts(&self) -> [&AtomicU64; 5] {
+        let Tally {
+            begun,
+            messages,
+            bytes,
+            sleeps,
+            waited,
+        } = self;
+        [begun, messages, bytes, sleeps, waited]
+    }
+
     /// Adds to a count without a locked instruction: nobody else does.
     #[inline]
     fn add(count: &AtomicU64, more: u64) {
@@ -382,16 +394,8 @@ impl Fabric {
     /// nanoseconds waited.
     pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 5]> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        self.doors.iter().map(move |door| {
-            let Tally {
-                begun,
-                messages,
-                bytes,
-                sleeps,
-                waited,
-            } = &*door.tally;
-            [begun, messages, bytes, sleeps, waited].map(read)
-        })
+        let doors = self.doors.iter();
+        doors.map(move |door| door.tally.counts().map(read))
     }
 
     /// The place of `rank` in it; once for each.

@@ -67,7 +67,7 @@ impl Fabric {
             Fabric::sweep(&mut comms);
         }
         // Relaxed: the number alone counts.
-        let room = self.contexts.load(std::sync::atomic::Ordering::Relaxed) < u32::MAX / 2;
+        let room = self.contexts.load(Ordering::Relaxed) < u32::MAX / 2;
         let whole = self.all.cause.get().is_none() && self.all.revoked.get().is_none();
         comms.len() == 1 && room && whole && self.all.lanes.channels_are_empty()
     }
@@ -109,14 +109,7 @@ impl Door {
 
 impl Tally {
     fn begin_again(&self) {
-        let Tally {
-            begun,
-            messages,
-            bytes,
-            sleeps,
-            waited,
-        } = self;
-        for count in [begun, messages, bytes, sleeps, waited] {
+        for count in self.counts() {
             count.store(0, Ordering::Relaxed);
         }
     }
