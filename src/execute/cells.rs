@@ -128,6 +128,7 @@ impl<C: AtCells> Table<'_, C> {
     /// Writes a vector of which each rank reads its own block: for one reader that block alone.
     #[inline]
     fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        // See `Call::most_written`.
         let blocks = &self.call.blocks;
         match self.others {
             Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
@@ -285,6 +286,17 @@ impl<C: AtCells> Table<'_, C> {
     /// second.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        let (me, length) = (self.me, acc.len());
+        match self.others {
+            Readers::One(other) => self.cells.read(other, length, |theirs| match other < me {
+                true => unwind::operator(|| fold_left(op, acc, theirs)),
+                false => unwind::operator(|| fold_right(op, acc, theirs)),
+            }),
+            Readers::All => self.fold_all(acc, op),
+        }
+    }
+
+    fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.cells.wait_for_all()?;
         let (me, length) = (self.me, acc.len());
         // What lies in `acc` is not read from the cell.

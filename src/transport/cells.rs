@@ -158,9 +158,8 @@ impl Cells {
         self.columns.iter().map(end).collect()
     }
 
-    /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
     #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
+    fn is_awaited(&self) -> bool {
         // Relaxed: the fence before it orders it after the word that says who has left.
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -255,6 +254,18 @@ impl Desk {
         self.cells.clone()
     }
 
+    /// The rank whose desk it is.
+    #[inline]
+    pub(super) fn me(&self) -> Rank {
+        self.me
+    }
+
+    /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.cells.is_awaited()
+    }
+
     /// Whether a message can lie in a cell.
     #[inline]
     pub(crate) fn fits<T: Element>(count: usize) -> bool {
@@ -342,7 +353,7 @@ impl Desk {
                 unsafe { copy_short(data, body) };
             }
         });
-        // Release: pairs with the acquire in `is_here`.
+        // Release: pairs with the acquire in `find`.
         cell.number.store(self.call + 1, Ordering::Release);
         self.warm_next();
     }
@@ -353,16 +364,10 @@ impl Desk {
         place_of(self.call)
     }
 
-    #[inline]
-    fn cell(&self, from: Rank) -> &Cell {
-        &self.cells.columns[from].cells[self.place()]
-    }
-
     /// Whether a rank's message of the present call is there.
     #[inline]
     pub(crate) fn is_here(&self, from: Rank) -> bool {
-        // Acquire: pairs with the release in `post`.
-        self.cell(from).number.load(Ordering::Acquire) == self.call + 1
+        self.find(from).is_some()
     }
 
     /// The first rank whose message of the present call is not there, but for this one.
@@ -379,54 +384,26 @@ impl Desk {
         None
     }
 
-    /// Shows the message of a rank, which is there, and learns from it what its writer knew that all have left.
-    /// If it is of another call, of another length or of another type, this is said of it instead.
-    ///
-    /// # Panics
-    ///
-    /// If it is not there.
+    /// A rank's message of the present call, if it is there.
     #[inline]
-    pub(crate) fn open<T: Element>(
-        &mut self,
-        from: Rank,
-        stamp: Stamp,
-        count: usize,
-        show: impl FnOnce(&[T]),
-    ) -> Result<(), Label> {
-        assert!(self.is_here(from), "a cell that is not written yet");
-        let above = self.cell(from).near.with(|near| {
-            // SAFETY: it is written, as just seen, and this rank has not left the call (see the head).
-            let near = unsafe { &*near };
-            let ours = near.stamp == stamp && near.count as usize == count;
-            if !ours || !near.info.is(Info::of::<T>()) {
-                return Err(near.label());
-            }
-            self.show_at(from, near, count, show);
-            Ok(near.above)
-        })?;
-        self.floor = self.floor.max(self.call - u64::from(above));
-        Ok(())
+    pub(crate) fn find(&self, from: Rank) -> Option<Found<'_>> {
+        let (column, place) = (&self.cells.columns[from], self.place());
+        let cell = &column.cells[place];
+        // Acquire: pairs with the release in `post`.
+        let here = cell.number.load(Ordering::Acquire) == self.call + 1;
+        here.then_some(Found {
+            cell,
+            far: &column.far[place],
+            call: self.call,
+        })
     }
 
-    /// Shows a message of so many elements of this type.
+    /// Takes note of what the writer of a message knew: all have left the calls below this floor.
     #[inline]
-    fn show_at<T: Element>(&self, from: Rank, near: &Near, count: usize, show: impl FnOnce(&[T])) {
-        let show = |first: *const u8| {
-            // An empty message may be of a type that is not aligned here.
-            let first = match count * size_of::<T>() {
-                0 => ptr::NonNull::dangling().as_ptr(),
-                _ => first.cast::<T>(),
-            };
-            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
-            // writes before this rank leaves the call, which needs `&mut self`. Either place begins at a
-            // multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
-            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
-            show(unsafe { slice::from_raw_parts(first, count) })
-        };
-        match count * size_of::<T>() <= NEAR {
-            true => show(near.body.as_ptr().cast()),
-            false => self.cells.columns[from].far[self.place()].with(|far| show(far.cast())),
-        }
+    pub(crate) fn learn(&mut self, floor: u64) {
+        // Of two ranks both are in this call, as `missing` says it of more.
+        let both = self.cells.columns.len() == 2;
+        self.floor = if both { self.call } else { self.floor.max(floor) };
     }
 
     /// Whether a rank has left all calls that this one has left.
@@ -467,6 +444,57 @@ impl Desk {
                 // SAFETY: as above, and the place has so many lines.
                 far.with_mut(|far| unsafe { far.cast::<u8>().add(line * 64).write(0) });
             }
+        }
+    }
+}
+
+/// A message that is there. Who has found it has not left its call: that would need its desk for itself.
+pub(crate) struct Found<'a> {
+    cell: &'a Cell,
+    far: &'a Place<Far>,
+    call: u64,
+}
+
+impl Found<'_> {
+    /// Shows the message, and answers with the floor that its writer knew. If it is of another call, of another
+    /// length or of another type, this is said of it instead.
+    #[inline]
+    pub(crate) fn open<T: Element>(
+        self,
+        stamp: Stamp,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<u64, Label> {
+        self.cell.near.with(|near| {
+            // SAFETY: it is written, as its finder has seen, who has not left the call (see the head).
+            let near = unsafe { &*near };
+            let ours = near.stamp == stamp && near.count as usize == count;
+            if !ours || !near.info.is(Info::of::<T>()) {
+                return Err(near.label());
+            }
+            self.show(near, count, show);
+            Ok(self.call - u64::from(near.above))
+        })
+    }
+
+    /// Shows a message of so many elements of this type.
+    #[inline]
+    fn show<T: Element>(&self, near: &Near, count: usize, show: impl FnOnce(&[T])) {
+        let show = |first: *const u8| {
+            // An empty message may be of a type that is not aligned here.
+            let first = match count * size_of::<T>() {
+                0 => ptr::NonNull::dangling().as_ptr(),
+                _ => first.cast::<T>(),
+            };
+            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
+            // writes before the finder leaves the call, which needs its desk for itself. Either place begins at
+            // a multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
+            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
+            show(unsafe { slice::from_raw_parts(first, count) })
+        };
+        match count * size_of::<T>() <= NEAR {
+            true => show(near.body.as_ptr().cast()),
+            false => self.far.with(|far| show(far.cast())),
         }
     }
 }

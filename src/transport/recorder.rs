@@ -72,7 +72,33 @@ impl Deed {
     }
 }
 
+/// An operation as a scribe hears of it.
+pub(crate) trait Told {
+    fn deed(&self) -> Deed;
+
+    /// Its arguments in words; `known` tells the number of the call in the list.
+    #[inline]
+    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
+        let deed = self.deed();
+        Words::of(&deed, known(&deed))
+    }
+
+    /// Whether it may be written down after its message is out.
+    #[inline]
+    fn posts(&self) -> bool {
+        self.deed().posts
+    }
+}
+
+impl<F: Fn() -> Deed> Told for F {
+    #[inline]
+    fn deed(&self) -> Deed {
+        self()
+    }
+}
+
 /// The arguments of an operation, in words.
+#[derive(Clone, Copy)]
 pub(crate) struct Words(pub [u64; FIXED]);
 
 const HAS_COUNT: u64 = 1 << 8;
@@ -151,7 +177,7 @@ impl Words {
 #[non_exhaustive]
 pub enum Progress {
     /// The rank is inside it still, or ended there.
-    Inside,
+    Inside = 0,
     /// It returned.
     Done,
     /// It returned an error.
@@ -230,19 +256,54 @@ fn short(time: Duration) -> String {
     }
 }
 
+/// What a rank counts of the operation that it is inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Course {
+    pub sent: u64,
+    pub received: u64,
+    pub last: Last,
+}
+
+/// The last message of an operation, as it stands in the notes: direction in 1 bit, rank in 17.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Last(u64);
+
+impl Last {
+    const FROM: u64 = 1 << 2;
+    const RANK: u64 = 1 << 3;
+    const RANKS: u64 = 0x1_ffff;
+
+    #[inline]
+    pub(super) fn to(rank: Rank) -> Last {
+        Last((rank as u64 & Last::RANKS) * Last::RANK)
+    }
+
+    #[inline]
+    pub(super) fn from(rank: Rank) -> Last {
+        Last(Last::to(rank).0 + Last::FROM)
+    }
+
+    fn read(self) -> Passed {
+        let rank = (self.0 / Last::RANK & Last::RANKS) as Rank;
+        match self.0 & Last::FROM {
+            0 => Passed::To(rank),
+            _ => Passed::From(rank),
+        }
+    }
+}
+
 /// The words of an operation that change: how far it has come, and what it did last.
-pub(crate) mod notes {
-    use super::{NOTES, Passed, Progress, Rank};
+pub(super) mod notes {
+    use super::{Course, Last, NOTES, Progress};
 
     /// The note that changes; the other one is the time.
     pub(crate) const PROGRESS: usize = 0;
 
-    // Progress in 2 bits, the last message's direction in 1 and rank in 17, 22 bits for each count.
+    // Progress in 2 bits, the last message in 18, 22 bits for each count.
+    const LAST: u64 = 0x3_ffff << 2;
     const SENT: u64 = 1 << 20;
     const RECEIVED: u64 = 1 << 42;
     const COUNT: u64 = (1 << 22) - 1;
-    const LAST: u64 = 0x3_ffff << 2;
-    const FROM: u64 = 1 << 2;
 
     /// Both, of an operation that began at this time.
     #[inline]
@@ -250,40 +311,26 @@ pub(crate) mod notes {
         [progress, time]
     }
 
-    /// With the operation's end.
+    /// How far it has come. A count that has no room stays full.
     #[inline]
-    pub(crate) fn ended(note: u64, well: bool) -> u64 {
-        note & !3 | if well { 1 } else { 2 }
+    pub(crate) fn progress(course: Course, progress: Progress) -> u64 {
+        let counts = course.sent.min(COUNT) * SENT + course.received.min(COUNT) * RECEIVED;
+        counts + course.last.0 + progress as u64
     }
 
-    /// With one message more, if there is room to count it.
-    #[inline]
-    pub(crate) fn passed(note: u64, message: Passed) -> u64 {
-        let (one, last) = match message {
-            Passed::To(rank) => (SENT, (rank as u64 & 0x1_ffff) << 3),
-            Passed::From(rank) => (RECEIVED, (rank as u64 & 0x1_ffff) << 3 | FROM),
-        };
-        let full = (note / one) & COUNT == COUNT;
-        (note & !LAST | last) + if full { 0 } else { one }
-    }
-
-    pub(super) fn progress(note: u64) -> Progress {
-        match note & 3 {
+    /// The same read.
+    pub(super) fn read(note: u64) -> (Course, Progress) {
+        let progress = match note & 3 {
             1 => Progress::Done,
             2 => Progress::Failed,
             _ => Progress::Inside,
-        }
-    }
-
-    /// Messages sent, received, and the last one.
-    pub(super) fn messages(note: u64) -> (u64, u64, Option<Passed>) {
-        let (sent, received) = ((note / SENT) & COUNT, (note / RECEIVED) & COUNT);
-        let rank = (note >> 3 & 0x1_ffff) as Rank;
-        let last = match note & FROM {
-            0 => Passed::To(rank),
-            _ => Passed::From(rank),
         };
-        (sent, received, (sent + received > 0).then_some(last))
+        let course = Course {
+            sent: (note / SENT) & COUNT,
+            received: (note / RECEIVED) & COUNT,
+            last: Last(note & LAST),
+        };
+        (course, progress)
     }
 }
 
@@ -363,17 +410,17 @@ impl Record {
 fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
     let (words, [progress, time]) = (Words(entry.fixed), entry.notes as [u64; NOTES]);
     let call = known.get(words.known())?;
-    let (sent, received, last) = notes::messages(progress);
+    let (course, progress) = notes::read(progress);
     Some(Operation {
         rank,
         number: entry.number,
         call: words.show(call),
         site: call.site,
         begun: Duration::from_nanos(time),
-        progress: notes::progress(progress),
-        sent,
-        received,
-        last,
+        progress,
+        sent: course.sent,
+        received: course.received,
+        last: (course.sent + course.received > 0).then(|| course.last.read()),
     })
 }
 
@@ -382,26 +429,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_count_both_ways_and_keep_the_last_message_and_the_end() {
-        let mut note = 0;
-        for rank in 0..5 {
-            note = notes::passed(note, Passed::To(rank));
+    fn notes_tell_both_counts_the_last_message_and_the_end() {
+        for progress in [Progress::Inside, Progress::Done, Progress::Failed] {
+            for last in [Last::to(0), Last::from(65_535)] {
+                let course = Course {
+                    sent: 5,
+                    received: 1,
+                    last,
+                };
+                let read = notes::read(notes::progress(course, progress));
+                assert_eq!(read, (course, progress));
+            }
         }
-        note = notes::passed(note, Passed::From(65_535));
-        assert_eq!(notes::messages(note), (5, 1, Some(Passed::From(65_535))));
-        assert_eq!(notes::progress(note), Progress::Inside);
-        let note = notes::ended(note, false);
-        assert_eq!(notes::progress(note), Progress::Failed);
-        assert_eq!(notes::messages(note), (5, 1, Some(Passed::From(65_535))));
+        assert_eq!(Last::to(7).read(), Passed::To(7));
+        assert_eq!(Last::from(65_535).read(), Passed::From(65_535));
     }
 
     #[test]
     fn a_full_count_stays_full() {
+        let course = Course {
+            sent: 1 << 22,
+            received: u64::MAX,
+            last: Last::to(1),
+        };
+        let (read, _) = notes::read(notes::progress(course, Progress::Done));
         let full = (1 << 22) - 1;
-        let mut note = 0;
-        for _ in 0..full + 3 {
-            note = notes::passed(note, Passed::To(1));
-        }
-        assert_eq!(notes::messages(note), (full, 0, Some(Passed::To(1))));
+        assert_eq!((read.sent, read.received), (full, full));
+        assert_eq!(read.last, course.last);
     }
 }
