@@ -98,7 +98,8 @@ impl AtCells for AtDesk<'_> {
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
         self.call.settle();
-        let (stamp, found) = (self.call.stamp(), self.desk.find(from));
+        let found = self.desk.find(from, count * size_of::<T>());
+        let stamp = self.call.stamp();
         let opened = match found {
             Some(found) => found.open(stamp, count, show),
             None => self.wait_and_open(from, count, show)?,
@@ -146,7 +147,8 @@ impl AtDesk<'_> {
         show: impl FnOnce(&[T]),
     ) -> Result<std::result::Result<u64, Label>> {
         let needs = || self.call.needs(&From::Rank(from));
-        let found = self.call.wait(&needs, None, || self.desk.find(from))?;
+        let look = || self.desk.find(from, count * size_of::<T>());
+        let found = self.call.wait(&needs, None, look)?;
         Ok(found.open(self.call.stamp(), count, show))
     }
 

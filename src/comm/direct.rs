@@ -138,7 +138,8 @@ impl Waiting for InCall<'_> {
 
     fn stay(&self, all_out: impl FnMut() -> bool) {
         let port = &self.comm.core.port;
-        port.scribe.settle(self.described, &|| self.call.to_string());
+        port.scribe
+            .settle(self.described, &|| self.call.to_string());
         port.wait_bound(all_out);
     }
 }

@@ -162,6 +162,15 @@ impl<C: AtCells> Table<'_, C> {
         self.cells.write(data, readers, share)
     }
 
+    /// Waits until all others have written. For the one other whoever reads what it wrote waits anyhow.
+    #[inline]
+    fn wait_for_others(&mut self) -> Result<()> {
+        match self.others {
+            Readers::One(_) => Ok(()),
+            Readers::All => self.cells.wait_for_all(),
+        }
+    }
+
     /// Two ranks read each other's; of more, rank 0 folds for all.
     #[inline]
     fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
@@ -214,7 +223,7 @@ impl<C: AtCells> Table<'_, C> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         self.write_blocks(input)?;
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let mut fold = |theirs: &[T]| match from {
@@ -244,7 +253,7 @@ impl<C: AtCells> Table<'_, C> {
 
     /// Puts every rank's block where it belongs.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         for from in 0..self.ranks {
             let place = &mut all[self.call.blocks.block(from)];
             if from == self.me {
@@ -268,7 +277,7 @@ impl<C: AtCells> Table<'_, C> {
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.write_blocks(input)?;
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let place = &mut output[from * block.len()..][..block.len()];

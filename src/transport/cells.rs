@@ -48,6 +48,12 @@ const NEAR: usize = 32;
 /// The longest message that goes through a cell, in bytes.
 pub(crate) const CELL_BYTES: usize = 4096;
 
+/// What moves between CPUs at a time.
+const LINE: usize = 64;
+
+/// How many lines are asked for at a time: more than a CPU can await are dropped.
+const FETCHED: usize = 16;
+
 /// What a rank says of its message, and the message if it is very short.
 #[repr(C)]
 struct Near {
@@ -334,7 +340,7 @@ impl Desk {
         let place = self.place();
         self.lines[place] = 0;
         if bytes > NEAR {
-            self.lines[place] = bytes.div_ceil(64);
+            self.lines[place] = bytes.div_ceil(LINE);
             column.far[self.place()].with_mut(|far| {
                 // SAFETY: nobody else touches the place (see the head), and there is room for all that fits.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
@@ -367,7 +373,7 @@ impl Desk {
     /// Whether a rank's message of the present call is there.
     #[inline]
     pub(crate) fn is_here(&self, from: Rank) -> bool {
-        self.find(from).is_some()
+        self.find(from, 0).is_some()
     }
 
     /// The first rank whose message of the present call is not there, but for this one.
@@ -384,16 +390,21 @@ impl Desk {
         None
     }
 
-    /// A rank's message of the present call, if it is there.
+    /// A rank's message of the present call, if it is there, which is expected to have so many bytes. What does not
+    /// lie beside its number is asked for before that: the lines come side by side, and not one after the other.
     #[inline]
-    pub(crate) fn find(&self, from: Rank) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
         let (column, place) = (&self.cells.columns[from], self.place());
-        let cell = &column.cells[place];
+        let (cell, far) = (&column.cells[place], &column.far[place]);
+        if bytes > NEAR {
+            let lines = bytes.div_ceil(LINE).min(FETCHED);
+            far.with(|far| (0..lines).for_each(|line| fetch(far.cast(), line)));
+        }
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
         here.then_some(Found {
             cell,
-            far: &column.far[place],
+            far,
             call: self.call,
         })
     }
@@ -403,7 +414,11 @@ impl Desk {
     pub(crate) fn learn(&mut self, floor: u64) {
         // Of two ranks both are in this call, as `missing` says it of more.
         let both = self.cells.columns.len() == 2;
-        self.floor = if both { self.call } else { self.floor.max(floor) };
+        self.floor = if both {
+            self.call
+        } else {
+            self.floor.max(floor)
+        };
     }
 
     /// Whether a rank has left all calls that this one has left.
@@ -442,7 +457,7 @@ impl Desk {
             let far = &column.far[place];
             for line in 0..self.lines[place] {
                 // SAFETY: as above, and the place has so many lines.
-                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * 64).write(0) });
+                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * LINE).write(0) });
             }
         }
     }
@@ -497,6 +512,20 @@ impl Found<'_> {
             false => self.far.with(|far| show(far.cast())),
         }
     }
+}
+
+/// Asks for a line of a message. Nothing is read: what is there may be written just now.
+#[inline]
+fn fetch(message: *const u8, line: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = message.wrapping_add(line * LINE);
+        // SAFETY: a hint, which may have any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (message, line);
 }
 
 /// Which of its cells a rank has for a call.

@@ -77,7 +77,9 @@ impl Counted {
 impl Scribe {
     pub(crate) fn new(record: Option<Arc<Record>>, clock: Clock) -> Scribe {
         Scribe {
-            traces: record.as_ref().is_some_and(|record| record.events.is_some()),
+            traces: record
+                .as_ref()
+                .is_some_and(|record| record.events.is_some()),
             record,
             clock: Cell::new(clock),
             near: std::array::from_fn(|_| Cell::new(([0; 3], 0))),
@@ -156,7 +158,13 @@ impl Scribe {
 
     /// The operation is over.
     #[inline]
-    pub(crate) fn end(&self, token: Token, told: &impl Told, show: &dyn Fn() -> String, well: bool) {
+    pub(crate) fn end(
+        &self,
+        token: Token,
+        told: &impl Told,
+        show: &dyn Fn() -> String,
+        well: bool,
+    ) {
         let progress = match well {
             true => Progress::Done,
             false => Progress::Failed,
@@ -246,7 +254,10 @@ impl Scribe {
     #[cold]
     fn append(&self, event: impl FnOnce(u64) -> Event) {
         let event = event(self.clock.get().exact());
-        let events = self.record.as_ref().and_then(|record| record.events.as_ref());
+        let events = self
+            .record
+            .as_ref()
+            .and_then(|record| record.events.as_ref());
         if let Some(events) = events {
             events.lock().push(event);
         }

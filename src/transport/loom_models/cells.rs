@@ -62,7 +62,7 @@ fn post(desk: &mut Desk, me: Rank, call: u32, length: usize) {
 
 fn read(desk: &mut Desk, from: Rank, call: u32, length: usize) {
     let mut whole = false;
-    let found = desk.find(from).expect("it was there");
+    let found = desk.find(from, 0).expect("it was there");
     let opened = found.open(stamp(call), length, |data: &[u32]| {
         whole = data == message(from, call, length);
     });
