@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::execute::{AtCells, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
-use crate::transport::cells::{Desk, Label, Stamp};
+use crate::transport::cells::{Desk, Found, Stamp};
 use crate::transport::knot::Needs;
 
 /// A rank's end of the cells, from when it first needs them.
@@ -98,13 +98,12 @@ impl AtCells for AtDesk<'_> {
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
         self.call.settle();
-        let found = self.desk.find(from, count * size_of::<T>());
-        let stamp = self.call.stamp();
-        let opened = match found {
-            Some(found) => found.open(stamp, count, show),
-            None => self.wait_and_open(from, count, show)?,
+        let bytes = count * size_of::<T>();
+        let found = match self.desk.find(from, bytes) {
+            Some(found) => found,
+            None => self.wait_for_cell(from, bytes)?,
         };
-        match opened {
+        match found.open(self.call.stamp(), count, show) {
             Ok(floor) => self.desk.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }
@@ -140,16 +139,9 @@ impl AtDesk<'_> {
     }
 
     #[inline(never)]
-    fn wait_and_open<T: Element>(
-        &self,
-        from: Rank,
-        count: usize,
-        show: impl FnOnce(&[T]),
-    ) -> Result<std::result::Result<u64, Label>> {
+    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<Found<'_>> {
         let needs = || self.call.needs(&From::Rank(from));
-        let look = || self.desk.find(from, count * size_of::<T>());
-        let found = self.call.wait(&needs, None, look)?;
-        Ok(found.open(self.call.stamp(), count, show))
+        self.call.wait(&needs, None, || self.desk.find(from, bytes))
     }
 
     /// Waits until the readers of its cell have left the call that this rank has just left.
