@@ -90,7 +90,8 @@ impl AtCells for AtDesk<'_> {
         }
     }
 
-    #[inline]
+    // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
+    #[inline(always)]
     fn read<T: Element>(
         &mut self,
         from: Rank,

@@ -329,7 +329,7 @@ impl Desk {
     ///
     /// If its cell is not free, see [`lagging`](Self::lagging), if it is written already, or if the message
     /// does not [fit](Self::fits).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
         assert!(Self::fits::<T>(data.len()), "too long for a cell");
@@ -473,7 +473,7 @@ pub(crate) struct Found<'a> {
 impl Found<'_> {
     /// Shows the message, and answers with the floor that its writer knew. If it is of another call, of another
     /// length or of another type, this is said of it instead.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open<T: Element>(
         self,
         stamp: Stamp,
