@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::execute::{AtCells, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
-use crate::transport::cells::{Desk, Found, Stamp};
+use crate::transport::cells::{Desk, Stamp};
 use crate::transport::knot::Needs;
 
 /// A rank's end of the cells, from when it first needs them.
@@ -100,10 +100,10 @@ impl AtCells for AtDesk<'_> {
     ) -> Result<()> {
         self.call.settle();
         let bytes = count * size_of::<T>();
-        let found = match self.desk.find(from, bytes) {
-            Some(found) => found,
-            None => self.wait_for_cell(from, bytes)?,
-        };
+        if self.desk.find(from, bytes).is_none() {
+            self.wait_for_cell(from, bytes)?;
+        }
+        let found = self.desk.find(from, 0).expect("it is there");
         match found.open(self.call.stamp(), count, show) {
             Ok(floor) => self.desk.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
@@ -139,10 +139,12 @@ impl AtDesk<'_> {
         call.wait(&needs, None, look)
     }
 
+    // What it found is looked up again: it would come by memory, and this way it comes in registers.
     #[inline(never)]
-    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<Found<'_>> {
+    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
-        self.call.wait(&needs, None, || self.desk.find(from, bytes))
+        let look = || self.desk.find(from, bytes).map(|_| ());
+        self.call.wait(&needs, None, look)
     }
 
     /// Waits until the readers of its cell have left the call that this rank has just left.
