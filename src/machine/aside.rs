@@ -49,9 +49,9 @@ mod tests {
     #[test]
     fn a_thread_goes_elsewhere_if_there_is_a_place_and_may_run_where_it_might_before() {
         let mask = Cpus::here().mask;
-        for taken in &mask {
-            let there = || {
-                let moved = step_aside([*taken].into_iter());
+        for &taken in &mask {
+            let there = move || {
+                let moved = step_aside([taken].into_iter());
                 (moved, Cpus::here().mask)
             };
             let (moved, after) = thread::spawn(there).join().unwrap();

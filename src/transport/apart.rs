@@ -102,7 +102,12 @@ fn fresh(note: u64, now: u64) -> Option<usize> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    #[cfg(target_os = "linux")]
+    use std::thread;
+
     use super::*;
+    #[cfg(target_os = "linux")]
+    use crate::machine::Cpus;
 
     #[test]
     fn a_note_is_read_as_it_was_written_until_it_is_old() {
@@ -113,5 +118,36 @@ mod tests {
             assert_eq!(fresh(written, now + FRESH + CPU), None);
         }
         assert_eq!(fresh(0, 0), None);
+    }
+
+    /// Whether `me` of two ranks moves, or would if it could, when it finds the other where it is itself.
+    #[cfg(target_os = "linux")]
+    fn moves(spots: &Spots, me: Rank) -> bool {
+        let stays = &spots.each[me].stays;
+        let before = stays.load(Ordering::Relaxed);
+        // The system may move this thread between the note and the look.
+        (0..100).any(|_| {
+            let there = note(spots.clock.cheap(), cpu().unwrap());
+            spots.each[1 - me].note.store(there, Ordering::Relaxed);
+            spots.part(me);
+            stays.load(Ordering::Relaxed) != before
+        })
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_rank_whose_thread_is_ours_leaves_another_one_and_may_run_where_it_might_before() {
+        let life = || {
+            let mask = Cpus::here().mask;
+            let spots = Spots::new(2, 1, usize::MAX);
+            assert!(!moves(&spots, 0), "the caller's thread");
+            assert!(moves(&spots, 1));
+            spots.each[1].stays.store(u64::MAX, Ordering::Relaxed);
+            assert!(!moves(&spots, 1), "so soon again");
+            let _live = Live::new(2);
+            assert!(!moves(&Spots::new(2, 1, 1), 1), "there is no room");
+            assert_eq!(Cpus::here().mask, mask);
+        };
+        thread::spawn(life).join().unwrap();
     }
 }

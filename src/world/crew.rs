@@ -128,13 +128,15 @@ impl Answer {
         value: MaybeUninit::uninit(),
     };
 
-    /// A value that [fits].
-    fn holding<R>(returned: R) -> Answer {
-        const { assert!(fits::<R>()) };
+    /// With a value on it, if that [fits].
+    fn holding<R>(returned: R) -> Result<Answer, R> {
+        if !fits::<R>() {
+            return Err(returned);
+        }
         let mut value = Room::uninit();
-        // SAFETY: there is room for it, and the room is aligned for it, as was just asserted.
+        // SAFETY: there is room for it, and the room is aligned for it, as was just asked.
         unsafe { value.as_mut_ptr().cast::<R>().write(returned) };
-        Answer { here: true, value }
+        Ok(Answer { here: true, value })
     }
 
     /// What it holds, if it does.
@@ -272,13 +274,15 @@ fn answered<'a, R: 'a, E: 'a>(
     rank: Rank,
     frame: impl FnOnce() -> &'a Frame<'a, R, E>,
 ) -> Answer {
-    match part {
-        Part::Quiet(value) if const { fits::<R>() } => Answer::holding(value),
-        part => {
-            *frame().parts()[rank].lock() = Some(part);
-            Answer::ELSEWHERE
-        }
-    }
+    let part = match part {
+        Part::Quiet(value) => match Answer::holding(value) {
+            Ok(answer) => return answer,
+            Err(value) => Part::Quiet(value),
+        },
+        told => told,
+    };
+    *frame().parts()[rank].lock() = Some(part);
+    Answer::ELSEWHERE
 }
 
 /// Lets go of the fabric of the run before.

@@ -45,8 +45,8 @@ use crate::unwind;
 ///
 /// An empty run takes about as long as an empty parallel region of OpenMP, below a microsecond on two near CPUs, if
 /// the run before it [ended well](Self::run) and not long ago: a rank that has nothing to do looks for work for some
-/// hundred microseconds before it sleeps, unless there are more ranks than CPUs. Nobody is pinned, so the system may
-/// keep two ranks on one CPU for a while: a run then takes several microseconds.
+/// hundred microseconds before it sleeps, unless there are more ranks than CPUs. Nobody is pinned; a rank that finds
+/// itself on the CPU of another one moves to a free one, on Linux, and stays free to run anywhere.
 pub struct Team {
     /// Locked for the length of a run: runs of several callers take turns.
     desk: Mutex<Desk>,
