@@ -68,7 +68,7 @@ use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
 use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
-use crate::transport::recorder::Deed;
+use crate::transport::recorder::{Deed, Told};
 use crate::transport::renew::{Again, Rest};
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
@@ -282,7 +282,7 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.deed(|| Deed::at(site), show, body)
+        self.deed(&|| Deed::at(site), show, body)
     }
 
     /// The same for an operation whose arguments the recorder is to know. It is asked for them when they are
@@ -290,21 +290,21 @@ impl Comm {
     #[inline]
     fn deed<R>(
         &self,
-        deed: impl Fn() -> Deed,
+        told: &impl Told,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let scribe = &self.core.port.scribe;
-        let token = scribe.begin(&deed, show);
-        let result = self.guarded(&deed, show, body);
-        scribe.end(token, &deed, show, result.is_ok());
+        let token = scribe.begin(told, show);
+        let result = self.guarded(told, show, body);
+        scribe.end(token, told, show, result.is_ok());
         result
     }
 
     #[inline]
     fn guarded<R>(
         &self,
-        deed: impl Fn() -> Deed,
+        told: &impl Told,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -313,10 +313,10 @@ impl Comm {
             self.core.end_by_panic();
         }
         let core = &*self.core;
-        let unwinding = WhenUnwinding(|| core.unwinds_in(deed(), show));
+        let unwinding = WhenUnwinding(|| core.unwinds_in(told, show));
         let result = core.begin().and_then(|()| body());
         mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, deed().site))
+        result.map_err(|error| core.failed(error, show, told.deed().site))
     }
 
     #[inline]
@@ -456,8 +456,9 @@ impl Core {
     /// way may wait for ranks that wait for this one. A call that was to be written down later is written down
     /// as the one that the rank ended in.
     #[cold]
-    fn unwinds_in(&self, deed: Deed, show: &dyn Fn() -> String) {
-        self.port.scribe.settle(&deed, show);
+    fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
+        self.port.scribe.settle(told, show);
+        self.port.scribe.catch_up();
         self.end_by_panic();
     }
 

@@ -128,6 +128,7 @@ impl<C: AtCells> Table<'_, C> {
     /// Writes a vector of which each rank reads its own block: for one reader that block alone.
     #[inline]
     fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        // See `Call::most_written`.
         let blocks = &self.call.blocks;
         match self.others {
             Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
@@ -159,6 +160,15 @@ impl<C: AtCells> Table<'_, C> {
     ) -> Result<()> {
         self.written_for = Some(readers);
         self.cells.write(data, readers, share)
+    }
+
+    /// Waits until all others have written. For the one other whoever reads what it wrote waits anyhow.
+    #[inline]
+    fn wait_for_others(&mut self) -> Result<()> {
+        match self.others {
+            Readers::One(_) => Ok(()),
+            Readers::All => self.cells.wait_for_all(),
+        }
     }
 
     /// Two ranks read each other's; of more, rank 0 folds for all.
@@ -213,7 +223,7 @@ impl<C: AtCells> Table<'_, C> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         self.write_blocks(input)?;
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let mut fold = |theirs: &[T]| match from {
@@ -243,7 +253,7 @@ impl<C: AtCells> Table<'_, C> {
 
     /// Puts every rank's block where it belongs.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         for from in 0..self.ranks {
             let place = &mut all[self.call.blocks.block(from)];
             if from == self.me {
@@ -267,7 +277,7 @@ impl<C: AtCells> Table<'_, C> {
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.write_blocks(input)?;
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let place = &mut output[from * block.len()..][..block.len()];
@@ -285,6 +295,17 @@ impl<C: AtCells> Table<'_, C> {
     /// second.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        let (me, length) = (self.me, acc.len());
+        match self.others {
+            Readers::One(other) => self.cells.read(other, length, |theirs| match other < me {
+                true => unwind::operator(|| fold_left(op, acc, theirs)),
+                false => unwind::operator(|| fold_right(op, acc, theirs)),
+            }),
+            Readers::All => self.fold_all(acc, op),
+        }
+    }
+
+    fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.cells.wait_for_all()?;
         let (me, length) = (self.me, acc.len());
         // What lies in `acc` is not read from the cell.
