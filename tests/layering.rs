@@ -24,7 +24,7 @@ const UNSAFE: &[&str] = &[
     "transport/direct.rs",
     "transport/packet.rs",
     "transport/slot.rs",
-    "world/team.rs",
+    "world/crew.rs",
 ];
 
 fn layer(module: &str) -> usize {
