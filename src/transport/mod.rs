@@ -107,7 +107,7 @@ pub(crate) struct Fabric {
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
-    present: Arc<CachePadded<Present>>,
+    present: CachePadded<Present>,
     /// Of its first run.
     clock: Clock,
     /// Only where somebody chooses who comes first.
@@ -195,8 +195,6 @@ pub(crate) struct CommShared {
     pub members: Members,
     /// Theirs, in the same order.
     doors: Box<[Arc<Door>]>,
-    /// The world's.
-    present: Arc<CachePadded<Present>>,
     pub gate: Gate,
     pub lanes: Books,
     meeting: OnceLock<Meeting>,
@@ -214,16 +212,10 @@ pub(crate) struct CommShared {
 }
 
 impl CommShared {
-    fn new(
-        context: u32,
-        members: Members,
-        all: &[Arc<Door>],
-        present: &Arc<CachePadded<Present>>,
-    ) -> Arc<CommShared> {
+    fn new(context: u32, members: Members, all: &[Arc<Door>]) -> Arc<CommShared> {
         Arc::new(CommShared {
             context,
             doors: members.iter().map(|rank| all[rank].clone()).collect(),
-            present: present.clone(),
             members,
             gate: Gate::new(),
             lanes: Books::default(),
@@ -244,10 +236,10 @@ impl CommShared {
             .get_or_init(|| Meeting::new(self.members.size()))
     }
 
-    /// Whether a member has not ended.
+    /// Whether a member has not ended in that run, the present one.
     #[inline]
-    pub(crate) fn is_there(&self, member: Rank) -> bool {
-        !self.doors[member].sleeper.is_gone(self.present.run.run())
+    pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
+        !self.doors[member].sleeper.is_gone(run)
     }
 
     /// Wakes a member that sleeps, after something was put where it looks.
@@ -397,11 +389,11 @@ impl Fabric {
         let door = |_| Arc::new(Door::new(Parker::new()));
         let doors: Box<[_]> = (0..ranks).map(door).collect();
         let clock = Clock::new();
-        let present = Arc::new(CachePadded::new(Present {
+        let present = CachePadded::new(Present {
             run: sleeper::Present::new(),
             begin: AtomicU64::new(clock.note()),
-        }));
-        let all = CommShared::new(0, Members::All(ranks), &doors, &present);
+        });
+        let all = CommShared::new(0, Members::All(ranks), &doors);
         Arc::new(Fabric {
             doors,
             waiting: CachePadded::new(AtomicU32::new(0)),
@@ -437,7 +429,7 @@ impl Fabric {
     pub(crate) fn new_comm(&self, members: Members) -> Arc<CommShared> {
         // Relaxed: the number alone counts.
         let context = self.contexts.fetch_add(2, Ordering::Relaxed);
-        let comm = CommShared::new(context, members, &self.doors, &self.present);
+        let comm = CommShared::new(context, members, &self.doors);
         let mut comms = self.comms.lock();
         Fabric::sweep(&mut comms);
         comms.push(comm.clone());

@@ -226,6 +226,12 @@ impl Port {
         self.scribe.begin_again(again.begin);
     }
 
+    /// The run it is in.
+    #[inline]
+    pub(crate) fn run(&self) -> Run {
+        self.run.get()
+    }
+
     /// Whether this rank has begun no operation in this run.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
