@@ -103,6 +103,9 @@ pub(crate) struct Words([u64; 3]);
 
 const HAS_COUNT: u64 = 1 << 8;
 const PEER: u64 = 1 << 9;
+/// The greatest peer that has room. A call that is refused may name a greater one, then mostly the greatest of all,
+/// which this stands for.
+const MOST: u64 = u64::MAX / PEER;
 
 impl Words {
     /// The arguments of `deed`, which is call `known` of the list, and when it begins.
@@ -123,7 +126,7 @@ impl Words {
         let counted = if deed.count.is_some() { HAS_COUNT } else { 0 };
         Words([
             u64::from(known) << 32 | u64::from(tag),
-            role | (tagged << 4) | counted | (peer as u64 * PEER),
+            role | (tagged << 4) | counted | ((peer as u64).min(MOST) * PEER),
             deed.count.unwrap_or(0) as u64,
         ])
     }
@@ -146,7 +149,10 @@ impl Words {
     }
 
     fn peer(&self) -> Option<String> {
-        let peer = (self.0[1] / PEER) as Rank;
+        let peer = match self.0[1] / PEER {
+            MOST => Rank::MAX,
+            peer => peer as Rank,
+        };
         match self.0[1] & 0xf {
             1 => Some(format!("to {peer}")),
             2 => Some(format!("from {peer}")),
@@ -427,6 +433,28 @@ fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_of_a_call_keep_what_it_says_also_of_ranks_that_are_not_there() {
+        let known = Known {
+            verb: "send".into(),
+            site: std::panic::Location::caller(),
+            info: None,
+        };
+        for rank in [0, 1, 65_535, Rank::MAX] {
+            let deed = Deed {
+                peer: Peer::To(rank),
+                tag: Tagged::Is(u32::MAX),
+                count: Some(usize::MAX),
+                ..Deed::at(known.site)
+            };
+            let words = Words::of(&deed, 7);
+            let (words, begun) = Words::read(words.begun_at(5));
+            let shown = format!("send(to {rank}, tag {}, {} elements)", u32::MAX, usize::MAX);
+            assert_eq!((words.show(&known), words.known()), (shown, 7));
+            assert_eq!(begun, Duration::from_nanos(5));
+        }
+    }
 
     #[test]
     fn notes_tell_both_counts_the_last_message_and_the_end() {
