@@ -13,6 +13,7 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use super::board::CallLog;
+use super::hatch::Out;
 use super::head::Head;
 use super::joint::End;
 use super::knot::Needs;
@@ -167,6 +168,7 @@ pub(crate) struct Port {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) me: Rank,
     inbox: RefCell<Inbox>,
+    hatch: RefCell<Out>,
     parker: Parker,
     pub(crate) scribe: Scribe,
     spins: Cell<u32>,
@@ -193,6 +195,7 @@ impl Port {
             fabric,
             me,
             inbox,
+            hatch: RefCell::new(Out::new(me)),
             parker,
             scribe,
             spins: Cell::new(SPINS),
@@ -538,11 +541,40 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
+        if let Some(there) = self.send_by_hatch(to, head, data) {
+            return Ok((meanwhile()?, there));
+        }
         if !Packet::fits(data) {
             return self.send_long(to, head, data, meanwhile);
         }
         let there = self.post(to, Packet::eager(head, data), size_of_val(data));
         Ok((meanwhile()?, there))
+    }
+
+    /// Sends a short message through the hatch in its receiver's door, if this rank has taken that and the mailbox
+    /// is empty; answers as [`send`](Self::send).
+    #[inline]
+    fn send_by_hatch<T: Element>(&self, to: Rank, head: Head, data: &[T]) -> Option<bool> {
+        if !Out::fits(data) {
+            return None;
+        }
+        let mut hatch = self.hatch.borrow_mut();
+        let door = &self.fabric.doors[to];
+        // Asked before the post: after it the receiver may have taken the message and ended well.
+        let there = !door.sleeper.is_gone();
+        if hatch.has_room(to) && door.mail.is_empty() {
+            self.scribe.sends(to, head, size_of_val(data));
+            hatch.post(to, head, data);
+            door.sleeper.rouse();
+            hatch.look();
+            self.scribe.has_sent(to);
+            self.count(size_of_val(data));
+            return Some(there);
+        }
+        if to != self.me && !self.is_steered() {
+            hatch.went_by_mailbox(to, &door.hatch);
+        }
+        None
     }
 
     /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
