@@ -34,7 +34,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 
 use super::head::{Head, Info};
-use super::packet::{self, EAGER_BYTES, PAD, Packet};
+use super::packet::{self, EAGER_BYTES, PIECE, Packet};
 use crate::Rank;
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
@@ -42,9 +42,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 /// Messages that a hatch holds.
 const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
 /// The longest message in bytes: with what is said of it four cache lines.
-const FITS: usize = PAD;
-/// The widest alignment of elements of a message that is longer than [`EAGER_BYTES`].
-const ALIGNED: usize = 16;
+const FITS: usize = 1024;
 /// How many messages in a row make a rank the favourite of their sender.
 const ROW: u32 = if cfg!(all(test, loom)) { 1 } else { 8 };
 /// Nobody's number.
@@ -83,7 +81,7 @@ struct Cargo {
 }
 
 #[cfg(not(all(test, loom)))]
-const _: () = assert!(size_of::<Cell>() == 256 && std::mem::offset_of!(Cargo, bytes) == 24);
+const _: () = assert!(size_of::<Cell>() == 1088 && std::mem::offset_of!(Cargo, bytes) == 24);
 
 // SAFETY: what a cell holds is made of elements, which are `Send`; it is touched by its writer or its reader, who hand
 // it over by release and acquire, see the head.
@@ -214,7 +212,7 @@ impl Out {
     #[inline]
     pub(super) fn fits<T: Element>(data: &[T]) -> bool {
         let short = size_of_val(data) <= EAGER_BYTES;
-        let long = size_of_val(data) <= FITS && align_of::<T>() <= ALIGNED;
+        let long = size_of_val(data) <= FITS && align_of::<T>() <= PIECE;
         (short || long) && u32::try_from(data.len()).is_ok()
     }
 

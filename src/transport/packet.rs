@@ -86,15 +86,15 @@ union Body {
     eager: MaybeUninit<[u8; EAGER_BYTES]>,
     lent: Lent,
     owned: ManuallyDrop<Owned>,
-    landed: ManuallyDrop<Box<Pad>>,
+    landed: ManuallyDrop<Box<[Piece]>>,
 }
 
-/// Room for the bytes of a short message.
+/// A piece of the room for the bytes of a short message, which is made of several.
 #[repr(C, align(16))]
-pub(super) struct Pad([MaybeUninit<u8>; PAD]);
+struct Piece([MaybeUninit<u8>; PIECE]);
 
-/// The longest of them in bytes.
-pub(super) const PAD: usize = 224;
+/// The widest alignment that elements may have there.
+pub(super) const PIECE: usize = 16;
 
 impl Body {
     /// Nothing yet.
@@ -452,7 +452,7 @@ impl Packet {
                     .read_unaligned();
                 self.kind = Kind::EAGER;
             } else {
-                self.body.landed = ManuallyDrop::new(Pad::of(bytes, length));
+                self.body.landed = ManuallyDrop::new(copied_bytes(bytes, length));
                 self.kind = Kind::LANDED;
             }
         }
@@ -546,7 +546,7 @@ impl Packet {
         // are aligned as a pad is, or less.
         unsafe {
             let pad = &*self.body.landed;
-            slice::from_raw_parts(pad.0.as_ptr().cast(), self.count as usize)
+            slice::from_raw_parts(pad.as_ptr().cast(), self.count as usize)
         }
     }
 
@@ -777,17 +777,17 @@ impl Cargo {
     }
 }
 
-impl Pad {
-    /// # Safety
-    ///
-    /// There must be so many bytes, and no more than a pad has.
-    unsafe fn of(bytes: *const u8, length: usize) -> Box<Pad> {
-        let mut pad = Box::<Pad>::new_uninit();
-        // SAFETY: as the caller says; nothing of a pad has to be set.
-        unsafe {
-            ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
-            pad.assume_init()
-        }
+/// A copy of so many bytes.
+///
+/// # Safety
+///
+/// There must be so many.
+unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
+    let mut pad = Box::<[Piece]>::new_uninit_slice(length.div_ceil(PIECE));
+    // SAFETY: the caller's promise; there is room, and nothing of a piece has to be set.
+    unsafe {
+        ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
+        pad.assume_init()
     }
 }
 
