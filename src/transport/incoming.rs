@@ -8,36 +8,50 @@ use crossbeam_channel::Receiver;
 use super::hatch::{Hatch, In};
 use super::packet::Packet;
 
-/// The receiving end of all that is sent to one rank.
-pub(super) struct Incoming {
-    mail: Receiver<Packet>,
-    hatch: In,
+/// The mailbox, as its rank sees it.
+pub(super) trait Mail {
+    /// Whether all that was posted has been taken.
+    fn is_empty(&self) -> bool;
+
+    /// Moves the first message into `place`, which owns nothing; whether there was one.
+    fn take(&self, place: &mut Packet) -> bool;
 }
 
-impl Incoming {
-    pub(super) fn new(mail: Receiver<Packet>, hatch: Arc<Hatch>) -> Incoming {
-        Incoming {
-            mail,
-            hatch: In::new(hatch),
-        }
-    }
-
-    /// Moves the next message into `place`; whether there was one. What was in `place` must own nothing.
-    ///
-    /// What is in the mailbox now is taken only if the hatch is found empty after that, see there.
+impl Mail for Receiver<Packet> {
     #[inline]
-    pub(super) fn next(&mut self, place: &mut Packet) -> bool {
-        let mailed = !self.mail.is_empty();
-        self.hatch.take(place) || mailed && self.next_mailed(place)
+    fn is_empty(&self) -> bool {
+        self.is_empty()
     }
 
     #[inline]
-    fn next_mailed(&mut self, place: &mut Packet) -> bool {
-        let Ok(packet) = self.mail.try_recv() else {
+    fn take(&self, place: &mut Packet) -> bool {
+        let Ok(packet) = self.try_recv() else {
             return false;
         };
         mem::forget(mem::replace(place, packet));
         true
+    }
+}
+
+/// The receiving end of all that is sent to one rank.
+pub(super) struct Incoming<M = Receiver<Packet>> {
+    mail: M,
+    hatch: In,
+}
+
+impl<M: Mail> Incoming<M> {
+    pub(super) fn new(mail: M, hatch: Arc<Hatch>) -> Incoming<M> {
+        let hatch = In::new(hatch);
+        Incoming { mail, hatch }
+    }
+
+    /// Moves the next message into `place`, which owns nothing; whether there was one.
+    ///
+    /// What is in the mailbox now is taken only if the hatch is found empty after that: see there.
+    #[inline]
+    pub(super) fn next(&mut self, place: &mut Packet) -> bool {
+        let mailed = !self.mail.is_empty();
+        self.hatch.take(place) || mailed && self.mail.take(place)
     }
 
     /// The same for whoever keeps it.

@@ -7,6 +7,7 @@
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
+//! - [`hatch`] a way past the mailbox for whoever talks most; [`incoming`] both ways in one order
 //! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
 //!   channels; [`slot`], [`words`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
 //! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around

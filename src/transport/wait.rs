@@ -555,26 +555,34 @@ impl Port {
     /// is empty; answers as [`send`](Self::send).
     #[inline]
     fn send_by_hatch<T: Element>(&self, to: Rank, head: Head, data: &[T]) -> Option<bool> {
-        if !Out::fits(data) {
-            return None;
-        }
         let mut hatch = self.hatch.borrow_mut();
-        let door = &self.fabric.doors[to];
-        // Asked before the post: after it the receiver may have taken the message and ended well.
+        let (door, bytes) = (&self.fabric.doors[to], size_of_val(data));
+        // Asked before the post, as in `Fabric::post`.
         let there = !door.sleeper.is_gone();
-        if hatch.has_room(to) && door.mail.is_empty() {
-            self.scribe.sends(to, head, size_of_val(data));
-            hatch.post(to, head, data);
+        let is_empty = || {
+            let is_empty = door.mail.is_empty();
+            if is_empty {
+                self.scribe.sends(to, head, bytes);
+            }
+            is_empty
+        };
+        if hatch.post(to, head, data, is_empty) {
             door.sleeper.rouse();
             hatch.look();
             self.scribe.has_sent(to);
-            self.count(size_of_val(data));
+            self.count(bytes);
             return Some(there);
         }
         if to != self.me && !self.is_steered() {
-            hatch.went_by_mailbox(to, &door.hatch);
+            hatch.goes_by_mailbox(to, data, &door.hatch);
         }
         None
+    }
+
+    /// Whether a message is out as soon as it is sent, as far as can be told before.
+    #[inline]
+    pub(crate) fn posts_at_once<T: Element>(&self, to: Rank, data: &[T]) -> bool {
+        Packet::fits(data) || self.hatch.borrow().has_room(to, data)
     }
 
     /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
