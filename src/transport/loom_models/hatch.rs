@@ -26,6 +26,8 @@ use crate::transport::packet::Packet;
 
 /// The rank whose hatch it is.
 const READER: Rank = 0;
+/// One that takes part in nothing.
+const NOT_HERE: Rank = 3;
 /// Elements of a message.
 const LENGTH: usize = 3;
 /// How often one of three ranks looks: again and again would be too many orders.
@@ -105,11 +107,14 @@ struct Shared {
 
 impl Shared {
     fn new() -> Shared {
-        Shared {
+        let shared = Shared {
             mail: Arc::new(Letters::new()),
             hatch: Hatch::new(),
             said: Arc::new(AtomicU32::new(0)),
-        }
+        };
+        // What makes the ring for the first who takes the hatch knows nothing of loom.
+        drop(shared.out(NOT_HERE));
+        shared
     }
 
     /// The end of a rank that has just taken the hatch, if it was free.
