@@ -188,7 +188,8 @@ impl Call {
         }
     }
 
-    /// How many elements the rank that says most has to say, where it says the same to all.
+    /// How many elements the rank that says most has to say, where it says the same to all others: what it has
+    /// for each of them lies side by side. For one other rank that is its block alone.
     ///
     /// # Examples
     ///
@@ -197,10 +198,14 @@ impl Call {
     ///
     /// assert_eq!(Call::new(Collective::AllGather, 4, 12).most_written(), 3);
     /// assert_eq!(Call::new(Collective::AllReduce, 4, 12).most_written(), 12);
+    /// assert_eq!(Call::new(Collective::Scatter, 4, 12).most_written(), 12);
+    /// assert_eq!(Call::new(Collective::Scatter, 2, 12).most_written(), 6);
     /// ```
     pub fn most_written(&self) -> usize {
+        use Collective::*;
         match self.collective {
-            Collective::AllGather | Collective::Gather => self.blocks.longest(),
+            AllGather | Gather => self.blocks.longest(),
+            Scatter | ReduceScatter | AllToAll if self.ranks() == 2 => self.blocks.longest(),
             _ => self.length(),
         }
     }

@@ -6,11 +6,14 @@ use std::cell::{OnceCell, RefCell, RefMut};
 use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
-use crate::execute::{AtCells, Readers};
+use crate::execute::{AtCells, Early, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
 use crate::transport::cells::{Desk, Stamp};
 use crate::transport::knot::Needs;
+
+/// Messages of two ranks that write at the same time are short up to here.
+const SHORT: usize = 512 + 1;
 
 /// A rank's end of the cells, from when it first needs them.
 #[derive(Default)]
@@ -32,8 +35,6 @@ impl LazyDesk {
 pub(super) struct AtDesk<'a> {
     call: &'a InCall<'a>,
     desk: RefMut<'a, Desk>,
-    /// Whether the recorder knows of the call.
-    settled: bool,
 }
 
 impl<'a> AtDesk<'a> {
@@ -41,20 +42,7 @@ impl<'a> AtDesk<'a> {
     pub(super) fn new(call: &'a InCall<'a>) -> Self {
         let comm = call.comm;
         let desk = comm.desk.get(&comm.shared, comm.me).borrow_mut();
-        AtDesk {
-            call,
-            desk,
-            settled: false,
-        }
-    }
-
-    /// Lets the recorder know of the call, after this rank's message is out or before it looks for another one.
-    #[inline]
-    fn settle(&mut self) {
-        if !self.settled {
-            self.settled = true;
-            self.call.settle();
-        }
+        AtDesk { call, desk }
     }
 }
 
@@ -78,16 +66,18 @@ impl AtCells for AtDesk<'_> {
         }
         let bytes = |reader| share(reader) * size_of::<T>();
         // Asked before the post: after it a reader may read and end well.
-        let gone = match readers {
-            Readers::One(one) if one == call.rank() => None,
-            Readers::One(one) => call.announce(one, bytes(one)),
-            Readers::All => call.others().fold(None, |gone, reader| {
-                gone.or(call.announce(reader, bytes(reader)))
-            }),
-        };
+        let mut gone = None;
+        call.each(readers, |reader| {
+            call.note_sending(reader, bytes(reader));
+            gone = gone.or(call.is_gone(reader));
+        });
         self.desk.post(call.stamp(), data);
         call.rouse_readers(readers);
-        self.settle();
+        call.each(readers, |reader| {
+            call.note_sent(reader);
+            call.comm.core.port.count(bytes(reader));
+        });
+        self.call.settle();
         match gone {
             None => Ok(()),
             Some(gone) => Err(call.gone(gone)),
@@ -96,26 +86,34 @@ impl AtCells for AtDesk<'_> {
 
     #[inline]
     fn wait_for_all(&mut self) -> Result<()> {
-        self.settle();
+        self.call.settle();
         match self.desk.missing() {
             None => Ok(()),
             Some(_) => self.wait_for_missing(),
         }
     }
 
-    #[inline]
+    // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
+    #[inline(always)]
     fn read<T: Element>(
         &mut self,
         from: Rank,
         count: usize,
+        early: Early,
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
-        self.settle();
-        if !self.desk.is_here(from) {
-            self.wait_for_cell(from)?;
+        self.call.settle();
+        let bytes = match (early, count * size_of::<T>()) {
+            (Early::Short, SHORT..) => 0,
+            (_, bytes) => bytes,
+        };
+        if self.desk.find(from, bytes).is_none() {
+            self.wait_for_cell(from, bytes)?;
         }
-        if let Err(label) = self.desk.open(from, self.call.stamp(), count, show) {
-            return Err(self.call.strange_cell(from, label));
+        let found = self.desk.find(from, 0).expect("it is there");
+        match found.open(self.call.stamp(), count, show) {
+            Ok(floor) => self.desk.learn(floor),
+            Err(label) => return Err(self.call.strange_cell(from, label)),
         }
         if from != self.call.rank() {
             self.call.comm.core.tick()?;
@@ -128,7 +126,7 @@ impl AtCells for AtDesk<'_> {
     fn leave(&mut self, written_for: Option<Readers>) -> Result<()> {
         self.desk.leave(self.call.stamp());
         let comm = self.call.comm;
-        comm.fabric().after_leaving(&comm.shared, comm.core.port.me);
+        comm.shared.after_leaving(&self.desk);
         match written_for {
             Some(readers) if comm.core.synchronous => self.wait_until_read(readers),
             _ => Ok(()),
@@ -148,10 +146,11 @@ impl AtDesk<'_> {
         call.wait(&needs, None, look)
     }
 
+    // What it found is looked up again: it would come by memory, and this way it comes in registers.
     #[inline(never)]
-    fn wait_for_cell(&mut self, from: Rank) -> Result<()> {
+    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
-        let look = || self.desk.is_here(from).then_some(());
+        let look = || self.desk.find(from, bytes).map(|_| ());
         self.call.wait(&needs, None, look)
     }
 
@@ -196,21 +195,27 @@ impl InCall<'_> {
         Needs::All(others.map(|rank| self.comm.world_rank(rank)).collect())
     }
 
-    /// Notes that a rank is about to have so many bytes to read; answers with it if it has ended.
-    #[inline(always)]
-    fn announce(&self, reader: Rank, bytes: usize) -> Option<Rank> {
-        self.note_sent(reader, bytes);
-        self.comm.core.port.count(bytes);
-        let there = self.comm.fabric().is_there(self.comm.world_rank(reader));
-        (!there).then_some(reader)
+    /// Does something for each reader of this rank's cell but itself.
+    #[inline]
+    fn each(&self, readers: Readers, mut f: impl FnMut(Rank)) {
+        match readers {
+            Readers::One(one) if one == self.rank() => (),
+            Readers::One(one) => f(one),
+            Readers::All => self.others().for_each(f),
+        }
+    }
+
+    /// A rank if it has ended.
+    #[inline]
+    fn is_gone(&self, rank: Rank) -> Option<Rank> {
+        (!self.comm.shared.is_there(rank)).then_some(rank)
     }
 
     #[inline]
     fn rouse_readers(&self, readers: Readers) {
-        let (fabric, world) = (self.comm.fabric(), |rank| self.comm.world_rank(rank));
         match readers {
-            Readers::One(one) => fabric.rouse(world(one)),
-            Readers::All => fabric.rouse_each(self.others().map(world)),
+            Readers::One(one) => self.comm.shared.rouse(one),
+            Readers::All => self.comm.shared.rouse_others(self.rank()),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! fails after it got its number breaks the communicator: everybody inside, and everybody who comes
 //! later, fails with the same cause.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use super::Comm;
@@ -21,7 +21,7 @@ use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
 use crate::transport::monitor::Turn;
 use crate::transport::packet::Packet;
-use crate::transport::recorder::Deed;
+use crate::transport::recorder::{Deed, Told, Words};
 use crate::transport::wait::Reason;
 use crate::unwind;
 
@@ -29,7 +29,7 @@ use crate::unwind;
 pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
     pub(super) call: &'a Call,
-    pub(super) deed: &'a Deed,
+    pub(super) described: &'a Described,
     /// The how-many-th collective of this communicator it is.
     pub(super) number: u32,
     pub(super) print: u32,
@@ -39,6 +39,8 @@ pub(super) struct InCall<'a> {
 pub(super) struct Described {
     call: Call,
     deed: Deed,
+    /// What the recorder writes down of it, once that is known.
+    words: OnceCell<Words>,
     digest: Digest,
     /// Its entry in the log of this rank.
     entry: Cell<u64>,
@@ -53,6 +55,23 @@ impl Described {
             ..self.deed
         };
         Described { deed, ..self }
+    }
+}
+
+impl Told for Described {
+    fn deed(&self) -> Deed {
+        self.deed
+    }
+
+    #[inline]
+    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
+        let new = || Words::of(&self.deed, known(&self.deed));
+        *self.words.get_or_init(new)
+    }
+
+    #[inline]
+    fn posts(&self) -> bool {
+        self.deed.posts
     }
 }
 
@@ -76,6 +95,7 @@ impl Comm {
     pub(super) fn describe(&self, call: Call) -> Described {
         Described {
             deed: call.deed(),
+            words: OnceCell::new(),
             digest: call.digest(),
             entry: Cell::new(self.core.enter(&call)),
             call,
@@ -110,8 +130,7 @@ impl Comm {
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
         let call = &described.call;
-        let deed = || described.deed;
-        self.deed(deed, &|| call.to_string(), || {
+        self.deed(described, &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
@@ -122,7 +141,7 @@ impl Comm {
             let inside = InCall {
                 comm: self,
                 call,
-                deed: &described.deed,
+                described,
                 number,
                 print: self.chain(described.digest, number),
             };
@@ -161,12 +180,20 @@ impl InCall<'_> {
     }
 
     /// Before anything is sent: do all ranks mean the same call? Only where the world asks for it.
+    #[inline]
     fn agree(&self) -> Result<()> {
+        match self.comm.fabric().settings.check {
+            true => self.agree_at_gate(),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn agree_at_gate(&self) -> Result<()> {
         // A call that tolerates the dead cannot wait for them to agree.
         let needless =
             self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
-        let asked = self.comm.fabric().settings.check && !needless;
-        if asked { self.pass_gate() } else { Ok(()) }
+        if needless { Ok(()) } else { self.pass_gate() }
     }
 
     /// Where the world checks: rank 0 examines what the call is about to do, and all get its verdict.
@@ -228,9 +255,7 @@ impl InCall<'_> {
         let gate = &self.comm.shared.gate;
         match gate.arrive(self.size(), self.print) {
             Arrival::Last => {
-                self.comm
-                    .fabric()
-                    .rouse_all(members, self.comm.core.port.me);
+                self.comm.shared.rouse_others(self.rank());
                 Ok(())
             }
             Arrival::Early(turn) => self.wait(&needs, Some(Turn::Gate(turn)), || {
@@ -265,11 +290,12 @@ impl InCall<'_> {
         self.with_reason(needs, turn, |reason| port.wait(reason, look))
     }
 
-    /// The recorder learns of the call, if it has not yet.
-    #[inline(never)]
+    /// The recorder learns of the call, if it has not yet: after this rank's message is out, or before it looks for
+    /// another one.
+    #[inline]
     pub(super) fn settle(&self) {
         let scribe = &self.comm.core.port.scribe;
-        scribe.settle(self.deed, &|| self.call.to_string());
+        scribe.settle(self.described, &|| self.call.to_string());
     }
 
     fn with_reason<R>(

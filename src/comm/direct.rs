@@ -59,7 +59,8 @@ impl InCall<'_> {
     fn note_all_sent<T: Element>(&self, shape: &Shape) {
         direct::sends(shape, self.rank(), |to, elements| {
             let bytes = elements * size_of::<T>();
-            self.note_sent(to, bytes);
+            self.note_sending(to, bytes);
+            self.note_sent(to);
             self.comm.core.port.count(bytes);
         });
     }
@@ -111,9 +112,7 @@ impl Waiting for InCall<'_> {
     type Error = Error;
 
     fn rouse(&self) {
-        let port = &self.comm.core.port;
-        port.fabric
-            .rouse_all_fenced(&self.comm.shared.members, port.me);
+        self.comm.shared.rouse_others_fenced(self.rank());
     }
 
     fn gather(&self, ticket: Ticket, mut all_here: impl FnMut() -> bool) -> Result<()> {
@@ -139,7 +138,8 @@ impl Waiting for InCall<'_> {
 
     fn stay(&self, all_out: impl FnMut() -> bool) {
         let port = &self.comm.core.port;
-        port.scribe.settle(self.deed, &|| self.call.to_string());
+        port.scribe
+            .settle(self.described, &|| self.call.to_string());
         port.wait_bound(all_out);
     }
 }

@@ -172,8 +172,8 @@ impl KeptCalls {
         let calls = self.0.borrow();
         let is = |kept: &&Rc<Kept>| kept.ask.is(ask) && kept.with.is(with);
         let [first, second] = &calls[ask.place()];
-        let found = first.as_ref().filter(is).or(second.as_ref().filter(is));
-        found.cloned()
+        let found = first.as_ref().filter(is);
+        found.or_else(|| second.as_ref().filter(is)).cloned()
     }
 
     /// Keeps a call, where another one was perhaps, in whose memory it then lies.

@@ -19,7 +19,7 @@ impl Link for InCall<'_> {
             return Ok(false);
         }
         core.tick()?;
-        self.note_sent(to, size_of_val(data));
+        self.note_sending(to, size_of_val(data));
         self.put(to, || {
             self.comm.lanes.post(to, form, self.head(), data);
         })?;
@@ -35,7 +35,7 @@ impl Link for InCall<'_> {
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.comm.core.tick()?;
-        self.note_sent(to, size_of_val(data));
+        self.note_sending(to, size_of_val(data));
         self.comm.core.port.lend(
             self.head(),
             data,
@@ -81,28 +81,36 @@ impl Link for InCall<'_> {
 }
 
 impl InCall<'_> {
-    #[inline(always)]
-    pub(super) fn note_sent(&self, to: Rank, bytes: usize) {
-        let world = self.comm.world_rank(to);
+    /// Traces that a message of this call is about to be on its way.
+    #[inline]
+    pub(super) fn note_sending(&self, to: Rank, bytes: usize) {
+        let (world, scribe) = (self.comm.world_rank(to), &self.comm.core.port.scribe);
+        scribe.sends(world, || self.head(), bytes);
+    }
+
+    /// Notes that it is on its way.
+    #[inline]
+    pub(super) fn note_sent(&self, to: Rank) {
         let scribe = &self.comm.core.port.scribe;
-        scribe.sent(world, self.head(), bytes);
+        scribe.has_sent(self.comm.world_rank(to));
     }
 
     /// Notes that a message of this call from a rank was taken.
-    #[inline(always)]
+    #[inline]
     pub(super) fn note_received(&self, from: Rank) {
-        let head = self.head_of(self.comm.world_rank(from));
-        self.comm.core.port.scribe.received(head);
+        let from = self.comm.world_rank(from);
+        let scribe = &self.comm.core.port.scribe;
+        scribe.received_from(from, || self.head_of(from));
     }
 
     /// Puts a message into the lane to `to`, which must be there.
     #[inline]
     fn put(&self, to: Rank, post: impl FnOnce()) -> Result<()> {
         // Asked before the post: after it the receiver may take the packet and end well.
-        let world = self.comm.world_rank(to);
-        let there = self.comm.fabric().is_there(world);
+        let there = self.comm.shared.is_there(to);
         post();
-        self.comm.fabric().rouse(world);
+        self.comm.shared.rouse(to);
+        self.note_sent(to);
         if there { Ok(()) } else { Err(self.gone(to)) }
     }
 

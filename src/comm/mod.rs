@@ -69,7 +69,7 @@ use crate::transport::budget::Buffering;
 use crate::transport::clock::Clock;
 use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
-use crate::transport::recorder::Deed;
+use crate::transport::recorder::{Deed, Told};
 use crate::transport::renew::Rest;
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
@@ -283,7 +283,7 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.deed(|| Deed::at(site), show, body)
+        self.deed(&|| Deed::at(site), show, body)
     }
 
     /// The same for an operation whose arguments the recorder is to know. It is asked for them when they are
@@ -291,21 +291,21 @@ impl Comm {
     #[inline]
     fn deed<R>(
         &self,
-        deed: impl Fn() -> Deed,
+        told: &impl Told,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let scribe = &self.core.port.scribe;
-        let token = scribe.begin(&deed, show);
-        let result = self.guarded(&deed, show, body);
-        scribe.end(token, &deed, show, result.is_ok());
+        let token = scribe.begin(told, show);
+        let result = self.guarded(told, show, body);
+        scribe.end(token, told, show, result.is_ok());
         result
     }
 
     #[inline]
     fn guarded<R>(
         &self,
-        deed: impl Fn() -> Deed,
+        told: &impl Told,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -314,10 +314,10 @@ impl Comm {
             self.core.end_by_panic();
         }
         let core = &*self.core;
-        let unwinding = WhenUnwinding(|| core.unwinds_in(deed(), show));
+        let unwinding = WhenUnwinding(|| core.unwinds_in(told, show));
         let result = core.begin().and_then(|()| body());
         mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, deed().site))
+        result.map_err(|error| core.failed(error, show, told.deed().site))
     }
 
     #[inline]
@@ -457,8 +457,9 @@ impl Core {
     /// way may wait for ranks that wait for this one. A call that was to be written down later is written down
     /// as the one that the rank ended in.
     #[cold]
-    fn unwinds_in(&self, deed: Deed, show: &dyn Fn() -> String) {
-        self.port.scribe.settle(&deed, show);
+    fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
+        self.port.scribe.settle(told, show);
+        self.port.scribe.catch_up();
         self.end_by_panic();
     }
 

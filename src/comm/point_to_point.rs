@@ -58,7 +58,7 @@ impl Comm {
             posts,
             ..sending::<T>("send", to, tag, site)
         };
-        self.deed(deed, &show, || {
+        self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, site);
@@ -207,7 +207,7 @@ impl Comm {
         let show = || format!("send_value(to {to}, tag {tag})");
         let site = Location::caller();
         let deed = || sending::<V>("send_value", to, tag, site);
-        self.deed(deed, &show, || {
+        self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
@@ -285,7 +285,7 @@ impl Comm {
             posts: false,
             ..sending::<T>("sendrecv", to, send_tag, call.site)
         };
-        self.deed(deed, &show, || {
+        self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
@@ -332,7 +332,7 @@ impl Comm {
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("probe", from.into(), tag.into(), None);
         let deed = || call.deed();
-        self.deed(deed, &|| call.to_string(), || {
+        self.deed(&deed, &|| call.to_string(), || {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;

@@ -129,7 +129,7 @@ impl Comm {
         open: impl FnMut(&mut Packet) -> Option<R>,
     ) -> Result<(R, Status)> {
         let deed = || call.deed();
-        self.deed(deed, &|| call.to_string(), || {
+        self.deed(&deed, &|| call.to_string(), || {
             self.check_source(call)?;
             self.take(call, fits, open)
         })

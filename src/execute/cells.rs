@@ -30,12 +30,26 @@ pub(crate) trait AtCells {
     fn wait_for_all(&mut self) -> Result<()>;
 
     /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
-    fn read<T: Element>(&mut self, from: Rank, count: usize, show: impl FnOnce(&[T]))
-    -> Result<()>;
+    fn read<T: Element>(
+        &mut self,
+        from: Rank,
+        count: usize,
+        early: Early,
+        show: impl FnOnce(&[T]),
+    ) -> Result<()>;
 
     /// Says that this rank reads nothing of this call any more. Where nothing is buffered, waits until its
     /// own cell, if it wrote it, has been read.
     fn leave(&mut self, written_for: Option<Readers>) -> Result<()>;
+}
+
+/// Which messages' lines are asked for before it is known that they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Early {
+    All,
+    /// Of two ranks that write at the same time each would take the last lines of a longer one from under the other's
+    /// pen.
+    Short,
 }
 
 /// Who reads a cell, its writer apart.
@@ -128,6 +142,7 @@ impl<C: AtCells> Table<'_, C> {
     /// Writes a vector of which each rank reads its own block: for one reader that block alone.
     #[inline]
     fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        // See `Call::most_written`.
         let blocks = &self.call.blocks;
         match self.others {
             Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
@@ -145,9 +160,19 @@ impl<C: AtCells> Table<'_, C> {
     ) -> Result<()> {
         let block = self.call.blocks.block(self.me);
         match self.others {
-            Readers::One(_) => self.cells.read(from, block.len(), show),
-            Readers::All => self.cells.read(from, whole, |all| show(&all[block])),
+            Readers::One(_) => self.read(from, block.len(), show),
+            Readers::All => self.read(from, whole, |all| show(&all[block])),
         }
+    }
+
+    #[inline]
+    fn read<T: Element>(
+        &mut self,
+        from: Rank,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<()> {
+        self.cells.read(from, count, Early::All, show)
     }
 
     #[inline]
@@ -161,6 +186,15 @@ impl<C: AtCells> Table<'_, C> {
         self.cells.write(data, readers, share)
     }
 
+    /// Waits until all others have written. For the one other whoever reads what it wrote waits anyhow.
+    #[inline]
+    fn wait_for_others(&mut self) -> Result<()> {
+        match self.others {
+            Readers::One(_) => Ok(()),
+            Readers::All => self.cells.wait_for_all(),
+        }
+    }
+
     /// Two ranks read each other's; of more, rank 0 folds for all.
     #[inline]
     fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
@@ -170,9 +204,7 @@ impl<C: AtCells> Table<'_, C> {
         }
         if self.me > 0 {
             self.write_to(0, all)?;
-            return self
-                .cells
-                .read(0, all.len(), |sum| all.copy_from_slice(sum));
+            return self.read(0, all.len(), |sum| all.copy_from_slice(sum));
         }
         self.fold(all, op)?;
         self.write_to_all(all)
@@ -183,9 +215,7 @@ impl<C: AtCells> Table<'_, C> {
         let root = self.call.root;
         match self.me == root {
             true => self.write_to_all(all),
-            false => self
-                .cells
-                .read(root, all.len(), |data| all.copy_from_slice(data)),
+            false => self.read(root, all.len(), |data| all.copy_from_slice(data)),
         }
     }
 
@@ -213,7 +243,7 @@ impl<C: AtCells> Table<'_, C> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         self.write_blocks(input)?;
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let mut fold = |theirs: &[T]| match from {
@@ -243,15 +273,14 @@ impl<C: AtCells> Table<'_, C> {
 
     /// Puts every rank's block where it belongs.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         for from in 0..self.ranks {
             let place = &mut all[self.call.blocks.block(from)];
             if from == self.me {
                 place.copy_from_slice(own);
                 continue;
             }
-            self.cells
-                .read(from, place.len(), |block| place.copy_from_slice(block))?;
+            self.read(from, place.len(), |block| place.copy_from_slice(block))?;
         }
         Ok(())
     }
@@ -267,7 +296,7 @@ impl<C: AtCells> Table<'_, C> {
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.write_blocks(input)?;
-        self.cells.wait_for_all()?;
+        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
         for from in 0..self.ranks {
             let place = &mut output[from * block.len()..][..block.len()];
@@ -285,6 +314,22 @@ impl<C: AtCells> Table<'_, C> {
     /// second.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        let Readers::One(other) = self.others else {
+            return self.fold_all(acc, op);
+        };
+        let early = match self.written_for {
+            Some(_) => Early::Short,
+            None => Early::All,
+        };
+        let (me, length) = (self.me, acc.len());
+        self.cells
+            .read(other, length, early, |theirs| match other < me {
+                true => unwind::operator(|| fold_left(op, acc, theirs)),
+                false => unwind::operator(|| fold_right(op, acc, theirs)),
+            })
+    }
+
+    fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.cells.wait_for_all()?;
         let (me, length) = (self.me, acc.len());
         // What lies in `acc` is not read from the cell.
@@ -292,7 +337,7 @@ impl<C: AtCells> Table<'_, C> {
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
         let mut from = skip(0);
         while from < self.ranks {
-            self.cells.read(from, length, |theirs| match from {
+            self.read(from, length, |theirs| match from {
                 0 if !lies_there => acc.copy_from_slice(theirs),
                 0 => unwind::operator(|| fold_left(op, acc, theirs)),
                 _ => unwind::operator(|| fold_right(op, acc, theirs)),

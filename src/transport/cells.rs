@@ -18,8 +18,9 @@
 //!
 //! - A cell has one writer: the [`Desk`] of its rank, of which there is one ([`Column::taken`]).
 //! - It writes call `n` only while its floor is above `n - DEPTH`, and then nobody reads: a desk reads the
-//!   cell of call `m` only while it has not left `m` itself, both through `&mut`, and the floor came to the
-//!   writer along acquire loads of what each reader wrote, with release, after its last read.
+//!   cell of call `m` through a [`Found`], which borrows it, and leaves `m` through `&mut`; and the floor came to
+//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is
+//!   made here alone, and true of its cells for ever.
 //! - It is read only after its number was seen with acquire, which the writer stores with release after all
 //!   else. The number has 64 bits and does not come back.
 //! - What was written is read as the type and the count it was written with: `open` compares both
@@ -47,6 +48,12 @@ const NEAR: usize = 32;
 
 /// The longest message that goes through a cell, in bytes.
 pub(crate) const CELL_BYTES: usize = 4096;
+
+/// What moves between CPUs at a time.
+const LINE: usize = 64;
+
+/// How many lines are asked for at a time: more than a CPU can await are dropped.
+const FETCHED: usize = 16;
 
 /// What a rank says of its message, and the message if it is very short.
 #[repr(C)]
@@ -158,9 +165,8 @@ impl Cells {
         self.columns.iter().map(end).collect()
     }
 
-    /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
     #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
+    fn is_awaited(&self) -> bool {
         // Relaxed: the fence before it orders it after the word that says who has left.
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -255,6 +261,18 @@ impl Desk {
         self.cells.clone()
     }
 
+    /// The rank whose desk it is.
+    #[inline]
+    pub(super) fn me(&self) -> Rank {
+        self.me
+    }
+
+    /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.cells.is_awaited()
+    }
+
     /// Whether a message can lie in a cell.
     #[inline]
     pub(crate) fn fits<T: Element>(count: usize) -> bool {
@@ -312,7 +330,7 @@ impl Desk {
     ///
     /// If its cell is not free, see [`lagging`](Self::lagging), if it is written already, or if the message
     /// does not [fit](Self::fits).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
         assert!(Self::fits::<T>(data.len()), "too long for a cell");
@@ -323,7 +341,7 @@ impl Desk {
         let place = self.place();
         self.lines[place] = 0;
         if bytes > NEAR {
-            self.lines[place] = bytes.div_ceil(64);
+            self.lines[place] = bytes.div_ceil(LINE);
             column.far[self.place()].with_mut(|far| {
                 // SAFETY: nobody else touches the place (see the head), and there is room for all that fits.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
@@ -342,7 +360,7 @@ impl Desk {
                 unsafe { copy_short(data, body) };
             }
         });
-        // Release: pairs with the acquire in `is_here`.
+        // Release: pairs with the acquire in `find`.
         cell.number.store(self.call + 1, Ordering::Release);
         self.warm_next();
     }
@@ -353,16 +371,10 @@ impl Desk {
         place_of(self.call)
     }
 
-    #[inline]
-    fn cell(&self, from: Rank) -> &Cell {
-        &self.cells.columns[from].cells[self.place()]
-    }
-
     /// Whether a rank's message of the present call is there.
     #[inline]
     pub(crate) fn is_here(&self, from: Rank) -> bool {
-        // Acquire: pairs with the release in `post`.
-        self.cell(from).number.load(Ordering::Acquire) == self.call + 1
+        self.find(from, 0).is_some()
     }
 
     /// The first rank whose message of the present call is not there, but for this one.
@@ -379,54 +391,36 @@ impl Desk {
         None
     }
 
-    /// Shows the message of a rank, which is there, and learns from it what its writer knew that all have left.
-    /// If it is of another call, of another length or of another type, this is said of it instead.
+    /// A rank's message of the present call, if it is there, which is expected to have so many bytes. What does not
+    /// lie beside its number is asked for before that: the lines come side by side, and not one after the other.
+    #[inline]
+    pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
+        let (column, place) = (&self.cells.columns[from], self.place());
+        let (cell, far) = (&column.cells[place], &column.far[place]);
+        if bytes > NEAR {
+            let lines = bytes.div_ceil(LINE).min(FETCHED);
+            (0..lines).for_each(|line| fetch(ptr::from_ref(far).cast(), line));
+        }
+        // Acquire: pairs with the release in `post`.
+        let here = cell.number.load(Ordering::Acquire) == self.call + 1;
+        here.then_some(Found {
+            cells: &self.cells,
+            cell,
+            far,
+            call: self.call,
+            all_here: from != self.me && self.cells.columns.len() == 2,
+        })
+    }
+
+    /// Takes note of what a message told.
     ///
     /// # Panics
     ///
-    /// If it is not there.
+    /// If it was one of other cells.
     #[inline]
-    pub(crate) fn open<T: Element>(
-        &mut self,
-        from: Rank,
-        stamp: Stamp,
-        count: usize,
-        show: impl FnOnce(&[T]),
-    ) -> Result<(), Label> {
-        assert!(self.is_here(from), "a cell that is not written yet");
-        let above = self.cell(from).near.with(|near| {
-            // SAFETY: it is written, as just seen, and this rank has not left the call (see the head).
-            let near = unsafe { &*near };
-            let ours = near.stamp == stamp && near.count as usize == count;
-            if !ours || !near.info.is(Info::of::<T>()) {
-                return Err(near.label());
-            }
-            self.show_at(from, near, count, show);
-            Ok(near.above)
-        })?;
-        self.floor = self.floor.max(self.call - u64::from(above));
-        Ok(())
-    }
-
-    /// Shows a message of so many elements of this type.
-    #[inline]
-    fn show_at<T: Element>(&self, from: Rank, near: &Near, count: usize, show: impl FnOnce(&[T])) {
-        let show = |first: *const u8| {
-            // An empty message may be of a type that is not aligned here.
-            let first = match count * size_of::<T>() {
-                0 => ptr::NonNull::dangling().as_ptr(),
-                _ => first.cast::<T>(),
-            };
-            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
-            // writes before this rank leaves the call, which needs `&mut self`. Either place begins at a
-            // multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
-            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
-            show(unsafe { slice::from_raw_parts(first, count) })
-        };
-        match count * size_of::<T>() <= NEAR {
-            true => show(near.body.as_ptr().cast()),
-            false => self.cells.columns[from].far[self.place()].with(|far| show(far.cast())),
-        }
+    pub(crate) fn learn(&mut self, floor: Floor) {
+        assert!(ptr::eq(floor.of, &*self.cells), "a floor of other cells");
+        self.floor = self.floor.max(floor.floor);
     }
 
     /// Whether a rank has left all calls that this one has left.
@@ -465,10 +459,88 @@ impl Desk {
             let far = &column.far[place];
             for line in 0..self.lines[place] {
                 // SAFETY: as above, and the place has so many lines.
-                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * 64).write(0) });
+                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * LINE).write(0) });
             }
         }
     }
+}
+
+/// A message that is there. Who has found it has not left its call: that would need its desk for itself.
+pub(crate) struct Found<'a> {
+    cells: &'a Cells,
+    cell: &'a Cell,
+    far: &'a Place<Far>,
+    call: u64,
+    /// Whether its writer is the only other rank, so that all are in this call.
+    all_here: bool,
+}
+
+/// What a message told that was opened: all ranks have left the calls below.
+pub(crate) struct Floor {
+    of: *const Cells,
+    floor: u64,
+}
+
+impl Found<'_> {
+    /// Shows the message, and answers with the floor that its writer knew, or that follows from its being there. If
+    /// it is of another call, of another length or of another type, this is said of it instead.
+    #[inline(always)]
+    pub(crate) fn open<T: Element>(
+        self,
+        stamp: Stamp,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<Floor, Label> {
+        self.cell.near.with(|near| {
+            // SAFETY: it is written, as its finder has seen, who has not left the call (see the head).
+            let near = unsafe { &*near };
+            let ours = near.stamp == stamp && near.count as usize == count;
+            if !ours || !near.info.is(Info::of::<T>()) {
+                return Err(near.label());
+            }
+            self.show(near, count, show);
+            let above = if self.all_here { 0 } else { near.above };
+            Ok(Floor {
+                of: self.cells,
+                floor: self.call - u64::from(above),
+            })
+        })
+    }
+
+    /// Shows a message of so many elements of this type.
+    #[inline]
+    fn show<T: Element>(&self, near: &Near, count: usize, show: impl FnOnce(&[T])) {
+        let show = |first: *const u8| {
+            // An empty message may be of a type that is not aligned here.
+            let first = match count * size_of::<T>() {
+                0 => ptr::NonNull::dangling().as_ptr(),
+                _ => first.cast::<T>(),
+            };
+            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
+            // writes before the finder leaves the call, which needs its desk for itself. Either place begins at
+            // a multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
+            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
+            show(unsafe { slice::from_raw_parts(first, count) })
+        };
+        match count * size_of::<T>() <= NEAR {
+            true => show(near.body.as_ptr().cast()),
+            false => self.far.with(|far| show(far.cast())),
+        }
+    }
+}
+
+/// Asks for a line of a message. Nothing is read: what is there may be written just now.
+#[inline]
+fn fetch(message: *const u8, line: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = message.wrapping_add(line * LINE);
+        // SAFETY: a hint, which may have any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (message, line);
 }
 
 /// Which of its cells a rank has for a call.

@@ -56,7 +56,8 @@ pub(super) fn heavy() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(all(test, loom))))]
 mod split {
     use std::env;
-    use std::sync::OnceLock;
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread::sleep;
     use std::time::Duration;
 
@@ -66,25 +67,28 @@ mod split {
     /// If this is set, both halves are real fences.
     const STRICT: &str = "RANKFOLD_STRICT_FENCES";
 
+    static DECIDED: Once = Once::new();
     /// Read with every post: it shares its line with nothing that is written.
-    static ON: CachePadded<OnceLock<bool>> = CachePadded::new(OnceLock::new());
+    static ON: CachePadded<AtomicBool> = CachePadded::new(AtomicBool::new(false));
 
     /// Decides for the process. In one that has threads already, Linux takes some ten milliseconds for the
     /// first call.
     pub(in crate::transport) fn prepare() {
-        ON.get_or_init(|| {
+        DECIDED.call_once(|| {
             let strict = env::var_os(STRICT).is_some_and(|value| value != "0");
             // Only once more after that: a filter may refuse one and not the other.
             let register = || membarrier(MembarrierCommand::RegisterPrivateExpedited);
             let barrier = || membarrier(MembarrierCommand::PrivateExpedited);
-            !strict && register().and_then(|()| barrier()).is_ok()
+            let on = !strict && register().and_then(|()| barrier()).is_ok();
+            // Relaxed: whoever asks has been handed something that was made after this.
+            ON.store(on, Ordering::Relaxed);
         });
     }
 
     /// Whether the halves are unlike. Who asks has been handed something that was made after `prepare`.
     #[inline]
     pub(super) fn is_on() -> bool {
-        ON.get() == Some(&true)
+        ON.load(Ordering::Relaxed)
     }
 
     /// A barrier on all CPUs.

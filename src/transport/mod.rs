@@ -98,7 +98,7 @@ use wait::Port;
 
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
-    doors: Box<[Door]>,
+    doors: Box<[Arc<Door>]>,
     /// To be opened by [`open_book`](Self::open_book).
     book: Mutex<Book>,
     /// How many ranks have lain down with a page in the book.
@@ -186,6 +186,8 @@ pub(crate) struct CommShared {
     /// Even: point-to-point; plus one: collectives.
     pub context: u32,
     pub members: Members,
+    /// Theirs, in the same order.
+    doors: Box<[Arc<Door>]>,
     pub gate: Gate,
     pub lanes: Books,
     meeting: OnceLock<Meeting>,
@@ -203,9 +205,10 @@ pub(crate) struct CommShared {
 }
 
 impl CommShared {
-    pub(crate) fn new(context: u32, members: Members) -> Arc<CommShared> {
+    fn new(context: u32, members: Members, all: &[Arc<Door>]) -> Arc<CommShared> {
         Arc::new(CommShared {
             context,
+            doors: members.iter().map(|rank| all[rank].clone()).collect(),
             members,
             gate: Gate::new(),
             lanes: Books::default(),
@@ -224,6 +227,44 @@ impl CommShared {
     pub(crate) fn meeting(&self) -> &Meeting {
         self.meeting
             .get_or_init(|| Meeting::new(self.members.size()))
+    }
+
+    /// Whether a member has not ended.
+    #[inline]
+    pub(crate) fn is_there(&self, member: Rank) -> bool {
+        !self.doors[member].sleeper.is_gone()
+    }
+
+    /// Wakes a member that sleeps, after something was put where it looks.
+    #[inline]
+    pub(crate) fn rouse(&self, member: Rank) {
+        self.doors[member].sleeper.rouse();
+    }
+
+    /// The same for all members but this one.
+    #[inline]
+    pub(crate) fn rouse_others(&self, me: Rank) {
+        // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
+        fences::light();
+        self.rouse_others_fenced(me);
+    }
+
+    /// The same after a fence that followed what they wait for.
+    #[inline]
+    pub(crate) fn rouse_others_fenced(&self, me: Rank) {
+        let others = self.doors.iter().enumerate();
+        let others = others.filter(|(member, _)| *member != me);
+        others.for_each(|(_, door)| door.sleeper.rouse_fenced());
+    }
+
+    /// Wakes whoever waits for the rank at this desk to leave a call, after it has.
+    #[inline]
+    pub(crate) fn after_leaving(&self, desk: &Desk) {
+        // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
+        fences::light();
+        if desk.is_awaited() {
+            self.rouse_others_fenced(desk.me());
+        }
     }
 }
 
@@ -346,9 +387,11 @@ impl Fabric {
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
         fences::prepare();
-        let all = CommShared::new(0, Members::All(ranks));
+        let door = |_| Arc::new(Door::new(Parker::new()));
+        let doors: Box<[_]> = (0..ranks).map(door).collect();
+        let all = CommShared::new(0, Members::All(ranks), &doors);
         Arc::new(Fabric {
-            doors: (0..ranks).map(|_| Door::new(Parker::new())).collect(),
+            doors,
             waiting: CachePadded::new(AtomicU32::new(0)),
             printed: Arc::default(),
             book: Mutex::new(Book::new(ranks)),
@@ -374,7 +417,7 @@ impl Fabric {
     pub(crate) fn new_comm(&self, members: Members) -> Arc<CommShared> {
         // Relaxed: the number alone counts.
         let context = self.contexts.fetch_add(2, Ordering::Relaxed);
-        let comm = CommShared::new(context, members);
+        let comm = CommShared::new(context, members, &self.doors);
         let mut comms = self.comms.lock();
         Fabric::sweep(&mut comms);
         comms.push(comm.clone());
@@ -478,49 +521,10 @@ impl Fabric {
         !self.doors[rank].sleeper.is_gone()
     }
 
-    /// Wakes a rank that sleeps, after something was put where it looks.
-    #[inline]
-    pub(crate) fn rouse(&self, rank: Rank) {
-        self.doors[rank].sleeper.rouse();
-    }
-
     /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).
     fn put_back(&self, rank: Rank, packet: Packet) {
         // The receiving end lives as long as the door, so a send cannot fail.
         let _ = self.doors[rank].mail.send(packet);
-    }
-
-    /// Wakes whoever of these sleeps, after something was put where they all look.
-    #[inline]
-    pub(crate) fn rouse_each(&self, ranks: impl Iterator<Item = Rank>) {
-        // One fence for all: pairs with the one in `Sleeper::lie_down`.
-        fences::light();
-        ranks.for_each(|rank| self.doors[rank].sleeper.rouse_fenced());
-    }
-
-    /// Wakes whoever waits for this rank to leave a call at the cells, after it has.
-    #[inline]
-    pub(crate) fn after_leaving(&self, comm: &CommShared, me: Rank) {
-        // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
-        fences::light();
-        if comm.cells.get().is_some_and(|cells| cells.is_awaited()) {
-            self.rouse_all(&comm.members, me);
-        }
-    }
-
-    /// Wakes whoever of the members sleeps: everybody's gate has turned.
-    pub(crate) fn rouse_all(&self, members: &Members, but: Rank) {
-        // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
-        fences::light();
-        self.rouse_all_fenced(members, but);
-    }
-
-    /// The same after a fence that followed what they wait for.
-    #[inline]
-    pub(crate) fn rouse_all_fenced(&self, members: &Members, but: Rank) {
-        for rank in members.iter().filter(|rank| *rank != but) {
-            self.doors[rank].sleeper.rouse_fenced();
-        }
     }
 
     /// The messages nobody received, rank by rank, once all ranks have ended.

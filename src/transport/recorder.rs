@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::head::{Head, Info};
-use super::ring::{DEPTH, Entry, FIXED, NOTES, Ring};
+use super::ring::{Entry, FIXED, NOTES, Ring};
 use crate::Rank;
 use crate::error::Site;
 
@@ -72,10 +72,37 @@ impl Deed {
     }
 }
 
+/// An operation as a scribe hears of it.
+pub(crate) trait Told {
+    fn deed(&self) -> Deed;
+
+    /// Its arguments in words; `known` tells the number of the call in the list.
+    #[inline]
+    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
+        let deed = self.deed();
+        Words::of(&deed, known(&deed))
+    }
+
+    /// Whether it may be written down after its message is out.
+    #[inline]
+    fn posts(&self) -> bool {
+        self.deed().posts
+    }
+}
+
+impl<F: Fn() -> Deed> Told for F {
+    #[inline]
+    fn deed(&self) -> Deed {
+        self()
+    }
+}
+
 /// The arguments of an operation, in words.
-pub(crate) struct Words(pub [u64; FIXED]);
+#[derive(Clone, Copy)]
+pub(crate) struct Words([u64; 3]);
 
 const HAS_COUNT: u64 = 1 << 8;
+const PEER: u64 = 1 << 9;
 
 impl Words {
     /// The arguments of `deed`, which is call `known` of the list, and when it begins.
@@ -96,10 +123,21 @@ impl Words {
         let counted = if deed.count.is_some() { HAS_COUNT } else { 0 };
         Words([
             u64::from(known) << 32 | u64::from(tag),
-            role | tagged << 4 | counted,
-            peer as u64,
+            role | tagged << 4 | counted | peer as u64 * PEER,
             deed.count.unwrap_or(0) as u64,
         ])
+    }
+
+    /// What is written down of an operation that begins now, and does not change.
+    #[inline]
+    pub(super) fn begun_at(self, time: u64) -> [u64; FIXED] {
+        let [call, what, count] = self.0;
+        [call, what, count, time]
+    }
+
+    /// The same read.
+    fn read([call, what, count, time]: [u64; FIXED]) -> (Words, Duration) {
+        (Words([call, what, count]), Duration::from_nanos(time))
     }
 
     /// Which call of the list it is.
@@ -108,7 +146,7 @@ impl Words {
     }
 
     fn peer(&self) -> Option<String> {
-        let peer = self.0[2] as Rank;
+        let peer = (self.0[1] / PEER) as Rank;
         match self.0[1] & 0xf {
             1 => Some(format!("to {peer}")),
             2 => Some(format!("from {peer}")),
@@ -128,7 +166,7 @@ impl Words {
 
     /// The call as it prints.
     pub(crate) fn show(&self, known: &Known) -> String {
-        let count = (self.0[1] & HAS_COUNT != 0).then_some(self.0[3]);
+        let count = (self.0[1] & HAS_COUNT != 0).then_some(self.0[2]);
         let name = known.info.map(Info::name);
         let data = match (count, name) {
             (Some(count), Some(name)) => Some(format!("{count} x {name}")),
@@ -151,7 +189,7 @@ impl Words {
 #[non_exhaustive]
 pub enum Progress {
     /// The rank is inside it still, or ended there.
-    Inside,
+    Inside = 0,
     /// It returned.
     Done,
     /// It returned an error.
@@ -230,60 +268,69 @@ fn short(time: Duration) -> String {
     }
 }
 
-/// The words of an operation that change: how far it has come, and what it did last.
-pub(crate) mod notes {
-    use super::{NOTES, Passed, Progress, Rank};
+/// What a rank counts of the operation that it is inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Course {
+    pub sent: u64,
+    pub received: u64,
+    pub last: Last,
+}
 
-    /// The note that changes; the other one is the time.
-    pub(crate) const PROGRESS: usize = 0;
-
-    // Progress in 2 bits, the last message's direction in 1 and rank in 17, 22 bits for each count.
-    const SENT: u64 = 1 << 20;
-    const RECEIVED: u64 = 1 << 42;
-    const COUNT: u64 = (1 << 22) - 1;
-    const LAST: u64 = 0x3_ffff << 2;
-    const FROM: u64 = 1 << 2;
-
-    /// Both, of an operation that began at this time.
+impl Course {
+    /// How far the operation has come, in the words of it that change.
     #[inline]
-    pub(crate) fn of(progress: u64, time: u64) -> [u64; NOTES] {
-        [progress, time]
+    pub(super) fn notes(self, progress: Progress) -> [u64; NOTES] {
+        [self.last.0 | progress as u64, self.sent, self.received]
     }
 
-    /// With the operation's end.
-    #[inline]
-    pub(crate) fn ended(note: u64, well: bool) -> u64 {
-        note & !3 | if well { 1 } else { 2 }
-    }
-
-    /// With one message more, if there is room to count it.
-    #[inline]
-    pub(crate) fn passed(note: u64, message: Passed) -> u64 {
-        let (one, last) = match message {
-            Passed::To(rank) => (SENT, (rank as u64 & 0x1_ffff) << 3),
-            Passed::From(rank) => (RECEIVED, (rank as u64 & 0x1_ffff) << 3 | FROM),
-        };
-        let full = (note / one) & COUNT == COUNT;
-        (note & !LAST | last) + if full { 0 } else { one }
-    }
-
-    pub(super) fn progress(note: u64) -> Progress {
-        match note & 3 {
+    /// The same read.
+    fn read([last, sent, received]: [u64; NOTES]) -> (Course, Progress) {
+        let progress = match last & 3 {
             1 => Progress::Done,
             2 => Progress::Failed,
             _ => Progress::Inside,
-        }
+        };
+        let last = Last(last & !3);
+        (
+            Course {
+                sent,
+                received,
+                last,
+            },
+            progress,
+        )
     }
 
-    /// Messages sent, received, and the last one.
-    pub(super) fn messages(note: u64) -> (u64, u64, Option<Passed>) {
-        let (sent, received) = ((note / SENT) & COUNT, (note / RECEIVED) & COUNT);
-        let rank = (note >> 3 & 0x1_ffff) as Rank;
-        let last = match note & FROM {
+    /// The last message, if there was one.
+    fn last(&self) -> Option<Passed> {
+        (self.sent + self.received > 0).then(|| self.last.read())
+    }
+}
+
+/// The last message of an operation, beside two bits for its progress: one for the direction, and the rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Last(u64);
+
+impl Last {
+    const FROM: u64 = 1 << 2;
+    const RANK: u64 = 1 << 3;
+
+    #[inline]
+    pub(super) fn to(rank: Rank) -> Last {
+        Last(rank as u64 * Last::RANK)
+    }
+
+    #[inline]
+    pub(super) fn from(rank: Rank) -> Last {
+        Last(rank as u64 * Last::RANK | Last::FROM)
+    }
+
+    fn read(self) -> Passed {
+        let rank = (self.0 / Last::RANK) as Rank;
+        match self.0 & Last::FROM {
             0 => Passed::To(rank),
             _ => Passed::From(rank),
-        };
-        (sent, received, (sent + received > 0).then_some(last))
+        }
     }
 }
 
@@ -321,7 +368,7 @@ impl Record {
     /// A record for what is asked for.
     pub(crate) fn new(recent: bool, trace: bool) -> Record {
         Record {
-            ring: recent.then(|| Ring::new(DEPTH)),
+            ring: recent.then(Ring::new),
             known: Mutex::default(),
             events: trace.then(Mutex::default),
         }
@@ -361,19 +408,19 @@ impl Record {
 }
 
 fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
-    let (words, [progress, time]) = (Words(entry.fixed), entry.notes as [u64; NOTES]);
+    let (words, begun) = Words::read(entry.fixed);
     let call = known.get(words.known())?;
-    let (sent, received, last) = notes::messages(progress);
+    let (course, progress) = Course::read(entry.notes);
     Some(Operation {
         rank,
         number: entry.number,
         call: words.show(call),
         site: call.site,
-        begun: Duration::from_nanos(time),
-        progress: notes::progress(progress),
-        sent,
-        received,
-        last,
+        begun,
+        progress,
+        sent: course.sent,
+        received: course.received,
+        last: course.last(),
     })
 }
 
@@ -382,26 +429,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_count_both_ways_and_keep_the_last_message_and_the_end() {
-        let mut note = 0;
-        for rank in 0..5 {
-            note = notes::passed(note, Passed::To(rank));
+    fn notes_tell_both_counts_the_last_message_and_the_end() {
+        for progress in [Progress::Inside, Progress::Done, Progress::Failed] {
+            for (last, passed) in [
+                (Last::to(0), Passed::To(0)),
+                (Last::from(65_535), Passed::From(65_535)),
+            ] {
+                let course = Course {
+                    sent: 5,
+                    received: 1,
+                    last,
+                };
+                let read = Course::read(course.notes(progress));
+                assert_eq!(read, (course, progress));
+                assert_eq!(read.0.last(), Some(passed));
+            }
         }
-        note = notes::passed(note, Passed::From(65_535));
-        assert_eq!(notes::messages(note), (5, 1, Some(Passed::From(65_535))));
-        assert_eq!(notes::progress(note), Progress::Inside);
-        let note = notes::ended(note, false);
-        assert_eq!(notes::progress(note), Progress::Failed);
-        assert_eq!(notes::messages(note), (5, 1, Some(Passed::From(65_535))));
-    }
-
-    #[test]
-    fn a_full_count_stays_full() {
-        let full = (1 << 22) - 1;
-        let mut note = 0;
-        for _ in 0..full + 3 {
-            note = notes::passed(note, Passed::To(1));
-        }
-        assert_eq!(notes::messages(note), (full, 0, Some(Passed::To(1))));
+        assert_eq!(Course::default().last(), None);
     }
 }

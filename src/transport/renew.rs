@@ -53,7 +53,7 @@ impl Fabric {
     pub(crate) fn ended_clean(&self, rests: impl Iterator<Item = Option<Rest>>) -> bool {
         self.is_lasting()
             && Rest::agree(rests)
-            && (!self.was_used() || self.doors.iter().all(Door::is_clean))
+            && (!self.was_used() || self.doors.iter().all(|door| door.is_clean()))
             && self.book.lock().deadlocks.is_empty()
             && self.unfinished.lock().is_empty()
             && self.only_all_is_left()
@@ -74,13 +74,13 @@ impl Fabric {
 
     /// Whether any rank has begun an operation in this run.
     pub(crate) fn was_used(&self) -> bool {
-        self.doors.iter().any(Door::was_used)
+        self.doors.iter().any(|door| door.was_used())
     }
 
     /// Begins another run after one that [ended clean](Self::ended_clean). No rank is in it yet.
     pub(crate) fn begin_again(self: Arc<Self>) -> Arc<Self> {
         *self.clock.lock() = Clock::new();
-        self.doors.iter().for_each(Door::begin_again);
+        self.doors.iter().for_each(|door| door.begin_again());
         self.book.lock().forget_ends();
         self
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::clock::Clock;
 use super::head::Head;
-use super::recorder::{Deed, Event, Known, Passed, Record, Words, notes};
+use super::recorder::{Course, Deed, Event, Known, Last, Progress, Record, Told};
 use super::ring::DEPTH;
 use crate::Rank;
 
@@ -25,12 +25,14 @@ const NEAR: usize = 64;
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
     outer: u64,
-    outer_progress: u64,
+    course: Course,
 }
 
 /// A rank's own end of its record.
 pub(crate) struct Scribe {
     record: Option<Arc<Record>>,
+    /// Whether it is a trace as well.
+    traces: bool,
     clock: Cell<Clock>,
     near: [Cell<(Key, u32)>; NEAR],
     far: RefCell<HashMap<Key, u32>>,
@@ -40,15 +42,44 @@ pub(crate) struct Scribe {
     inside: Cell<u64>,
     /// The last time that was noted: cheap times lag behind exact ones.
     time: Cell<u64>,
-    /// How far that one has come.
-    progress: Cell<u64>,
+    /// What that one has passed on so far.
+    course: Counted,
     /// Whether it is still to be written down.
     later: Cell<bool>,
+}
+
+/// A [`Course`] that is counted: each part by itself, so that none is read as it is written.
+#[derive(Default)]
+struct Counted {
+    sent: Cell<u64>,
+    received: Cell<u64>,
+    last: Cell<Last>,
+}
+
+impl Counted {
+    #[inline]
+    fn get(&self) -> Course {
+        Course {
+            sent: self.sent.get(),
+            received: self.received.get(),
+            last: self.last.get(),
+        }
+    }
+
+    #[inline]
+    fn set(&self, course: Course) {
+        self.sent.set(course.sent);
+        self.received.set(course.received);
+        self.last.set(course.last);
+    }
 }
 
 impl Scribe {
     pub(crate) fn new(record: Option<Arc<Record>>, clock: Clock) -> Scribe {
         Scribe {
+            traces: record
+                .as_ref()
+                .is_some_and(|record| record.events.is_some()),
             record,
             clock: Cell::new(clock),
             near: std::array::from_fn(|_| Cell::new(([0; 3], 0))),
@@ -56,7 +87,7 @@ impl Scribe {
             begun: Cell::new(0),
             inside: Cell::new(0),
             time: Cell::new(0),
-            progress: Cell::new(0),
+            course: Counted::default(),
             later: Cell::new(false),
         }
     }
@@ -67,29 +98,30 @@ impl Scribe {
         if let Some(ring) = self.record.as_ref().and_then(|record| record.ring.as_ref()) {
             ring.forget(self.begun.get());
         }
-        for count in [&self.begun, &self.inside, &self.time, &self.progress] {
+        for count in [&self.begun, &self.inside, &self.time] {
             count.set(0);
         }
+        self.course.set(Course::default());
         self.later.set(false);
     }
 
     /// An operation begins; `show` is asked how it prints if nothing is known of it.
     #[inline]
-    pub(crate) fn begin(&self, deed: impl Fn() -> Deed, show: &dyn Fn() -> String) -> Token {
+    pub(crate) fn begin(&self, told: &impl Told, show: &dyn Fn() -> String) -> Token {
         let token = Token {
             outer: self.inside.get(),
-            outer_progress: self.progress.get(),
+            course: self.course.get(),
         };
-        if let Some(record) = &self.record {
+        if self.record.is_some() {
             let number = self.begun.get() + 1;
             self.begun.set(number);
             self.inside.set(number);
-            self.progress.set(0);
+            self.course.set(Course::default());
             // Before a post the receiver would wait for all this: it is written down after it.
-            let later = deed().posts && record.events.is_none();
+            let later = told.posts() && !self.traces;
             self.later.set(later);
             if !later {
-                self.write(record, &deed(), show);
+                self.write(told, show, Progress::Inside);
             }
         }
         token
@@ -97,36 +129,30 @@ impl Scribe {
 
     /// Writes down the operation that the rank is inside.
     #[inline(never)]
-    fn write(&self, record: &Record, deed: &Deed, show: &dyn Fn() -> String) {
-        let words = Words::of(deed, self.known(record, deed, show));
+    fn write(&self, told: &impl Told, show: &dyn Fn() -> String, progress: Progress) {
+        let Some(record) = &self.record else {
+            return;
+        };
+        let words = told.words(|deed| self.known(record, deed, show));
         if let Some(ring) = &record.ring {
-            let notes = notes::of(self.progress.get(), self.now());
-            ring.write(self.inside.get(), words.0, notes);
+            let fixed = words.begun_at(self.now());
+            ring.write(self.inside.get(), fixed, self.course.get().notes(progress));
         }
         self.trace(|time| Event::Begin { words, time });
     }
 
-    /// Writes down the operation that the rank is inside, if that was left for later, or how far it has come:
-    /// it is about to wait.
+    /// Writes down the operation that the rank is inside, if that was left for later: it is about to wait.
     #[inline]
-    pub(crate) fn settle(&self, deed: &Deed, show: &dyn Fn() -> String) {
-        if let Some(record) = &self.record {
-            self.write_or_note(record, || *deed, show);
-        }
-    }
-
-    #[inline]
-    fn write_or_note(&self, record: &Record, deed: impl Fn() -> Deed, show: &dyn Fn() -> String) {
-        match self.later.replace(false) {
-            true => self.write(record, &deed(), show),
-            false => self.note(record),
+    pub(crate) fn settle(&self, told: &impl Told, show: &dyn Fn() -> String) {
+        if self.later.replace(false) {
+            self.write(told, show, Progress::Inside);
         }
     }
 
     /// Notes how far the operation has come, if it is written down: it waits for long.
     pub(crate) fn catch_up(&self) {
-        if let (false, Some(record)) = (self.later.get(), &self.record) {
-            self.note(record);
+        if !self.later.get() {
+            self.note(Progress::Inside);
         }
     }
 
@@ -135,28 +161,32 @@ impl Scribe {
     pub(crate) fn end(
         &self,
         token: Token,
-        deed: impl Fn() -> Deed,
+        told: &impl Told,
         show: &dyn Fn() -> String,
         well: bool,
     ) {
-        let Some(record) = &self.record else {
-            return;
+        let progress = match well {
+            true => Progress::Done,
+            false => Progress::Failed,
         };
-        self.progress.set(notes::ended(self.progress.get(), well));
-        self.write_or_note(record, deed, show);
+        match self.later.replace(false) {
+            true => self.write(told, show, progress),
+            false => self.note(progress),
+        }
         self.inside.set(token.outer);
-        self.progress.set(token.outer_progress);
+        self.course.set(token.course);
         self.trace(|time| Event::End { well, time });
     }
 
     /// Notes how far the operation has come, where it is written down.
     #[inline]
-    fn note(&self, record: &Record) {
+    fn note(&self, progress: Progress) {
         let number = self.inside.get();
         // If so many have begun inside it, another one has its place.
         let there = self.begun.get() - number < DEPTH as u64;
-        if let Some(ring) = record.ring.as_ref().filter(|_| there) {
-            ring.note(number, notes::PROGRESS, self.progress.get());
+        let ring = self.record.as_ref().and_then(|record| record.ring.as_ref());
+        if let Some(ring) = ring.filter(|_| there) {
+            ring.note(number, self.course.get().notes(progress));
         }
     }
 
@@ -169,22 +199,23 @@ impl Scribe {
     /// A message is about to be on its way.
     #[inline]
     pub(crate) fn sent(&self, to: Rank, head: Head, bytes: usize) {
-        self.sends(to, head, bytes);
+        self.sends(to, || head, bytes);
         self.has_sent(to);
     }
 
     /// Counts a message that is on its way.
     #[inline]
     pub(crate) fn has_sent(&self, to: Rank) {
-        self.pass(Passed::To(to));
+        self.course.sent.set(self.course.sent.get() + 1);
+        self.course.last.set(Last::to(to));
     }
 
     /// Traces that a message is about to be on its way.
     #[inline]
-    pub(crate) fn sends(&self, to: Rank, head: Head, bytes: usize) {
+    pub(crate) fn sends(&self, to: Rank, head: impl FnOnce() -> Head, bytes: usize) {
         self.trace(|time| Event::Sent {
             to,
-            head,
+            head: head(),
             bytes,
             time,
         });
@@ -193,14 +224,15 @@ impl Scribe {
     /// A message has been taken.
     #[inline]
     pub(crate) fn received(&self, head: Head) {
-        self.pass(Passed::From(head.source()));
-        self.trace(|time| Event::Received { head, time });
+        self.received_from(head.source(), || head);
     }
 
+    /// The same, of a message whose head is made up for a trace only.
     #[inline]
-    fn pass(&self, message: Passed) {
-        self.progress
-            .set(notes::passed(self.progress.get(), message));
+    pub(crate) fn received_from(&self, from: Rank, head: impl FnOnce() -> Head) {
+        self.course.received.set(self.course.received.get() + 1);
+        self.course.last.set(Last::from(from));
+        self.trace(|time| Event::Received { head: head(), time });
     }
 
     /// A cheap time, not before any that was noted.
@@ -213,19 +245,19 @@ impl Scribe {
 
     #[inline]
     fn trace(&self, event: impl FnOnce(u64) -> Event) {
-        if let Some(record) = self
-            .record
-            .as_ref()
-            .filter(|record| record.events.is_some())
-        {
-            self.append(record, event);
+        if self.traces {
+            self.append(event);
         }
     }
 
     #[cold]
-    fn append(&self, record: &Record, event: impl FnOnce(u64) -> Event) {
+    fn append(&self, event: impl FnOnce(u64) -> Event) {
         let event = event(self.clock.get().exact());
-        if let Some(events) = &record.events {
+        let events = self
+            .record
+            .as_ref()
+            .and_then(|record| record.events.as_ref());
+        if let Some(events) = events {
             events.lock().push(event);
         }
     }

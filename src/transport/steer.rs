@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    fn note_moves(&mut self, doors: &[Door]) {
+    fn note_moves(&mut self, doors: &[Arc<Door>]) {
         for (rank, door) in doors.iter().enumerate() {
             let begun = door.begun();
             if begun != self.begun[rank] {

@@ -167,6 +167,8 @@ pub(crate) struct Reason<'a> {
 pub(crate) struct Port {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) me: Rank,
+    /// Its own, which it passes through with every operation.
+    door: Arc<Door>,
     inbox: RefCell<Inbox>,
     hatch: RefCell<Out>,
     parker: Parker,
@@ -192,6 +194,7 @@ impl Port {
         let inbox = RefCell::new(inbox);
         let scribe = fabric.scribe(me);
         Port {
+            door: fabric.doors[me].clone(),
             fabric,
             me,
             inbox,
@@ -204,34 +207,29 @@ impl Port {
         }
     }
 
-    #[inline]
-    fn door(&self) -> &Door {
-        &self.fabric.doors[self.me]
-    }
-
     /// How many operations this rank has begun.
     #[inline]
     pub(crate) fn begun(&self) -> u64 {
-        self.door().begun()
+        self.door.begun()
     }
 
     /// Counts the operations of this rank where the watchdog can see it.
     #[inline]
     pub(crate) fn begin(&self, count: u64) {
         // Relaxed: one writer, read for reports only.
-        self.door().tally.begun.store(count, Ordering::Relaxed);
+        self.door.tally.begun.store(count, Ordering::Relaxed);
     }
 
     /// Counts a message that this rank has sent.
     #[inline]
     pub(crate) fn count(&self, bytes: usize) {
-        self.door().tally.sent(bytes);
+        self.door.tally.sent(bytes);
     }
 
     /// Where this rank writes down its collective calls.
     #[inline]
     pub(crate) fn log(&self) -> &CallLog {
-        &self.door().log
+        &self.door.log
     }
 
     /// Whether nothing is kept for this rank at its end, and it awaits nothing.
@@ -407,7 +405,7 @@ impl Port {
 
     fn count_wait(&self, begin: Instant) {
         let waited = begin.elapsed().as_nanos() as u64;
-        super::Tally::add(&self.door().tally.waited, waited);
+        super::Tally::add(&self.door.tally.waited, waited);
     }
 
     /// Looks again and again for a while that grows with success and shrinks with failure.
@@ -457,7 +455,7 @@ impl Port {
     ) -> Result<R> {
         self.scribe.catch_up();
         let since = Instant::now();
-        super::Tally::add(&self.door().tally.sleeps, 1);
+        super::Tally::add(&self.door.tally.sleeps, 1);
         loop {
             if let Some(found) =
                 self.fabric
@@ -525,7 +523,7 @@ impl Port {
                 .doors
                 .iter()
                 .filter(|_| watched)
-                .map(Door::begun)
+                .map(|door| door.begun())
                 .collect(),
         }
     }
@@ -588,7 +586,7 @@ impl Port {
     /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
     #[inline]
     fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
-        self.scribe.sends(to, packet.head, bytes);
+        self.scribe.sends(to, || packet.head, bytes);
         let there = self.fabric.post(to, packet);
         self.scribe.has_sent(to);
         self.count(bytes);
@@ -616,7 +614,7 @@ impl Port {
             let there = self.post(to, packet, size_of_val(data));
             return Ok((meanwhile()?, there));
         }
-        let word = &*self.door().loan;
+        let word = &*self.door.loan;
         lend(
             word,
             head,
@@ -642,7 +640,7 @@ impl Port {
         settled: impl FnOnce(&Loan<'_>) -> Result<()>,
     ) -> Result<()> {
         lend(
-            &self.door().loan,
+            &self.door.loan,
             head,
             data,
             |word, ticket| self.wait_settled(word, ticket),
@@ -663,7 +661,7 @@ impl Port {
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
-            if loan.help(&self.door().joint, End::of(self.me, to), &self.copies) {
+            if loan.help(&self.door.joint, End::of(self.me, to), &self.copies) {
                 self.fabric.doors[to].sleeper.rouse();
             }
             loan.is_settled().then_some(())
@@ -721,7 +719,7 @@ impl Port {
     /// Sleeps until it is there, without a page in the book.
     #[cold]
     pub(super) fn sleep_bound(&self, mut done: impl FnMut() -> bool) {
-        let sleeper = &self.door().sleeper;
+        let sleeper = &self.door.sleeper;
         while !done() {
             sleeper.lie_down();
             if !done() {

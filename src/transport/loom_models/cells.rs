@@ -62,10 +62,12 @@ fn post(desk: &mut Desk, me: Rank, call: u32, length: usize) {
 
 fn read(desk: &mut Desk, from: Rank, call: u32, length: usize) {
     let mut whole = false;
-    let opened = desk.open(from, stamp(call), length, |data: &[u32]| {
+    let found = desk.find(from, 0).expect("it was there");
+    let opened = found.open(stamp(call), length, |data: &[u32]| {
         whole = data == message(from, call, length);
     });
-    assert!(opened.is_ok() && whole, "another message than was written");
+    assert!(whole, "another message than was written");
+    desk.learn(opened.ok().expect("a message of this call"));
 }
 
 /// So many ranks, each of which lives `life` at its desk; in some order all come to the end of it.
@@ -263,8 +265,7 @@ impl Sleepy<'_> {
         }
         let me = self.port.me;
         self.desk.post(stamp(call), &message(me, call, SHORT));
-        let others = (0..2).filter(|rank| *rank != me);
-        self.port.fabric.rouse_each(others);
+        self.port.fabric.all.rouse_others(me);
         Ok(())
     }
 
@@ -278,8 +279,7 @@ impl Sleepy<'_> {
 
     fn leave(&mut self, call: u32) {
         self.desk.leave(stamp(call));
-        let fabric = &self.port.fabric;
-        fabric.after_leaving(&fabric.all, self.port.me);
+        self.port.fabric.all.after_leaving(&self.desk);
     }
 }
 

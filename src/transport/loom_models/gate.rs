@@ -4,7 +4,7 @@
 //!
 //! Checked by hand that the models can fail: with a relaxed compare-and-swap in `arrive`, a relaxed store
 //! of the turn or a relaxed load of it in `has_turned`, the cells race; if the fingerprint is not
-//! compared, the gate opens; without the fence in `rouse_all`, a rank sleeps for ever; if a wait whose
+//! compared, the gate opens; without the fence in `rouse_others`, a rank sleeps for ever; if a wait whose
 //! gate has turned counts as stuck, ranks that are not are named.
 
 use loom::cell::Cell;
@@ -94,7 +94,7 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
 fn sleep_through(port: &Port, print: u32) {
     let gate = &port.fabric.all.gate;
     match gate.arrive(port.fabric.all.members.size(), print) {
-        Arrival::Last => port.fabric.rouse_all(&port.fabric.all.members, port.me),
+        Arrival::Last => port.fabric.all.rouse_others(port.me),
         Arrival::Early(turn) => {
             let (comm, needs) = (
                 &port.fabric.all,

@@ -164,12 +164,12 @@ fn sleep_through(port: &Port, cells: &[Cell<u32>]) -> Result<()> {
             meeting.all_here(ticket)
         })?;
     }
-    port.fabric.rouse_all_fenced(&all.members, port.me);
+    all.rouse_others_fenced(port.me);
     assert_eq!(meeting.go(ticket), Decision::Go);
     touch(cells, port.me, 0);
     meeting.report_out(port.me, ticket, true);
     port.sleep_bound(|| meeting.all_out(ticket));
-    port.fabric.rouse_all_fenced(&all.members, port.me);
+    all.rouse_others_fenced(port.me);
     cells[port.me].set(9);
     Ok(())
 }

@@ -58,7 +58,7 @@ impl Post {
         let come = self.mail.line(from, port.me).load(Ordering::Relaxed) > 0;
         if come && self.receipts[from].accept() {
             self.received.fetch_add(1, Ordering::Relaxed);
-            port.fabric.rouse(from);
+            port.fabric.all.rouse(from);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Ways {
             &[0_usize; 100],
             |packet| {
                 way.post(packet);
-                port.fabric.rouse(to);
+                port.fabric.all.rouse(to);
                 Ok(())
             },
             meanwhile,
