@@ -560,7 +560,7 @@ impl Port {
         let is_empty = || {
             let is_empty = door.mail.is_empty();
             if is_empty {
-                self.scribe.sends(to, head, bytes);
+                self.scribe.sends(to, || head, bytes);
             }
             is_empty
         };
