@@ -25,7 +25,7 @@ const UNSAFE: &[&str] = &[
     "transport/hatch.rs",
     "transport/packet.rs",
     "transport/slot.rs",
-    "world/team.rs",
+    "world/crew.rs",
 ];
 
 fn layer(module: &str) -> usize {

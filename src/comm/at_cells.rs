@@ -208,7 +208,8 @@ impl InCall<'_> {
     /// A rank if it has ended.
     #[inline]
     fn is_gone(&self, rank: Rank) -> Option<Rank> {
-        (!self.comm.shared.is_there(rank)).then_some(rank)
+        let run = self.comm.core.port.run();
+        (!self.comm.shared.is_there(rank, run)).then_some(rank)
     }
 
     #[inline]

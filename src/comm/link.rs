@@ -107,7 +107,7 @@ impl InCall<'_> {
     #[inline]
     fn put(&self, to: Rank, post: impl FnOnce()) -> Result<()> {
         // Asked before the post: after it the receiver may take the packet and end well.
-        let there = self.comm.shared.is_there(to);
+        let there = self.comm.shared.is_there(to, self.comm.core.port.run());
         post();
         self.comm.shared.rouse(to);
         self.note_sent(to);

@@ -66,11 +66,10 @@ use crate::execute::Workspace;
 use crate::topology::Levels;
 use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
-use crate::transport::clock::Clock;
 use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
 use crate::transport::recorder::{Deed, Told};
-use crate::transport::renew::Rest;
+use crate::transport::renew::{Again, Rest};
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind;
@@ -201,12 +200,12 @@ impl Comm {
     }
 
     /// Makes this thread, which counts as live, the same rank again, for another run: see [`rest`](Self::rest).
-    pub(crate) fn enter_again(&self, clock: Clock) {
+    pub(crate) fn enter_again(&self, again: Again) {
         let core = &self.core;
         let (limit, fault) = self.fabric().next_fault(core.port.me, 0);
         core.limit.set(limit);
         core.fault.set(fault);
-        core.port.scribe.begin_again(clock);
+        core.port.begin_again(again);
         Core::sit_down(core, None);
     }
 
@@ -227,9 +226,9 @@ impl Comm {
         })
     }
 
-    /// Whether this is a rank of that world.
-    pub(crate) fn is_in(&self, fabric: &Arc<Fabric>) -> bool {
-        Arc::ptr_eq(self.fabric(), fabric)
+    /// Whether this rank has begun no operation in this run.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.core.port.is_quiet()
     }
 
     /// This rank's end of a communicator in which it has this number.
@@ -269,7 +268,7 @@ impl Comm {
         let alone = !consequence || core.follows.borrow().is_none();
         if why == Gone::Returned && alone && !core.has_ended() {
             core.limit.set(0);
-            self.fabric().record_return(core.port.me);
+            core.port.record_return();
         } else {
             core.end(why, site, consequence);
         }

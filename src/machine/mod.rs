@@ -6,7 +6,7 @@
 //! - `cgroup`: the CPU quota of a control group, read from Linux's own files.
 //! - `place`: which rank goes on which CPU, as a pure function; `spread`: the orders in which they are
 //!   handed out.
-//! - `affinity`: the one place where a thread is pinned.
+//! - `affinity`: the one place where a thread is pinned; `aside`: where it makes room for another.
 //! - `identity`: by what a machine is known.
 //! - `near`: which part of the machine each rank of a world is in.
 //! - `memory`: vectors on the NUMA node of the rank that makes them.
@@ -33,6 +33,7 @@
 //! ```
 
 mod affinity;
+mod aside;
 mod cgroup;
 mod cpus;
 mod files;
@@ -51,6 +52,7 @@ mod tree;
 mod xml;
 
 pub use affinity::{PinError, pin};
+pub(crate) use aside::{cpu, step_aside};
 pub use cgroup::quota_under;
 pub use cpus::Cpus;
 pub(crate) use identity::processor;

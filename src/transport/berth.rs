@@ -66,20 +66,33 @@ impl<T> Berth<T> {
         self.word.load(Ordering::Acquire).is_null()
     }
 
-    /// The server's: waits for the next job; `None`: there will be none.
-    pub(crate) fn next(&self, parker: &Parker, patience: Patience) -> Option<*const T> {
+    /// The server's: waits for the next job; `None`: there will be none. `part` is called when it begins to yield.
+    pub(crate) fn next(
+        &self,
+        parker: &Parker,
+        patience: Patience,
+        part: impl FnOnce(),
+    ) -> Option<*const T> {
         let look = || {
             // Acquire: pairs with the release in `put`.
             let word = self.word.load(Ordering::Acquire);
             (!word.is_null()).then_some(word)
         };
-        let word = wait::idle(&self.server, parker, patience, look);
+        let word = wait::idle(&self.server, parker, patience, part, look);
         (word != no_more()).then_some(word.cast_const())
     }
 
-    /// The caller's: waits until the last job is done. The server rouses `caller`, whose parker this is.
-    pub(crate) fn wait(&self, caller: &Sleeper, parker: &Parker, patience: Patience) {
-        wait::idle(caller, parker, patience, || self.is_empty().then_some(()));
+    /// The caller's: waits until the last job is done, as in [`next`](Self::next). The server rouses `caller`, whose
+    /// parker this is.
+    pub(crate) fn wait(
+        &self,
+        caller: &Sleeper,
+        parker: &Parker,
+        patience: Patience,
+        part: impl FnOnce(),
+    ) {
+        let done = || self.is_empty().then_some(());
+        wait::idle(caller, parker, patience, part, done);
     }
 
     /// The server's: the job is done, and its memory not looked at any more.

@@ -1,64 +1,81 @@
-//! The time that recorders write down: nanoseconds since the world began, exact or cheap.
+//! The time that recorders write down: nanoseconds since the run began, exact or cheap.
 //!
 //! Asking a clock costs tens of nanoseconds, a tenth of a short message. What the flight recorder wants to
 //! know is which of the last seconds something happened in, so it reads the time that the kernel keeps for
 //! such questions: a few nanoseconds to read, and some milliseconds old at most. A trace, and whoever waits
 //! for long anyway, ask for the exact time.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// When the world began.
+/// When a run began, by both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    begin: Instant,
-    #[cfg(target_os = "linux")]
-    kept: u64,
+    /// When the first run of the world began, exactly and as the kernel had it.
+    first: (Instant, u64),
+    /// When this one did, as the kernel had it.
+    begin: u64,
 }
 
 impl Clock {
     pub(crate) fn new() -> Clock {
+        let now = Instant::now();
+        let begin = kept::now(now);
         Clock {
-            begin: Instant::now(),
-            #[cfg(target_os = "linux")]
-            kept: linux::kept(),
+            first: (now, begin),
+            begin,
         }
     }
 
-    /// When the world began.
-    pub(crate) fn begin(&self) -> Instant {
-        self.begin
+    /// What the kernel's clock says now, to [begin again](Self::beginning) from there.
+    #[inline]
+    pub(crate) fn note(&self) -> u64 {
+        kept::now(self.first.0)
     }
 
-    /// Nanoseconds since the world began. The same on all ranks: of two readings where one happened before
+    /// The clock of a later run, which began at that [note](Self::note): to some milliseconds, also for
+    /// [`exact`](Self::exact).
+    #[inline]
+    pub(crate) fn beginning(self, begin: u64) -> Clock {
+        Clock { begin, ..self }
+    }
+
+    /// Nanoseconds since the run began. The same on all ranks: of two readings where one happened before
     /// the other, it is not the greater.
     #[inline]
     pub(crate) fn exact(&self) -> u64 {
-        self.begin.elapsed().as_nanos() as u64
+        let (first, kept) = self.first;
+        let before = Duration::from_nanos(self.begin.saturating_sub(kept));
+        first.elapsed().saturating_sub(before).as_nanos() as u64
     }
 
     /// The same, perhaps some milliseconds too early.
-    #[cfg(target_os = "linux")]
     #[inline]
     pub(crate) fn cheap(&self) -> u64 {
-        linux::kept().saturating_sub(self.kept)
-    }
-
-    /// The same: no system but Linux is known to keep a cheaper time.
-    #[cfg(not(target_os = "linux"))]
-    #[inline]
-    pub(crate) fn cheap(&self) -> u64 {
-        self.exact()
+        self.note().saturating_sub(self.begin)
     }
 }
 
+/// The time that the kernel has noted at its last tick.
 #[cfg(target_os = "linux")]
-mod linux {
+mod kept {
+    use std::time::Instant;
+
     use rustix::time::{ClockId, clock_gettime};
 
-    /// The time that the kernel has noted at its last tick.
     #[inline]
-    pub(super) fn kept() -> u64 {
+    pub(super) fn now(_: Instant) -> u64 {
         let time = clock_gettime(ClockId::MonotonicCoarse);
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}
+
+/// No system but Linux is known to keep a cheaper time: nanoseconds since that moment.
+#[cfg(not(target_os = "linux"))]
+mod kept {
+    use std::time::Instant;
+
+    #[inline]
+    pub(super) fn now(since: Instant) -> u64 {
+        since.elapsed().as_nanos() as u64
     }
 }

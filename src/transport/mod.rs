@@ -18,11 +18,12 @@
 //!   last operations, [`clock`] their times
 //! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
 //! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post; [`fences`] what orders it
-//! - [`wait`] the one wait loop: spin, yield, park
+//! - [`wait`] the one wait loop: spin, yield, park; [`apart`] how ranks that wait on one CPU part
 //! - [`berth`] how a thread that stays is given its next job; [`renew`] what is used again for the next run
 //! - [`steer`] worlds in which it is chosen who comes first
 //! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
 
+pub(crate) mod apart;
 pub(crate) mod berth;
 pub(crate) mod board;
 pub(crate) mod budget;
@@ -74,6 +75,7 @@ use crate::error::{Cause, Site};
 use crate::machine::Near;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
+use apart::Spots;
 use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
 use cells::{Cells, Desk};
@@ -92,7 +94,7 @@ use packet::Packet;
 use recorder::Record;
 use scribe::Scribe;
 use shrink::Shrinking;
-use sleeper::Sleeper;
+use sleeper::{Run, Sleeper};
 use steer::{Chooser, Steering};
 use wait::Port;
 
@@ -110,14 +112,22 @@ pub(crate) struct Fabric {
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
-    /// Of the present run.
-    clock: parking_lot::Mutex<Clock>,
+    present: CachePadded<Present>,
+    /// Of its first run.
+    clock: Clock,
     /// Only where somebody chooses who comes first.
     steering: Option<Steering>,
     /// Requests that nobody saw to their end.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
     /// Whether a panic of this world has been printed.
     pub(crate) printed: Arc<AtomicBool>,
+}
+
+/// What begins anew with each run: apart from all else, which ranks read and nobody writes.
+struct Present {
+    run: sleeper::Present,
+    /// When it began, as the clock's [note](Clock::note) has it.
+    begin: AtomicU64,
 }
 
 /// A request of a rank that was neither waited for nor cancelled.
@@ -163,6 +173,8 @@ pub(crate) struct Settings {
     pub lanes: Make,
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
+    /// Where the ranks wait, if they may have to part.
+    pub spots: Option<Arc<Spots>>,
     /// What the layers above look at when they choose an algorithm, the same for all ranks.
     pub tuning: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -229,10 +241,10 @@ impl CommShared {
             .get_or_init(|| Meeting::new(self.members.size()))
     }
 
-    /// Whether a member has not ended.
+    /// Whether a member has not ended in that run, the present one.
     #[inline]
-    pub(crate) fn is_there(&self, member: Rank) -> bool {
-        !self.doors[member].sleeper.is_gone()
+    pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
+        !self.doors[member].sleeper.is_gone(run)
     }
 
     /// Wakes a member that sleeps, after something was put where it looks.
@@ -389,6 +401,11 @@ impl Fabric {
         fences::prepare();
         let door = |_| Arc::new(Door::new(Parker::new()));
         let doors: Box<[_]> = (0..ranks).map(door).collect();
+        let clock = Clock::new();
+        let present = CachePadded::new(Present {
+            run: sleeper::Present::new(),
+            begin: AtomicU64::new(clock.note()),
+        });
         let all = CommShared::new(0, Members::All(ranks), &doors);
         Arc::new(Fabric {
             doors,
@@ -404,13 +421,21 @@ impl Fabric {
                 .map(|chooser| Steering::new(chooser, ranks)),
             settings,
             unfinished: Default::default(),
-            clock: parking_lot::Mutex::new(Clock::new()),
+            present,
+            clock,
         })
     }
 
     /// The clock of the present run.
     pub(crate) fn clock(&self) -> Clock {
-        *self.clock.lock()
+        // Relaxed: it changes while no rank runs.
+        let begin = self.present.begin.load(Ordering::Relaxed);
+        self.clock.beginning(begin)
+    }
+
+    #[inline]
+    fn run(&self) -> Run {
+        self.present.run.run()
     }
 
     /// A communicator of some of the ranks, with a context of its own.
@@ -497,7 +522,7 @@ impl Fabric {
         }
         let door = &self.doors[to];
         // Asked before the post: after it the receiver may have taken the packet and ended well.
-        let there = !door.sleeper.is_gone();
+        let there = !door.sleeper.is_gone(self.run());
         // The receiving end lives as long as the door, so a send cannot fail.
         let _ = door.mail.send(packet);
         door.sleeper.rouse();
@@ -518,7 +543,7 @@ impl Fabric {
     /// Whether a rank has not ended.
     #[inline]
     pub(crate) fn is_there(&self, rank: Rank) -> bool {
-        !self.doors[rank].sleeper.is_gone()
+        !self.doors[rank].sleeper.is_gone(self.run())
     }
 
     /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).

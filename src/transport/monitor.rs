@@ -39,6 +39,7 @@ use super::board::{Call, DEPTH};
 use super::cells::{self, Stamp};
 use super::knot::{self, Needs, State};
 use super::recorder::lines;
+use super::sleeper::Run;
 use super::steer::{Eligible, Line, Way, failed};
 use super::{CommShared, Fabric, fences, meeting};
 use crate::Rank;
@@ -565,8 +566,9 @@ impl Fabric {
 
     /// Writes down who has returned and said so at its door only.
     fn take_in_ends(&self, book: &mut Book) {
+        let run = self.run();
         for (rank, door) in self.doors.iter().enumerate() {
-            if book.pages[rank].end.is_none() && door.sleeper.has_left() {
+            if book.pages[rank].end.is_none() && door.sleeper.has_left(run) {
                 book.write_end(rank, Gone::Returned, None, None);
             }
         }
@@ -578,14 +580,20 @@ impl Fabric {
     /// Mostly nobody does, and the book stays closed: the rank says at its door that it is gone, and looks whether
     /// somebody lies asleep. See the head for why nobody who goes to sleep meanwhile misses it.
     pub(crate) fn record_return(&self, rank: Rank) {
+        self.record_return_in(self.run(), rank);
+    }
+
+    /// The same by a rank that knows the present run.
+    #[inline]
+    pub(crate) fn record_return_in(&self, run: Run, rank: Rank) {
         let sleeper = &self.doors[rank].sleeper;
         if self.is_steered() {
             return self.record_end(rank, Gone::Returned, None, None);
         }
-        if sleeper.is_gone() {
+        if sleeper.is_gone(run) {
             return;
         }
-        sleeper.depart();
+        sleeper.depart(run);
         // Pairs with the heavy half in `Sleeper::lie_down`, between the count of `waiting` and the look at the ends.
         fences::light();
         // Relaxed: the fence orders it.
@@ -607,7 +615,7 @@ impl Fabric {
             return;
         }
         book.write_end(rank, why, site, follows);
-        self.doors[rank].sleeper.depart();
+        self.doors[rank].sleeper.depart(self.run());
         self.wake_if(&book, |wait| wait.needs.involves(rank));
         self.steer(&mut book);
     }

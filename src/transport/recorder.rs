@@ -123,7 +123,7 @@ impl Words {
         let counted = if deed.count.is_some() { HAS_COUNT } else { 0 };
         Words([
             u64::from(known) << 32 | u64::from(tag),
-            role | tagged << 4 | counted | peer as u64 * PEER,
+            role | (tagged << 4) | counted | (peer as u64 * PEER),
             deed.count.unwrap_or(0) as u64,
         ])
     }
@@ -322,7 +322,7 @@ impl Last {
 
     #[inline]
     pub(super) fn from(rank: Rank) -> Last {
-        Last(rank as u64 * Last::RANK | Last::FROM)
+        Last(Last::to(rank).0 | Last::FROM)
     }
 
     fn read(self) -> Passed {

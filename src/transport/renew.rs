@@ -5,15 +5,13 @@
 //! packets, cells, contexts) goes on from where it is, on all ranks alike, so nothing of one run can be taken for
 //! something of another; and what is told about a run begins anew.
 
-use std::sync::Arc;
-
 use super::cells::Stamp;
-use super::clock::Clock;
+use super::sleeper::Run;
 use super::{Door, Fabric, Tally};
 use crate::sync::Ordering;
 
 /// Where a rank stands that has returned and left nothing that it knows of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rest {
     /// How many collectives of the world's communicator it has begun, and the fingerprint of all.
     pub calls: (u32, u32),
@@ -26,18 +24,26 @@ pub(crate) struct Rest {
 impl Rest {
     /// Whether ranks that stand so can begin another run together: they made the same calls, and every packet
     /// was taken. In no lane can more have been taken than put, so the sums tell.
-    fn agree(mut rests: impl Iterator<Item = Option<Rest>>) -> bool {
-        let Some(Some(first)) = rests.next() else {
+    fn agree(mut rests: impl Iterator<Item = Rest>) -> bool {
+        let Some(first) = rests.next() else {
             return false;
         };
         let (sent, taken) = first.lanes;
-        let same = |rest: Rest| (rest.calls, rest.cells) == (first.calls, first.cells);
+        let same = |rest: &Rest| (rest.calls, rest.cells) == (first.calls, first.cells);
         let open = rests.try_fold(sent.wrapping_sub(taken), |open, rest| {
-            let rest = rest.filter(|&rest| same(rest))?;
-            Some(open.wrapping_add(rest.lanes.0).wrapping_sub(rest.lanes.1))
+            let open = open.wrapping_add(rest.lanes.0).wrapping_sub(rest.lanes.1);
+            same(&rest).then_some(open)
         });
         open == Some(0)
     }
+}
+
+/// What a rank must know of a run that begins in the fabric of another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Again {
+    pub(super) run: Run,
+    /// When it begins, as the clock [notes](super::clock::Clock::note) it.
+    pub(super) begin: u64,
 }
 
 impl Fabric {
@@ -50,7 +56,7 @@ impl Fabric {
 
     /// Whether the next run can [begin](Self::begin_again) here, once all ranks have let go: `rests` is where each
     /// of them stands.
-    pub(crate) fn ended_clean(&self, rests: impl Iterator<Item = Option<Rest>>) -> bool {
+    pub(crate) fn ended_clean(&self, rests: impl Iterator<Item = Rest>) -> bool {
         self.is_lasting()
             && Rest::agree(rests)
             && (!self.was_used() || self.doors.iter().all(|door| door.is_clean()))
@@ -77,12 +83,24 @@ impl Fabric {
         self.doors.iter().any(|door| door.was_used())
     }
 
-    /// Begins another run after one that [ended clean](Self::ended_clean). No rank is in it yet.
-    pub(crate) fn begin_again(self: Arc<Self>) -> Arc<Self> {
-        *self.clock.lock() = Clock::new();
-        self.doors.iter().for_each(|door| door.begin_again());
-        self.book.lock().forget_ends();
-        self
+    /// Begins another run after one that [ended clean](Self::ended_clean), or after a quiet one: no rank had begun
+    /// an operation, and nobody has looked who has ended. No rank is in it yet.
+    ///
+    /// After a quiet one nothing is written that ranks look at all the time.
+    pub(crate) fn begin_again(&self, quiet: bool) -> Again {
+        if !quiet {
+            self.doors.iter().for_each(|door| door.begin_again());
+            self.book.lock().forget_ends();
+        }
+        // Relaxed: as below.
+        if self.printed.load(Ordering::Relaxed) {
+            self.printed.store(false, Ordering::Relaxed);
+        }
+        let begin = self.clock.note();
+        // Relaxed: whoever starts the ranks orders it.
+        self.present.begin.store(begin, Ordering::Relaxed);
+        let run = self.present.run.begin_again();
+        Again { run, begin }
     }
 }
 
@@ -97,7 +115,6 @@ impl Door {
     }
 
     fn begin_again(&self) {
-        self.sleeper.get_up();
         if let Some(record) = self.record.get() {
             record.close();
         }

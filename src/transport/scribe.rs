@@ -92,9 +92,9 @@ impl Scribe {
         }
     }
 
-    /// Forgets all operations, for a run by this clock; what is known of calls stays.
-    pub(crate) fn begin_again(&self, clock: Clock) {
-        self.clock.set(clock);
+    /// Forgets all operations, for a run that begins then; what is known of calls stays.
+    pub(super) fn begin_again(&self, begin: u64) {
+        self.clock.set(self.clock.get().beginning(begin));
         if let Some(ring) = self.record.as_ref().and_then(|record| record.ring.as_ref()) {
             ring.forget(self.begun.get());
         }
@@ -188,6 +188,12 @@ impl Scribe {
         if let Some(ring) = ring.filter(|_| there) {
             ring.note(number, self.course.get().notes(progress));
         }
+    }
+
+    /// Whether the rank has begun an operation that is written down.
+    #[inline]
+    pub(super) fn is_used(&self) -> bool {
+        self.begun.get() > 0
     }
 
     /// Whether anything is written down.

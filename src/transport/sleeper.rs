@@ -16,13 +16,55 @@
 //! The flag also serves the deadlock detector (`monitor`): a poster marks the sleeper awake
 //! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way
 //! from a rank that sleeps too.
+//!
+//! That a rank has ended is said by one of two values in turns: so a flag that says it of one run says nothing in the
+//! next, and nobody has to write every rank's flag in between.
+
+use std::num::NonZeroU32;
 
 use super::fences;
 use crate::sync::{AtomicU32, Ordering, Parker, Unparker};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
-const GONE: u32 = 2;
+const GONE: [NonZeroU32; 2] = [NonZeroU32::new(2).unwrap(), NonZeroU32::new(3).unwrap()];
+
+/// Which of two runs that follow each other, as the flag of a rank that has ended in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run(NonZeroU32);
+
+impl Run {
+    pub(super) const FIRST: Run = Run(GONE[0]);
+
+    /// The one after it.
+    #[inline]
+    fn next(self) -> Run {
+        Run(GONE[usize::from(self == Run::FIRST)])
+    }
+}
+
+/// The present run.
+pub(super) struct Present(AtomicU32);
+
+impl Present {
+    pub(super) fn new() -> Self {
+        Present(AtomicU32::new(Run::FIRST.0.get()))
+    }
+
+    #[inline]
+    pub(super) fn run(&self) -> Run {
+        // Relaxed: it changes while no rank runs, and whoever starts them orders it.
+        Run(NonZeroU32::new(self.0.load(Ordering::Relaxed)).unwrap_or(GONE[0]))
+    }
+
+    /// Another run begins, after one in which every rank has [departed](Sleeper::depart). None runs just now.
+    #[inline]
+    pub(super) fn begin_again(&self) -> Run {
+        let run = self.run().next();
+        self.0.store(run.0.get(), Ordering::Relaxed);
+        run
+    }
+}
 
 /// The flag of one rank, and the bell to wake it with.
 #[derive(Debug)]
@@ -89,22 +131,23 @@ impl Sleeper {
         self.flag.load(Ordering::Acquire) == ASLEEP
     }
 
-    /// Whether the rank has ended.
+    /// Whether the rank has ended in that run, the present one.
     #[inline]
-    pub(crate) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self, run: Run) -> bool {
         // Relaxed: a rank that ends just now may be told so or not.
-        self.flag.load(Ordering::Relaxed) == GONE
+        self.flag.load(Ordering::Relaxed) == run.0.get()
     }
 
     /// The same, and what it did before is seen.
-    pub(crate) fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&self, run: Run) -> bool {
         // Acquire: pairs with the release in `depart`.
-        self.flag.load(Ordering::Acquire) == GONE
+        self.flag.load(Ordering::Acquire) == run.0.get()
     }
 
-    /// The rank has ended: nothing posted from now on will be read.
-    pub(crate) fn depart(&self) {
+    /// The rank has ended: nothing posted from now on in this run will be read.
+    #[inline]
+    pub(crate) fn depart(&self, run: Run) {
         // Release: pairs with the acquire in `has_left`: what it has posted is there.
-        self.flag.store(GONE, Ordering::Release);
+        self.flag.store(run.0.get(), Ordering::Release);
     }
 }

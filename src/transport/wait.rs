@@ -12,6 +12,8 @@ use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
+
 use super::board::CallLog;
 use super::hatch::Out;
 use super::head::Head;
@@ -22,8 +24,9 @@ use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::{Turn, Wait};
 use super::packet::{Packet, Taker};
+use super::renew::Again;
 use super::scribe::Scribe;
-use super::sleeper::Sleeper;
+use super::sleeper::{Run, Sleeper};
 use super::steer::{Eligible, Line, Sought, Steering};
 use super::{CommShared, Door, Fabric};
 use crate::Rank;
@@ -50,8 +53,9 @@ const LINGERING_SPINS: u32 = 64;
 /// Models of threads go to sleep at once: looking again and again would hide a lost post.
 const PATIENT: bool = !cfg!(all(test, loom));
 
-/// Ranks of this process that are running a job, over all worlds.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Ranks of this process that are running a job, over all worlds. It shares its line with nothing: who calls a run
+/// of a team writes it.
+static LIVE: CachePadded<AtomicUsize> = CachePadded::new(AtomicUsize::new(0));
 
 /// Counts so many ranks as live for as long as it lives.
 pub(crate) struct Live(usize);
@@ -88,13 +92,15 @@ pub(crate) enum Patience {
 }
 
 /// Waits for what is not brought by a rank that is in the middle of something, and for which this thread is roused.
+/// `part` is called when it begins to yield.
 pub(super) fn idle<R>(
     sleeper: &Sleeper,
     parker: &Parker,
     patience: Patience,
+    part: impl FnOnce(),
     mut look: impl FnMut() -> Option<R>,
 ) -> R {
-    if let Some(found) = linger(patience, &mut look) {
+    if let Some(found) = linger(patience, part, &mut look) {
         return found;
     }
     loop {
@@ -112,7 +118,11 @@ pub(super) fn idle<R>(
 
 /// The part of that before it sleeps. It does not spin for long: a thread that has nothing to do is not counted
 /// among those that need a CPU.
-fn linger<R>(patience: Patience, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+fn linger<R>(
+    patience: Patience,
+    part: impl FnOnce(),
+    look: &mut impl FnMut() -> Option<R>,
+) -> Option<R> {
     let spins = match patience {
         Patience::Spin => LINGERING_SPINS,
         _ => 1,
@@ -126,6 +136,7 @@ fn linger<R>(patience: Patience, look: &mut impl FnMut() -> Option<R>) -> Option
     if !PATIENT || patience == Patience::None {
         return None;
     }
+    part();
     let start = Instant::now();
     while start.elapsed() < LINGERING {
         yield_now();
@@ -167,6 +178,8 @@ pub(crate) struct Reason<'a> {
 pub(crate) struct Port {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) me: Rank,
+    /// The run it is in.
+    run: Cell<Run>,
     /// Its own, which it passes through with every operation.
     door: Arc<Door>,
     inbox: RefCell<Inbox>,
@@ -193,10 +206,12 @@ impl Port {
     pub(super) fn new(fabric: Arc<Fabric>, me: Rank, parker: Parker, inbox: Inbox) -> Self {
         let inbox = RefCell::new(inbox);
         let scribe = fabric.scribe(me);
+        let run = Cell::new(fabric.run());
         Port {
             door: fabric.doors[me].clone(),
             fabric,
             me,
+            run,
             inbox,
             hatch: RefCell::new(Out::new(me)),
             parker,
@@ -205,6 +220,31 @@ impl Port {
             lending: Cell::new(SPINS),
             copies: Copies::default(),
         }
+    }
+
+    /// Begins another run in the same fabric.
+    #[inline]
+    pub(crate) fn begin_again(&self, again: Again) {
+        self.run.set(again.run);
+        self.scribe.begin_again(again.begin);
+    }
+
+    /// The run it is in.
+    #[inline]
+    pub(crate) fn run(&self) -> Run {
+        self.run.get()
+    }
+
+    /// Whether this rank has begun no operation in this run.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.begun() == 0 && !self.scribe.is_used()
+    }
+
+    /// Says that this rank has returned.
+    #[inline]
+    pub(crate) fn record_return(&self) {
+        self.fabric.record_return_in(self.run.get(), self.me);
     }
 
     /// How many operations this rank has begun.
@@ -434,6 +474,9 @@ impl Port {
 
     fn give_way_for<R>(&self, time: Duration, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
         self.scribe.catch_up();
+        if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
+            spots.part(self.me);
+        }
         let start = Instant::now();
         let mut turns = 0;
         while PATIENT && (turns < YIELDS || start.elapsed() < time) {

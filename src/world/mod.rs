@@ -5,10 +5,11 @@
 //! - `report` what came of it
 //! - `trace` all that went on in it; `perfetto`: written down for a viewer
 //! - `dump` what goes on in it, asked for by a signal
-//! - `team` ranks that stay for many runs
+//! - `team` ranks that stay for many runs; `crew`: their threads, and how they get their parts
 //! - `seat` ranks on threads that somebody else started
 //! - `rank` the life of one rank on its thread
 
+mod crew;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;
 mod perfetto;
@@ -39,10 +40,11 @@ use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Kind, Machine, Near, PinError, Placement, Unpinned};
 use crate::topology::Levels;
+use crate::transport::apart::Spots;
 use crate::transport::budget::Buffering;
 use crate::transport::lanes::Make;
 use crate::transport::steer::{BySeed, Chooser};
-use crate::transport::wait::Live;
+use crate::transport::wait::{Live, are_crowded};
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
 use rank::{Lived, Pin, Start};
@@ -617,6 +619,10 @@ impl Venue {
         let tuning = tuning::of(world).map_err(WorldError::Usage)?;
         let usable = room_to_spin(&machine, &placement);
         let cpus = machine.usable;
+        // A pinned rank stays where it is, and on seats the threads are somebody else's.
+        let unpinned = placement.cpu.iter().all(Option::is_none) && !world.on_seats;
+        let may_part = unpinned && world.ranks > 1 && !are_crowded(world.ranks, usable);
+        let spots = || Arc::new(Spots::new(world.ranks, usize::from(caller), usable));
         let settings = Settings {
             cpus: usable,
             timeout: world.timeout,
@@ -629,6 +635,7 @@ impl Venue {
             buffering: world.buffering,
             lanes: world.lanes,
             near: Arc::new(near),
+            spots: may_part.then(spots),
             tuning: tuning.map(|table| -> Arc<dyn Any + Send + Sync> { table }),
         };
         Ok(Venue {
@@ -776,7 +783,6 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::wait::are_crowded;
 
     /// How many may spin, of so many ranks on a machine.
     fn room(text: &str, ranks: usize, bind: &Bind) -> usize {

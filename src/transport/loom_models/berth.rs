@@ -44,12 +44,12 @@ fn server(jobs: u32, parker: &Parker) -> (Arc<Shared>, thread::JoinHandle<()>) {
             result,
         } = &*theirs;
         for number in 1..=jobs {
-            assert!(berth.next(&server, Patience::None).is_some());
+            assert!(berth.next(&server, Patience::None, || ()).is_some());
             assert_eq!(job.load(Ordering::Relaxed), number);
             result.store(number, Ordering::Relaxed);
             berth.done(caller);
         }
-        assert!(berth.next(&server, Patience::None).is_none());
+        assert!(berth.next(&server, Patience::None, || ()).is_none());
     };
     (shared, thread::spawn(serve))
 }
@@ -61,7 +61,7 @@ impl Shared {
     }
 
     fn wait(&self, number: u32, parker: &Parker) {
-        self.berth.wait(&self.caller, parker, Patience::None);
+        self.berth.wait(&self.caller, parker, Patience::None, || ());
         assert_eq!(self.result.load(Ordering::Relaxed), number);
         self.job.store(0, Ordering::Relaxed);
     }
