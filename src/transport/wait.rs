@@ -599,7 +599,7 @@ impl Port {
         let mut hatch = self.hatch.borrow_mut();
         let (door, bytes) = (&self.fabric.doors[to], size_of_val(data));
         // Asked before the post, as in `Fabric::post`.
-        let there = !door.sleeper.is_gone();
+        let there = !door.sleeper.is_gone(self.fabric.run());
         let is_empty = || {
             let is_empty = door.mail.is_empty();
             if is_empty {
