@@ -22,6 +22,7 @@ const UNSAFE: &[&str] = &[
     "op/kernels/tests.rs",
     "transport/cells.rs",
     "transport/direct.rs",
+    "transport/hatch.rs",
     "transport/packet.rs",
     "transport/slot.rs",
     "world/crew.rs",

@@ -23,7 +23,8 @@ impl Comm {
     /// Sends elements to rank `to`. It does not wait until they are received, unless the world's
     /// [buffering](crate::World::buffering) has no room for them.
     ///
-    /// Up to 32 bytes travel in the message itself; more are read straight out of `data` by a receiver that is
+    /// Up to 32 bytes travel in the message itself, and up to 1 KiB if this rank has sent several short messages in a
+    /// row to that one, which keeps up with them. More are read straight out of `data` by a receiver that is
     /// waiting, or comes within about the time that a copy takes; else a copy is left for it. From 512 KiB on
     /// both ends copy, each a part, to where [`recv_into`](Self::recv_into) wants it.
     ///
@@ -50,9 +51,11 @@ impl Comm {
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
         let show = move || format!("send(to {to}, tag {tag})");
         let site = Location::caller();
+        let port = &self.core.port;
+        let posts = to < self.size() && port.posts_at_once(self.world_rank(to), data);
         let deed = move || Deed {
             count: Some(data.len()),
-            posts: Packet::fits(data),
+            posts,
             ..sending::<T>("send", to, tag, site)
         };
         self.deed(&deed, &show, || {

@@ -10,6 +10,7 @@ use crate::Rank;
 pub(crate) struct Info {
     id: TypeId,
     name: fn() -> &'static str,
+    size: usize,
 }
 
 impl Info {
@@ -18,6 +19,7 @@ impl Info {
             &Info {
                 id: TypeId::of::<T>(),
                 name: std::any::type_name::<T>,
+                size: size_of::<T>(),
             }
         }
     }
@@ -29,6 +31,11 @@ impl Info {
 
     pub(crate) fn name(&self) -> &'static str {
         (self.name)()
+    }
+
+    /// The bytes of one element.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     pub(crate) fn id(&self) -> TypeId {

@@ -8,9 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::rc::Rc;
 
-use crossbeam_channel::Receiver;
-
 use super::head::Head;
+use super::incoming::Incoming;
 use super::lend::Lenders;
 use super::packet::Packet;
 use super::posted::{Offered, Posted, Slot};
@@ -52,7 +51,7 @@ struct Early {
 
 /// The receiving end of one rank.
 pub(crate) struct Inbox {
-    mail: Receiver<Packet>,
+    mail: Incoming,
     /// By (context, source): only pairs that have something waiting.
     early: HashMap<(u32, Rank), VecDeque<Early>>,
     arrivals: u64,
@@ -69,7 +68,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new(mail: Receiver<Packet>) -> Self {
+    pub(super) fn new(mail: Incoming) -> Self {
         Inbox {
             mail,
             early: HashMap::new(),
@@ -143,9 +142,8 @@ impl Inbox {
             self.stow_steered(lenders);
             return self.find(want, lenders, place);
         }
-        while let Ok(packet) = self.mail.try_recv() {
-            // What was there is nothing, or a dead loan: there is nothing to drop.
-            mem::forget(mem::replace(place, packet));
+        // What is in the place is nothing, or a dead loan: there is nothing to drop.
+        while self.mail.next(place) {
             self.arrivals += 1;
             if place.is_dead(lenders) {
                 self.bury(place);
@@ -188,7 +186,7 @@ impl Inbox {
     /// The same in a steered world: only what needs no choice falls into posted receives.
     #[cold]
     fn stow_steered(&mut self, lenders: &impl Lenders) {
-        while let Ok(packet) = self.mail.try_recv() {
+        while let Some(packet) = self.mail.pop() {
             self.arrivals += 1;
             self.keep(self.arrivals, packet);
         }
@@ -380,7 +378,7 @@ impl Inbox {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
         early.sort_by_key(|early| early.arrival);
         let early = early.into_iter().map(|early| early.packet);
-        let late = std::iter::from_fn(|| self.mail.try_recv().ok());
+        let late = std::iter::from_fn(|| self.mail.pop());
         let (dead, left): (Vec<_>, Vec<_>) = early
             .chain(late)
             .partition(|packet| packet.is_dead(lenders));

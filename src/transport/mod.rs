@@ -7,6 +7,7 @@
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
+//! - [`hatch`] a way past the mailbox for whoever talks most; [`incoming`] both ways in one order
 //! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
 //!   channels; [`slot`], [`words`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
 //! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around
@@ -30,7 +31,9 @@ pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod direct;
 mod fences;
+mod hatch;
 pub(crate) mod head;
+mod incoming;
 pub(crate) mod joint;
 pub(crate) mod knot;
 pub(crate) mod lane;
@@ -77,6 +80,8 @@ use board::{CallLog, Gate, Verdict};
 use budget::{Account, Buffering, Charge};
 use cells::{Cells, Desk};
 use clock::Clock;
+use hatch::Hatch;
+use incoming::Incoming;
 use joint::Joint;
 use lanes::{Books, Make};
 use lend::Lenders;
@@ -296,6 +301,8 @@ struct Door {
     mail: Sender<Packet>,
     /// The other end, kept so that messages nobody received can be counted at the end.
     left: Receiver<Packet>,
+    /// The way past it.
+    hatch: Arc<Hatch>,
     sleeper: CachePadded<Sleeper>,
     loan: CachePadded<LoanWord>,
     /// Where a borrower lets this rank help to copy what it has lent.
@@ -314,6 +321,7 @@ impl Door {
         Door {
             mail,
             left,
+            hatch: Hatch::new(),
             sleeper: CachePadded::new(Sleeper::new(&parker)),
             parker: parking_lot::Mutex::new(Some(parker)),
             loan: CachePadded::new(LoanWord::new()),
@@ -323,6 +331,11 @@ impl Door {
             account: Account::new(),
             record: OnceLock::new(),
         }
+    }
+
+    /// The receiving end of all that comes here. There may be one at a time.
+    fn inbox(&self) -> Inbox {
+        Inbox::new(Incoming::new(self.left.clone(), self.hatch.clone()))
     }
 
     #[inline]
@@ -478,7 +491,7 @@ impl Fabric {
             self.clone(),
             rank,
             parker,
-            Inbox::new(self.doors[rank].left.clone()).steered(self.is_steered()),
+            self.doors[rank].inbox().steered(self.is_steered()),
         )
     }
 
@@ -541,7 +554,7 @@ impl Fabric {
 
     /// The messages nobody received, rank by rank, once all ranks have ended.
     pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
-        let of = |door: &Door| Inbox::new(door.left.clone()).drain(self);
+        let of = |door: &Door| door.inbox().drain(self);
         let doors = self.doors.iter().enumerate();
         let mail =
             doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)));

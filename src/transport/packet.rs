@@ -68,6 +68,8 @@ impl Kind {
     const VALUE: Kind = Kind(3);
     /// What it owned has been taken out.
     const EMPTY: Kind = Kind(4);
+    /// The bytes of a short message that is longer than an eager one, copied to where its receiver keeps it.
+    const LANDED: Kind = Kind(5);
 
     /// What is left after everything owned was taken out.
     fn emptied(self) -> Kind {
@@ -84,7 +86,15 @@ union Body {
     eager: MaybeUninit<[u8; EAGER_BYTES]>,
     lent: Lent,
     owned: ManuallyDrop<Owned>,
+    landed: ManuallyDrop<Box<[Piece]>>,
 }
+
+/// A piece of the room for the bytes of a short message, which is made of several.
+#[repr(C, align(16))]
+struct Piece([MaybeUninit<u8>; PIECE]);
+
+/// The widest alignment that elements may have there.
+pub(super) const PIECE: usize = 16;
 
 impl Body {
     /// Nothing yet.
@@ -319,6 +329,10 @@ impl Packet {
     fn clear(&mut self) {
         if self.is_owned() {
             drop(self.take_owned());
+        } else if self.kind == Kind::LANDED {
+            self.kind = Kind::EMPTY;
+            // SAFETY: the kind said that this field was written, and does not any more.
+            unsafe { ManuallyDrop::drop(&mut self.body.landed) };
         }
     }
 
@@ -326,7 +340,7 @@ impl Packet {
     #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
         match self.kind {
-            Kind::EAGER => Some(self.count as usize),
+            Kind::EAGER | Kind::LANDED => Some(self.count as usize),
             // SAFETY: the kind says that this field was written.
             Kind::COPIED => Some(unsafe { &self.body.owned }.count),
             Kind::LENT => self.as_lent().map(|lent| lent.count),
@@ -410,6 +424,40 @@ impl Packet {
         unsafe { (&raw mut self.body).cast::<Octet>().write(*octet) };
     }
 
+    /// Puts a short message into this place; longer ones than an eager one onto a pad of their own.
+    ///
+    /// # Safety
+    ///
+    /// At `bytes` there must be so many elements of that type, and room for an eager message at least, which nobody
+    /// writes meanwhile. More bytes than an eager message has are at most those of a pad, of elements that need no
+    /// wider alignment.
+    #[inline]
+    pub(super) unsafe fn load_short(
+        &mut self,
+        head: Head,
+        info: &'static Info,
+        count: u32,
+        bytes: *const u8,
+    ) {
+        self.clear();
+        self.info = Some(info);
+        self.count = count;
+        self.head = head;
+        let length = count as usize * info.size();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if length <= EAGER_BYTES {
+                self.body.eager = bytes
+                    .cast::<MaybeUninit<[u8; EAGER_BYTES]>>()
+                    .read_unaligned();
+                self.kind = Kind::EAGER;
+            } else {
+                self.body.landed = ManuallyDrop::new(copied_bytes(bytes, length));
+                self.kind = Kind::LANDED;
+            }
+        }
+    }
+
     /// The type it holds.
     #[inline]
     pub(crate) fn info(&self) -> &'static Info {
@@ -466,6 +514,9 @@ impl Packet {
         if let Some(lent) = self.as_lent() {
             return self.borrow(lent, lenders, arrived);
         }
+        if self.kind == Kind::LANDED {
+            return Some(arrived(self.landed()));
+        }
         if !self.accept(lenders) {
             return None;
         }
@@ -487,6 +538,16 @@ impl Packet {
         }
         let landing = Landing(*eager);
         arrived(landed(&landing.0, self.count as usize))
+    }
+
+    /// The elements on a pad. Only if that is where they are, and they are of this type.
+    fn landed<T: Element>(&self) -> &[T] {
+        // SAFETY: `open` has seen that this field was written, by `load_short` with so many elements of this type, which
+        // are aligned as a pad is, or less.
+        unsafe {
+            let pad = &*self.body.landed;
+            slice::from_raw_parts(pad.as_ptr().cast(), self.count as usize)
+        }
     }
 
     /// Claims what is lent, shows it and settles.
@@ -678,7 +739,7 @@ impl Drop for NobodyLeaves {
 ///
 /// There must be room for them at `to`.
 #[inline]
-unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
+pub(super) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
     let from = data.as_ptr().cast::<u8>();
     // SAFETY: either size is that of `data`, which the caller has made room for.
     unsafe {
@@ -713,6 +774,20 @@ impl Cargo {
             (&raw mut (*place).call).write(head.call());
             copy_out(data, (&raw mut (*place).body).cast());
         }
+    }
+}
+
+/// A copy of so many bytes.
+///
+/// # Safety
+///
+/// There must be so many.
+unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
+    let mut pad = Box::<[Piece]>::new_uninit_slice(length.div_ceil(PIECE));
+    // SAFETY: the caller's promise; there is room, and nothing of a piece has to be set.
+    unsafe {
+        ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
+        pad.assume_init()
     }
 }
 

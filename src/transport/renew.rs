@@ -111,7 +111,7 @@ impl Door {
     }
 
     fn is_clean(&self) -> bool {
-        self.left.is_empty() && self.account.is_empty()
+        self.left.is_empty() && self.hatch.is_empty() && self.account.is_empty()
     }
 
     fn begin_again(&self) {

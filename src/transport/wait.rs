@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use super::board::CallLog;
+use super::hatch::Out;
 use super::head::Head;
 use super::joint::End;
 use super::knot::Needs;
@@ -182,6 +183,7 @@ pub(crate) struct Port {
     /// Its own, which it passes through with every operation.
     door: Arc<Door>,
     inbox: RefCell<Inbox>,
+    hatch: RefCell<Out>,
     parker: Parker,
     pub(crate) scribe: Scribe,
     spins: Cell<u32>,
@@ -211,6 +213,7 @@ impl Port {
             me,
             run,
             inbox,
+            hatch: RefCell::new(Out::new(me)),
             parker,
             scribe,
             spins: Cell::new(SPINS),
@@ -579,11 +582,48 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
+        if let Some(there) = self.send_by_hatch(to, head, data) {
+            return Ok((meanwhile()?, there));
+        }
         if !Packet::fits(data) {
             return self.send_long(to, head, data, meanwhile);
         }
         let there = self.post(to, Packet::eager(head, data), size_of_val(data));
         Ok((meanwhile()?, there))
+    }
+
+    /// Sends a short message through the hatch in its receiver's door, if this rank has taken that and the mailbox
+    /// is empty; answers as [`send`](Self::send).
+    #[inline]
+    fn send_by_hatch<T: Element>(&self, to: Rank, head: Head, data: &[T]) -> Option<bool> {
+        let mut hatch = self.hatch.borrow_mut();
+        let (door, bytes) = (&self.fabric.doors[to], size_of_val(data));
+        // Asked before the post, as in `Fabric::post`.
+        let there = !door.sleeper.is_gone(self.fabric.run());
+        let is_empty = || {
+            let is_empty = door.mail.is_empty();
+            if is_empty {
+                self.scribe.sends(to, || head, bytes);
+            }
+            is_empty
+        };
+        if hatch.post(to, head, data, is_empty) {
+            door.sleeper.rouse();
+            hatch.look();
+            self.scribe.has_sent(to);
+            self.count(bytes);
+            return Some(there);
+        }
+        if to != self.me && !self.is_steered() {
+            hatch.goes_by_mailbox(to, data, &door.hatch);
+        }
+        None
+    }
+
+    /// Whether a message is out as soon as it is sent, as far as can be told before.
+    #[inline]
+    pub(crate) fn posts_at_once<T: Element>(&self, to: Rank, data: &[T]) -> bool {
+        Packet::fits(data) || self.hatch.borrow().has_room(to, data)
     }
 
     /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.

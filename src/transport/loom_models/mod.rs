@@ -10,6 +10,7 @@
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
 //! - `shrink` the living find each other
 //! - `slot` what two ranks hand each other is read whole, once and in order
+//! - `hatch` what comes past the mailbox is read whole, once and in order with the mail
 //! - `gate` nobody leaves a barrier early
 //! - `meeting` nobody touches the memory of a rank that has left
 //! - `ring` nobody reads an operation that is half overwritten
@@ -28,6 +29,7 @@ mod call_log;
 mod cells;
 mod detector;
 mod gate;
+mod hatch;
 mod joint;
 mod loan;
 mod meeting;

@@ -1,0 +1,62 @@
+//! What comes to a rank, by its mailbox and by its [`hatch`](super::hatch), in one order.
+
+use std::mem;
+use std::sync::Arc;
+
+use crossbeam_channel::Receiver;
+
+use super::hatch::{Hatch, In};
+use super::packet::Packet;
+
+/// The mailbox, as its rank sees it.
+pub(super) trait Mail {
+    /// Whether all that was posted has been taken.
+    fn is_empty(&self) -> bool;
+
+    /// Moves the first message into `place`, which owns nothing; whether there was one.
+    fn take(&self, place: &mut Packet) -> bool;
+}
+
+impl Mail for Receiver<Packet> {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[inline]
+    fn take(&self, place: &mut Packet) -> bool {
+        let Ok(packet) = self.try_recv() else {
+            return false;
+        };
+        mem::forget(mem::replace(place, packet));
+        true
+    }
+}
+
+/// The receiving end of all that is sent to one rank.
+pub(super) struct Incoming<M = Receiver<Packet>> {
+    mail: M,
+    hatch: In,
+}
+
+impl<M: Mail> Incoming<M> {
+    pub(super) fn new(mail: M, hatch: Arc<Hatch>) -> Incoming<M> {
+        let hatch = In::new(hatch);
+        Incoming { mail, hatch }
+    }
+
+    /// Moves the next message into `place`, which owns nothing; whether there was one.
+    ///
+    /// What is in the mailbox now is taken only if the hatch is found empty after that: see there.
+    #[inline]
+    pub(super) fn next(&mut self, place: &mut Packet) -> bool {
+        let mailed = !self.mail.is_empty();
+        self.hatch.take(place) || mailed && self.mail.take(place)
+    }
+
+    /// The same for whoever keeps it.
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        let mut place = Packet::empty();
+        self.next(&mut place).then_some(place)
+    }
+}

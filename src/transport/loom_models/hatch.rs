@@ -1,0 +1,287 @@
+//! Proves that what comes by a hatch is read whole and once, is not overwritten while it is read, and comes in one order
+//! with what comes by the mailbox; also where the hatch goes from one rank to another.
+//!
+//! The hatch and the rule by which its reader looks at both ways are the real ones, in loom's cells, which report every
+//! access that is not ordered with the ones before; it has two cells here, so that they are soon overwritten. The
+//! mailbox is a model of the channel: places are counted before they are filled, and taken before they are read.
+//!
+//! Checked by hand that the models can fail: with the release of a turn, of the count of what was read or of the owner's
+//! word relaxed, or the acquire of any of them; with a hatch that is used while there is mail; with mail that is taken
+//! though it was not there before the look at the hatch.
+
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use super::explore;
+use crate::Rank;
+use crate::transport::hatch::{Hatch, Out};
+use crate::transport::head::Head;
+use crate::transport::incoming::{Incoming, Mail};
+use crate::transport::joint::Joint;
+use crate::transport::lend::Lenders;
+use crate::transport::loan::LoanWord;
+use crate::transport::packet::Packet;
+
+/// The rank whose hatch it is.
+const READER: Rank = 0;
+/// One that takes part in nothing.
+const NOT_HERE: Rank = 3;
+/// Elements of a message.
+const LENGTH: usize = 3;
+/// How often one of three ranks looks: again and again would be too many orders.
+const FEW: usize = 3;
+
+/// A mailbox for a few messages; they are numbers from 1 on.
+struct Letters {
+    posted: AtomicU32,
+    taken: AtomicU32,
+    places: [AtomicU32; 4],
+}
+
+impl Letters {
+    fn new() -> Letters {
+        Letters {
+            posted: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+            places: std::array::from_fn(|_| AtomicU32::new(0)),
+        }
+    }
+
+    fn post(&self, number: u32) {
+        let place = self.posted.fetch_add(1, Ordering::AcqRel);
+        self.places[place as usize].store(number, Ordering::Release);
+    }
+}
+
+impl Mail for Arc<Letters> {
+    fn is_empty(&self) -> bool {
+        let taken = self.taken.load(Ordering::Acquire);
+        taken == self.posted.load(Ordering::Acquire)
+    }
+
+    fn take(&self, place: &mut Packet) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let next = self.taken.fetch_add(1, Ordering::AcqRel) as usize;
+        let read = || self.places[next].load(Ordering::Acquire);
+        while read() == 0 {
+            thread::yield_now();
+        }
+        *place = Packet::eager(head(read()), &message(read()));
+        true
+    }
+}
+
+fn head(number: u32) -> Head {
+    Head::new(0, 1, number, 0)
+}
+
+fn message(number: u32) -> [u32; LENGTH] {
+    [number; LENGTH]
+}
+
+/// Lends nothing.
+struct Nobody;
+
+impl Lenders for Nobody {
+    fn word(&self, _: Rank) -> &LoanWord {
+        unreachable!("nothing here is lent")
+    }
+    fn joint(&self, _: Rank) -> &Joint {
+        unreachable!("nothing here is lent")
+    }
+    fn settled(&self, _: Rank) {}
+}
+
+/// What all ranks see.
+#[derive(Clone)]
+struct Shared {
+    mail: Arc<Letters>,
+    hatch: Arc<Hatch>,
+    /// A word that one sender says to another.
+    said: Arc<AtomicU32>,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let shared = Shared {
+            mail: Arc::new(Letters::new()),
+            hatch: Hatch::new(),
+            said: Arc::new(AtomicU32::new(0)),
+        };
+        // What makes the ring for the first who takes the hatch knows nothing of loom.
+        drop(shared.out(NOT_HERE));
+        shared
+    }
+
+    /// The end of a rank that has just taken the hatch, if it was free.
+    fn out(&self, me: Rank) -> Out {
+        let mut out = Out::new(me);
+        out.goes_by_mailbox(READER, &message(0), &self.hatch);
+        out
+    }
+
+    /// Sends a message by the hatch if it may go there, else by the mailbox.
+    fn send(&self, out: &mut Out, number: u32) {
+        let (head, message) = (head(number), message(number));
+        if !out.post(READER, head, &message, || self.mail.is_empty()) {
+            self.mail.post(number);
+        }
+        out.look();
+    }
+
+    fn say(&self) {
+        self.said.store(1, Ordering::Release);
+    }
+
+    fn hears(&self) -> bool {
+        let mut looks = 0..FEW;
+        looks.any(|_| {
+            thread::yield_now();
+            self.said.load(Ordering::Acquire) == 1
+        })
+    }
+
+    fn incoming(&self) -> Incoming<Arc<Letters>> {
+        Incoming::new(self.mail.clone(), self.hatch.clone())
+    }
+
+    /// The numbers of what comes while one looks a few times in vain.
+    fn some(&self) -> Vec<u32> {
+        let mut incoming = self.incoming();
+        let mut come = Vec::new();
+        for _ in 0..FEW {
+            match next(&mut incoming) {
+                Some(number) => come.push(number),
+                None => thread::yield_now(),
+            }
+        }
+        come
+    }
+}
+
+/// The number of the next message, which is whole.
+fn next(incoming: &mut Incoming<Arc<Letters>>) -> Option<u32> {
+    let packet = incoming.pop()?;
+    let number = packet.head.tag();
+    let whole = packet.open(&Nobody, |data: &[u32]| data == message(number));
+    assert_eq!(whole, Some(true));
+    Some(number)
+}
+
+/// One sender, whose messages of these numbers go by the mailbox in any case.
+fn in_order(mailed: &'static [u32]) {
+    explore(Some(3), || {
+        let shared = Shared::new();
+        let mut out = shared.out(1);
+        let reader = shared.clone();
+        let reader = thread::spawn(move || {
+            let mut incoming = reader.incoming();
+            for number in 1..=4 {
+                let mut come = next(&mut incoming);
+                while come.is_none() {
+                    thread::yield_now();
+                    come = next(&mut incoming);
+                }
+                assert_eq!(come, Some(number));
+            }
+        });
+        for number in 1..=4 {
+            match mailed.contains(&number) {
+                true => shared.mail.post(number),
+                false => shared.send(&mut out, number),
+            }
+        }
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn more_than_fit_into_the_hatch_come_in_order() {
+    in_order(&[]);
+}
+
+#[test]
+fn what_goes_by_the_mailbox_in_between_comes_in_between() {
+    in_order(&[2]);
+}
+
+#[test]
+fn what_was_mailed_before_comes_before() {
+    in_order(&[1, 3]);
+}
+
+/// Two senders, one of which sends because of what the other has sent.
+fn because_of(first: fn(&Shared, &mut Out), second: fn(&Shared, &mut Out)) {
+    explore(Some(3), move || {
+        let shared = Shared::new();
+        let (teller, hearer) = (shared.clone(), shared.clone());
+        let teller = thread::spawn(move || {
+            let mut out = Out::new(1);
+            first(&teller, &mut out);
+            teller.say();
+            out
+        });
+        let hearer = thread::spawn(move || {
+            let mut out = Out::new(2);
+            if hearer.hears() {
+                second(&hearer, &mut out);
+            }
+        });
+        let come = shared.some();
+        assert!(
+            come.is_empty() || come[0] == 1,
+            "an effect came before its cause"
+        );
+        hearer.join().unwrap();
+        teller.join().unwrap();
+    });
+}
+
+#[test]
+fn mail_that_follows_from_what_came_by_the_hatch_comes_after_it() {
+    because_of(
+        |shared, out| {
+            out.goes_by_mailbox(READER, &message(0), &shared.hatch);
+            shared.send(out, 1);
+        },
+        |shared, _| shared.mail.post(2),
+    );
+}
+
+#[test]
+fn what_comes_by_the_hatch_comes_after_mail_that_it_follows_from() {
+    because_of(
+        |shared, _| shared.mail.post(1),
+        |shared, out| {
+            out.goes_by_mailbox(READER, &message(0), &shared.hatch);
+            shared.send(out, 2);
+        },
+    );
+}
+
+#[test]
+fn a_hatch_goes_from_one_rank_to_another() {
+    explore(Some(3), || {
+        let shared = Shared::new();
+        let lives = [1, 2].map(|me: Rank| {
+            let shared = shared.clone();
+            move || {
+                let mut out = shared.out(me);
+                shared.send(&mut out, me as u32);
+            }
+        });
+        let senders = lives.map(thread::spawn);
+        let mut come = shared.some();
+        senders
+            .into_iter()
+            .for_each(|sender| sender.join().unwrap());
+        let mut incoming = shared.incoming();
+        come.extend(std::iter::from_fn(|| next(&mut incoming)));
+        come.sort_unstable();
+        assert_eq!(come, [1, 2]);
+    });
+}
