@@ -37,9 +37,9 @@ fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
 /// A barrier that looks again and again.
 fn spin_through(gate: &Gate, ranks: usize, print: u32) {
     match gate.arrive(ranks, print) {
-        Arrival::Last => {}
+        Arrival::Last(turn) => gate.turn(turn, 0),
         Arrival::Early(turn) => {
-            while !gate.has_turned(turn) {
+            while gate.turned_by(turn).is_none() {
                 thread::yield_now();
             }
         }
@@ -78,8 +78,12 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
             move || {
                 cells[me].set(1);
                 let through = match gate.arrive(3, 0) {
-                    Arrival::Early(turn) => gate.has_turned(turn),
-                    arrival => arrival == Arrival::Last,
+                    Arrival::Early(turn) => gate.turned_by(turn).is_some(),
+                    Arrival::Last(turn) => {
+                        gate.turn(turn, me);
+                        true
+                    }
+                    Arrival::Strange => false,
                 };
                 assert!(!through || cells.iter().all(|cell| cell.get() == 1));
             }
@@ -94,13 +98,16 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
 fn sleep_through(port: &Port, print: u32) {
     let gate = &port.fabric.all.gate;
     match gate.arrive(port.fabric.all.members.size(), print) {
-        Arrival::Last => port.fabric.all.rouse_others(port.me),
+        Arrival::Last(turn) => {
+            gate.turn(turn, port.me);
+            port.fabric.all.rouse_others(port.me);
+        }
         Arrival::Early(turn) => {
             let (comm, needs) = (
                 &port.fabric.all,
                 Needs::Gate((0, print, print), port.fabric.all.members.clone()),
             );
-            let turned = || gate.has_turned(turn);
+            let turned = || gate.turned_by(turn).is_some();
             let passed = sleep_in(
                 Some((comm, print)),
                 Some(Turn::Gate(turn)),
@@ -151,8 +158,8 @@ fn a_stranger_keeps_it_shut(ranks: usize) {
         let print = u32::from(port.me == ranks - 1);
         port.fabric.all.gate.arrive(ranks, print)
     });
-    assert!(!arrivals.contains(&Arrival::Last), "{arrivals:?}");
-    assert!(!fabric.all.gate.has_turned(0));
+    assert!(!arrivals.contains(&Arrival::Last(0)), "{arrivals:?}");
+    assert_eq!(fabric.all.gate.turned_by(0), None);
 }
 
 #[test]
@@ -178,7 +185,7 @@ fn two_strangers_at_the_gate_are_a_knot() {
             sleep(
                 port,
                 Needs::Gate((0, 0, print), port.fabric.all.members.clone()),
-                || turn.is_some_and(|turn| gate.has_turned(turn)),
+                || turn.is_some_and(|turn| gate.turned_by(turn).is_some()),
             )
         });
         for result in &results {
