@@ -6,11 +6,14 @@ use std::cell::{OnceCell, RefCell, RefMut};
 use super::call::{Come, From, InCall};
 use crate::Rank;
 use crate::error::Result;
-use crate::execute::{AtCells, Readers};
+use crate::execute::{AtCells, Early, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
-use crate::transport::cells::{Desk, Label, Stamp};
+use crate::transport::cells::{Desk, Stamp};
 use crate::transport::knot::Needs;
+
+/// Messages of two ranks that write at the same time are short up to here.
+const SHORT: usize = 512 + 1;
 
 /// A rank's end of the cells, from when it first needs them.
 #[derive(Default)]
@@ -131,21 +134,25 @@ impl AtCells for AtDesk<'_> {
         }
     }
 
-    #[inline]
+    // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
+    #[inline(always)]
     fn read<T: Element>(
         &mut self,
         from: Rank,
         count: usize,
+        early: Early,
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
         self.call.settle();
-        let found = self.desk.find(from, count * size_of::<T>());
-        let stamp = self.call.stamp();
-        let opened = match found {
-            Some(found) => found.open(stamp, count, show),
-            None => self.wait_and_open(from, count, show)?,
+        let bytes = match (early, count * size_of::<T>()) {
+            (Early::Short, SHORT..) => 0,
+            (_, bytes) => bytes,
         };
-        match opened {
+        if self.desk.find(from, bytes).is_none() {
+            self.wait_for_cell(from, bytes)?;
+        }
+        let found = self.desk.find(from, 0).expect("it is there");
+        match found.open(self.call.stamp(), count, show) {
             Ok(floor) => self.desk.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }
@@ -183,17 +190,12 @@ impl AtDesk<'_> {
         call.wait(&needs, None, look)
     }
 
+    // What it found is looked up again: it would come by memory, and this way it comes in registers.
     #[inline(never)]
-    fn wait_and_open<T: Element>(
-        &self,
-        from: Rank,
-        count: usize,
-        show: impl FnOnce(&[T]),
-    ) -> Result<std::result::Result<u64, Label>> {
+    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
-        let look = || self.desk.find(from, count * size_of::<T>());
-        let found = self.call.wait(&needs, None, look)?;
-        Ok(found.open(self.call.stamp(), count, show))
+        let look = || self.desk.find(from, bytes).map(|_| ());
+        self.call.wait(&needs, None, look)
     }
 
     /// Waits until the readers of its cell have left the call that this rank has just left.

@@ -127,16 +127,16 @@ impl Comm {
         let with = With::new::<T>(self, op, lengths);
         match self.core.kept.find(ask, &with) {
             Some(kept) => Ok(kept),
-            None => self.keep::<T>(ask, &with),
+            None => self.keep::<T>(*ask, with),
         }
     }
 
     /// Describes, checks and chooses a call, and keeps what comes of it.
     #[cold]
-    fn keep<T: Element>(&self, ask: &Ask, with: &With) -> Result<Rc<Kept>> {
-        let shape = self.shape(ask);
-        let described = self.describe_call::<T>(ask, &shape, with.op);
-        if let Err(refused) = self.check_call::<T>(&shape, ask, with.lengths) {
+    fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+        let shape = self.shape(&ask);
+        let described = self.describe_call::<T>(&ask, &shape, with.op);
+        if let Err(refused) = self.check_call::<T>(&shape, &ask, with.lengths) {
             let never = |_: &InCall<'_>| unreachable!("it was refused");
             return self.again(&described, || Err(refused), never);
         }
@@ -145,8 +145,8 @@ impl Comm {
             None => Choice::looked_up::<T>(self.tuning(), &shape),
         };
         Ok(self.core.kept.put(Kept {
-            ask: *ask,
-            with: *with,
+            ask,
+            with,
             way: Way::of(algorithm, named, &shape),
             shape,
             described,

@@ -45,12 +45,26 @@ pub(crate) trait AtCells {
     fn let_go(&mut self);
 
     /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
-    fn read<T: Element>(&mut self, from: Rank, count: usize, show: impl FnOnce(&[T]))
-    -> Result<()>;
+    fn read<T: Element>(
+        &mut self,
+        from: Rank,
+        count: usize,
+        early: Early,
+        show: impl FnOnce(&[T]),
+    ) -> Result<()>;
 
     /// Says that this rank reads nothing of this call any more. Where nothing is buffered, waits until its
     /// own cell, if it wrote it, has been read.
     fn leave(&mut self, written_for: Option<Readers>) -> Result<()>;
+}
+
+/// Which messages' lines are asked for before it is known that they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Early {
+    All,
+    /// Of two ranks that write at the same time each would take the last lines of a longer one from under the other's
+    /// pen.
+    Short,
 }
 
 /// Who reads a cell, its writer apart.
@@ -164,9 +178,19 @@ impl<C: AtCells> Table<'_, C> {
     ) -> Result<()> {
         let block = self.call.blocks.block(self.me);
         match self.others {
-            Readers::One(_) => self.cells.read(from, block.len(), show),
-            Readers::All => self.cells.read(from, whole, |all| show(&all[block])),
+            Readers::One(_) => self.read(from, block.len(), show),
+            Readers::All => self.read(from, whole, |all| show(&all[block])),
         }
+    }
+
+    #[inline]
+    fn read<T: Element>(
+        &mut self,
+        from: Rank,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<()> {
+        self.cells.read(from, count, Early::All, show)
     }
 
     #[inline]
@@ -198,9 +222,7 @@ impl<C: AtCells> Table<'_, C> {
         }
         if self.me > 0 {
             self.write_to(0, all)?;
-            return self
-                .cells
-                .read(0, all.len(), |sum| all.copy_from_slice(sum));
+            return self.read(0, all.len(), |sum| all.copy_from_slice(sum));
         }
         self.fold(all, op)?;
         self.write_to_all(all)
@@ -229,9 +251,7 @@ impl<C: AtCells> Table<'_, C> {
             }
             Some(last) => {
                 self.cells.leave(None)?;
-                let length = all.len();
-                self.cells
-                    .read(last, length, |sum| all.copy_from_slice(sum))?;
+                self.read(last, all.len(), |sum| all.copy_from_slice(sum))?;
             }
         }
         self.cells.leave(None)
@@ -242,9 +262,7 @@ impl<C: AtCells> Table<'_, C> {
         let root = self.call.root;
         match self.me == root {
             true => self.write_to_all(all),
-            false => self
-                .cells
-                .read(root, all.len(), |data| all.copy_from_slice(data)),
+            false => self.read(root, all.len(), |data| all.copy_from_slice(data)),
         }
     }
 
@@ -309,8 +327,7 @@ impl<C: AtCells> Table<'_, C> {
                 place.copy_from_slice(own);
                 continue;
             }
-            self.cells
-                .read(from, place.len(), |block| place.copy_from_slice(block))?;
+            self.read(from, place.len(), |block| place.copy_from_slice(block))?;
         }
         Ok(())
     }
@@ -344,14 +361,19 @@ impl<C: AtCells> Table<'_, C> {
     /// second.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        let Readers::One(other) = self.others else {
+            return self.fold_all(acc, op);
+        };
+        let early = match self.written_for {
+            Some(_) => Early::Short,
+            None => Early::All,
+        };
         let (me, length) = (self.me, acc.len());
-        match self.others {
-            Readers::One(other) => self.cells.read(other, length, |theirs| match other < me {
+        self.cells
+            .read(other, length, early, |theirs| match other < me {
                 true => unwind::operator(|| fold_left(op, acc, theirs)),
                 false => unwind::operator(|| fold_right(op, acc, theirs)),
-            }),
-            Readers::All => self.fold_all(acc, op),
-        }
+            })
     }
 
     fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
@@ -362,7 +384,7 @@ impl<C: AtCells> Table<'_, C> {
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
         let mut from = skip(0);
         while from < self.ranks {
-            self.cells.read(from, length, |theirs| match from {
+            self.read(from, length, |theirs| match from {
                 0 if !lies_there => acc.copy_from_slice(theirs),
                 0 => unwind::operator(|| fold_left(op, acc, theirs)),
                 _ => unwind::operator(|| fold_right(op, acc, theirs)),

@@ -18,8 +18,9 @@
 //!
 //! - A cell has one writer: the [`Desk`] of its rank, of which there is one ([`Column::taken`]).
 //! - It writes call `n` only while its floor is above `n - DEPTH`, and then nobody reads: a desk reads the
-//!   cell of call `m` only while it has not left `m` itself, both through `&mut`, and the floor came to the
-//!   writer along acquire loads of what each reader wrote, with release, after its last read.
+//!   cell of call `m` through a [`Found`], which borrows it, and leaves `m` through `&mut`; and the floor came to
+//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is
+//!   made here alone, and true of its cells for ever.
 //! - It is read only after its number was seen with acquire, which the writer stores with release after all
 //!   else. The number has 64 bits and does not come back.
 //! - What was written is read as the type and the count it was written with: `open` compares both
@@ -329,7 +330,7 @@ impl Desk {
     ///
     /// If its cell is not free, see [`lagging`](Self::lagging), if it is written already, or if the message
     /// does not [fit](Self::fits).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
         assert!(Self::fits::<T>(data.len()), "too long for a cell");
@@ -398,27 +399,28 @@ impl Desk {
         let (cell, far) = (&column.cells[place], &column.far[place]);
         if bytes > NEAR {
             let lines = bytes.div_ceil(LINE).min(FETCHED);
-            far.with(|far| (0..lines).for_each(|line| fetch(far.cast(), line)));
+            (0..lines).for_each(|line| fetch(ptr::from_ref(far).cast(), line));
         }
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
         here.then_some(Found {
+            cells: &self.cells,
             cell,
             far,
             call: self.call,
+            all_here: from != self.me && self.cells.columns.len() == 2,
         })
     }
 
-    /// Takes note of what the writer of a message knew: all have left the calls below this floor.
+    /// Takes note of what a message told.
+    ///
+    /// # Panics
+    ///
+    /// If it was one of other cells.
     #[inline]
-    pub(crate) fn learn(&mut self, floor: u64) {
-        // Of two ranks both are in this call, as `missing` says it of more.
-        let both = self.cells.columns.len() == 2;
-        self.floor = if both {
-            self.call
-        } else {
-            self.floor.max(floor)
-        };
+    pub(crate) fn learn(&mut self, floor: Floor) {
+        assert!(ptr::eq(floor.of, &*self.cells), "a floor of other cells");
+        self.floor = self.floor.max(floor.floor);
     }
 
     /// Whether a rank has left all calls that this one has left.
@@ -465,21 +467,30 @@ impl Desk {
 
 /// A message that is there. Who has found it has not left its call: that would need its desk for itself.
 pub(crate) struct Found<'a> {
+    cells: &'a Cells,
     cell: &'a Cell,
     far: &'a Place<Far>,
     call: u64,
+    /// Whether its writer is the only other rank, so that all are in this call.
+    all_here: bool,
+}
+
+/// What a message told that was opened: all ranks have left the calls below.
+pub(crate) struct Floor {
+    of: *const Cells,
+    floor: u64,
 }
 
 impl Found<'_> {
-    /// Shows the message, and answers with the floor that its writer knew. If it is of another call, of another
-    /// length or of another type, this is said of it instead.
-    #[inline]
+    /// Shows the message, and answers with the floor that its writer knew, or that follows from its being there. If
+    /// it is of another call, of another length or of another type, this is said of it instead.
+    #[inline(always)]
     pub(crate) fn open<T: Element>(
         self,
         stamp: Stamp,
         count: usize,
         show: impl FnOnce(&[T]),
-    ) -> Result<u64, Label> {
+    ) -> Result<Floor, Label> {
         self.cell.near.with(|near| {
             // SAFETY: it is written, as its finder has seen, who has not left the call (see the head).
             let near = unsafe { &*near };
@@ -488,7 +499,11 @@ impl Found<'_> {
                 return Err(near.label());
             }
             self.show(near, count, show);
-            Ok(self.call - u64::from(near.above))
+            let above = if self.all_here { 0 } else { near.above };
+            Ok(Floor {
+                of: self.cells,
+                floor: self.call - u64::from(above),
+            })
         })
     }
 

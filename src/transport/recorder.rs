@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::head::{Head, Info};
-use super::ring::{DEPTH, Entry, FIXED, NOTES, Ring};
+use super::ring::{Entry, FIXED, NOTES, Ring};
 use crate::Rank;
 use crate::error::Site;
 
@@ -99,9 +99,10 @@ impl<F: Fn() -> Deed> Told for F {
 
 /// The arguments of an operation, in words.
 #[derive(Clone, Copy)]
-pub(crate) struct Words(pub [u64; FIXED]);
+pub(crate) struct Words([u64; 3]);
 
 const HAS_COUNT: u64 = 1 << 8;
+const PEER: u64 = 1 << 9;
 
 impl Words {
     /// The arguments of `deed`, which is call `known` of the list, and when it begins.
@@ -122,10 +123,21 @@ impl Words {
         let counted = if deed.count.is_some() { HAS_COUNT } else { 0 };
         Words([
             u64::from(known) << 32 | u64::from(tag),
-            role | tagged << 4 | counted,
-            peer as u64,
+            role | tagged << 4 | counted | peer as u64 * PEER,
             deed.count.unwrap_or(0) as u64,
         ])
+    }
+
+    /// What is written down of an operation that begins now, and does not change.
+    #[inline]
+    pub(super) fn begun_at(self, time: u64) -> [u64; FIXED] {
+        let [call, what, count] = self.0;
+        [call, what, count, time]
+    }
+
+    /// The same read.
+    fn read([call, what, count, time]: [u64; FIXED]) -> (Words, Duration) {
+        (Words([call, what, count]), Duration::from_nanos(time))
     }
 
     /// Which call of the list it is.
@@ -134,7 +146,7 @@ impl Words {
     }
 
     fn peer(&self) -> Option<String> {
-        let peer = self.0[2] as Rank;
+        let peer = (self.0[1] / PEER) as Rank;
         match self.0[1] & 0xf {
             1 => Some(format!("to {peer}")),
             2 => Some(format!("from {peer}")),
@@ -154,7 +166,7 @@ impl Words {
 
     /// The call as it prints.
     pub(crate) fn show(&self, known: &Known) -> String {
-        let count = (self.0[1] & HAS_COUNT != 0).then_some(self.0[3]);
+        let count = (self.0[1] & HAS_COUNT != 0).then_some(self.0[2]);
         let name = known.info.map(Info::name);
         let data = match (count, name) {
             (Some(count), Some(name)) => Some(format!("{count} x {name}")),
@@ -264,73 +276,61 @@ pub(super) struct Course {
     pub last: Last,
 }
 
-/// The last message of an operation, as it stands in the notes: direction in 1 bit, rank in 17.
+impl Course {
+    /// How far the operation has come, in the words of it that change.
+    #[inline]
+    pub(super) fn notes(self, progress: Progress) -> [u64; NOTES] {
+        [self.last.0 | progress as u64, self.sent, self.received]
+    }
+
+    /// The same read.
+    fn read([last, sent, received]: [u64; NOTES]) -> (Course, Progress) {
+        let progress = match last & 3 {
+            1 => Progress::Done,
+            2 => Progress::Failed,
+            _ => Progress::Inside,
+        };
+        let last = Last(last & !3);
+        (
+            Course {
+                sent,
+                received,
+                last,
+            },
+            progress,
+        )
+    }
+
+    /// The last message, if there was one.
+    fn last(&self) -> Option<Passed> {
+        (self.sent + self.received > 0).then(|| self.last.read())
+    }
+}
+
+/// The last message of an operation, beside two bits for its progress: one for the direction, and the rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Last(u64);
 
 impl Last {
     const FROM: u64 = 1 << 2;
     const RANK: u64 = 1 << 3;
-    const RANKS: u64 = 0x1_ffff;
 
     #[inline]
     pub(super) fn to(rank: Rank) -> Last {
-        Last((rank as u64 & Last::RANKS) * Last::RANK)
+        Last(rank as u64 * Last::RANK)
     }
 
     #[inline]
     pub(super) fn from(rank: Rank) -> Last {
-        Last(Last::to(rank).0 + Last::FROM)
+        Last(rank as u64 * Last::RANK | Last::FROM)
     }
 
     fn read(self) -> Passed {
-        let rank = (self.0 / Last::RANK & Last::RANKS) as Rank;
+        let rank = (self.0 / Last::RANK) as Rank;
         match self.0 & Last::FROM {
             0 => Passed::To(rank),
             _ => Passed::From(rank),
         }
-    }
-}
-
-/// The words of an operation that change: how far it has come, and what it did last.
-pub(super) mod notes {
-    use super::{Course, Last, NOTES, Progress};
-
-    /// The note that changes; the other one is the time.
-    pub(crate) const PROGRESS: usize = 0;
-
-    // Progress in 2 bits, the last message in 18, 22 bits for each count.
-    const LAST: u64 = 0x3_ffff << 2;
-    const SENT: u64 = 1 << 20;
-    const RECEIVED: u64 = 1 << 42;
-    const COUNT: u64 = (1 << 22) - 1;
-
-    /// Both, of an operation that began at this time.
-    #[inline]
-    pub(crate) fn of(progress: u64, time: u64) -> [u64; NOTES] {
-        [progress, time]
-    }
-
-    /// How far it has come. A count that has no room stays full.
-    #[inline]
-    pub(crate) fn progress(course: Course, progress: Progress) -> u64 {
-        let counts = course.sent.min(COUNT) * SENT + course.received.min(COUNT) * RECEIVED;
-        counts + course.last.0 + progress as u64
-    }
-
-    /// The same read.
-    pub(super) fn read(note: u64) -> (Course, Progress) {
-        let progress = match note & 3 {
-            1 => Progress::Done,
-            2 => Progress::Failed,
-            _ => Progress::Inside,
-        };
-        let course = Course {
-            sent: (note / SENT) & COUNT,
-            received: (note / RECEIVED) & COUNT,
-            last: Last(note & LAST),
-        };
-        (course, progress)
     }
 }
 
@@ -368,7 +368,7 @@ impl Record {
     /// A record for what is asked for.
     pub(crate) fn new(recent: bool, trace: bool) -> Record {
         Record {
-            ring: recent.then(|| Ring::new(DEPTH)),
+            ring: recent.then(Ring::new),
             known: Mutex::default(),
             events: trace.then(Mutex::default),
         }
@@ -408,19 +408,19 @@ impl Record {
 }
 
 fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
-    let (words, [progress, time]) = (Words(entry.fixed), entry.notes as [u64; NOTES]);
+    let (words, begun) = Words::read(entry.fixed);
     let call = known.get(words.known())?;
-    let (course, progress) = notes::read(progress);
+    let (course, progress) = Course::read(entry.notes);
     Some(Operation {
         rank,
         number: entry.number,
         call: words.show(call),
         site: call.site,
-        begun: Duration::from_nanos(time),
+        begun,
         progress,
         sent: course.sent,
         received: course.received,
-        last: (course.sent + course.received > 0).then(|| course.last.read()),
+        last: course.last(),
     })
 }
 
@@ -431,30 +431,20 @@ mod tests {
     #[test]
     fn notes_tell_both_counts_the_last_message_and_the_end() {
         for progress in [Progress::Inside, Progress::Done, Progress::Failed] {
-            for last in [Last::to(0), Last::from(65_535)] {
+            for (last, passed) in [
+                (Last::to(0), Passed::To(0)),
+                (Last::from(65_535), Passed::From(65_535)),
+            ] {
                 let course = Course {
                     sent: 5,
                     received: 1,
                     last,
                 };
-                let read = notes::read(notes::progress(course, progress));
+                let read = Course::read(course.notes(progress));
                 assert_eq!(read, (course, progress));
+                assert_eq!(read.0.last(), Some(passed));
             }
         }
-        assert_eq!(Last::to(7).read(), Passed::To(7));
-        assert_eq!(Last::from(65_535).read(), Passed::From(65_535));
-    }
-
-    #[test]
-    fn a_full_count_stays_full() {
-        let course = Course {
-            sent: 1 << 22,
-            received: u64::MAX,
-            last: Last::to(1),
-        };
-        let (read, _) = notes::read(notes::progress(course, Progress::Done));
-        let full = (1 << 22) - 1;
-        assert_eq!((read.sent, read.received), (full, full));
-        assert_eq!(read.last, course.last);
+        assert_eq!(Course::default().last(), None);
     }
 }

@@ -17,14 +17,15 @@
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// How many operations back one can look.
-pub(crate) const DEPTH: usize = 64;
+/// How many operations back one can look. In models every operation overwrites the one before.
+pub(crate) const DEPTH: usize = if cfg!(all(test, loom)) { 1 } else { 64 };
 /// Words of an operation that do not change.
 pub(crate) const FIXED: usize = 4;
 /// And those that do.
-pub(crate) const NOTES: usize = 2;
+pub(crate) const NOTES: usize = 3;
 
-/// One operation.
+/// One operation, in a line of its own.
+#[repr(align(64))]
 struct Slot {
     /// 0: none, or it is being written.
     number: AtomicU64,
@@ -52,16 +53,14 @@ pub(crate) struct Entry {
 
 /// The last operations of one rank. Only the rank writes.
 pub(crate) struct Ring {
-    slots: Box<[Slot]>,
+    slots: Box<[Slot; DEPTH]>,
     last: AtomicU64,
 }
 
 impl Ring {
-    /// A ring for the last `depth` operations, a power of two.
-    pub(crate) fn new(depth: usize) -> Ring {
-        assert!(depth.is_power_of_two(), "a ring of {depth} slots");
+    pub(crate) fn new() -> Ring {
         Ring {
-            slots: (0..depth).map(|_| Slot::new()).collect(),
+            slots: Box::new(std::array::from_fn(|_| Slot::new())),
             last: AtomicU64::new(0),
         }
     }
@@ -76,14 +75,13 @@ impl Ring {
     /// it is [closed](Self::close).
     pub(crate) fn forget(&self, greatest: u64) {
         // Relaxed: nobody looks before something is written.
-        let slots = greatest.min(self.slots.len() as u64);
+        let slots = greatest.min(DEPTH as u64);
         (1..=slots).for_each(|number| self.slot(number).number.store(0, Ordering::Relaxed));
     }
 
     #[inline]
     fn slot(&self, number: u64) -> &Slot {
-        // A mask and not a remainder: a division takes as long as all the rest.
-        &self.slots[number as usize & (self.slots.len() - 1)]
+        &self.slots[number as usize % DEPTH]
     }
 
     /// How many have been written. For the rank itself, or when it does not write.
@@ -113,11 +111,13 @@ impl Ring {
         self.last.store(number, Ordering::Relaxed);
     }
 
-    /// Changes a note of operation `number`, one of the last that this rank has written.
+    /// Changes the notes of operation `number`, one of the last that this rank has written.
     #[inline]
-    pub(crate) fn note(&self, number: u64, which: usize, word: u64) {
-        // Relaxed: every note stands for itself.
-        self.slot(number).notes[which].store(word, Ordering::Relaxed);
+    pub(crate) fn note(&self, number: u64, notes: [u64; NOTES]) {
+        for (place, word) in self.slot(number).notes.iter().zip(notes) {
+            // Relaxed: every note stands for itself.
+            place.store(word, Ordering::Relaxed);
+        }
     }
 
     /// Operation `number`, if it is there still.
@@ -143,7 +143,7 @@ impl Ring {
     /// What is there, the oldest first.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let last = self.last.load(Ordering::Relaxed);
-        let first = last.saturating_sub(self.slots.len() as u64) + 1;
+        let first = last.saturating_sub(DEPTH as u64) + 1;
         let all = (first..=last).filter_map(|number| self.read(number));
         all.collect()
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::clock::Clock;
 use super::head::Head;
-use super::recorder::{Course, Deed, Event, Known, Last, Progress, Record, Told, notes};
+use super::recorder::{Course, Deed, Event, Known, Last, Progress, Record, Told};
 use super::ring::DEPTH;
 use crate::Rank;
 
@@ -135,8 +135,8 @@ impl Scribe {
         };
         let words = told.words(|deed| self.known(record, deed, show));
         if let Some(ring) = &record.ring {
-            let progress = notes::progress(self.course.get(), progress);
-            ring.write(self.inside.get(), words.0, notes::of(progress, self.now()));
+            let fixed = words.begun_at(self.now());
+            ring.write(self.inside.get(), fixed, self.course.get().notes(progress));
         }
         self.trace(|time| Event::Begin { words, time });
     }
@@ -186,8 +186,7 @@ impl Scribe {
         let there = self.begun.get() - number < DEPTH as u64;
         let ring = self.record.as_ref().and_then(|record| record.ring.as_ref());
         if let Some(ring) = ring.filter(|_| there) {
-            let progress = notes::progress(self.course.get(), progress);
-            ring.note(number, notes::PROGRESS, progress);
+            ring.note(number, self.course.get().notes(progress));
         }
     }
 

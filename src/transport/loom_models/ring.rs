@@ -13,23 +13,27 @@ use crate::transport::ring::{FIXED, NOTES, Ring};
 #[test]
 fn no_operation_is_read_half_overwritten() {
     explore(Some(3), || {
-        // One slot, so that every operation overwrites the one before.
-        let ring = Arc::new(Ring::new(1));
+        let ring = Arc::new(Ring::new());
         let writer = {
             let ring = ring.clone();
             thread::spawn(move || {
                 for number in 1..=2 {
                     ring.write(number, [number; FIXED], [0; NOTES]);
-                    ring.note(number, 0, number);
+                    ring.note(number, [number; NOTES]);
                 }
             })
         };
         for entry in ring.entries() {
             assert_eq!(entry.fixed, [entry.number; FIXED]);
-            assert!([0, entry.number].contains(&entry.notes[0]));
+            assert!(
+                entry
+                    .notes
+                    .iter()
+                    .all(|note| [0, entry.number].contains(note))
+            );
         }
         writer.join().unwrap();
         let left = ring.entries();
-        assert!(matches!(&left[..], [entry] if entry.number == 2 && entry.notes[0] == 2));
+        assert!(matches!(&left[..], [entry] if entry.number == 2 && entry.notes == [2; NOTES]));
     });
 }
