@@ -54,8 +54,8 @@ pub enum Algorithm {
     /// Recursive doubling.
     Doubling,
     /// Each rank writes its short vector into a cell that all can read, and whoever needs it reads it
-    /// there; of more than two ranks the first folds for all. Drawn and checked as the messages that stand for
-    /// it: along a star, or between all pairs.
+    /// there; of more than two ranks the first folds for all, or the last one to come where they take turns on the
+    /// CPUs. Drawn and checked as the messages that stand for it: along a star, or between all pairs.
     Cells,
     /// Blocks that go round a ring.
     Ring,

@@ -3,7 +3,7 @@
 
 use std::cell::{OnceCell, RefCell, RefMut};
 
-use super::call::{From, InCall};
+use super::call::{Come, From, InCall};
 use crate::Rank;
 use crate::error::Result;
 use crate::execute::{AtCells, Early, Readers};
@@ -35,6 +35,8 @@ impl LazyDesk {
 pub(super) struct AtDesk<'a> {
     call: &'a InCall<'a>,
     desk: RefMut<'a, Desk>,
+    /// The turn of the gate at which all wait for this rank.
+    holds: Option<u32>,
 }
 
 impl<'a> AtDesk<'a> {
@@ -42,7 +44,11 @@ impl<'a> AtDesk<'a> {
     pub(super) fn new(call: &'a InCall<'a>) -> Self {
         let comm = call.comm;
         let desk = comm.desk.get(&comm.shared, comm.me).borrow_mut();
-        AtDesk { call, desk }
+        AtDesk {
+            call,
+            desk,
+            holds: None,
+        }
     }
 }
 
@@ -93,6 +99,41 @@ impl AtCells for AtDesk<'_> {
         }
     }
 
+    /// Not where it is written down who sends what to whom, or chosen who comes first.
+    #[inline]
+    fn takes_turns(&self) -> bool {
+        let fabric = self.call.comm.fabric();
+        let core = &self.call.comm.core;
+        fabric.is_crowded() && !fabric.settings.trace && !core.port.is_steered()
+    }
+
+    fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        let core = &self.call.comm.core;
+        core.tick()?;
+        if self.desk.lagging().is_some() {
+            self.wait_for_room()?;
+        }
+        self.desk.post(self.call.stamp(), data);
+        core.port.count(size_of_val(data));
+        Ok(())
+    }
+
+    fn come(&mut self) -> Result<Option<Rank>> {
+        Ok(match self.call.come()? {
+            Come::Last(turn) => {
+                self.holds = Some(turn);
+                None
+            }
+            Come::LetGoBy(last) => Some(last),
+        })
+    }
+
+    fn let_go(&mut self) {
+        if let Some(turn) = self.holds.take() {
+            self.call.let_go(turn);
+        }
+    }
+
     // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
     #[inline(always)]
     fn read<T: Element>(
@@ -116,7 +157,10 @@ impl AtCells for AtDesk<'_> {
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }
         if from != self.call.rank() {
-            self.call.comm.core.tick()?;
+            // Who comes last is chance: it counts no more operations than the others.
+            if self.holds.is_none() {
+                self.call.comm.core.tick()?;
+            }
             self.call.note_received(from);
         }
         Ok(())

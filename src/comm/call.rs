@@ -248,22 +248,34 @@ impl InCall<'_> {
 
     /// Waits until every rank is in this same call.
     pub(super) fn pass_gate(&self) -> Result<()> {
+        if let Come::Last(turn) = self.come()? {
+            self.let_go(turn);
+        }
+        Ok(())
+    }
+
+    /// Comes to the gate, and waits until the last one to come lets all go. If that is this rank it must: it waits for
+    /// nobody before it does, since to the detector all the others wait for one that is running.
+    pub(super) fn come(&self) -> Result<Come> {
         self.comm.core.tick()?;
         let members = &self.comm.shared.members;
         let call = (self.call.context, self.number, self.print);
         let needs = || Needs::Gate(call, members.clone());
         let gate = &self.comm.shared.gate;
         match gate.arrive(self.size(), self.print) {
-            Arrival::Last => {
-                self.comm.shared.rouse_others(self.rank());
-                Ok(())
-            }
-            Arrival::Early(turn) => self.wait(&needs, Some(Turn::Gate(turn)), || {
-                gate.has_turned(turn).then_some(())
-            }),
+            Arrival::Last(turn) => Ok(Come::Last(turn)),
+            Arrival::Early(turn) => self
+                .wait(&needs, Some(Turn::Gate(turn)), || gate.turned_by(turn))
+                .map(Come::LetGoBy),
             // Those who are here mean another call. When nobody moves any more, the records are compared.
             Arrival::Strange => self.wait(&needs, None, || None),
         }
+    }
+
+    /// Lets all go, as the last one to [come](Self::come) in this turn.
+    pub(super) fn let_go(&self, turn: u32) {
+        self.comm.shared.gate.turn(turn, self.rank());
+        self.comm.shared.rouse_others(self.rank());
     }
 
     /// What a wait for these needs.
@@ -496,6 +508,14 @@ impl InCall<'_> {
             odd: Vec::new(),
         }
     }
+}
+
+/// How all have come to the gate.
+pub(super) enum Come {
+    /// This rank was the last one, and holds all others until it lets them go from this turn.
+    Last(u32),
+    /// This one was, and has let all go.
+    LetGoBy(Rank),
 }
 
 /// Whose packets a step of a collective waits for.

@@ -146,12 +146,14 @@ pub(super) enum Way {
 
 impl Way {
     /// The way of an algorithm; `named`: somebody, or a tuning table, says that it is to be this one. A barrier of
-    /// which nothing is said goes through the gate where there are too many ranks for cells.
+    /// which nothing is said goes through the gate where there are too many ranks for cells, or for the CPUs: at the
+    /// cells all would wait for the turn of rank 0.
     pub(super) fn of(algorithm: Algorithm, named: bool, shape: &Shape) -> Way {
+        let barrier = shape.collective == Collective::Barrier && !named;
         match algorithm {
-            Algorithm::Cells => Way::Cells,
+            Algorithm::Cells if !(barrier && shape.crowded) => Way::Cells,
             Algorithm::Hierarchical { .. } => Way::Steps(algorithm),
-            _ if shape.collective == Collective::Barrier && !named => Way::Gate,
+            _ if barrier => Way::Gate,
             Algorithm::Direct if shape.ranks() > 1 => Way::Direct,
             _ => Way::Steps(algorithm),
         }

@@ -2,7 +2,8 @@
 //! reads it there.
 //!
 //! One hop where ranks need what others have written; two, *gather* and *release*, where more than two
-//! ranks need one result: the first folds for all. Operands are folded in rank order, whatever the root.
+//! ranks need one result: the first folds for all, or the last one to come where they take turns on the CPUs.
+//! Operands are folded in rank order, whoever folds.
 //! Nothing of this is a second form of an algorithm: who needs what of whom is all there is to say.
 
 use crate::Rank;
@@ -28,6 +29,20 @@ pub(crate) trait AtCells {
 
     /// Waits until all the others have written theirs.
     fn wait_for_all(&mut self) -> Result<()>;
+
+    /// Whether ranks take turns on the CPUs, so that it is dear to wait for one of them in particular, and it may be
+    /// left open who folds.
+    fn takes_turns(&self) -> bool;
+
+    /// Writes this rank's cell for whoever comes last.
+    fn bring<T: Element>(&mut self, data: &[T]) -> Result<()>;
+
+    /// Waits until all have come and the last of them has let the others go; answers who that was. `None`: it is this
+    /// rank, and all wait for it.
+    fn come(&mut self) -> Result<Option<Rank>>;
+
+    /// Lets all go, as the last one to come.
+    fn let_go(&mut self);
 
     /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
     fn read<T: Element>(
@@ -93,6 +108,9 @@ pub(crate) fn over_cells<T: Element>(
         written_for: None,
     };
     match call.collective {
+        Collective::AllReduce if ranks > 2 && table.cells.takes_turns() => {
+            return table.all_reduce_in_turns(call.from_input.then_some(input), output, op);
+        }
         Collective::AllReduce => {
             if call.from_input {
                 output.copy_from_slice(input);
@@ -208,6 +226,35 @@ impl<C: AtCells> Table<'_, C> {
         }
         self.fold(all, op)?;
         self.write_to_all(all)
+    }
+
+    /// Where ranks take turns: the last one to come folds for all. If it were always the same rank, all would wait for
+    /// its turn once more when everybody has come.
+    ///
+    /// These are two calls at the cells: what all write in the first, the last one reads, and it writes in the second.
+    fn all_reduce_in_turns<T: Element>(
+        &mut self,
+        input: Option<&[T]>,
+        all: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        self.cells.bring(input.unwrap_or(all))?;
+        match self.cells.come()? {
+            None => {
+                if let Some(input) = input {
+                    all.copy_from_slice(input);
+                }
+                self.fold_all(all, op)?;
+                self.cells.leave(None)?;
+                self.write_to_all(all)?;
+                self.cells.let_go();
+            }
+            Some(last) => {
+                self.cells.leave(None)?;
+                self.read(last, all.len(), |sum| all.copy_from_slice(sum))?;
+            }
+        }
+        self.cells.leave(None)
     }
 
     #[inline]

@@ -92,7 +92,7 @@ pub(crate) enum Turn {
 impl Turn {
     fn is_over(self, comm: &CommShared) -> bool {
         match self {
-            Turn::Gate(turn) => comm.gate.has_turned(turn),
+            Turn::Gate(turn) => comm.gate.turned_by(turn).is_some(),
             Turn::Meeting(ticket) => comm.meeting().all_here(ticket),
         }
     }

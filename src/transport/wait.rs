@@ -435,7 +435,7 @@ impl Port {
     /// The wait after the spins, and how long it took.
     fn wait_long<R>(&self, reason: &Reason<'_>, mut look: impl FnMut() -> Option<R>) -> Result<R> {
         let begin = Instant::now();
-        let found = match self.give_way(&mut look) {
+        let found = match self.give_way(begin, &mut look) {
             Some(found) => Ok(found),
             None => self.sleep(reason, look),
         };
@@ -452,7 +452,7 @@ impl Port {
     #[inline]
     fn spin<R>(&self, budget: &Cell<u32>, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
         let spins = match PATIENT {
-            true if self.crowded() => 1,
+            true if self.crowded() => return look(),
             true => budget.get(),
             false => 0,
         };
@@ -467,17 +467,21 @@ impl Port {
         None
     }
 
-    /// Looks once in each of this thread's turns.
-    fn give_way<R>(&self, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
-        self.give_way_for(YIELDING, look)
+    /// Looks once in each of this thread's turns, from `start` on.
+    fn give_way<R>(&self, start: Instant, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+        self.give_way_for(YIELDING, start, look)
     }
 
-    fn give_way_for<R>(&self, time: Duration, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    fn give_way_for<R>(
+        &self,
+        time: Duration,
+        start: Instant,
+        look: &mut impl FnMut() -> Option<R>,
+    ) -> Option<R> {
         self.scribe.catch_up();
         if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
             spots.part(self.me);
         }
-        let start = Instant::now();
         let mut turns = 0;
         while PATIENT && (turns < YIELDS || start.elapsed() < time) {
             yield_now();
@@ -729,7 +733,7 @@ impl Port {
         if !PATIENT || patience < SHORT_PATIENCE {
             return None;
         }
-        let found = self.give_way_for(patience, look);
+        let found = self.give_way_for(patience, Instant::now(), look);
         if found.is_some() {
             self.lending.set(SPINS);
         }
@@ -753,7 +757,7 @@ impl Port {
 
     fn wait_bound_long(&self, mut done: impl FnMut() -> bool) {
         let begin = Instant::now();
-        if self.give_way(&mut || done().then_some(())).is_none() {
+        if self.give_way(begin, &mut || done().then_some(())).is_none() {
             self.sleep_bound(done);
         }
         self.count_wait(begin);

@@ -1,9 +1,9 @@
-//! Proves that nobody leaves a barrier early, that what a rank did before a barrier is seen after it,
-//! that the turning of the gate is not slept through, and that a rank with another fingerprint never
+//! Proves that nobody leaves a barrier early, that what a rank did before a barrier is seen after it, and what the
+//! last one did for all, that the turning of the gate is not slept through, and that a rank with another fingerprint never
 //! lets it open.
 //!
 //! Checked by hand that the models can fail: with a relaxed compare-and-swap in `arrive`, a relaxed store
-//! of the turn or a relaxed load of it in `has_turned`, the cells race; if the fingerprint is not
+//! of the turn in `turn` or a relaxed load of it in `turned_by`, the cells race; if the fingerprint is not
 //! compared, the gate opens; without the fence in `rouse_others`, a rank sleeps for ever; if a wait whose
 //! gate has turned counts as stuck, ranks that are not are named.
 
@@ -37,9 +37,9 @@ fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
 /// A barrier that looks again and again.
 fn spin_through(gate: &Gate, ranks: usize, print: u32) {
     match gate.arrive(ranks, print) {
-        Arrival::Last => {}
+        Arrival::Last(turn) => gate.turn(turn, 0),
         Arrival::Early(turn) => {
-            while !gate.has_turned(turn) {
+            while gate.turned_by(turn).is_none() {
                 thread::yield_now();
             }
         }
@@ -78,10 +78,44 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
             move || {
                 cells[me].set(1);
                 let through = match gate.arrive(3, 0) {
-                    Arrival::Early(turn) => gate.has_turned(turn),
-                    arrival => arrival == Arrival::Last,
+                    Arrival::Early(turn) => gate.turned_by(turn).is_some(),
+                    Arrival::Last(turn) => {
+                        gate.turn(turn, me);
+                        true
+                    }
+                    Arrival::Strange => false,
                 };
                 assert!(!through || cells.iter().all(|cell| cell.get() == 1));
+            }
+        };
+        let others = [1, 2].map(|me| thread::spawn(life(me)));
+        life(0)();
+        others.into_iter().for_each(|rank| rank.join().unwrap());
+    });
+}
+
+/// Before it turns the gate the last one reads what all have written, and writes what all read after that. Who finds
+/// the gate shut goes home.
+#[test]
+fn what_the_last_does_for_all_is_seen_by_all_who_are_told_who_it_was() {
+    explore(Some(4), || {
+        let shared = (Arc::new(Gate::new()), cells(4));
+        let life = |me: usize| {
+            let (gate, cells) = shared.clone();
+            move || {
+                cells[me].set(1);
+                match gate.arrive(3, 0) {
+                    Arrival::Last(turn) => {
+                        let all: u32 = cells[..3].iter().map(Cell::get).sum();
+                        cells[3].set(all + me as u32);
+                        gate.turn(turn, me);
+                    }
+                    Arrival::Early(turn) => {
+                        let last = gate.turned_by(turn);
+                        assert!(last.is_none_or(|last| cells[3].get() == 3 + last as u32));
+                    }
+                    Arrival::Strange => panic!("all ranks are in the same call"),
+                }
             }
         };
         let others = [1, 2].map(|me| thread::spawn(life(me)));
@@ -94,13 +128,16 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
 fn sleep_through(port: &Port, print: u32) {
     let gate = &port.fabric.all.gate;
     match gate.arrive(port.fabric.all.members.size(), print) {
-        Arrival::Last => port.fabric.all.rouse_others(port.me),
+        Arrival::Last(turn) => {
+            gate.turn(turn, port.me);
+            port.fabric.all.rouse_others(port.me);
+        }
         Arrival::Early(turn) => {
             let (comm, needs) = (
                 &port.fabric.all,
                 Needs::Gate((0, print, print), port.fabric.all.members.clone()),
             );
-            let turned = || gate.has_turned(turn);
+            let turned = || gate.turned_by(turn).is_some();
             let passed = sleep_in(
                 Some((comm, print)),
                 Some(Turn::Gate(turn)),
@@ -151,8 +188,8 @@ fn a_stranger_keeps_it_shut(ranks: usize) {
         let print = u32::from(port.me == ranks - 1);
         port.fabric.all.gate.arrive(ranks, print)
     });
-    assert!(!arrivals.contains(&Arrival::Last), "{arrivals:?}");
-    assert!(!fabric.all.gate.has_turned(0));
+    assert!(!arrivals.contains(&Arrival::Last(0)), "{arrivals:?}");
+    assert_eq!(fabric.all.gate.turned_by(0), None);
 }
 
 #[test]
@@ -178,7 +215,7 @@ fn two_strangers_at_the_gate_are_a_knot() {
             sleep(
                 port,
                 Needs::Gate((0, 0, print), port.fabric.all.members.clone()),
-                || turn.is_some_and(|turn| gate.has_turned(turn)),
+                || turn.is_some_and(|turn| gate.turned_by(turn).is_some()),
             )
         });
         for result in &results {
