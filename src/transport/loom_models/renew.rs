@@ -5,8 +5,9 @@
 //! seen the end of those before is a join here; `berth` proves it of what a team has for it.
 //!
 //! Checked by hand that the models can fail: if the flag of a rank that has ended said the same in every run, if what
-//! the book knows of ends is kept, and with a relaxed load in `has_left`, a rank that is there is taken for one that
-//! is gone.
+//! the book knows of ends is kept, if a rank took itself to be in the run before, and without the look at who has left
+//! of a rank that lies down, or the fence of one that leaves. Not noticed: a relaxed store in `depart` or load in
+//! `has_left`.
 
 use loom::sync::Arc as LoomArc;
 use loom::thread;
@@ -99,4 +100,9 @@ fn who_did_nothing_in_one_run_is_there_in_the_next_and_gone_after_that() {
     explore(Some(3), || {
         runs(&[Deed::Nothing, Deed::Send(1), Deed::Miss])
     });
+}
+
+#[test]
+fn who_was_gone_two_runs_ago_is_there() {
+    explore(Some(2), || runs(&[Deed::Nothing, Deed::Send(1), Deed::Send(2)]));
 }
