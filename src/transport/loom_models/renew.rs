@@ -104,5 +104,7 @@ fn who_did_nothing_in_one_run_is_there_in_the_next_and_gone_after_that() {
 
 #[test]
 fn who_was_gone_two_runs_ago_is_there() {
-    explore(Some(2), || runs(&[Deed::Nothing, Deed::Send(1), Deed::Send(2)]));
+    explore(Some(2), || {
+        runs(&[Deed::Nothing, Deed::Send(1), Deed::Send(2)])
+    });
 }
