@@ -290,8 +290,12 @@ impl<C: AtCells> Table<'_, C> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         self.write_blocks(input)?;
-        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
+        if let Readers::One(_) = self.others {
+            own.copy_from_slice(&input[block]);
+            return self.fold(own, op);
+        }
+        self.cells.wait_for_all()?;
         for from in 0..self.ranks {
             let mut fold = |theirs: &[T]| match from {
                 0 => own.copy_from_slice(theirs),
@@ -311,22 +315,19 @@ impl<C: AtCells> Table<'_, C> {
     }
 
     fn gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        self.write_to(self.call.root, own)?;
         match self.me == self.call.root {
             true => self.collect(own, all),
-            false => Ok(()),
+            false => self.write_to(self.call.root, own),
         }
     }
 
-    /// Puts every rank's block where it belongs.
+    /// Puts every rank's block where it belongs, its own while those of the others are on their way.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
+        let block = |rank| self.call.blocks.block(rank);
+        all[block(self.me)].copy_from_slice(own);
         self.wait_for_others()?;
-        for from in 0..self.ranks {
+        for from in self.all_others() {
             let place = &mut all[self.call.blocks.block(from)];
-            if from == self.me {
-                place.copy_from_slice(own);
-                continue;
-            }
             self.read(from, place.len(), |block| place.copy_from_slice(block))?;
         }
         Ok(())
@@ -335,26 +336,29 @@ impl<C: AtCells> Table<'_, C> {
     fn scatter<T: Element>(&mut self, all: &[T], own: &mut [T]) -> Result<()> {
         let (root, block) = (self.call.root, self.call.blocks.block(self.me));
         if self.me == root {
+            self.write_blocks(all)?;
             own.copy_from_slice(&all[block]);
-            return self.write_blocks(all);
+            return Ok(());
         }
         self.read_block(root, self.call.length(), |block| own.copy_from_slice(block))
     }
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.write_blocks(input)?;
-        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
-        for from in 0..self.ranks {
-            let place = &mut output[from * block.len()..][..block.len()];
-            match from == self.me {
-                true => place.copy_from_slice(&input[block.clone()]),
-                false => {
-                    self.read_block(from, input.len(), |theirs| place.copy_from_slice(theirs))?;
-                }
-            }
+        let place = |from| from * block.len()..(from + 1) * block.len();
+        output[place(self.me)].copy_from_slice(&input[block.clone()]);
+        self.wait_for_others()?;
+        for from in self.all_others() {
+            let place = &mut output[place(from)];
+            self.read_block(from, input.len(), |theirs| place.copy_from_slice(theirs))?;
         }
         Ok(())
+    }
+
+    fn all_others(&self) -> impl Iterator<Item = Rank> + use<C> {
+        let me = self.me;
+        (0..self.ranks).filter(move |rank| *rank != me)
     }
 
     /// Folds what all ranks have into what this rank has. Its own cell need not be written if it is the first or
