@@ -134,6 +134,11 @@ impl AtCells for AtDesk<'_> {
         }
     }
 
+    #[inline]
+    fn ask_for<T: Element>(&self, from: Rank, count: usize) {
+        self.desk.find(from, count * size_of::<T>());
+    }
+
     // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
     #[inline(always)]
     fn read<T: Element>(

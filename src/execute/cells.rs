@@ -44,6 +44,9 @@ pub(crate) trait AtCells {
     /// Lets all go, as the last one to come.
     fn let_go(&mut self);
 
+    /// Asks for a cell of so many elements that will be read soon.
+    fn ask_for<T: Element>(&self, from: Rank, count: usize);
+
     /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
     fn read<T: Element>(
         &mut self,
@@ -324,6 +327,9 @@ impl<C: AtCells> Table<'_, C> {
     /// Puts every rank's block where it belongs, its own while those of the others are on their way.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         let block = |rank| self.call.blocks.block(rank);
+        if let Readers::One(other) = self.others {
+            self.cells.ask_for::<T>(other, block(other).len());
+        }
         all[block(self.me)].copy_from_slice(own);
         self.wait_for_others()?;
         for from in self.all_others() {
