@@ -41,6 +41,9 @@ pub(crate) trait AtCells {
     /// rank, and all wait for it.
     fn come(&mut self) -> Result<Option<Rank>>;
 
+    /// Writes this rank's cell for all others, as the last one to come, before it lets them go.
+    fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()>;
+
     /// Lets all go, as the last one to come.
     fn let_go(&mut self);
 
@@ -249,7 +252,7 @@ impl<C: AtCells> Table<'_, C> {
                 }
                 self.fold_all(all, op)?;
                 self.cells.leave(None)?;
-                self.write_to_all(all)?;
+                self.cells.tell_all(all)?;
                 self.cells.let_go();
             }
             Some(last) => {
