@@ -16,6 +16,7 @@ use crossbeam_utils::CachePadded;
 
 use super::board::CallLog;
 use super::hatch::Out;
+use super::haul::Taker;
 use super::head::Head;
 use super::joint::End;
 use super::knot::Needs;
@@ -23,7 +24,7 @@ use super::lend::{Loan, lend};
 use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::{Turn, Wait};
-use super::packet::{Packet, Taker};
+use super::packet::Packet;
 use super::renew::Again;
 use super::scribe::Scribe;
 use super::sleeper::{Run, Sleeper};
