@@ -217,9 +217,10 @@ fn the_watchdog_shows_what_the_others_did_last() {
 
 #[test]
 fn a_short_send_that_waits_for_room_is_shown_while_it_waits() {
-    let by_value = |comm: &Comm| comm.send_value(1, 5, 1u64);
-    let by_elements = |comm: &Comm| comm.send(1, 5, &[1u64]);
-    let sends: [&(dyn Fn(&Comm) -> Result<()> + Sync); 2] = [&by_value, &by_elements];
+    let sends: [fn(&Comm) -> Result<()>; 2] = [
+        |comm| comm.send_value(1, 5, 1u64),
+        |comm| comm.send(1, 5, &[1u64]),
+    ];
     for send in sends {
         let go = AtomicBool::new(false);
         let report = guarded(&|| "a send that waits".into(), || {
@@ -252,7 +253,7 @@ fn an_operator_that_calls_its_communicator_hides_neither_its_own_call_nor_anothe
         Algorithm::Cells,
         Algorithm::Direct,
     ];
-    for (algorithm, ranks) in ways.iter().flat_map(|way| [(way, 2), (way, 4)]) {
+    for (algorithm, ranks) in ways.into_iter().flat_map(|way| [(way, 2), (way, 4)]) {
         // Who comes late waits for nothing on its way to the operator.
         for _ in 0..20 {
             let report = World::new(ranks).run_each(|comm| {
@@ -262,7 +263,7 @@ fn an_operator_that_calls_its_communicator_hides_neither_its_own_call_nor_anothe
                         a + b
                     };
                     let op = op::commutative(refused);
-                    comm.all_reduce_with(algorithm.clone(), &mut [1u64], op)
+                    comm.all_reduce_with(algorithm, &mut [1u64], op)
                 })
             });
             for recent in report.recent() {
