@@ -184,6 +184,8 @@ pub(crate) struct Port {
     /// Its own, which it passes through with every operation.
     door: Arc<Door>,
     inbox: RefCell<Inbox>,
+    /// Whether all that was there has gone back to the door.
+    has_left: Cell<bool>,
     hatch: RefCell<Out>,
     parker: Parker,
     pub(crate) scribe: Scribe,
@@ -195,11 +197,8 @@ pub(crate) struct Port {
 }
 
 impl Drop for Port {
-    /// What this rank had set aside goes back to its door, where what nobody received is counted.
     fn drop(&mut self) {
-        let left = self.inbox.get_mut().drain(&*self.fabric);
-        left.into_iter()
-            .for_each(|packet| self.fabric.put_back(self.me, packet));
+        self.leave();
     }
 }
 
@@ -214,6 +213,7 @@ impl Port {
             me,
             run,
             inbox,
+            has_left: Cell::new(false),
             hatch: RefCell::new(Out::new(me)),
             parker,
             scribe,
@@ -228,6 +228,20 @@ impl Port {
     pub(crate) fn begin_again(&self, again: Again) {
         self.run.set(again.run);
         self.scribe.begin_again(again.begin);
+    }
+
+    /// What this rank had set aside goes back to its door, where what nobody received is counted, and so is what
+    /// comes there from now on. For a rank that has ended, though somebody may have forgotten it.
+    pub(crate) fn leave(&self) {
+        if self.has_left.replace(true) {
+            return;
+        }
+        let Ok(mut inbox) = self.inbox.try_borrow_mut() else {
+            return;
+        };
+        let left = inbox.leave(&*self.fabric);
+        left.into_iter()
+            .for_each(|packet| self.fabric.put_back(self.me, packet));
     }
 
     /// The run it is in.
