@@ -179,3 +179,17 @@ fn a_rank_that_never_comes_is_missed_by_all() {
         }
     }
 }
+
+#[test]
+fn messages_are_counted_the_same_whoever_folds() {
+    let times = (20.0 * scale()).ceil() as u64;
+    let report = guarded(&|| "5 ranks".into(), || {
+        crowd(5)
+            .run_each(|comm| (0..times).try_for_each(|_| comm.all_reduce(&mut [1u32, 2], op::Sum)))
+    });
+    for (rank, counts) in report.counts.iter().enumerate() {
+        let messages = if rank == 0 { 4 * times } else { times };
+        assert_eq!((counts.messages, counts.bytes), (messages, 8 * messages));
+        assert_eq!(counts.operations, report.counts[0].operations);
+    }
+}

@@ -23,6 +23,7 @@ const UNSAFE: &[&str] = &[
     "transport/cells.rs",
     "transport/direct.rs",
     "transport/hatch.rs",
+    "transport/haul.rs",
     "transport/packet.rs",
     "transport/slot.rs",
     "world/crew.rs",

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use rankfold::collective::Algorithm;
 use rankfold::{
-    Comm, Operation, Outcome, Passed, Progress, Report, Result, Source, Tag, World, op,
+    Buffering, Comm, Operation, Outcome, Passed, Progress, Report, Result, Source, Tag, World, op,
 };
 use support::guarded;
 
@@ -212,6 +213,66 @@ fn the_watchdog_shows_what_the_others_did_last() {
         error.contains("ms  recv(from 1, tag 0) at tests/recorder.rs"),
         "{error}"
     );
+}
+
+#[test]
+fn a_short_send_that_waits_for_room_is_shown_while_it_waits() {
+    let sends: [fn(&Comm) -> Result<()>; 2] = [
+        |comm| comm.send_value(1, 5, 1u64),
+        |comm| comm.send(1, 5, &[1u64]),
+    ];
+    for send in sends {
+        let go = AtomicBool::new(false);
+        let report = guarded(&|| "a send that waits".into(), || {
+            World::new(2)
+                .buffering(Buffering::Zero)
+                .timeout(Duration::from_millis(30))
+                .run_each(|comm| {
+                    if comm.rank() == 0 {
+                        let late = send(comm);
+                        go.store(true, Ordering::Release);
+                        return late;
+                    }
+                    while !go.load(Ordering::Acquire) {
+                        std::thread::yield_now();
+                    }
+                    Ok(())
+                })
+        });
+        let error = report.outcomes[0].error().unwrap().to_string();
+        let line = |line: &str| line.contains("ms  send") && line.contains(", not over");
+        assert!(error.lines().any(line), "{error}");
+    }
+}
+
+#[test]
+fn an_operator_that_calls_its_communicator_hides_neither_its_own_call_nor_another() {
+    let ways = [
+        Algorithm::Exchange,
+        Algorithm::Ring,
+        Algorithm::Cells,
+        Algorithm::Direct,
+    ];
+    for (algorithm, ranks) in ways.into_iter().flat_map(|way| [(way, 2), (way, 4)]) {
+        // Who comes late waits for nothing on its way to the operator.
+        for _ in 0..20 {
+            let report = World::new(ranks).run_each(|comm| {
+                (0..16).try_for_each(|_| {
+                    let refused = |a: u64, b| {
+                        assert!(comm.barrier().is_err());
+                        a + b
+                    };
+                    let op = op::commutative(refused);
+                    comm.all_reduce_with(algorithm, &mut [1u64], op)
+                })
+            });
+            for recent in report.recent() {
+                let mut outer = recent.iter().filter(|one| one.call != "barrier");
+                assert!(outer.clone().count() == 16, "{algorithm:?}: {recent:?}");
+                assert!(outer.all(|one| one.progress == Progress::Done));
+            }
+        }
+    }
 }
 
 #[test]

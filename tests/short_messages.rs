@@ -291,6 +291,29 @@ fn what_nobody_receives_is_counted_in_order() {
 }
 
 #[test]
+fn what_nobody_receives_is_counted_though_a_communicator_was_forgotten() {
+    let program = |comm: &Comm| {
+        warm_up(comm, 0, 1)?;
+        let other = comm.dup()?;
+        if comm.rank() == 0 {
+            (0..5u32).try_for_each(|number| comm.send(1, 2, &[number; 20]))?;
+        }
+        comm.barrier()?;
+        if comm.rank() == 1 {
+            std::mem::forget(other);
+        }
+        Ok(())
+    };
+    let team = World::new(2).start().unwrap();
+    for report in [
+        World::new(2).run_each(program),
+        team.try_run_each(program).unwrap(),
+    ] {
+        assert_eq!(report.lost.len(), 5, "{report}");
+    }
+}
+
+#[test]
 fn whoever_waits_for_what_never_comes_is_told_so() {
     let result = World::new(2).run(|comm| {
         warm_up(comm, 0, 1)?;

@@ -201,6 +201,8 @@ fn came_to(result: &Result<Vec<u64>, WorldError>) -> String {
         Ok(values) => format!("{values:?}"),
         Err(WorldError::Deadlock(_)) => "deadlock".into(),
         Err(WorldError::Mismatch(_)) => "mismatch".into(),
+        // Where ranks take turns it is chance who comes last, and whether anybody needs more of who leaves a call.
+        Err(WorldError::ReturnedEarly { rank, .. }) => format!("rank {rank} returned early"),
         Err(error) => error.to_string().lines().next().unwrap_or_default().into(),
     }
 }

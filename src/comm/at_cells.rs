@@ -108,14 +108,19 @@ impl AtCells for AtDesk<'_> {
     }
 
     fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
-        let core = &self.call.comm.core;
-        core.tick()?;
-        if self.desk.lagging().is_some() {
-            self.wait_for_room()?;
-        }
-        self.desk.post(self.call.stamp(), data);
-        core.port.count(size_of_val(data));
+        self.put(data)?;
+        // Who folds is chance: it is counted as if rank 0 did.
+        let call = self.call;
+        let messages = if call.rank() == 0 { call.size() - 1 } else { 1 };
+        (0..messages).for_each(|_| call.comm.core.port.count(size_of_val(data)));
         Ok(())
+    }
+
+    fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        let mut others = self.call.others();
+        let gone = others.find_map(|rank| self.call.is_gone(rank));
+        self.put(data)?;
+        gone.map_or(Ok(()), |gone| Err(self.call.gone(gone)))
     }
 
     fn come(&mut self) -> Result<Option<Rank>> {
@@ -132,6 +137,11 @@ impl AtCells for AtDesk<'_> {
         if let Some(turn) = self.holds.take() {
             self.call.let_go(turn);
         }
+    }
+
+    #[inline]
+    fn ask_for<T: Element>(&self, from: Rank, count: usize) {
+        self.desk.find(from, count * size_of::<T>());
     }
 
     // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
@@ -179,6 +189,16 @@ impl AtCells for AtDesk<'_> {
 }
 
 impl AtDesk<'_> {
+    /// Writes this rank's cell for whoever will look there.
+    fn put<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        self.call.comm.core.tick()?;
+        if self.desk.lagging().is_some() {
+            self.wait_for_room()?;
+        }
+        self.desk.post(self.call.stamp(), data);
+        Ok(())
+    }
+
     #[inline(never)]
     fn wait_for_missing(&mut self) -> Result<()> {
         let (call, desk) = (self.call, RefCell::new(&mut *self.desk));

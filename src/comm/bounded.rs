@@ -15,6 +15,12 @@ use crate::transport::receipt::Receipt;
 use crate::transport::wait::Reason;
 
 impl Comm {
+    /// Whether no send has to wait for room: then it may be written down after its message is out.
+    #[inline]
+    pub(super) fn posts(&self) -> bool {
+        !self.core.bounded
+    }
+
     /// [`send`](Self::send) where there is a limit.
     #[cold]
     pub(super) fn send_bounded<T: Element>(

@@ -40,6 +40,8 @@ impl InCall<'_> {
             |rank| direct::lengths(shape, rank),
             |vectors| {
                 self.note_all_sent::<T>(shape);
+                // What the operator calls would be taken for this call.
+                self.settle();
                 unwind::operator(|| direct::run(shape, me, vectors, op));
             },
         )?;

@@ -71,6 +71,8 @@ impl Link for InCall<'_> {
             if packet.count() != Some(count) {
                 return Err(self.unequal(&packet, count));
             }
+            // What an operator calls would be taken for this call.
+            self.settle();
             // If the sender took the loan back it has failed, and the next look will say why.
             if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
                 self.comm.core.port.scribe.received(packet.head);

@@ -217,13 +217,29 @@ impl Comm {
         core.stand_up();
         core.workspace.clear();
         core.follows.take();
-        let alone = Rc::strong_count(core) == 1 && Rc::weak_count(core) == 0;
+        let alone = self.is_alone();
+        if !alone {
+            core.port.leave();
+        }
         let idle = core.asked.borrow().is_empty() && core.port.is_idle();
         (alone && idle).then(|| Rest {
             calls: (self.calls.get(), self.prints.get()),
             cells: self.desk.last(),
             lanes: self.lanes.traffic(),
         })
+    }
+
+    /// Whether nothing of this rank is alive but this.
+    fn is_alone(&self) -> bool {
+        Rc::strong_count(&self.core) == 1 && Rc::weak_count(&self.core) == 0
+    }
+
+    /// The rank has ended. If something of it was forgotten, what nobody received is counted all the same.
+    pub(crate) fn leave(&self) {
+        let core = &self.core;
+        if Rc::strong_count(core) > 1 {
+            core.port.leave();
+        }
     }
 
     /// Whether this rank has begun no operation in this run.
@@ -509,7 +525,10 @@ struct Seated {
 impl Drop for Entered {
     fn drop(&mut self) {
         let left = self.0.drain(..).filter_map(|seat| seat.core.upgrade());
-        left.for_each(|core| core.end(Gone::Returned, None, false));
+        left.for_each(|core| {
+            core.end(Gone::Returned, None, false);
+            core.port.leave();
+        });
     }
 }
 

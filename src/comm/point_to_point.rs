@@ -52,7 +52,8 @@ impl Comm {
         let show = move || format!("send(to {to}, tag {tag})");
         let site = Location::caller();
         let port = &self.core.port;
-        let posts = to < self.size() && port.posts_at_once(self.world_rank(to), data);
+        let posts =
+            self.posts() && to < self.size() && port.posts_at_once(self.world_rank(to), data);
         let deed = move || Deed {
             count: Some(data.len()),
             posts,
@@ -206,7 +207,10 @@ impl Comm {
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
         let site = Location::caller();
-        let deed = || sending::<V>("send_value", to, tag, site);
+        let deed = || Deed {
+            posts: self.posts(),
+            ..sending::<V>("send_value", to, tag, site)
+        };
         self.deed(&deed, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);

@@ -41,8 +41,14 @@ pub(crate) trait AtCells {
     /// rank, and all wait for it.
     fn come(&mut self) -> Result<Option<Rank>>;
 
+    /// Writes this rank's cell for all others, as the last one to come, before it lets them go.
+    fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()>;
+
     /// Lets all go, as the last one to come.
     fn let_go(&mut self);
+
+    /// Asks for a cell of so many elements that will be read soon.
+    fn ask_for<T: Element>(&self, from: Rank, count: usize);
 
     /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
     fn read<T: Element>(
@@ -246,7 +252,7 @@ impl<C: AtCells> Table<'_, C> {
                 }
                 self.fold_all(all, op)?;
                 self.cells.leave(None)?;
-                self.write_to_all(all)?;
+                self.cells.tell_all(all)?;
                 self.cells.let_go();
             }
             Some(last) => {
@@ -290,8 +296,12 @@ impl<C: AtCells> Table<'_, C> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         self.write_blocks(input)?;
-        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
+        if let Readers::One(_) = self.others {
+            own.copy_from_slice(&input[block]);
+            return self.fold(own, op);
+        }
+        self.cells.wait_for_all()?;
         for from in 0..self.ranks {
             let mut fold = |theirs: &[T]| match from {
                 0 => own.copy_from_slice(theirs),
@@ -311,22 +321,22 @@ impl<C: AtCells> Table<'_, C> {
     }
 
     fn gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        self.write_to(self.call.root, own)?;
         match self.me == self.call.root {
             true => self.collect(own, all),
-            false => Ok(()),
+            false => self.write_to(self.call.root, own),
         }
     }
 
-    /// Puts every rank's block where it belongs.
+    /// Puts every rank's block where it belongs, its own while those of the others are on their way.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
+        let block = |rank| self.call.blocks.block(rank);
+        if let Readers::One(other) = self.others {
+            self.cells.ask_for::<T>(other, block(other).len());
+        }
+        all[block(self.me)].copy_from_slice(own);
         self.wait_for_others()?;
-        for from in 0..self.ranks {
+        for from in self.all_others() {
             let place = &mut all[self.call.blocks.block(from)];
-            if from == self.me {
-                place.copy_from_slice(own);
-                continue;
-            }
             self.read(from, place.len(), |block| place.copy_from_slice(block))?;
         }
         Ok(())
@@ -335,26 +345,29 @@ impl<C: AtCells> Table<'_, C> {
     fn scatter<T: Element>(&mut self, all: &[T], own: &mut [T]) -> Result<()> {
         let (root, block) = (self.call.root, self.call.blocks.block(self.me));
         if self.me == root {
+            self.write_blocks(all)?;
             own.copy_from_slice(&all[block]);
-            return self.write_blocks(all);
+            return Ok(());
         }
         self.read_block(root, self.call.length(), |block| own.copy_from_slice(block))
     }
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.write_blocks(input)?;
-        self.wait_for_others()?;
         let block = self.call.blocks.block(self.me);
-        for from in 0..self.ranks {
-            let place = &mut output[from * block.len()..][..block.len()];
-            match from == self.me {
-                true => place.copy_from_slice(&input[block.clone()]),
-                false => {
-                    self.read_block(from, input.len(), |theirs| place.copy_from_slice(theirs))?;
-                }
-            }
+        let place = |from| from * block.len()..(from + 1) * block.len();
+        output[place(self.me)].copy_from_slice(&input[block.clone()]);
+        self.wait_for_others()?;
+        for from in self.all_others() {
+            let place = &mut output[place(from)];
+            self.read_block(from, input.len(), |theirs| place.copy_from_slice(theirs))?;
         }
         Ok(())
+    }
+
+    fn all_others(&self) -> impl Iterator<Item = Rank> + use<C> {
+        let me = self.me;
+        (0..self.ranks).filter(move |rank| *rank != me)
     }
 
     /// Folds what all ranks have into what this rank has. Its own cell need not be written if it is the first or

@@ -59,4 +59,9 @@ impl<M: Mail> Incoming<M> {
         let mut place = Packet::empty();
         self.next(&mut place).then_some(place)
     }
+
+    /// Takes nothing any more that comes by the hatch: whoever counts what was left may.
+    pub(super) fn leave_hatch(&mut self) {
+        self.hatch = In::new(Hatch::new());
+    }
 }

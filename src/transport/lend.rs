@@ -1,5 +1,5 @@
 //! Lending a buffer for the length of a call, and settling what was borrowed: the two guards around
-//! a loan's [word](super::loan). No `unsafe` here; `packet` relies on what this file promises.
+//! a loan's [word](super::loan). No `unsafe` here; `packet` and `haul` rely on what this file promises.
 //!
 //! - [`lend`] comes back only when the loan was revoked or settled, also by unwinding. Its guard never
 //!   leaves its frame, so it cannot be forgotten.
@@ -10,10 +10,11 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use super::haul;
 use super::head::Head;
 use super::joint::{End, Joint};
 use super::loan::{LoanWord, Ticket};
-use super::packet::{self, Packet};
+use super::packet::Packet;
 use crate::Rank;
 use crate::op::Element;
 use crate::op::copies::Copies;
@@ -61,7 +62,7 @@ pub(crate) fn lend<T: Element, R>(
         &Loan {
             word: guard.word,
             ticket,
-            bytes: packet::bytes(data),
+            bytes: haul::bytes(data),
         },
     )
 }
@@ -78,7 +79,7 @@ impl Loan<'_> {
     /// Copies what the borrower leaves of it, if that has shown where it goes; whether it was anything.
     /// `joint` must be the lender's own.
     pub(crate) fn help(&self, joint: &Joint, end: End, copies: &Copies) -> bool {
-        packet::help(self, joint, end, copies)
+        haul::help(self, joint, end, copies)
     }
 
     pub(super) fn bytes(&self) -> &[MaybeUninit<u8>] {

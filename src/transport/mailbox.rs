@@ -387,6 +387,13 @@ impl Inbox {
         buried.chain(dead).for_each(unwind::drop_quietly);
         left
     }
+
+    /// The same by a rank that has ended: what comes after this is somebody else's to drain.
+    pub(super) fn leave(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
+        let left = self.drain(lenders);
+        self.mail.leave_hatch();
+        left
+    }
 }
 
 /// Whether a line holds a message for one of these receives.

@@ -3,7 +3,7 @@
 //! - [`packet`] one message: eager, lent or owned
 //! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
 //!   word that decides who may touch it
-//! - [`joint`] the words by which both ends of a long loan copy it
+//! - [`haul`] both ends of a long loan copy it, [`joint`] the words by which they do
 //! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
 //! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
 //!   wait for their messages
@@ -32,6 +32,7 @@ pub(crate) mod clock;
 pub(crate) mod direct;
 mod fences;
 mod hatch;
+mod haul;
 pub(crate) mod head;
 mod incoming;
 pub(crate) mod joint;

@@ -10,30 +10,23 @@
 //!   settled (its guard does so also while unwinding, and never leaves the frame, so it cannot be
 //!   forgotten). A reader dereferences the pointer only between its claim and its settling, see
 //!   [`loan`](super::loan). Elements are `Sync`, so two threads may read them at once.
-//! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into), [`help`]): the borrower, between
-//!   its claim and its settling, shows where the message goes. It holds that place as a unique borrow, and
-//!   touches it through one raw pointer from then on, as the lender does; each writes the parts it has
-//!   [taken](super::joint), and no part is taken twice. The borrower stays until the lender has reported all of its
-//!   own, and would rather end the process than unwind before. A lender finds these words open only during
-//!   the loan that it waits for, of the length and type that the borrower has compared.
+//! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)): [`haul`](super::haul) says why they may.
 //! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
 #![allow(unsafe_code)]
 
 use std::any::Any;
 use std::mem::{self, ManuallyDrop, MaybeUninit, size_of};
-use std::process;
 use std::ptr;
 use std::slice;
 use std::sync::Arc;
 
+use super::haul::{self, Taker, bytes};
 use super::head::{Head, Info};
-use super::joint::{End, JOINT, Joint, part, parts};
-use super::lend::{Lenders, Loan, Settle};
+use super::joint::{End, JOINT};
+use super::lend::{Lenders, Settle};
 use super::loan::Ticket;
 use super::receipt::Receipt;
 use crate::Rank;
-use crate::op::copies::{Copies, Part, Way};
-use crate::op::kernels::copy_bytes_past_caches;
 use crate::op::{Element, copied};
 
 /// The longest message, in bytes, that travels inside its packet.
@@ -595,7 +588,7 @@ impl Packet {
             let (joint, end) = (lenders.joint(source), End::of(taker.me(), source));
             // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the borrow
             // of `to` lasts as long as this call, and nothing else is made of it meanwhile.
-            unsafe { copy_jointly(joint, end, taker, to.cast(), bytes(data)) }
+            unsafe { haul::copy_jointly(joint, end, taker, to.cast(), bytes(data)) }
         })
     }
 
@@ -625,111 +618,6 @@ impl Packet {
                 .map(|elements| *elements),
             _ => self.open(lenders, copied),
         }
-    }
-}
-
-/// How a borrower copies, and how it waits for a lender that helps it.
-pub(crate) trait Taker {
-    fn me(&self) -> Rank;
-
-    fn copies(&self) -> &Copies;
-
-    /// Waits for what is bound to come.
-    fn stay(&self, done: impl FnMut() -> bool);
-}
-
-/// Elements as the bytes that they are made of, set or not.
-pub(super) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
-    // SAFETY: the same memory, of which nothing is read as anything.
-    unsafe { slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
-}
-
-/// Copies what is lent, and lets its lender help.
-///
-/// # Safety
-///
-/// `joint` is of the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
-/// bytes as `from`, and nobody else touches them.
-unsafe fn copy_jointly(
-    joint: &Joint,
-    end: End,
-    taker: &impl Taker,
-    to: *mut u8,
-    from: &[MaybeUninit<u8>],
-) {
-    let nobody_leaves = NobodyLeaves;
-    joint.open(to);
-    // SAFETY: the caller's promise; what is taken here the lender does not touch.
-    let copied = unsafe { copy_parts(joint, end, Part::Received, taker.copies(), to, from) };
-    let helped = parts(from.len()) - copied;
-    if helped > 0 {
-        taker.stay(|| joint.has_helped(helped));
-        assert!(joint.has_helped(helped), "a wait that ends early");
-    }
-    joint.close();
-    mem::forget(nobody_leaves);
-}
-
-/// The lender's part of [`copy_jointly`]; whether there was any.
-pub(super) fn help(loan: &Loan<'_>, joint: &Joint, end: End, copies: &Copies) -> bool {
-    let from = loan.bytes();
-    if from.len() < JOINT {
-        return false;
-    }
-    let Some(to) = joint.goes_to() else {
-        return false;
-    };
-    // SAFETY: what is open is this loan, see the head of `joint`. Its borrower has shown a place of its length, and
-    // keeps it there until what is taken here is reported.
-    let copied = unsafe { copy_parts(joint, end, Part::Helped, copies, to, from) };
-    if copied > 0 {
-        joint.report(copied);
-    }
-    copied > 0
-}
-
-/// Takes parts at one end and copies them, until none are left; how many.
-///
-/// # Safety
-///
-/// `joint` was opened for a copy of `from` to `to`, which is as long, and stays until all parts are copied.
-unsafe fn copy_parts(
-    joint: &Joint,
-    end: End,
-    what: Part,
-    copies: &Copies,
-    to: *mut u8,
-    from: &[MaybeUninit<u8>],
-) -> usize {
-    let (bytes, mut taken) = (from.len(), 0);
-    copies.timed(what, bytes, |way| {
-        let mut copied = 0;
-        while let Some(it) = joint.take(end, parts(bytes)) {
-            let run = part(bytes, it.number);
-            // SAFETY: inside both, and nobody else has taken it.
-            unsafe {
-                let (to, from) = (to.add(run.start), from.as_ptr().add(run.start).cast::<u8>());
-                match way {
-                    Way::Plain => ptr::copy_nonoverlapping(from, to, run.len()),
-                    Way::PastCaches => copy_bytes_past_caches(to, from, run.len()),
-                }
-            }
-            (copied, taken) = (copied + run.len(), taken + 1);
-            if it.last {
-                break;
-            }
-        }
-        copied
-    });
-    taken
-}
-
-/// Ends the process where a borrower would leave a place that its lender may still write to.
-struct NobodyLeaves;
-
-impl Drop for NobodyLeaves {
-    fn drop(&mut self) {
-        process::abort();
     }
 }
 

@@ -16,6 +16,7 @@ use crossbeam_utils::CachePadded;
 
 use super::board::CallLog;
 use super::hatch::Out;
+use super::haul::Taker;
 use super::head::Head;
 use super::joint::End;
 use super::knot::Needs;
@@ -23,7 +24,7 @@ use super::lend::{Loan, lend};
 use super::loan::{LoanWord, Ticket};
 use super::mailbox::{Inbox, Want};
 use super::monitor::{Turn, Wait};
-use super::packet::{Packet, Taker};
+use super::packet::Packet;
 use super::renew::Again;
 use super::scribe::Scribe;
 use super::sleeper::{Run, Sleeper};
@@ -183,6 +184,8 @@ pub(crate) struct Port {
     /// Its own, which it passes through with every operation.
     door: Arc<Door>,
     inbox: RefCell<Inbox>,
+    /// Whether all that was there has gone back to the door.
+    has_left: Cell<bool>,
     hatch: RefCell<Out>,
     parker: Parker,
     pub(crate) scribe: Scribe,
@@ -194,11 +197,8 @@ pub(crate) struct Port {
 }
 
 impl Drop for Port {
-    /// What this rank had set aside goes back to its door, where what nobody received is counted.
     fn drop(&mut self) {
-        let left = self.inbox.get_mut().drain(&*self.fabric);
-        left.into_iter()
-            .for_each(|packet| self.fabric.put_back(self.me, packet));
+        self.leave();
     }
 }
 
@@ -213,6 +213,7 @@ impl Port {
             me,
             run,
             inbox,
+            has_left: Cell::new(false),
             hatch: RefCell::new(Out::new(me)),
             parker,
             scribe,
@@ -227,6 +228,20 @@ impl Port {
     pub(crate) fn begin_again(&self, again: Again) {
         self.run.set(again.run);
         self.scribe.begin_again(again.begin);
+    }
+
+    /// What this rank had set aside goes back to its door, where what nobody received is counted, and so is what
+    /// comes there from now on. For a rank that has ended, though somebody may have forgotten it.
+    pub(crate) fn leave(&self) {
+        if self.has_left.replace(true) {
+            return;
+        }
+        let Ok(mut inbox) = self.inbox.try_borrow_mut() else {
+            return;
+        };
+        let left = inbox.leave(&*self.fabric);
+        left.into_iter()
+            .for_each(|packet| self.fabric.put_back(self.me, packet));
     }
 
     /// The run it is in.

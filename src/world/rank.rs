@@ -77,10 +77,9 @@ impl Start {
     ) -> Lived<R, E> {
         let unpinned = self.pin.take().and_then(Pin::refused);
         let comm = Comm::enter(&self.fabric, self.rank, Some(Live::new(1)));
-        Lived {
-            outcome: live(&comm, f),
-            unpinned,
-        }
+        let outcome = live(&comm, f);
+        comm.leave();
+        Lived { outcome, unpinned }
     }
 }
 
