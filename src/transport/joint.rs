@@ -24,10 +24,9 @@
 
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::AtomicPtr;
 
 use crate::Rank;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Shorter messages are copied by their receiver alone. What a lender writes the receiver has to take from it
 /// afterwards; where both rewrite and read their buffers that costs more than it saves below this.

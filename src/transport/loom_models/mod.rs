@@ -8,6 +8,7 @@
 //! - `joint` what both ends of a loan copy together is copied once, and is the borrower's again
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
+//! - `renew` what a run leaves at the doors says nothing in the next
 //! - `shrink` the living find each other
 //! - `slot` what two ranks hand each other is read whole, once and in order
 //! - `hatch` what comes past the mailbox is read whole, once and in order with the mail
@@ -35,6 +36,7 @@ mod loan;
 mod meeting;
 mod receipt;
 mod rendezvous;
+mod renew;
 mod ring;
 mod shrink;
 mod sleeper;
