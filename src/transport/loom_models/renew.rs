@@ -5,9 +5,9 @@
 //! seen the end of those before is a join here; `berth` proves it of what a team has for it.
 //!
 //! Checked by hand that the models can fail: if the flag of a rank that has ended said the same in every run, if what
-//! the book knows of ends is kept, if a rank took itself to be in the run before, and without the look at who has left
-//! of a rank that lies down, or the fence of one that leaves. Not noticed: a relaxed store in `depart` or load in
-//! `has_left`.
+//! the book knows of ends is kept, and if a rank took itself to be in the run before. Not noticed: a relaxed store in
+//! `depart` or load in `has_left`. Not decided within a minute: without the look at who has left of a rank that lies
+//! down, and without the fence of one that leaves (`shrink` notices that).
 
 use loom::sync::Arc as LoomArc;
 use loom::thread;
