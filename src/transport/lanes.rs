@@ -145,9 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transport::joint::Joint;
-    use crate::transport::lend::Lenders;
-    use crate::transport::loan::LoanWord;
+    use crate::transport::lend::Nobody;
     use crate::transport::slots;
 
     /// What makes the ends of two ranks, and tells what nobody took.
@@ -182,19 +180,6 @@ mod tests {
                 ..Subject::new("slots near the end of numbers", Make::Slots)
             },
         ]
-    }
-
-    /// Lends nothing.
-    struct Nobody;
-
-    impl Lenders for Nobody {
-        fn word(&self, _: Rank) -> &LoanWord {
-            unreachable!("nothing here is lent")
-        }
-        fn joint(&self, _: Rank) -> &Joint {
-            unreachable!("nothing here is lent")
-        }
-        fn settled(&self, _: Rank) {}
     }
 
     /// Elements whose bytes are not all initialised, and such as point to something.

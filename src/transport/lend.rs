@@ -41,6 +41,21 @@ impl<W: Fn()> Drop for Settle<'_, W> {
     }
 }
 
+/// Lends nothing, for tests in which nothing is lent.
+#[cfg(test)]
+pub(super) struct Nobody;
+
+#[cfg(test)]
+impl Lenders for Nobody {
+    fn word(&self, _: Rank) -> &LoanWord {
+        unreachable!("nothing here is lent")
+    }
+    fn joint(&self, _: Rank) -> &Joint {
+        unreachable!("nothing here is lent")
+    }
+    fn settled(&self, _: Rank) {}
+}
+
 /// Lends `data` for as long as `during` runs: it gets the packet to post, and the loan to watch.
 /// Comes back only when nobody can look at `data` any more; `wait` waits until a claimed loan is settled.
 pub(crate) fn lend<T: Element, R>(

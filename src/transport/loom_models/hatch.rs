@@ -19,9 +19,7 @@ use crate::Rank;
 use crate::transport::hatch::{Hatch, Out};
 use crate::transport::head::Head;
 use crate::transport::incoming::{Incoming, Mail};
-use crate::transport::joint::Joint;
-use crate::transport::lend::Lenders;
-use crate::transport::loan::LoanWord;
+use crate::transport::lend::Nobody;
 use crate::transport::packet::Packet;
 
 /// The rank whose hatch it is.
@@ -81,19 +79,6 @@ fn head(number: u32) -> Head {
 
 fn message(number: u32) -> [u32; LENGTH] {
     [number; LENGTH]
-}
-
-/// Lends nothing.
-struct Nobody;
-
-impl Lenders for Nobody {
-    fn word(&self, _: Rank) -> &LoanWord {
-        unreachable!("nothing here is lent")
-    }
-    fn joint(&self, _: Rank) -> &Joint {
-        unreachable!("nothing here is lent")
-    }
-    fn settled(&self, _: Rank) {}
 }
 
 /// What all ranks see.

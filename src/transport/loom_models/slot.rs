@@ -11,27 +11,11 @@
 use loom::thread;
 
 use super::explore;
-use crate::Rank;
 use crate::transport::head::Head;
-use crate::transport::joint::Joint;
 use crate::transport::lane::Form::{self, Exchange, OneWay};
-use crate::transport::lend::Lenders;
-use crate::transport::loan::LoanWord;
+use crate::transport::lend::Nobody;
 use crate::transport::packet::Packet;
 use crate::transport::slot::{End, ends};
-
-/// Lends nothing.
-struct Nobody;
-
-impl Lenders for Nobody {
-    fn word(&self, _: Rank) -> &LoanWord {
-        unreachable!("nothing here is lent")
-    }
-    fn joint(&self, _: Rank) -> &Joint {
-        unreachable!("nothing here is lent")
-    }
-    fn settled(&self, _: Rank) {}
-}
 
 fn post(end: &mut End, form: Form, number: u32, count: usize) {
     let head = Head::new(1, 0, number, number);
