@@ -34,23 +34,45 @@ fn commit() {
     if top.is_none() || top != own_folder() {
         return;
     }
-    // A commit changes these; an edit changes the sources.
-    for name in ["HEAD", "index"] {
-        if let Some(path) = said("git", &["rev-parse", "--git-path", name]) {
-            println!("cargo::rerun-if-changed={path}");
-        }
+    watch_commits();
+    let Some(mut commit) = said("git", &["rev-parse", "--short=12", "HEAD"]) else {
+        return;
+    };
+    // `git describe --dirty` writes the index, here and under the lock that somebody's commit may want.
+    let changed = [
+        "--no-optional-locks",
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+    ];
+    if said("git", &changed).is_some_and(|files| !files.is_empty()) {
+        commit += "-dirty";
+    }
+    println!("cargo::rustc-env=RANKFOLD_COMMIT={commit}");
+}
+
+/// Watches what a commit and an edit change, and nothing that git writes at other times: the index changes whenever
+/// it is only looked at. Every move of HEAD is in its log; where none is kept, it is in HEAD or in the branch.
+fn watch_commits() {
+    let path = |name: &str| said("git", &["rev-parse", "--git-path", name]);
+    let branch = said("git", &["symbolic-ref", "--quiet", "HEAD"]);
+    let log = path("logs/HEAD").filter(|log| std::path::Path::new(log).is_file());
+    let moves = match log {
+        Some(log) => vec![log],
+        None => ["HEAD", "packed-refs"]
+            .into_iter()
+            .chain(branch.as_deref())
+            .filter_map(path)
+            .collect(),
+    };
+    // A file that is not there would be taken for one that has changed.
+    for path in moves
+        .iter()
+        .filter(|path| std::path::Path::new(path).is_file())
+    {
+        println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-changed=src");
-    let describe = [
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=12",
-        "--exclude=*",
-    ];
-    if let Some(commit) = said("git", &describe) {
-        println!("cargo::rustc-env=RANKFOLD_COMMIT={commit}");
-    }
 }
 
 fn own_folder() -> Option<std::path::PathBuf> {
@@ -60,8 +82,10 @@ fn own_folder() -> Option<std::path::PathBuf> {
 #[cfg(feature = "hwloc")]
 fn detect() {
     watch();
-    // On other systems the crate that binds it does not compile.
+    // For other systems, and for 32 bits, the crate that binds it does not compile.
+    let width = std::env::var("CARGO_CFG_TARGET_POINTER_WIDTH");
     let unix = std::env::var_os("CARGO_CFG_UNIX").is_some();
+    let binds = unix && width.is_ok_and(|bits| bits == "64");
     let unwanted = std::env::var_os("RANKFOLD_NO_HWLOC").is_some_and(|value| value != "0");
     // From 2.1 on types have the numbers that the crate hwloc2 knows; version 3 has others.
     let found = || {
@@ -69,7 +93,7 @@ fn detect() {
             .range_version("2.1.0".."3.0.0")
             .probe("hwloc")
     };
-    if unix && !unwanted && found().is_ok() {
+    if binds && !unwanted && found().is_ok() {
         println!("cargo::rustc-cfg=rankfold_hwloc");
     }
 }
