@@ -39,8 +39,16 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
-    /// The call that failed, as it prints, and its line.
-    call: Option<(String, Site)>,
+    call: Option<Failed>,
+}
+
+/// The call that failed.
+struct Failed {
+    /// As it prints.
+    call: String,
+    site: Site,
+    /// The communicator, unless it is the world.
+    comm: Option<Arc<str>>,
 }
 
 /// What an [`Error`] says.
@@ -199,9 +207,19 @@ impl Error {
         Self::new(ErrorKind::Usage(what.into()))
     }
 
-    /// Says in which call the error arose, unless a call is already named.
-    pub(crate) fn in_call(mut self, call: impl FnOnce() -> String, site: Site) -> Self {
-        self.0.call.get_or_insert_with(|| (call(), site));
+    /// Says in which call the error arose, and on which communicator, unless a call is already named.
+    pub(crate) fn in_call(
+        mut self,
+        call: impl FnOnce() -> String,
+        site: Site,
+        comm: impl FnOnce() -> Option<Arc<str>>,
+    ) -> Self {
+        let failed = || Failed {
+            call: call(),
+            site,
+            comm: comm(),
+        };
+        self.0.call.get_or_insert_with(failed);
         self
     }
 
@@ -212,7 +230,7 @@ impl Error {
 
     /// The line of the call that failed, where there was one.
     pub fn site(&self) -> Option<Site> {
-        self.0.call.as_ref().map(|(_, site)| *site)
+        self.0.call.as_ref().map(|failed| failed.site)
     }
 
     /// Whether this error only follows from what another rank did, or from a deadlock or mismatch
@@ -245,8 +263,8 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((call, site)) = &self.0.call {
-            write!(f, "{call} at {site}: ")?;
+        if let Some(Failed { call, site, comm }) = &self.0.call {
+            write!(f, "{call} at {site}{}: ", on(comm.as_deref()))?;
         }
         self.0.kind.fmt(f)
     }
@@ -328,10 +346,16 @@ impl fmt::Display for Gone {
     }
 }
 
+/// On which communicator something is, behind the call; nothing where that is the world.
+pub(crate) fn on(comm: Option<&str>) -> String {
+    comm.map_or_else(String::new, |comm| format!(" on {comm}"))
+}
+
 /// A knot: ranks that wait for each other, so that none of them can ever move.
 ///
-/// It prints as a table with the call and the line of every rank in it.
-#[derive(Debug)]
+/// It prints as a table with the call and the line of every rank in it, and the communicators unless all calls
+/// are on the world.
+#[derive(Clone, Debug)]
 pub struct Deadlock {
     /// The ranks that cannot move, in rank order.
     pub stuck: Vec<Stuck>,
@@ -340,10 +364,13 @@ pub struct Deadlock {
     pub cycle: Vec<Rank>,
     /// How many ranks were still running or waiting with hope when the knot was found.
     pub others: usize,
+    /// The messages that were sent and never received, as they print: known when the run has ended, so only in the
+    /// [`WorldError`](crate::WorldError) of the run.
+    pub unreceived: Option<String>,
 }
 
 /// One rank of a [`Deadlock`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stuck {
     /// The rank.
     pub rank: Rank,
@@ -351,6 +378,8 @@ pub struct Stuck {
     pub call: String,
     /// The line of that call.
     pub site: Site,
+    /// The communicator that the call is on, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    pub comm: Option<Arc<str>>,
     /// What it waits for, if it is not part of the cycle.
     pub note: Option<String>,
     /// It is in a send that waits to be received, because the world's
@@ -380,11 +409,15 @@ impl fmt::Display for Deadlock {
         }
         let remarks: Vec<_> = self.stuck.iter().map(Stuck::remark).collect();
         let rows = self.stuck.iter().zip(&remarks);
-        let rows = rows.map(|(s, remark)| {
-            let call = s.call.as_str();
-            (s.rank, call, Some(s.site), remark.as_deref())
+        let all_on_world = self.stuck.iter().all(|s| s.comm.is_none());
+        let rows = rows.map(|(s, remark)| Row {
+            rank: s.rank,
+            call: &s.call,
+            site: Some(s.site),
+            comm: (!all_on_world).then(|| s.comm.as_deref().unwrap_or("world")),
+            note: remark.as_deref(),
         });
-        table(f, rows)?;
+        table(f, &rows.collect::<Vec<_>>())?;
         if let Some(first) = self.cycle.first() {
             let around: Vec<_> = self
                 .cycle
@@ -394,7 +427,10 @@ impl fmt::Display for Deadlock {
                 .collect();
             write!(f, "\ncycle: {}", around.join(" -> "))?;
         }
-        Ok(())
+        let unreceived = self.unreceived.iter();
+        unreceived
+            .into_iter()
+            .try_for_each(|what| write!(f, "\n{what}"))
     }
 }
 
@@ -405,6 +441,8 @@ pub struct Mismatch {
     pub calls: Vec<Called>,
     /// The ranks that differ from the strict majority, if there is one.
     pub odd: Vec<Rank>,
+    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    pub comm: Option<Arc<str>>,
 }
 
 /// One rank of a [`Mismatch`].
@@ -420,40 +458,58 @@ pub struct Called {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mismatch: the ranks are in different collective calls")?;
+        let on = on(self.comm.as_deref());
+        write!(
+            f,
+            "mismatch: the ranks are in different collective calls{on}"
+        )?;
         let odd = |rank| {
             self.odd
                 .contains(&rank)
                 .then_some("differs from the others")
         };
-        table(
-            f,
-            self.calls
-                .iter()
-                .map(|c| (c.rank, c.call.as_str(), c.site, odd(c.rank))),
-        )
+        let rows = self.calls.iter().map(|called| Row {
+            rank: called.rank,
+            call: &called.call,
+            site: called.site,
+            comm: None,
+            note: odd(called.rank),
+        });
+        table(f, &rows.collect::<Vec<_>>())
     }
 }
 
-/// Rank, call, line and note in aligned columns, a row a rank.
-fn table<'a>(
-    f: &mut fmt::Formatter<'_>,
-    rows: impl Iterator<Item = (Rank, &'a str, Option<Site>, Option<&'a str>)> + Clone,
-) -> fmt::Result {
-    let call_width = rows.clone().map(|row| row.1.len()).max().unwrap_or(0);
-    let text = |site: Option<Site>| site.map_or_else(String::new, |site| site.to_string());
-    let site_width = rows.clone().map(|row| text(row.2).len()).max().unwrap_or(0);
-    let rank_width = rows
-        .clone()
-        .map(|row| row.0.to_string().len())
-        .max()
-        .unwrap_or(0);
-    for (rank, call, site, note) in rows {
-        let site = text(site);
+/// A row of a table: what a rank is in.
+struct Row<'a> {
+    rank: Rank,
+    call: &'a str,
+    site: Option<Site>,
+    comm: Option<&'a str>,
+    note: Option<&'a str>,
+}
+
+impl Row<'_> {
+    fn place(&self) -> String {
+        let site = self.site.map_or_else(String::new, |site| site.to_string());
+        site + &on(self.comm)
+    }
+}
+
+/// Rank, call, place and note in aligned columns, a row a rank.
+fn table(f: &mut fmt::Formatter<'_>, rows: &[Row<'_>]) -> fmt::Result {
+    let widest = |width: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(width).max().unwrap_or(0);
+    let call_width = widest(&|row| row.call.chars().count());
+    let place_width = widest(&|row| row.place().chars().count());
+    let rank_width = widest(&|row| row.rank.to_string().len());
+    for row in rows {
+        let Row {
+            rank, call, note, ..
+        } = row;
+        let place = row.place();
         write!(f, "\n  rank {rank:<rank_width$}  {call:<call_width$}  ")?;
         match note {
-            Some(note) => write!(f, "{site:<site_width$}  <- {note}")?,
-            None => f.write_str(&site)?,
+            Some(note) => write!(f, "{place:<place_width$}  <- {note}")?,
+            None => f.write_str(&place)?,
         }
     }
     Ok(())

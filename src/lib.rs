@@ -26,9 +26,11 @@
 //! - **Any number of ranks works**, with no flag: a wait spins only while all ranks of the process fit on
 //!   the CPUs that it may really use, else it yields, and then sleeps.
 //! - **Collectives that do not match are found**: no element crosses between them, and the report shows
-//!   the call and line of each rank that has come so far. At once with [`World::check`], which is on in
-//!   debug builds; else when ranks meet, or at the end of the run. (Calls are compared by 32-bit
-//!   fingerprints, and two closures are not told apart.)
+//!   the call and line of each rank that has come so far, and which rank differs from the strict majority. At once
+//!   with [`World::check`], which is on in debug builds; else when ranks meet, or at the end of the run. As long as
+//!   it is open which rank that is, a rank that has found a mismatch waits up to two seconds for the others to come
+//!   to the call. (Calls are compared by 32-bit fingerprints, and two closures are not told apart.)
+//! - **Reports name communicators** that are not the world's by the call and line that made them.
 //! - **Operands stay in rank order** unless an operator says that it commutes, and a reduction gives the
 //!   same bits in every run, but for [`Order::Arrival`].
 //!

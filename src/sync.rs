@@ -9,12 +9,14 @@ pub(crate) use parking_lot::Mutex;
 #[cfg(not(all(test, loom)))]
 pub(crate) use real::Place;
 #[cfg(not(all(test, loom)))]
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell as Place;
 #[cfg(all(test, loom))]
-pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 #[cfg(all(test, loom))]
 pub(crate) use model::{Mutex, Parker, Unparker};
 

@@ -4,19 +4,39 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, PanicHookInfo};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
+
+use parking_lot::Mutex;
 
 thread_local! {
     /// The worlds that this thread is a rank of; usually one.
     static RANK: RefCell<Vec<OnRank>> = const { RefCell::new(Vec::new()) };
-    /// The last operation failed because of another rank: a panic now only follows from that.
-    static FOLLOWS: Cell<bool> = const { Cell::new(false) };
+    /// How many operators run on this thread, one inside another, times [`OPERATOR`]; plus [`FOLLOWS`] if the last
+    /// operation failed because of another rank: a panic now only follows from that.
+    static STATE: Cell<u32> = const { Cell::new(0) };
     /// What that operation said.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
-    /// An operator is running on this thread.
-    static IN_OPERATOR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// In the state of a thread: its last operation failed because of another rank.
+const FOLLOWS: u32 = 1;
+/// In the state of a thread: one operator.
+const OPERATOR: u32 = 2;
+
+/// How many operators run on a thread, one inside another.
+///
+/// A rank notes it when it is entered. Its communicators refuse a call from any greater depth: that call comes from
+/// within an operator that was called while the thread already was this rank, by whatever way (a thread-local, a
+/// destructor, a panic hook, a run of a [`Team`](crate::Team)). Nothing sets the depth back while an operator runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Depth(u32);
+
+/// The depth of this thread.
+#[inline]
+pub(crate) fn depth() -> Depth {
+    Depth(STATE.get() & !FOLLOWS)
 }
 
 /// What the hook knows of a rank's thread.
@@ -33,21 +53,70 @@ pub(crate) struct Panic {
     pub site: Option<Arc<str>>,
 }
 
+/// The hook is not installed.
+const MISSING: u8 = 0;
+/// A thread installs it that nothing keeps from doing so.
+const COMING: u8 = 1;
+/// A thread of its own installs it, once the hook of a panicking thread has run.
+const DEFERRED: u8 = 2;
+const INSTALLED: u8 = 3;
+
+/// Installs the hook, once for the process.
+///
+/// The standard library refuses to exchange hooks on a thread that panics, where a destructor or a hook may be the
+/// first to enter a rank. A thread of its own does it then. Nothing waits for that, since it may have to wait until
+/// the hook that called us is over. If no thread can be started, the next world tries again.
+pub(crate) fn install_hook() {
+    static STAGE: AtomicU8 = AtomicU8::new(MISSING);
+    static GUARD: Mutex<()> = Mutex::new(());
+    // Acquire: pairs with the release stores below.
+    match STAGE.load(Ordering::Acquire) {
+        INSTALLED | DEFERRED => {}
+        MISSING | COMING if !thread::panicking() => {
+            let _guard = GUARD.lock();
+            if claim(&STAGE, COMING) {
+                chain_hook();
+                STAGE.store(INSTALLED, Ordering::Release);
+            }
+        }
+        _ => {
+            if claim(&STAGE, DEFERRED) {
+                let install = || {
+                    chain_hook();
+                    STAGE.store(INSTALLED, Ordering::Release);
+                };
+                if thread::Builder::new().spawn(install).is_err() {
+                    STAGE.store(MISSING, Ordering::Release);
+                }
+            }
+        }
+    }
+}
+
+/// Whether it falls to this thread to install the hook, in this way.
+fn claim(stage: &AtomicU8, way: u8) -> bool {
+    // AcqRel: one thread succeeds until the stage is `MISSING` again.
+    let claimed = stage.compare_exchange(MISSING, way, Ordering::AcqRel, Ordering::Acquire);
+    claimed.is_ok()
+}
+
+/// Puts ours before the hook that is there.
+fn chain_hook() {
+    let previous = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !note(info) {
+            previous(info);
+        }
+    }));
+}
+
 /// Marks this thread as a rank of the world that `printed` belongs to, and installs the hook once.
 pub(crate) fn enter(printed: Arc<AtomicBool>) {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !note(info) {
-                previous(info);
-            }
-        }));
-    });
+    install_hook();
     ranks(|ranks| {
         if ranks.is_empty() {
             // What an earlier rank on this thread left behind.
-            FOLLOWS.set(false);
+            STATE.set(depth().0);
         }
         ranks.push(OnRank {
             printed,
@@ -78,23 +147,18 @@ pub(crate) fn can_enter() -> bool {
     !thread::panicking() && RANK.try_with(|_| ()).is_ok() && SAID.try_with(|_| ()).is_ok()
 }
 
-/// Runs what has nothing to do with what this thread is in the middle of: as a rank of another world, say, whose
-/// last operation may have failed, or in an operator. All that is as before afterwards.
+/// Runs what does not follow from the last operation of this thread: as a rank of another world, say. That the
+/// operation has failed is known again afterwards.
 pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore {
-        follows: Option<String>,
-        in_operator: bool,
-    }
+    struct Restore(Option<String>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            set_follows(self.follows.take());
-            IN_OPERATOR.set(self.in_operator);
+            set_follows(self.0.take());
         }
     }
-    let _restore = Restore {
-        follows: FOLLOWS.replace(false).then(|| SAID.take()),
-        in_operator: IN_OPERATOR.replace(false),
-    };
+    let follows = follows().then(|| SAID.take());
+    let _restore = Restore(follows);
+    set_follows(None);
     f()
 }
 
@@ -159,27 +223,29 @@ pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Panic {
 pub(crate) fn last() -> Panic {
     let noted = ranks(|ranks| ranks.last().and_then(|rank| rank.last.clone()));
     noted.flatten().unwrap_or_else(|| Panic {
-        message: "unknown: another panic hook was installed".into(),
+        message:
+            "unknown: it began before our panic hook was there, or another hook has replaced ours"
+                .into(),
         site: None,
     })
 }
 
-/// Whether the next operation of this thread is no common one: it is called from inside an operator, or
-/// follows one that failed because of others.
+/// Whether the next operation, of a rank that was entered at this depth, is no common one: this thread is at another
+/// depth, or the last operation failed because of others.
 #[inline]
-pub(crate) fn is_marked() -> bool {
-    IN_OPERATOR.get() | FOLLOWS.get()
+pub(crate) fn is_marked(entered: Depth) -> bool {
+    STATE.get() != entered.0
 }
 
 /// Whether the last operation of this thread failed because of others; the next one forgets it.
 #[inline]
 pub(crate) fn follows() -> bool {
-    FOLLOWS.get()
+    STATE.get() & FOLLOWS != 0
 }
 
 /// Notes what an operation said that failed because of others; `None`: it failed by itself, or not at all.
 pub(crate) fn set_follows(said: Option<String>) {
-    FOLLOWS.set(said.is_some());
+    STATE.set(depth().0 | if said.is_some() { FOLLOWS } else { 0 });
     if let Some(said) = said {
         // As in `ranks`.
         let _ = SAID.try_with(|held| held.replace(said));
@@ -189,26 +255,21 @@ pub(crate) fn set_follows(said: Option<String>) {
 /// Whether a panic with this message only repeats what the last operation said, as `unwrap` does.
 pub(crate) fn repeats(message: &str) -> bool {
     let is_in = |said: &RefCell<String>| message.contains(said.borrow().as_str());
-    FOLLOWS.get() && SAID.try_with(is_in).unwrap_or(false)
+    follows() && SAID.try_with(is_in).unwrap_or(false)
 }
 
-/// Whether an operator is running on this thread.
-#[inline]
-pub(crate) fn in_operator() -> bool {
-    IN_OPERATOR.get()
-}
-
-/// Runs code of the user that must not call a communicator.
+/// Runs code of the user that must not call a communicator of a rank that this thread is already.
 #[inline]
 pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
+    struct Restore(Depth);
     impl Drop for Restore {
         #[inline]
         fn drop(&mut self) {
-            IN_OPERATOR.set(self.0);
+            STATE.set(self.0.0 | STATE.get() & FOLLOWS);
         }
     }
-    let _restore = Restore(IN_OPERATOR.replace(true));
+    let _restore = Restore(depth());
+    STATE.set(STATE.get() + OPERATOR);
     f()
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use rankfold::collective::Collective;
-use rankfold::measure::Run;
+use rankfold::measure::{Comparison, Latency, Run};
 use serde_json::Value;
 
 fn rankfold(line: &str) -> Command {
@@ -49,13 +49,28 @@ fn schema() -> Value {
     serde_json::from_str(Run::JSON_SCHEMA).unwrap()
 }
 
+/// A schema beside the others.
+fn schema_file(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("docs")
+        .join(name);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
 /// What a value has that the schema does not allow, of the words that our schema uses.
 fn faults(schema: &Value, value: &Value, at: &str, root: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut fault = |what: &str| faults.push(format!("{at}: {what}: {value}"));
     if let Some(name) = schema["$ref"].as_str() {
-        let name = name.strip_prefix("#/$defs/").unwrap();
+        let Some(name) = name.strip_prefix("#/$defs/") else {
+            let other = schema_file(name);
+            return self::faults(&other, value, at, &other);
+        };
         return self::faults(&root["$defs"][name], value, at, root);
+    }
+    if let Some(ways) = schema["anyOf"].as_array() {
+        let found = ways.iter().map(|way| self::faults(way, value, at, root));
+        return found.min_by_key(Vec::len).unwrap();
     }
     let is = |kind: &Value| match kind.as_str().unwrap() {
         "object" => value.is_object(),
@@ -195,6 +210,73 @@ fn a_point_says_all_that_scripts_read() {
     assert_eq!(one["checked"], true);
 }
 
+#[test]
+fn latencies_are_as_their_schema_says() {
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        return;
+    }
+    let text = said("latency --time 1ms --passes 1 --format json");
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    let schema = schema_file("latency.schema.json");
+    assert_eq!(
+        schema,
+        serde_json::from_str::<Value>(Latency::JSON_SCHEMA).unwrap()
+    );
+    assert_eq!(
+        faults(&schema, &value, "latency", &schema),
+        Vec::<String>::new()
+    );
+    value["tables"][0]["ns"][0][1] = "1".into();
+    assert_eq!(faults(&schema, &value, "latency", &schema).len(), 1);
+}
+
+#[test]
+fn the_data_of_a_report_are_as_their_schema_says() {
+    let (page, file) = (fresh("data.html"), fresh("data.json"));
+    let mut report = rankfold("report --time 200ms --output");
+    report.arg(&page).arg("--data").arg(&file);
+    assert!(report.output().unwrap().status.success());
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let schema = schema_file("report.schema.json");
+    assert_eq!(
+        faults(&schema, &value, "report", &schema),
+        Vec::<String>::new()
+    );
+    value["latency"] = Value::Null;
+    assert_eq!(
+        faults(&schema, &value, "report", &schema),
+        Vec::<String>::new()
+    );
+    value["run"]["results"][0]["ranks"] = 0.into();
+    value["choices"][0]["reason"] = 3.into();
+    assert_eq!(faults(&schema, &value, "report", &schema).len(), 2);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("% confidence)") && html.contains("class=\"spread\""));
+}
+
+#[test]
+fn one_pass_claims_no_confidence() {
+    let text = said("bench --ranks 2 --sizes 8,64 --passes 1 --iterations 2 --bind none");
+    assert!(!text.contains("confidence"), "{text}");
+    assert!(text.contains("+-%: not known from one pass"), "{text}");
+    let two = said("bench --ranks 2 --sizes 8,64 --passes 2 --iterations 2 --bind none");
+    assert!(two.contains("(50 % confidence)"), "{two}");
+}
+
+#[test]
+fn every_command_that_takes_a_time_takes_minutes_and_milliseconds() {
+    let little = "bench all_reduce --ranks 2 --sizes 8 --passes 1 --bind none";
+    assert!(said(&format!("{little} --time 2ms")).contains("all were right"));
+    for line in ["bench --time 61m", "latency --time 2m", "report --time 61m"] {
+        let output = rankfold(line).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            error.contains("is not above 0 and at most"),
+            "{line}: {error}"
+        );
+    }
+}
+
 /// Scripts that read OSU's tables take each line that does not begin with `#` for numbers.
 fn osu(text: &str) -> Vec<Vec<f64>> {
     let rows = text
@@ -224,6 +306,7 @@ fn tables_in_osus_layout_are_read_as_osus_are() {
             table.starts_with(&format!("# rankfold {name} by auto Latency Test")),
             "{table}"
         );
+        assert_eq!(table.lines().nth(1), Some("# Datatype: MPI_FLOAT."));
     }
     let sizes = |table: &str| osu(table).iter().map(|row| row[0]).collect::<Vec<_>>();
     assert_eq!(sizes(tables[0]), [8.0, 1024.0, 2048.0, 4096.0]);
@@ -283,7 +366,14 @@ fn a_picture_is_drawn_of_the_same_run() {
     assert!(command.arg(&file).output().unwrap().status.success());
     let picture = fs::read_to_string(&file).unwrap();
     assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
-    for word in ["2 ranks", "3 ranks", "64 KiB", "time of a call"] {
+    for word in [
+        "2 ranks",
+        "3 ranks",
+        "64 KiB",
+        "time of a call",
+        "class=\"spread\"",
+        "50 % intervals",
+    ] {
         assert!(picture.contains(word), "{word}");
     }
 }
@@ -352,10 +442,26 @@ fn two_runs_of_one_program_are_put_side_by_side() {
     let mut compare = rankfold("compare --format json");
     let output = compare.args(&files).output().unwrap();
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schema = schema_file("compare.schema.json");
+    assert_eq!(
+        schema,
+        serde_json::from_str::<Value>(Comparison::JSON_SCHEMA).unwrap()
+    );
+    assert_eq!(
+        faults(&schema, &value, "comparison", &schema),
+        Vec::<String>::new()
+    );
     assert_eq!(value["results"].as_array().unwrap().len(), 2);
+    let text = rankfold("compare").args(&files).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
     for line in value["results"].as_array().unwrap() {
         let ratio = line["after_us"].as_f64().unwrap() / line["before_us"].as_f64().unwrap();
         assert!((line["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9);
         assert!((0.0..=1.0).contains(&line["chance"].as_f64().unwrap()));
+        let verdict = line["verdict"].as_str().unwrap();
+        assert!(
+            text.lines()
+                .any(|line| line.starts_with("all_reduce") && line.ends_with(verdict))
+        );
     }
 }

@@ -134,12 +134,14 @@ fn a_table_is_written_and_followed_by_whoever_is_given_it() {
     let path = fresh("table.txt");
     let file = path.to_str().unwrap();
     let tuned = rankfold(&format!(
-        "tune -o {file} --time 0.5 --ranks 2 --collective barrier,scan"
+        "tune -o {file} --anyway --time 500ms --ranks 2 --collective barrier,scan"
     ))
     .output()
     .unwrap();
     assert!(tuned.status.success(), "{}", text(tuned.stderr));
     assert!(text(tuned.stdout).starts_with(&format!("{file}: ")));
+    let table = fs::read_to_string(&path).unwrap();
+    assert!(table.contains("meanwhile "), "how noisy it was: {table}");
     let explained = rankfold("explain barrier --ranks 2")
         .env("RANKFOLD_TUNING", file)
         .output()
@@ -194,6 +196,10 @@ fn what_is_json_is_json_with_a_schema_on_every_line() {
             "rankfold.simulate/1",
         ),
         ("machine --format json", "rankfold.machine/1"),
+        (
+            "explain reduce --ranks 4 --bytes 8,64 --format json",
+            "rankfold.explain/1",
+        ),
     ] {
         let output = text(rankfold(line).output().unwrap().stdout);
         let values = serde_json::Deserializer::from_str(&output).into_iter::<serde_json::Value>();
@@ -223,6 +229,99 @@ fn a_picture_is_written_to_its_file() {
     assert!(draw.arg(&file).status().unwrap().success());
     let picture = fs::read_to_string(&file).unwrap();
     assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+}
+
+#[test]
+fn a_picture_that_no_viewer_shows_is_refused_with_the_steps_that_fit() {
+    let file = fresh("ring.svg");
+    let ring = "draw ring --ranks 64 --format svg";
+    let (code, error) = said(rankfold(&format!("{ring} --output")).arg(&file));
+    assert_eq!(code, Some(2));
+    assert!(
+        error.contains("pixels is more than viewers show, which is 32767 each way"),
+        "{error}"
+    );
+    assert!(!file.exists());
+    let (_, window) = error.trim().rsplit_once("; as with ").unwrap();
+    let (code, error) = said(rankfold(&format!("{ring} {window} --output")).arg(&file));
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    let text = rankfold("draw ring --ranks 64").output().unwrap();
+    assert!(text.status.success(), "text has no such limit");
+}
+
+#[test]
+fn what_is_explained_as_json_is_what_is_explained_as_text() {
+    let line = "explain all_reduce --ranks 5 --bytes 8,64Ki --bind none --tuning tuned.txt";
+    let plain = text(rankfold(line).output().unwrap().stdout);
+    let output = rankfold(&format!("{line} --format json")).output().unwrap();
+    let lines = text(output.stdout);
+    for (line, bytes) in lines.lines().zip([8, 65536]) {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (&value["collective"], &value["ranks"], &value["bytes"]),
+            (&"all_reduce".into(), &5.into(), &bytes.into())
+        );
+        let word = |name: &str| value[name].as_str().unwrap().to_owned();
+        let said = format!(
+            "{bytes} bytes: {}: {}; next comes {}",
+            word("algorithm"),
+            word("reason"),
+            word("runner_up")
+        );
+        assert!(plain.contains(&said), "{said} is not in {plain}");
+        assert!(
+            value["refused"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty())
+        );
+    }
+    assert_eq!(lines.lines().count(), 2);
+}
+
+/// Whether a process has said what is to happen on SIGINT.
+#[cfg(target_os = "linux")]
+fn catches_interrupts(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
+}
+
+/// What a command prints that is stopped by Ctrl-C as soon as it can be, and how it ends.
+#[cfg(target_os = "linux")]
+fn stopped(line: &str) -> (Option<i32>, String) {
+    let mut command = rankfold(line);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    while !catches_interrupts(child.id()) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::yield_now();
+    }
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), text(output.stdout))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_ends_a_proof_and_a_simulation_with_what_there_is() {
+    // Days of work each.
+    let (code, lines) = stopped("simulate ring --ranks 1048576 --bytes 8Mi");
+    assert_eq!(code, Some(130));
+    assert!(
+        lines.contains("interrupted: what is not here was not timed"),
+        "{lines}"
+    );
+    let (code, lines) =
+        stopped("check ring pairwise --ranks 4000..4096 --elements 100000 --format json");
+    assert_eq!(code, Some(130));
+    let interrupted = |line: &str| line.contains(r#""result": "interrupted""#);
+    assert!(
+        lines.lines().count() > 1 && lines.lines().all(interrupted),
+        "{lines}"
+    );
 }
 
 #[test]

@@ -392,6 +392,49 @@ fn coordinates_and_ranks_are_each_others_inverse_and_neighbours_are_one_apart() 
     }
 }
 
+/// Where a shift leads on a periodic line, by addition modulo its length in the widest type.
+fn around(here: usize, by: i128, length: usize) -> usize {
+    (here as i128 + by).rem_euclid(length as i128) as usize
+}
+
+#[test]
+fn a_shift_by_any_distance_leads_where_addition_does() {
+    let far = [isize::MIN, isize::MIN + 1, isize::MAX - 1, isize::MAX];
+    for dims in [vec![1], vec![2], vec![3], vec![7], vec![3, 2], vec![2, 5]] {
+        let ranks = dims.iter().product();
+        let grids = team(ranks).run(|comm| {
+            for periodic in [true, false] {
+                let grid = comm.cartesian(&dims, &vec![periodic; dims.len()])?;
+                let here = grid.coords(grid.rank());
+                for (d, by) in
+                    (0..dims.len()).flat_map(|d| (-20..=20).chain(far).map(move |by| (d, by)))
+                {
+                    let expected = |by: i128| {
+                        let there = here[d] as i128 + by;
+                        let inside = (0..dims[d] as i128).contains(&there);
+                        (periodic || inside).then(|| {
+                            let mut coords = here.clone();
+                            coords[d] = around(here[d], by, dims[d]);
+                            coords
+                        })
+                    };
+                    let (below, above) = grid.shift(d, by);
+                    let coords = |rank: Option<Rank>| rank.map(|rank| grid.coords(rank));
+                    let both = (coords(below), coords(above));
+                    let by = by as i128;
+                    assert_eq!(
+                        both,
+                        (expected(-by), expected(by)),
+                        "{dims:?}, {here:?}, {d}, {by}"
+                    );
+                }
+            }
+            Ok(())
+        });
+        grids.unwrap();
+    }
+}
+
 #[test]
 fn halos_are_exchanged_with_all_neighbours() {
     for (dims, periodic) in [

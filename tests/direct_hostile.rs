@@ -6,9 +6,9 @@ mod support;
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -149,14 +149,37 @@ fn who_waits_for_a_rank_that_does_not_come_runs_out_of_time_and_takes_its_vector
     }
 }
 
+/// How long ranks wait for each other here.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Takes longer than that: in another world a rank runs out of patience, twice.
+fn outlast_patience() {
+    for _ in 0..2 {
+        let over = Barrier::new(2);
+        let report = World::new(2).timeout(PATIENCE).run_each(|comm| {
+            let waited = match comm.rank() {
+                0 => comm.recv::<u8>(1, 0).map(|_| ()),
+                _ => Ok(()),
+            };
+            over.wait();
+            waited
+        });
+        let error = report.outcomes[0].error().expect("nothing was sent");
+        assert!(
+            matches!(error.kind(), ErrorKind::TimedOut { .. }),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn an_operator_that_is_slower_than_the_worlds_patience_is_waited_for() {
-    let world = World::new(3).timeout(Duration::from_millis(20));
+    let world = World::new(3).timeout(PATIENCE);
     let slow = |comm: &Comm| {
         let (first, mut v) = (AtomicUsize::new(0), vec![1u64; 900]);
         let pause = |a: u64, b: u64| {
             if comm.rank() == 1 && first.fetch_add(1, Ordering::Relaxed) == 0 {
-                std::thread::sleep(Duration::from_millis(60));
+                outlast_patience();
             }
             a + b
         };

@@ -273,6 +273,48 @@ fn ends_that_miss_each_other_are_said() {
     assert_eq!(page.lines("message").count(), 3);
 }
 
+/// Nobody receives what rank 0 sends to rank 1, and nobody sends what rank 3 receives of rank 2.
+struct OneSided;
+
+impl Schedule for OneSided {
+    fn ranks(&self) -> usize {
+        4
+    }
+    fn steps(&self) -> usize {
+        1
+    }
+    fn step(&self, rank: usize, _: usize) -> Step {
+        let with = |peer| {
+            Some(Transfer {
+                peer,
+                region: Region::scratch(0..2),
+            })
+        };
+        match rank {
+            0 => Step {
+                send: with(1),
+                ..Step::IDLE
+            },
+            3 => Step {
+                recv: with(2),
+                ..Step::IDLE
+            },
+            _ => Step::IDLE,
+        }
+    }
+    fn lengths(&self, _: usize) -> Lengths {
+        Lengths::default()
+    }
+}
+
+#[test]
+fn a_message_with_one_end_has_its_cross_where_the_other_is_missing() {
+    let page = Page::read(&space_time(&OneSided).svg());
+    assert_eq!(page.crossed_ends(), [[false, true], [true, false]]);
+    let whole = Page::read(&space_time(&simple_exchange(4, 8)).svg());
+    assert!(whole.crossed_ends().iter().all(|ends| *ends == [false; 2]));
+}
+
 // ── what is too large ──
 
 #[test]

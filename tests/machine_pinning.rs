@@ -5,11 +5,12 @@
 //! and `machine_cgroup`.
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rankfold::machine::{Bind, Cpus, Machine, Unpinned, vec_here};
+use rankfold::machine::{Bind, Cpus, Kind, Machine, Unpinned, vec_here};
 use rankfold::{Report, World, op};
 
 /// Set where the probe is to do something.
@@ -88,6 +89,19 @@ fn the_probe() {
     let masks = team.run(|_| Ok(Cpus::here().mask)).unwrap();
     assert_eq!(masks.concat(), machine.usable_tree().unwrap().cpus);
     drop(team);
+    // Whoever is asked, the tree is that of the whole machine, of which a cpuset lets us use a part.
+    if let Some(files) = Machine::from_files(Path::new("/"), machine.usable.clone()) {
+        for kind in [Kind::Package, Kind::L3, Kind::L2, Kind::Core, Kind::Cpu] {
+            let sets = |machine: &Machine| {
+                let objects = machine.tree.all(kind);
+                let sets = objects
+                    .iter()
+                    .map(|object| object.cpus.iter().copied().collect());
+                sets.collect::<BTreeSet<BTreeSet<usize>>>()
+            };
+            assert_eq!(sets(&machine), sets(&files), "{kind}");
+        }
+    }
     // CPUs that are there and not ours are refused in words.
     for other in machine.tree.cpus.iter().filter(|cpu| !mask.contains(cpu)) {
         let refused = World::new(1)

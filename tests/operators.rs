@@ -113,3 +113,79 @@ fn a_commutative_closure_commutes_and_a_user_type_can_be_an_operator() {
     assert!(!Gcd.commutes());
     assert_eq!(Gcd.combine(12, 18), 6);
 }
+
+/// The rule of `Min` and `Max` in the plainest code there is, and pairs of floats to hold them to it: whichever operand is
+/// chosen, all its bits must come out.
+macro_rules! plain_rule {
+    ($name:ident, $float:ty, $bits:ty) => {
+        mod $name {
+            use super::*;
+
+            /// All that can come out: one of the two, or either of two NaNs.
+            fn allowed(a: $float, b: $float, first: impl Fn($float, $float) -> bool) -> Vec<$bits> {
+                let chosen = match (a.is_nan(), b.is_nan()) {
+                    (true, true) => vec![a, b],
+                    (true, false) => vec![a],
+                    (false, true) => vec![b],
+                    (false, false) if first(a, b) => vec![a],
+                    (false, false) => vec![b],
+                };
+                chosen.into_iter().map(<$float>::to_bits).collect()
+            }
+
+            fn holds(a: $bits, b: $bits) {
+                let (a, b) = (<$float>::from_bits(a), <$float>::from_bits(b));
+                // -0 counts as less than +0.
+                let less = |a: $float, b: $float| {
+                    a < b || a == b && a.is_sign_negative() && b.is_sign_positive()
+                };
+                let lesser = allowed(a, b, less);
+                let greater = allowed(a, b, |a, b| !less(a, b));
+                assert!(
+                    lesser.contains(&Min.combine(a, b).to_bits()),
+                    "min of {a:?} and {b:?}"
+                );
+                assert!(
+                    greater.contains(&Max.combine(a, b).to_bits()),
+                    "max of {a:?} and {b:?}"
+                );
+            }
+
+            #[test]
+            fn of_zeros_subnormals_infinities_and_nans_the_right_one_is_chosen() {
+                let (least, quiet) = (<$float>::from_bits(1), <$float>::NAN.to_bits());
+                let numbers = [
+                    0.0,
+                    least,
+                    1.0,
+                    <$float>::MIN_POSITIVE,
+                    <$float>::MAX,
+                    <$float>::INFINITY,
+                ];
+                let largest_subnormal = <$float>::MIN_POSITIVE.to_bits() - 1;
+                let mut all: Vec<$bits> = numbers.iter().map(|number| number.to_bits()).collect();
+                all.extend([largest_subnormal, quiet, quiet | 1, quiet | 0x5a5a]);
+                let negative: Vec<$bits> = all
+                    .iter()
+                    .map(|bits| bits | 1 << (<$bits>::BITS - 1))
+                    .collect();
+                all.extend(negative);
+                for &a in &all {
+                    for &b in &all {
+                        holds(a, b);
+                    }
+                }
+            }
+
+            proptest! {
+                #[test]
+                fn of_any_two_floats_the_right_one_is_chosen(a: $bits, b: $bits) {
+                    holds(a, b);
+                    holds(a, a);
+                }
+            }
+        }
+    };
+}
+plain_rule!(single, f32, u32);
+plain_rule!(double, f64, u64);

@@ -206,11 +206,11 @@ fn the_watchdog_shows_what_the_others_did_last() {
     });
     let error = report.outcomes[0].error().unwrap().to_string();
     assert!(
-        error.contains("ms  send(to 0, tag 9, 3 x u16) at tests/recorder.rs:"),
+        error.contains("ms ago  send(to 0, tag 9, 3 x u16) at tests/recorder.rs:"),
         "{error}"
     );
     assert!(
-        error.contains("ms  recv(from 1, tag 0) at tests/recorder.rs"),
+        error.contains("ms ago  recv(from 1, tag 0) at tests/recorder.rs"),
         "{error}"
     );
 }
@@ -240,7 +240,7 @@ fn a_short_send_that_waits_for_room_is_shown_while_it_waits() {
                 })
         });
         let error = report.outcomes[0].error().unwrap().to_string();
-        let line = |line: &str| line.contains("ms  send") && line.contains(", not over");
+        let line = |line: &str| line.contains("ms ago  send") && line.contains(", not over");
         assert!(error.lines().any(line), "{error}");
     }
 }
@@ -405,7 +405,7 @@ mod on_signal {
         );
         assert!(picture.contains("  rank 0  running"), "{picture}");
         assert!(
-            picture.contains("ms  send(to 1, tag 4, 1 x u8) at tests/recorder.rs"),
+            picture.contains("ms ago  send(to 1, tag 4, 1 x u8) at tests/recorder.rs"),
             "{picture}"
         );
     }

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use common::{cases, scaled};
 use proptest::prelude::*;
+use rankfold::check::Goal;
+use rankfold::collective::Algorithm;
 use rankfold::machine::Cpus;
+use rankfold::schedule::{Lengths, Region, Schedule, Step, Transfer};
 use rankfold::{
     Bind, Buffering, Comm, Error, ErrorKind, Fault, Outcome, Report, Result, Source, Tag, Team,
     World, WorldError, op,
@@ -475,6 +478,57 @@ fn a_panic_in_the_caller_is_a_panic_of_rank_0_and_later_ones_are_its_own() {
         );
         assert!(catch_unwind(|| panic!("not in a run")).is_err());
         assert_eq!(team.run(triangle).unwrap(), [6; 3]);
+    }
+}
+
+/// Rank 0 sends an element that rank 1 does not receive.
+struct Unread;
+
+impl Schedule for Unread {
+    fn ranks(&self) -> usize {
+        2
+    }
+    fn steps(&self) -> usize {
+        1
+    }
+    fn step(&self, rank: usize, _: usize) -> Step {
+        let send = Transfer {
+            peer: 1,
+            region: Region::output(0..1),
+        };
+        match rank {
+            0 => Step {
+                send: Some(send),
+                ..Step::IDLE
+            },
+            _ => Step::IDLE,
+        }
+    }
+    fn lengths(&self, _: usize) -> Lengths {
+        Lengths {
+            output: 1,
+            ..Lengths::default()
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_nobody_took_is_told_after_its_run_and_is_not_there_in_the_next() {
+    let team = World::new(2).check(false).start().unwrap();
+    let by_exchange = |comm: &Comm| {
+        let mut v = [comm.rank() as u64 + 1];
+        comm.all_reduce_with(Algorithm::Exchange, &mut v, op::Sum)?;
+        Ok(v[0])
+    };
+    for _ in 0..3 {
+        assert_eq!(team.run(by_exchange).unwrap(), [3, 3]);
+        let unread = team.run(|comm| {
+            let goal = Goal::broadcast(0, 1);
+            comm.run_schedule(&Unread, &goal, &[], &mut [7u64], op::First)
+        });
+        let told = unread.map_err(|error| error.to_string()).unwrap_err();
+        assert!(told.contains("run_schedule"), "{told}");
+        assert_eq!(team.run(by_exchange).unwrap(), [3, 3]);
     }
 }
 

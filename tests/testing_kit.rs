@@ -143,6 +143,43 @@ fn an_order_that_the_threads_do_not_take_by_themselves_is_tried() {
     assert!((10..=40).contains(&failed), "{failed} of 50");
 }
 
+/// The variable that makes a test of this file fail, in a process of its own.
+const FAIL: &str = "RANKFOLD_TEST_FAILS";
+
+ranks! {
+    fn passes_in_front(comm) in [1] {
+        comm.barrier()?;
+    }
+
+    fn fails_if_told_to(comm) in [2] {
+        if std::env::var_os(FAIL).is_some() {
+            comm.recv::<u8>(9, 0)?;
+        }
+    }
+}
+
+#[test]
+fn a_failure_points_at_the_line_of_its_test_and_not_at_the_kit() {
+    let source = include_str!("testing_kit.rs").lines();
+    let line = 1 + source
+        .take_while(|line| !line.contains("fn fails_if_told_to(comm)"))
+        .count();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child
+        .args(["--exact", "fails_if_told_to::ranks_2"])
+        .env(FAIL, "1");
+    let output = child.output().unwrap();
+    assert!(!output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("the sender 9 is not one of the 2 ranks"),
+        "{text}"
+    );
+    let place = format!(" panicked at tests/testing_kit.rs:{line}:");
+    assert!(text.contains(&place), "{text}");
+    assert!(!text.contains("panicked at src/"), "{text}");
+}
+
 #[test]
 fn a_wait_without_end_times_out_with_a_picture() {
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -164,7 +201,10 @@ fn a_wait_without_end_times_out_with_a_picture() {
         text.contains("rank 0 | failed: recv(from 1, tag 0)"),
         "{text}"
     );
-    assert!(text.contains("rank 1  outside rankfold"), "{text}");
+    assert!(
+        text.contains("rank 1  outside rankfold for at least"),
+        "{text}"
+    );
     assert!(text.contains("not all ranks come to an end"), "{text}");
 }
 
@@ -259,13 +299,17 @@ fn random_numbers_are_in_range_and_shuffles_keep_what_they_shuffle() {
 
 #[test]
 fn orders_print_as_they_are_read() {
-    for text in ["0", "17", "order:", "order:0", "order:2.0.11"] {
+    for text in ["0", "17", "order:0", "order:2.0.11"] {
         assert_eq!(text.parse::<Order>().unwrap().to_string(), text);
     }
     for text in ["", "-1", "order", "order:x", "order:1.", "1.2"] {
         let refused = text.parse::<Order>().unwrap_err();
         assert!(refused.contains("is no order of messages"), "{refused}");
     }
+    // An order without a choice is read, and printed as one that does not look cut off.
+    let first = "order:".parse::<Order>().unwrap();
+    assert_eq!(first, Order::Choices(Vec::new()));
+    assert_eq!(first.to_string(), "order:0");
 }
 
 #[test]

@@ -713,6 +713,8 @@ fn a_measured_table_is_whole_good_here_and_followed() {
     let tuned = tuned.unwrap();
     assert_eq!((tuned.places.0, tuned.interrupted), (10, false));
     assert!(tuned.places.1 > 0 && tuned.passes > 0);
+    // How noisy it was, over all of it: without this a table cannot be refused.
+    assert!(tuned.noise.wall_s > 0.0);
     let entries = tuned.table.entries();
     let rules: Vec<&Rule> = entries.iter().flat_map(|entry| &entry.rules).collect();
     assert_eq!(rules.len(), tuned.places.1);

@@ -190,11 +190,84 @@ fn a_world_of_no_ranks_cannot_start() {
     assert!(says(&World::new(0).run(|_| Ok(())).unwrap_err()));
     assert!(says(&World::new(0).start().unwrap_err()));
     assert!(says(&World::new(0).seats().err().unwrap()));
-    let panics: [fn(); 2] = [
-        || drop(World::new(0).run_each(|_| Ok(()))),
-        || drop(World::connect(0)),
-    ];
-    assert!(panics.iter().all(|f| std::panic::catch_unwind(f).is_err()));
+    let panics = || drop(World::new(0).run_each(|_| Ok(())));
+    assert!(std::panic::catch_unwind(panics).is_err());
+}
+
+#[test]
+fn a_world_that_cannot_start_has_no_seats_and_says_why() {
+    for (ranks, why) in [
+        (0, "a world has at least one rank"),
+        (usize::MAX, "more threads than a process can have"),
+    ] {
+        let seats = World::connect(ranks);
+        assert_eq!(seats.size(), 0);
+        assert_usage(seats.take(0).map(|_| ()), why);
+        assert!(seats.into_iter().next().is_none());
+    }
+}
+
+#[test]
+fn a_thread_that_is_a_rank_already_gets_an_error_and_stays_that_rank() {
+    let seats = World::connect(2);
+    let comm = seats.take(0).unwrap().try_enter().unwrap();
+    let again = seats.take(1).unwrap().try_enter();
+    assert_usage(
+        again.map(|_| ()),
+        "this thread already is a rank of this world",
+    );
+    // The other seat counts as dropped.
+    assert_eq!(comm.rank(), 0);
+    assert!(is_gone(&comm));
+}
+
+/// An error that cannot be printed.
+#[derive(Debug)]
+struct Unspeakable;
+
+impl std::fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("no words");
+    }
+}
+
+impl std::error::Error for Unspeakable {}
+
+#[test]
+fn an_error_whose_display_panics_is_told_as_that() {
+    let check = |message: &str, others: String| {
+        assert!(
+            message.contains("the Display of the error that it returned panicked"),
+            "{message}"
+        );
+        assert!(message.contains("no words"), "{message}");
+        assert!(others.contains("rank 1 is gone: it panicked"), "{others}");
+    };
+    let report = World::new(2).try_run_each(|comm| match comm.rank() {
+        0 => Ok(comm.barrier().unwrap_err().to_string()),
+        _ => Err(Unspeakable),
+    });
+    let mut outcomes = report.unwrap().outcomes.into_iter();
+    let (Some(Outcome::Returned(others)), Some(Outcome::Panicked { message, site })) =
+        (outcomes.next(), outcomes.next())
+    else {
+        panic!("both ranks have other ends");
+    };
+    check(&message, others);
+    assert!(site.is_some_and(|site| site.contains("worlds.rs")));
+    // The same for an error of the program inside one of ours, and in a team.
+    let team = World::new(2).start().unwrap();
+    let error = team.run(|comm| match comm.rank() {
+        0 => comm.barrier(),
+        _ => Err(Error::user(Unspeakable)),
+    });
+    let Err(WorldError::Panicked {
+        rank: 1, message, ..
+    }) = error
+    else {
+        panic!("{error:?}");
+    };
+    check(&message, "rank 1 is gone: it panicked".into());
 }
 
 #[test]
@@ -458,13 +531,13 @@ fn a_team_may_move_to_another_thread_and_ends_where_it_is_dropped() {
     assert_eq!(moved.join().unwrap(), [3, 3]);
 }
 
-/// Runs a team again and again: mostly at once, sometimes after its ranks had time to fall asleep, and
-/// sometimes a rank panics. What the ranks borrow is the run's alone.
+/// Runs a team again and again: mostly at once, sometimes after a whole world has lived and its ranks may have
+/// fallen asleep, and sometimes a rank panics. What the ranks borrow is the run's alone.
 fn runs_of_a_team(ranks: usize) {
     let team = World::new(ranks).start().unwrap();
     for run in 0..scaled(60) as u64 {
         if run % 4 == 3 {
-            thread::sleep(Duration::from_micros(400));
+            assert_eq!(World::new(2).run(triangle_by_message).unwrap(), [3, 3]);
         }
         let panics = run % 5 == 4;
         let cells: Vec<Mutex<u64>> = (0..ranks).map(|_| Mutex::new(0)).collect();

@@ -64,7 +64,35 @@ pub fn check(schedule: &dyn Schedule, goal: &Goal) -> Result<Certificate, Fault>
     )
 }
 
-/// The same where ranks own blocks cut in another way.
+/// Holds a schedule against a goal as [`check`] does, as long as it is wanted: `go_on` is told after each step how many are
+/// done, and says whether to go on. `None` if not.
+///
+/// # Errors
+///
+/// Those of [`check`].
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::check::{Goal, check, check_while};
+/// use rankfold::collective::RingReduceScatter;
+///
+/// let (ring, goal) = (RingReduceScatter::new(5, 20), Goal::reduce_scatter(20));
+/// assert_eq!(check_while(&ring, &goal, &mut |_| true)?, Some(check(&ring, &goal)?));
+/// assert_eq!(check_while(&ring, &goal, &mut |done| done < 2)?, None);
+/// # Ok::<(), rankfold::check::Fault>(())
+/// ```
+pub fn check_while(
+    schedule: &dyn Schedule,
+    goal: &Goal,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Option<Certificate>, Fault> {
+    let blocks = Blocks::even(goal.length(), schedule.ranks());
+    let pieces = Pieces::alike(blocks.clone());
+    run_while(schedule, goal, Cut { blocks, pieces }, go_on)
+}
+
+/// Holds a schedule against a goal as [`check`] does, where ranks own blocks cut in another way.
 ///
 /// # Errors
 ///
@@ -119,6 +147,22 @@ fn run_all(schedule: &dyn Schedule, goal: &Goal, cut: Cut) -> Result<Certificate
         run.step(step)?;
     }
     run.finish(goal)
+}
+
+fn run_while(
+    schedule: &dyn Schedule,
+    goal: &Goal,
+    cut: Cut,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Option<Certificate>, Fault> {
+    let mut run = Run::new(schedule, goal, cut)?;
+    for step in 0..schedule.steps() {
+        run.step(step)?;
+        if !go_on(step + 1) {
+            return Ok(None);
+        }
+    }
+    run.finish(goal).map(Some)
 }
 
 /// What the checker has proved of a schedule, and what it counted.

@@ -8,17 +8,19 @@
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::Comm;
 use crate::Rank;
-use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result, Site};
 use crate::names::Collective;
 use crate::op::{Element, Kind};
-use crate::transport::board::{Arrival, Call, CallLog, Digest, Verb, Verdict};
+use crate::transport::board::{Arrival, Call, CallLog, Detail, Digest, Verb, Verdict};
 use crate::transport::cells::{Label, Stamp};
 use crate::transport::head::{Head, Info};
 use crate::transport::knot::Needs;
 use crate::transport::mailbox::Want;
+use crate::transport::members::Members;
 use crate::transport::monitor::Turn;
 use crate::transport::packet::Packet;
 use crate::transport::recorder::{Deed, Told, Words};
@@ -88,6 +90,7 @@ impl Comm {
             algorithm: 0,
             part: 0,
             tolerant: false,
+            detail: Detail::None,
             site,
         }
     }
@@ -146,7 +149,7 @@ impl Comm {
                 print: self.chain(described.digest, number),
             };
             let result = inside.agree().and_then(|()| body(&inside));
-            result.inspect_err(|error| self.break_here(error))
+            result.map_err(|error| inside.fails(error))
         })
     }
 
@@ -237,7 +240,8 @@ impl InCall<'_> {
                 site: Some(call.site),
             });
         }
-        (!odd.is_empty()).then_some(Mismatch { calls, odd })
+        let comm = self.comm.shared.name();
+        (!odd.is_empty()).then_some(Mismatch { calls, odd, comm })
     }
 
     /// What a rank of the world has written down of its call of this number.
@@ -456,7 +460,7 @@ impl InCall<'_> {
         let fabric = self.comm.fabric();
         let first = self.number.min(packet.head.tag());
         let compared = fabric.compare_back(&self.comm.shared, first);
-        let mismatch = compared.unwrap_or_else(|| self.two_views(packet));
+        let mismatch = compared.map_or_else(|| self.two_views(packet), |found| found.mismatch);
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
@@ -473,6 +477,7 @@ impl InCall<'_> {
         let fabric = self.comm.fabric();
         let first = self.number.min(label.stamp.number);
         let compared = fabric.compare_back(&self.comm.shared, first);
+        let compared = compared.map(|found| found.mismatch);
         let mismatch = compared.unwrap_or_else(|| {
             let theirs = format!("another call, with {} x {}", label.count, label.info.name());
             self.against(self.comm.world_rank(from), "", theirs)
@@ -506,9 +511,89 @@ impl InCall<'_> {
         Mismatch {
             calls: vec![mine, other],
             odd: Vec::new(),
+            comm: self.comm.shared.name(),
         }
     }
 }
+
+impl InCall<'_> {
+    /// The call has failed, and with it the communicator.
+    #[cold]
+    fn fails(&self, error: Error) -> Error {
+        let error = self.blaming_the_odd(error);
+        self.comm.break_here(&error);
+        error
+    }
+
+    /// A rank that returned is missed where it has made another call than this one: then the records of both
+    /// prove a mismatch, and who returned may be right.
+    ///
+    /// As long as it is not decided which rank is odd, this one waits for those that are still to come, for a while:
+    /// they come to this call themselves, or end, or wait for what never comes.
+    fn blaming_the_odd(&self, error: Error) -> Error {
+        let shared = &self.comm.shared;
+        let gone = match error.kind() {
+            ErrorKind::Mismatch(found) if found.odd.is_empty() => None,
+            ErrorKind::RankGone { rank, why, .. } if *why == Gone::Returned => Some(*rank),
+            _ => return error,
+        };
+        let fabric = self.comm.fabric();
+        if shared.cause.get().is_none() && fabric.compare_back(shared, self.number).is_some() {
+            self.await_records();
+        }
+        // The rank that broke it has waited for the records too.
+        if let Some(cause) = shared.cause.get() {
+            return cause.clone().into();
+        }
+        let compared = fabric.compare_back(shared, self.number);
+        let compared = compared.map(|found| found.mismatch);
+        let mismatch = compared.or_else(|| self.far_ahead(gone?));
+        mismatch.map_or(error, |found| {
+            Error::new(ErrorKind::Mismatch(Arc::new(found)))
+        })
+    }
+
+    /// The mismatch with a rank that returned after later calls than this one, which it must have made differently.
+    fn far_ahead(&self, gone: Rank) -> Option<Mismatch> {
+        let (fabric, context) = (self.comm.fabric(), self.call.context);
+        let passed = fabric.has_passed(gone, context, self.number);
+        passed.then(|| self.against(gone, "", "another call, many calls ago".into()))
+    }
+
+    /// Waits until it is decided who is odd, or cannot be; no longer than the [patience](PATIENCE).
+    fn await_records(&self) {
+        let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
+        let awaited = || {
+            let compared = fabric.compare_back(shared, self.number);
+            compared.map_or_else(Vec::new, |found| found.awaited)
+        };
+        let patience = fabric.settings.timeout.unwrap_or(PATIENCE).min(PATIENCE);
+        let begin = Instant::now();
+        let mut slice = SLICE;
+        while begin.elapsed() < patience && !awaited().is_empty() {
+            let needs = || Needs::Any(Members::of(awaited()));
+            let deadline = Instant::now() + slice.min(patience);
+            let waited = self.with_reason(&needs, None, |reason| {
+                let reason = Reason {
+                    deadline: Some(deadline),
+                    ..*reason
+                };
+                let port = &self.comm.core.port;
+                port.wait(&reason, || awaited().is_empty().then_some(()))
+            });
+            match waited {
+                // A rank that makes the call and goes on does not wake this one.
+                Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => slice *= 2,
+                _ => return,
+            }
+        }
+    }
+}
+
+/// How long a rank that has found a mismatch waits at most for others to come to the call.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits before it looks again, at first.
+const SLICE: Duration = Duration::from_millis(1);
 
 /// How all have come to the gate.
 pub(super) enum Come {

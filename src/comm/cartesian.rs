@@ -6,10 +6,11 @@ use std::panic::Location;
 use super::Comm;
 use super::call::elements;
 use crate::Rank;
-use crate::error::{Error, Result, Site};
+use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
-use crate::transport::board::{Call, Verb};
+use crate::transport::board::{Call, Detail, Grid, Verb, digest};
+use crate::transport::origin::Birth;
 
 /// A communicator whose ranks stand on a grid of any number of dimensions, the last coordinate running
 /// fastest. It can do what any [`Comm`] can.
@@ -81,8 +82,13 @@ impl Comm {
                 "a grid of {grid} does not fit {ranks} ranks"
             )));
         }
+        let call = Call {
+            detail: Detail::Grid(Grid::new(dims, periodic)),
+            algorithm: digest(&(dims, periodic)),
+            ..self.call(Verb::Cartesian, Location::caller())
+        };
         Ok(Cartesian {
-            comm: self.dup()?,
+            comm: self.once_more(call, &Birth::Cartesian(dims.into()))?,
             dims: dims.to_vec(),
             periodic: periodic.to_vec(),
         })
@@ -167,13 +173,14 @@ impl Cartesian {
         );
         let mut rank = 0;
         for (place, &coord) in coords.iter().enumerate() {
-            rank = rank * self.dims[place] + self.along(place, coord)?;
+            rank = rank * self.dims[place] + self.along(place, coord as i128)?;
         }
         Some(rank)
     }
 
-    fn along(&self, dimension: usize, coord: isize) -> Option<usize> {
-        let dim = self.dims[dimension] as isize;
+    /// The place of a coordinate in a dimension. Wider than coordinates are: a sum of two of them has room.
+    fn along(&self, dimension: usize, coord: i128) -> Option<usize> {
+        let dim = self.dims[dimension] as i128;
         let around = if self.periodic[dimension] {
             coord.rem_euclid(dim)
         } else {
@@ -203,13 +210,14 @@ impl Cartesian {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     pub fn shift(&self, dimension: usize, by: isize) -> (Option<Rank>, Option<Rank>) {
-        let here = self.coords(self.rank());
-        let moved = |by: isize| {
-            let mut there: Vec<isize> = here.iter().map(|&coord| coord as isize).collect();
-            there[dimension] = there[dimension].saturating_add(by);
-            self.rank_at(&there)
+        let here = self.coords(self.rank())[dimension];
+        // Ranks that are neighbours along the dimension.
+        let apart: usize = self.dims[dimension + 1..].iter().product();
+        let moved = |by: i128| {
+            let there = self.along(dimension, here as i128 + by)?;
+            Some(self.rank() + there * apart - here * apart)
         };
-        (moved(by.saturating_neg()), moved(by))
+        (moved(-(by as i128)), moved(by as i128))
     }
 
     /// Sends a piece to each neighbour and gets one from each: the one below and the one above along the
@@ -247,7 +255,8 @@ impl Cartesian {
     #[track_caller]
     pub fn neighbor_all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let piece = |place: usize, length: usize| place * length..(place + 1) * length;
-        self.around(Location::caller(), input, output, (input.len(), piece))
+        let call = self.call(Verb::NeighborAllToAll, Location::caller());
+        self.around(call, input, output, (input.len(), piece))
     }
 
     /// Sends the same to each neighbour and gets a piece from each, in the order of
@@ -267,19 +276,15 @@ impl Cartesian {
     #[track_caller]
     pub fn neighbor_all_gather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let pieces = input.len().saturating_mul(2 * self.dims.len());
-        self.around(
-            Location::caller(),
-            input,
-            output,
-            (pieces, |_, length| 0..length),
-        )
+        let call = self.call(Verb::NeighborAllGather, Location::caller());
+        self.around(call, input, output, (pieces, |_, length| 0..length))
     }
 
     /// An exchange with all neighbours: `of` says how many elements all pieces have together, and where in
     /// the input a piece is.
     fn around<T: Element>(
         &self,
-        site: Site,
+        call: Call,
         input: &[T],
         output: &mut [T],
         (all, piece): (usize, impl Fn(usize, usize) -> std::ops::Range<usize>),
@@ -295,7 +300,7 @@ impl Cartesian {
         });
         let call = Call {
             length: Some(length),
-            ..elements::<T>(self.call(Verb::Neighbors, site), length)
+            ..elements::<T>(call, length)
         };
         let shifts = (0..self.dims.len()).map(|dimension| self.shift(dimension, 1));
         let plan = Around {

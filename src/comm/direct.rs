@@ -54,6 +54,9 @@ impl InCall<'_> {
             Met::Failed(rank) => self.wait(&|| self.needs(&From::Rank(rank)), None, || None),
             Met::Aborted => self.wait(&|| self.all_at(), None, || None),
             Met::Strange(rank) => Err(self.stranger(rank)),
+            Met::Inside => Err(Error::usage(
+                "this rank is in the middle of another collective over shared memory on this communicator",
+            )),
         }
     }
 
@@ -93,6 +96,7 @@ impl InCall<'_> {
     fn stranger(&self, rank: Rank) -> Error {
         let fabric = self.comm.fabric();
         let compared = fabric.compare_calls(&self.comm.shared, self.number);
+        let compared = compared.map(|compared| compared.mismatch);
         let called = |rank| {
             let world = self.comm.world_rank(rank);
             let call = self.record_of(world);
@@ -105,6 +109,7 @@ impl InCall<'_> {
         let pair = || Mismatch {
             calls: vec![called(self.rank()), called(rank)],
             odd: Vec::new(),
+            comm: self.comm.shared.name(),
         };
         Error::new(ErrorKind::Mismatch(Arc::new(compared.unwrap_or_else(pair))))
     }
@@ -138,10 +143,15 @@ impl Waiting for InCall<'_> {
         found.map_or(Ok(()), |rank| Err(self.stranger(rank)))
     }
 
-    fn stay(&self, all_out: impl FnMut() -> bool) {
+    fn stay(&self, ticket: Ticket, all_out: impl FnMut() -> bool) {
         let port = &self.comm.core.port;
         port.scribe
             .settle(self.described, &|| self.call.to_string());
-        port.wait_bound(all_out);
+        let shared = &self.comm.shared;
+        let not_out = || shared.meeting().not_out(ticket);
+        port.wait_bound(
+            &|| Needs::All(not_out().map(|rank| shared.members.world(rank)).collect()),
+            all_out,
+        );
     }
 }

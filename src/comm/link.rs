@@ -37,6 +37,7 @@ impl Link for InCall<'_> {
         self.comm.core.tick()?;
         self.note_sending(to, size_of_val(data));
         self.comm.core.port.lend(
+            self.comm.world_rank(to),
             self.head(),
             data,
             |packet| self.put(to, || self.comm.lanes.post_packet(to, form, packet)),

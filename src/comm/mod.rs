@@ -68,11 +68,11 @@ use crate::transport::board::Call;
 use crate::transport::budget::Buffering;
 use crate::transport::direct::Lists;
 use crate::transport::lanes::Ends;
-use crate::transport::recorder::{Deed, Told};
+use crate::transport::recorder::{Deed, OnComm, Told};
 use crate::transport::renew::{Again, Rest};
 use crate::transport::wait::{Live, Port};
 use crate::transport::{CommShared, Fabric, Fault};
-use crate::unwind;
+use crate::unwind::{self, Depth};
 use at_cells::LazyDesk;
 use kept::KeptCalls;
 use request::Asked;
@@ -84,7 +84,7 @@ use request::Asked;
 ///
 /// # Errors
 ///
-/// Any operation can fail with [`Usage`](ErrorKind::Usage) if it is called from inside an operator, with
+/// Any operation can fail with [`Usage`](ErrorKind::Usage) if it is called from inside an operator or a schedule, with
 /// [`Deadlock`](ErrorKind::Deadlock) if what it waits for can never come, with
 /// [`TimedOut`](ErrorKind::TimedOut) if the [world's patience](crate::World::timeout) ends, and with
 /// [`RankGone`](ErrorKind::RankGone) if a rank that it needs has ended. A collective can also fail with
@@ -130,6 +130,8 @@ struct Core {
     limit: Cell<u64>,
     /// That failure.
     fault: Cell<Fault>,
+    /// How deep in operators its thread was when it entered, or has been since: calls from deeper are refused.
+    depth: Cell<Depth>,
     /// What the last operation failed with, if it failed because of others.
     follows: RefCell<Option<Cause>>,
     /// Whether there is a limit to what is kept of what is sent, and whether nothing is.
@@ -189,6 +191,7 @@ impl Comm {
             entered: Cell::new(0),
             limit: Cell::new(limit),
             fault: Cell::new(fault),
+            depth: Cell::new(unwind::depth()),
             follows: RefCell::new(None),
             bounded: fabric.settings.buffering != Buffering::Unbounded,
             synchronous: fabric.settings.buffering == Buffering::Zero,
@@ -205,6 +208,7 @@ impl Comm {
         let (limit, fault) = self.fabric().next_fault(core.port.me, 0);
         core.limit.set(limit);
         core.fault.set(fault);
+        core.depth.set(unwind::depth());
         core.port.begin_again(again);
         Core::sit_down(core, None);
     }
@@ -311,6 +315,8 @@ impl Comm {
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let scribe = &self.core.port.scribe;
+        let context = self.shared.context;
+        let told = &OnComm { told, context };
         let token = scribe.begin(told, show);
         let result = self.guarded(told, show, body);
         scribe.end(token, told, show, result.is_ok());
@@ -332,7 +338,7 @@ impl Comm {
         let unwinding = WhenUnwinding(|| core.unwinds_in(told, show));
         let result = core.begin().and_then(|()| body());
         mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, told.deed().site))
+        result.map_err(|error| core.failed(error, show, told.deed().site, &self.shared))
     }
 
     #[inline]
@@ -355,7 +361,7 @@ const DELAY: Duration = Duration::from_millis(5);
 impl Core {
     #[inline]
     fn begin(&self) -> Result<()> {
-        if unwind::is_marked() {
+        if unwind::is_marked(self.depth.get()) {
             self.begin_marked()?;
         }
         self.tick()
@@ -364,9 +370,14 @@ impl Core {
     /// An operation inside an operator, or after one that failed because of others.
     #[cold]
     fn begin_marked(&self) -> Result<()> {
-        if unwind::in_operator() {
-            return Err(Error::usage("an operator may not call a communicator"));
+        let depth = unwind::depth();
+        if depth > self.depth.get() {
+            return Err(Error::usage(
+                "an operator may not call a communicator of a rank that its thread was before the operator began",
+            ));
         }
+        // The operator in which it was entered has ended: from now on operators from here on are kept out.
+        self.depth.set(depth);
         unwind::set_follows(None);
         Ok(())
     }
@@ -478,10 +489,16 @@ impl Core {
         self.end_by_panic();
     }
 
-    /// The error of an operation, which names its call and line. It is kept in case the rank fails for it.
+    /// The error of an operation, which names its call, line and communicator. It is kept in case the rank fails for it.
     #[cold]
-    fn failed(&self, error: Error, show: &dyn Fn() -> String, site: Site) -> Error {
-        let error = error.in_call(show, site);
+    fn failed(
+        &self,
+        error: Error,
+        show: &dyn Fn() -> String,
+        site: Site,
+        comm: &CommShared,
+    ) -> Error {
+        let error = error.in_call(show, site, || comm.name());
         let follows = error.is_consequence();
         unwind::set_follows(follows.then(|| error.to_string()));
         *self.follows.borrow_mut() = follows.then(|| Cause::of(&error, self.port.me));

@@ -152,6 +152,7 @@ impl Core {
             rank: self.port.me,
             call: asked.to_string(),
             site: asked.site,
+            comm: asked.comm.name(),
         });
     }
 

@@ -10,8 +10,9 @@ use crate::check::{Goal, check};
 use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
 use crate::op::{Element, Operator};
-use crate::schedule::{Lengths, Schedule};
+use crate::schedule::{Lengths, Schedule, Step};
 use crate::transport::board::{Call, Verb, Verdict, digest};
+use crate::unwind;
 
 impl Comm {
     /// Runs a schedule on all ranks.
@@ -68,11 +69,12 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
+        let (schedule, commutes) = (&Theirs(schedule), op.commutes());
         let shape = self.check_shape(schedule, input.len(), output.len());
         let checks = self.fabric().settings.check && shape.is_ok();
         let call = Call {
             op: op.kind(),
-            algorithm: digest(&(goal, schedule.ranks(), schedule.steps(), op.commutes())),
+            algorithm: digest(&(goal, schedule.ranks(), schedule.steps(), commutes)),
             part: if checks {
                 part(schedule, self.rank())
             } else {
@@ -84,7 +86,7 @@ impl Comm {
             call,
             || shape,
             |inside| {
-                inside.agree_that(|| inside.examine(schedule, goal, op.commutes()))?;
+                inside.agree_that(|| inside.examine(schedule, goal, commutes))?;
                 inside.execute(schedule, input, output, &op)
             },
         )
@@ -119,6 +121,43 @@ impl Comm {
             "the schedule wants {} elements of input and {} of output, not {input} and {output}",
             lengths.input, lengths.output
         )))
+    }
+}
+
+/// A schedule that may be the caller's own code: like an operator, it may not call a communicator.
+struct Theirs<'a, S: ?Sized>(&'a S);
+
+impl<S: Schedule + ?Sized> Schedule for Theirs<'_, S> {
+    fn ranks(&self) -> usize {
+        unwind::operator(|| self.0.ranks())
+    }
+
+    fn steps(&self) -> usize {
+        unwind::operator(|| self.0.steps())
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        unwind::operator(|| self.0.step(rank, step))
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        unwind::operator(|| self.0.next_active(rank, after))
+    }
+
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        unwind::operator(|| self.0.last_active(rank, before))
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        unwind::operator(|| self.0.lengths(rank))
+    }
+
+    fn copies_first(&self) -> bool {
+        unwind::operator(|| self.0.copies_first())
+    }
+
+    fn may_copy(&self) -> bool {
+        unwind::operator(|| self.0.may_copy())
     }
 }
 

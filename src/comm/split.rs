@@ -4,14 +4,15 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::Comm;
-use super::call::{InCall, elements};
+use super::call::InCall;
 use crate::Rank;
-use crate::error::{Result, Site};
+use crate::error::{Result, Site, on};
 use crate::machine::{Cpus, Kind, Machine, Object};
 use crate::transport::CommShared;
-use crate::transport::board::Verb;
+use crate::transport::board::{Call, Detail, Verb, digest};
 use crate::transport::knot::Needs;
 use crate::transport::members::Members;
+use crate::transport::origin::Birth;
 use crate::transport::wait::Reason;
 
 /// What a rank asks of a split, and what it gets.
@@ -30,6 +31,14 @@ pub enum Level {
 }
 
 impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Package => "package",
+            Level::Numa => "NUMA node",
+            Level::L3 => "L3 cache",
+        }
+    }
+
     /// Which part each rank is in, by the CPUs that it may run on. All who may run in more than one part
     /// are together, beside the others.
     fn parts(self, machine: &Machine, ranks: &[Vec<usize>]) -> Vec<u32> {
@@ -72,10 +81,23 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split_by(&self, level: Level) -> Result<Comm> {
-        let masks = self.gather_value(0, Cpus::here().mask)?;
-        let parts = masks.map(|masks| level.parts(&Machine::here(), &masks));
-        let part = self.scatter_value(0, parts)?;
-        self.split(part, 0)
+        let call = Call {
+            detail: Detail::Level(level.name()),
+            algorithm: digest(&level),
+            ..self.call(Verb::SplitBy, Location::caller())
+        };
+        let birth = |part| Birth::SplitBy(level.name(), part);
+        let decide = |masks: Vec<Vec<usize>>| {
+            let parts = level.parts(&Machine::here(), &masks).into_iter();
+            parts.map(|part| (Some(part), 0)).collect()
+        };
+        let mask = Cpus::here().mask;
+        let part = self.collective(
+            call,
+            || Ok(()),
+            |inside| inside.find_place(mask, decide, birth),
+        )?;
+        Ok(self.at_place(part))
     }
 
     /// The same ranks once more, with messages and collectives of their own: what goes on in the one is
@@ -105,8 +127,25 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
-        let all = self.split_at((Some(0), 0), Location::caller())?;
-        Ok(all.unwrap_or_else(|| unreachable!("everybody asked for a place")))
+        let call = self.call(Verb::Dup, Location::caller());
+        self.once_more(call, &Birth::Dup)
+    }
+
+    /// The same ranks once more, by this call.
+    pub(super) fn once_more(&self, call: Call, birth: &Birth) -> Result<Comm> {
+        let wish = (Some(0), self.rank() as i64);
+        let place = self.collective(
+            call,
+            || Ok(()),
+            |inside| inside.find_place(wish, |wishes| wishes, |_| birth.clone()),
+        )?;
+        Ok(self.at_place(place))
+    }
+
+    /// This rank's end of a communicator in which it has asked for a place.
+    fn at_place(&self, place: Place) -> Comm {
+        let (shared, me) = place.unwrap_or_else(|| unreachable!("this rank asked for a place"));
+        Comm::of(self.core.clone(), shared, me)
     }
 
     /// Splits the ranks: those that pass the same colour are in one new communicator, in the order of
@@ -159,10 +198,16 @@ impl Comm {
         self.split_at((color, key), Location::caller())
     }
 
-    /// Rank 0 hears all wishes, makes the communicators, and deals them out.
     fn split_at(&self, wish: Wish, site: Site) -> Result<Option<Comm>> {
-        let call = elements::<Wish>(self.call(Verb::Split, site), 1);
-        let place = self.collective(call, || Ok(()), |inside| inside.find_place(wish))?;
+        let call = Call {
+            detail: Detail::Part(wish.0, wish.1),
+            ..self.call(Verb::Split, site)
+        };
+        let place = self.collective(
+            call,
+            || Ok(()),
+            |inside| inside.find_place(wish, |wishes| wishes, Birth::Split),
+        )?;
         Ok(place.map(|(shared, me)| Comm::of(self.core.clone(), shared, me)))
     }
 
@@ -214,7 +259,8 @@ impl Comm {
         let (fabric, members) = (self.fabric(), &self.shared.members);
         let look = || {
             let gone = |rank| !fabric.is_there(rank);
-            let make = |come| fabric.new_comm(Members::of(come));
+            let origin = || self.shared.origin.child(Birth::Shrink, site);
+            let make = |come| fabric.new_comm(Members::of(come), origin());
             let shrinking = &self.shared.shrinking;
             self.core.port.progress();
             shrinking.result(number, members.iter(), gone, make)
@@ -223,7 +269,7 @@ impl Comm {
         fabric.rouse_shrinking(self.shared.context);
         let call = (self.shared.context, number, 0);
         let reason = Reason {
-            call: &|| "shrink".into(),
+            call: &|| format!("shrink{}", on(self.shared.name().as_deref())),
             site,
             needs: &|| Needs::Shrink(call, members.clone()),
             comm: None,
@@ -239,18 +285,25 @@ impl Comm {
 }
 
 impl InCall<'_> {
-    fn find_place(&self, wish: Wish) -> Result<Place> {
-        let append = |mut left: Vec<Wish>, right: Vec<Wish>| {
+    /// Rank 0 hears what all ask for, decides who wishes what by that, makes the communicators, and deals them out;
+    /// `birth` is that of the ranks with one colour.
+    fn find_place<A: Send + 'static>(
+        &self,
+        asked: A,
+        decide: impl FnOnce(Vec<A>) -> Vec<Wish>,
+        birth: impl Fn(u32) -> Birth,
+    ) -> Result<Place> {
+        let append = |mut left: Vec<A>, right: Vec<A>| {
             left.extend(right);
             left
         };
-        let wishes = self.fold_up(0, vec![wish], append)?;
-        let places = wishes.map(|wishes| self.make_places(&wishes));
+        let all = self.fold_up(0, vec![asked], append)?;
+        let places = all.map(|all| self.make_places(&decide(all), birth));
         self.deal_out(0, places)
     }
 
     /// The communicators that all ranks together have asked for, each rank with its own.
-    fn make_places(&self, wishes: &[Wish]) -> Vec<Place> {
+    fn make_places(&self, wishes: &[Wish], birth: impl Fn(u32) -> Birth) -> Vec<Place> {
         let mut places: Vec<Place> = vec![None; wishes.len()];
         let mut asked: Vec<(u32, i64, Rank)> = wishes
             .iter()
@@ -261,7 +314,9 @@ impl InCall<'_> {
         for group in asked.chunk_by(|a, b| a.0 == b.0) {
             let world = |(.., rank): &(u32, i64, Rank)| self.comm.world_rank(*rank);
             let members = Members::of(group.iter().map(world).collect());
-            let shared = self.comm.fabric().new_comm(members);
+            let origin = &self.comm.shared.origin;
+            let origin = origin.child(birth(group[0].0), self.call.site);
+            let shared = self.comm.fabric().new_comm(members, origin);
             for (member, (.., rank)) in group.iter().enumerate() {
                 places[*rank] = Some((shared.clone(), member));
             }

@@ -13,7 +13,7 @@ pub(super) enum Unit {
     Binary,
     /// Powers of ten without a word.
     Decimal,
-    /// Powers of ten of 10⁹ bytes a second.
+    /// Powers of ten of 10⁹ bytes a second, with decimal prefixes.
     Rate,
 }
 
@@ -40,7 +40,7 @@ impl Axis {
         Axis::new(name, Unit::Count)
     }
 
-    /// An axis of bandwidths in 10⁹ bytes a second, written as `10 GB/s`.
+    /// An axis of bandwidths in 10⁹ bytes a second, written as `500 MB/s`, `10 GB/s`.
     pub fn rate(name: &str) -> Axis {
         Axis::new(name, Unit::Rate)
     }
@@ -179,7 +179,12 @@ impl Scale {
                 format!("{} {unit}", number(scaled / 1000f64.powf(power)))
             }
             Unit::Count | Unit::Decimal => number(value),
-            Unit::Rate => format!("{} GB/s", number(value)),
+            Unit::Rate => {
+                let scaled = value * 1e9;
+                let power = (scaled.log(1000.0) + 1e-9).floor().clamp(0.0, 4.0);
+                let unit = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"][power as usize];
+                format!("{} {unit}", number(scaled / 1000f64.powf(power)))
+            }
         }
     }
 }
@@ -229,6 +234,11 @@ mod tests {
             ["1 B", "2 B", "4 B", "8 B", "16 B", "32 B"]
         );
         assert_eq!(words(Unit::Count, &[1.0, 3.0, 4.0]), ["1", "3", "4"]);
+        assert_eq!(
+            words(Unit::Rate, &[1e-6, 3e-2]),
+            ["1 kB/s", "10 kB/s", "100 kB/s", "1 MB/s", "10 MB/s"]
+        );
+        assert_eq!(words(Unit::Rate, &[1.1, 1900.0])[3], "1 TB/s");
         let sizes: Vec<f64> = (3..=26).map(|power| 2f64.powi(power)).collect();
         let many = words(Unit::Bytes, &sizes);
         assert!(many.len() <= 12 && many[0] == "8 B", "{many:?}");

@@ -7,14 +7,20 @@ use super::svg;
 /// The room of the curves.
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 380.0;
-/// Left of them, for the numbers of the upright axis.
+/// Left of them there is at least so much room, for the numbers of the upright axis.
 const LEFT: f64 = 66.0;
+/// Between these numbers and the axis.
+const GAP: f64 = 8.0;
 const TOP: f64 = 66.0;
 const BOTTOM: f64 = TOP + HEIGHT;
 /// Curves keep so far from the sides.
 const PAD: f64 = 14.0;
 /// Names at the ends of curves keep so far from each other.
 const APART: f64 = 16.0;
+/// Half the width of the ends of a bar.
+const CAP: f64 = 3.5;
+/// From the bar of a curve to that of the next, at one place.
+const BESIDE: f64 = 4.0;
 
 /// A curve: its name, and its points from left to right.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +30,10 @@ pub struct Curve {
     /// Points, both numbers above 0.
     pub points: Vec<(f64, f64)>,
 }
+
+/// How far the points of a curve may be off: a bar at each, from its lower to its upper end. The first number is the point's
+/// place on the axis that goes right.
+pub type Spread = Vec<(f64, f64, f64)>;
 
 /// Curves over two logarithmic axes, each named where it ends, and told apart by colour, by dashes and by marks.
 ///
@@ -51,6 +61,10 @@ pub struct Chart {
     pub y: Axis,
     /// What it shows.
     pub curves: Vec<Curve>,
+    /// How far the curves may be off, the first of the first, and so on: drawn as bars of the same colour.
+    pub spreads: Vec<Spread>,
+    /// Why the curves may say less than they seem to: written below them, a line or more each.
+    pub warnings: Vec<String>,
     /// What a model says of the curves, the first of the first, and so on: drawn as broken lines of the same
     /// colour. Curves that have one are drawn as points without a line.
     pub models: Vec<Curve>,
@@ -69,6 +83,8 @@ impl Chart {
             x,
             y,
             curves: Vec::new(),
+            spreads: Vec::new(),
+            warnings: Vec::new(),
             models: Vec::new(),
             roofs: Vec::new(),
             limits: Vec::new(),
@@ -85,13 +101,14 @@ impl Chart {
         super::letters::text(self)
     }
 
-    /// The axes with their ranges: those of the curves.
+    /// The axes with their ranges: those of the curves and of their bars.
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let drawn = || self.curves.iter().chain(&self.models).chain(&self.roofs);
         let all = || drawn().flat_map(|curve| &curve.points);
+        let ends = self.spreads.iter().flatten().flat_map(|bar| [bar.1, bar.2]);
         (
             Scale::new(self.x.unit, all().map(|point| point.0)),
-            Scale::new(self.y.unit, all().map(|point| point.1)),
+            Scale::new(self.y.unit, all().map(|point| point.1).chain(ends)),
         )
     }
 
@@ -107,8 +124,9 @@ impl Chart {
         let frame = Frame::new(self);
         frame.grid(&mut figure);
         figure.write(&**y, at(0.0, TOP - 14.0), Anchor::Start, Style::NOTE);
-        let middle = at(LEFT + WIDTH / 2.0, BOTTOM + 38.0);
+        let middle = at(frame.left + WIDTH / 2.0, BOTTOM + 38.0);
         figure.write(&**x, middle, Anchor::Middle, Style::NOTE);
+        figure.warn(&self.warnings, BOTTOM + 62.0, frame.left + WIDTH);
         let mut names = Vec::new();
         for limit in self.roofs.iter().chain(&self.limits) {
             names.extend(frame.limit(&mut figure, limit));
@@ -116,11 +134,16 @@ impl Chart {
         for (model, look) in self.models.iter().zip(LOOKS.iter().cycle()) {
             frame.model(&mut figure, model, look.ink);
         }
+        for (at, (spread, look)) in self.spreads.iter().zip(LOOKS.iter().cycle()).enumerate() {
+            // Beside each other, so that bars at one place do not hide each other.
+            let aside = BESIDE * (at as f64 - (self.spreads.len() - 1) as f64 / 2.0);
+            frame.spread(&mut figure, spread, look.ink, aside.clamp(-PAD, PAD));
+        }
         for (at, (curve, look)) in self.curves.iter().zip(LOOKS.iter().cycle()).enumerate() {
             let joined = at >= self.models.len();
             names.extend(frame.curve(&mut figure, curve, look, joined));
         }
-        write_names(&mut figure, names);
+        write_names(&mut figure, names, frame.left);
         figure
     }
 }
@@ -159,6 +182,8 @@ const LOOKS: [Look; 8] = [
 struct Frame {
     x: Scale,
     y: Scale,
+    /// Where it begins: right of the widest number of the upright axis.
+    left: f64,
 }
 
 /// The name of a curve, at its end.
@@ -173,21 +198,26 @@ struct Name {
 impl Frame {
     fn new(chart: &Chart) -> Frame {
         let (x, y) = chart.scales();
-        Frame { x, y }
+        let words = y.marks().into_iter().map(|mark| y.word(mark));
+        let widest = words
+            .map(|word| Style::NOTE.width(&word))
+            .fold(0.0, f64::max);
+        let left = LEFT.max((widest + GAP).ceil());
+        Frame { x, y, left }
     }
 
     fn place(&self, &(x, y): &(f64, f64)) -> Point {
         let across = PAD + (WIDTH - 2.0 * PAD) * self.x.place(x);
-        at(LEFT + across, BOTTOM - HEIGHT * self.y.place(y))
+        at(self.left + across, BOTTOM - HEIGHT * self.y.place(y))
     }
 
     fn grid(&self, figure: &mut Figure) {
-        let right = LEFT + WIDTH;
+        let (left, right) = (self.left, self.left + WIDTH);
         let across = |value: f64| BOTTOM - HEIGHT * self.y.place(value);
         for value in self.y.lines() {
             let y = across(value);
             figure.line(
-                at(LEFT, y),
+                at(left, y),
                 at(right, y),
                 Stroke::solid(Ink::Ground, 1.0),
                 Role::Guide,
@@ -208,12 +238,12 @@ impl Frame {
         }
         for value in self.y.marks() {
             let y = across(value);
-            figure.line(at(LEFT, y), at(right, y), pale, Role::Guide);
-            let beside = at(LEFT - 8.0, y + 4.0);
+            figure.line(at(left, y), at(right, y), pale, Role::Guide);
+            let beside = at(left - GAP, y + 4.0);
             figure.write(self.y.word(value), beside, Anchor::End, Style::NOTE);
         }
         figure.line(
-            at(LEFT, BOTTOM),
+            at(left, BOTTOM),
             at(right, BOTTOM),
             Stroke::solid(Ink::Grey, 1.0),
             Role::Guide,
@@ -232,6 +262,23 @@ impl Frame {
             stroke,
             role: Role::Edge,
         });
+    }
+
+    /// A bar at each point, with an end above and below.
+    fn spread(&self, figure: &mut Figure, spread: &Spread, ink: Ink, aside: f64) {
+        let stroke = Stroke::solid(ink, 1.2);
+        for &(x, low, high) in spread.iter().filter(|bar| bar.1 > 0.0 && bar.2.is_finite()) {
+            let end = |y: f64| {
+                let Point { x, y } = self.place(&(x, y));
+                at(x + aside, y)
+            };
+            let (low, high) = (end(low), end(high));
+            figure.line(low, high, stroke, Role::Spread);
+            for end in [low, high] {
+                let (from, to) = (at(end.x - CAP, end.y), at(end.x + CAP, end.y));
+                figure.line(from, to, stroke, Role::Spread);
+            }
+        }
     }
 
     fn curve(&self, figure: &mut Figure, curve: &Curve, look: &Look, joined: bool) -> Option<Name> {
@@ -264,7 +311,7 @@ impl Frame {
     /// A limit, as far as it is beside the curves.
     fn limit(&self, figure: &mut Figure, limit: &Curve) -> Option<Name> {
         let points: Vec<Point> = limit.points.iter().map(|point| self.place(point)).collect();
-        let points = within(&points);
+        let points = within(&points, self.left);
         let end = *points.last()?;
         let stroke = Stroke {
             ink: Ink::Grey,
@@ -286,8 +333,8 @@ impl Frame {
 }
 
 /// The part of a rising line that is between top and bottom and left and right; empty if none is.
-fn within(points: &[Point]) -> Vec<Point> {
-    let inside = |p: &Point| (TOP..=BOTTOM).contains(&p.y) && (LEFT..=LEFT + WIDTH).contains(&p.x);
+fn within(points: &[Point], left: f64) -> Vec<Point> {
+    let inside = |p: &Point| (TOP..=BOTTOM).contains(&p.y) && (left..=left + WIDTH).contains(&p.x);
     let mut kept: Vec<Point> = Vec::new();
     for pair in points.windows(2) {
         let (a, b) = (pair[0], pair[1]);
@@ -330,7 +377,7 @@ fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
 
 /// Writes names beside the ends of their curves, none on another: from the top one down, then those that are
 /// too low up again.
-fn write_names(figure: &mut Figure, mut names: Vec<Name>) {
+fn write_names(figure: &mut Figure, mut names: Vec<Name>, left: f64) {
     names.sort_by(|a, b| a.end.y.total_cmp(&b.end.y));
     for i in 1..names.len() {
         names[i].y = names[i].y.max(names[i - 1].y + APART);
@@ -340,7 +387,7 @@ fn write_names(figure: &mut Figure, mut names: Vec<Name>) {
         name.y = name.y.min(most);
         most = name.y - APART;
     }
-    let left = LEFT + WIDTH + 16.0;
+    let left = left + WIDTH + 16.0;
     for name in names {
         let far = (name.y - name.end.y).abs() > 3.0 || left - name.end.x > PAD + 20.0;
         if far {
@@ -348,5 +395,95 @@ fn write_names(figure: &mut Figure, mut names: Vec<Name>) {
             figure.line(from, to, Stroke::solid(Ink::Pale, 0.8), Role::Guide);
         }
         figure.write(name.text, at(left, name.y + 4.5), Anchor::Start, name.style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figure::Label;
+    use super::*;
+
+    fn rates(points: &[(f64, f64)]) -> Chart {
+        let mut chart = Chart::new("rates", Axis::bytes("bytes"), Axis::rate("bandwidth"));
+        chart.curves.push(Curve {
+            name: "2 ranks".into(),
+            points: points.to_vec(),
+        });
+        chart
+    }
+
+    fn labels(figure: &Figure) -> Vec<&Label> {
+        let shapes = figure.shapes.iter();
+        shapes
+            .filter_map(|shape| match shape {
+                Shape::Label(label) => Some(label),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_label_of_the_upright_axis_is_cut_whatever_is_on_it() {
+        let units = [
+            Axis::rate("y"),
+            Axis::seconds("y"),
+            Axis::number("y"),
+            Axis::count("y"),
+        ];
+        for y in units {
+            for power in -12..12 {
+                let low = 10f64.powi(power);
+                let mut chart = rates(&[(8.0, low), (64.0, 3000.0 * low)]);
+                chart.y = y.clone();
+                let figure = chart.figure();
+                for label in labels(&figure)
+                    .into_iter()
+                    .filter(|label| label.anchor == Anchor::End)
+                {
+                    let style = Style::NOTE;
+                    let left = label.at.x - style.width(&label.text);
+                    assert!(left >= 0.0, "{} begins at {left}", label.text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bars_reach_from_one_end_to_the_other_and_lie_on_the_chart() {
+        let mut chart = rates(&[(8.0, 1.0), (64.0, 2.0)]);
+        chart.spreads.push(vec![(8.0, 0.1, 1.5), (64.0, 1.9, 30.0)]);
+        let figure = chart.figure();
+        let bars = figure.shapes.iter().filter_map(|shape| match shape {
+            Shape::Line {
+                points,
+                role: Role::Spread,
+                ..
+            } => Some(points),
+            _ => None,
+        });
+        let bars: Vec<_> = bars.collect();
+        assert_eq!(bars.len(), 6, "a bar and its two ends, twice");
+        for point in bars.into_iter().flatten() {
+            assert!((TOP - 0.1..=BOTTOM + 0.1).contains(&point.y), "{point:?}");
+        }
+    }
+
+    #[test]
+    fn warnings_are_written_below_the_chart_in_lines_that_fit() {
+        let mut chart = rates(&[(8.0, 1.0), (64.0, 2.0)]);
+        let words = "other processes used 0.8 CPUs on average: p99 and max are theirs as well, and medians may be, too, \
+                     in all likelihood";
+        chart.warnings = vec![words.into(), "a second one".into()];
+        let figure = chart.figure();
+        let warnings: Vec<&Label> = labels(&figure)
+            .into_iter()
+            .filter(|label| label.ink == Ink::Vermilion)
+            .collect();
+        let all: Vec<&str> = warnings.iter().map(|label| label.text.as_str()).collect();
+        assert!(all.len() > 2, "{all:?}");
+        assert_eq!(all.join(" "), format!("{words} a second one"));
+        for pair in warnings.windows(2) {
+            assert!(pair[0].at.y > BOTTOM + 50.0 && pair[0].at.y < pair[1].at.y);
+        }
     }
 }

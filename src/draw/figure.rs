@@ -2,6 +2,9 @@
 //!
 //! Lengths are in pixels at 100 %; x grows to the right, y downwards.
 
+/// From one line of a warning to the next.
+const WARNING: f64 = 17.0;
+
 /// A place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
@@ -72,6 +75,7 @@ pub(super) enum Role {
     Edge,
     Rank,
     Mark,
+    Spread,
 }
 
 /// Which letters.
@@ -241,6 +245,16 @@ impl Figure {
         }));
     }
 
+    /// Writes warnings one below the other, the first on this line; none much wider than this.
+    pub fn warn(&mut self, warnings: &[String], top: f64, width: f64) {
+        let style = Style::NOTE.ink(Ink::Vermilion);
+        let lines = warnings.iter().flat_map(|text| style.broken(text, width));
+        for (line, text) in lines.enumerate() {
+            let place = at(0.0, top + WARNING * line as f64);
+            self.write(text, place, Anchor::Start, style);
+        }
+    }
+
     /// Draws a line.
     pub fn line(&mut self, from: Point, to: Point, stroke: Stroke, role: Role) {
         self.shapes.push(Shape::line(from, to, stroke, role));
@@ -277,5 +291,20 @@ impl Style {
     /// How wide a text may be.
     pub fn width(self, text: &str) -> f64 {
         text_width(text, self.face, self.size)
+    }
+
+    /// A text in lines that are no wider than this, but for words that are.
+    pub fn broken(self, text: &str, width: f64) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if self.width(&format!("{line} {word}")) <= width => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines
     }
 }

@@ -22,6 +22,8 @@ const SCALE: f64 = 240.0;
 const STEPS: usize = 48;
 /// Between two of them in one document.
 const BETWEEN: f64 = 40.0;
+/// Between them and the warnings.
+const WARNINGS: f64 = 28.0;
 
 /// A number for each pair of things, as cells in a square: the greater the darker, on a logarithmic scale that can be
 /// read in print and by those who see no colours. Numbers are written into the cells where they have room.
@@ -51,6 +53,8 @@ pub struct Heat {
     pub cells: Vec<Vec<Option<f64>>>,
     /// A line is drawn before these rows and columns.
     pub breaks: Vec<usize>,
+    /// Why the numbers may say less than they seem to: written below, a line or more each.
+    pub warnings: Vec<String>,
 }
 
 impl Heat {
@@ -63,15 +67,19 @@ impl Heat {
             names: Vec::new(),
             cells: Vec::new(),
             breaks: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
     /// The cells as an SVG document.
     pub fn svg(&self) -> String {
-        svg::write(&self.figure())
+        let mut figure = self.figure();
+        let end = figure.end();
+        figure.warn(&self.warnings, end.y + WARNINGS, end.x.max(ROOM));
+        svg::write(&figure)
     }
 
-    /// Some of them in one SVG document, two in a row, each with a scale of its own.
+    /// Some of them in one SVG document, two in a row, each with a scale of its own; what warns of several is written once.
     pub fn svg_of(all: &[Heat]) -> String {
         let mut page = Figure::default();
         let figures: Vec<Figure> = all.iter().map(Heat::figure).collect();
@@ -87,6 +95,13 @@ impl Heat {
             }
             down += height + BETWEEN;
         }
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in all.iter().flat_map(|heat| &heat.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        page.warn(&warnings, down, page.end().x.max(ROOM));
         let titles: Vec<&str> = all.iter().map(|heat| heat.title.as_str()).collect();
         page.title = titles.join("; ");
         page.description =

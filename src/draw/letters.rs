@@ -5,6 +5,8 @@ use super::chart::{Chart, Curve};
 /// The room of the curves, in letters.
 const COLUMNS: usize = 64;
 const ROWS: usize = 17;
+/// Left of them, for the numbers of the upright axis, at least.
+const MARGIN: usize = 8;
 /// What stands for the points of curves.
 const MARKS: [char; 8] = ['o', 'x', '+', '*', '#', '%', '@', '&'];
 
@@ -13,21 +15,28 @@ pub(super) fn text(chart: &Chart) -> String {
     let column = |value: f64| along(x.place(value), COLUMNS);
     let row = |value: f64| ROWS - 1 - along(y.place(value), ROWS);
     let marked: Vec<_> = chart.curves.iter().zip(MARKS.into_iter().cycle()).collect();
-    let cells = plotted(&marked, |(x, y)| (column(x), row(y)));
+    let cell = |(x, y): (f64, f64)| (column(x), row(y));
+    let mut cells = plotted(&marked, cell);
+    for &(x, low, high) in chart.spreads.iter().flatten() {
+        bar(&mut cells, cell((x, low)), cell((x, high)));
+    }
     let marks = y.marks();
+    let words = marks.iter().map(|mark| y.word(*mark).chars().count());
+    let margin = words.max().unwrap_or(0).max(MARGIN);
     let mut text = format!("{}: {} over {}\n", chart.title, chart.y.name, chart.x.name);
     for (at, cells) in cells.iter().enumerate() {
         let mark = marks.iter().find(|mark| row(**mark) == at);
         let (word, edge) = mark.map_or((String::new(), '│'), |mark| (y.word(*mark), '┤'));
-        let line = format!("{word:>8} {edge}{}", cells.iter().collect::<String>());
+        let line = format!("{word:>margin$} {edge}{}", cells.iter().collect::<String>());
         text += line.trim_end();
         text.push('\n');
     }
     let marks = x.marks().into_iter();
     let (ticks, words) = below(marks.map(|mark| (column(mark), x.word(mark))));
-    text += &format!("{:>8} └{ticks}\n{:>10}{words}\n", "", "");
+    let indent = margin + 2;
+    text += &format!("{:>margin$} └{ticks}\n{:>indent$}{words}\n", "", "");
     for (curve, mark) in marked {
-        text += &format!("{:>10}{mark} {}\n", "", curve.name);
+        text += &format!("{:>indent$}{mark} {}\n", "", curve.name);
     }
     text
 }
@@ -52,6 +61,16 @@ fn plotted(
         }
     }
     cells
+}
+
+/// How far a point may be off, where nothing else is.
+fn bar(cells: &mut [Vec<char>], low: (usize, usize), high: (usize, usize)) {
+    let column = low.0;
+    for row in &mut cells[high.1..=low.1.max(high.1)] {
+        if matches!(row[column], ' ' | '·') {
+            row[column] = '¦';
+        }
+    }
 }
 
 /// Which of so many cells a share of the way is in.
@@ -107,6 +126,24 @@ mod tests {
         assert!(marked[1].starts_with("    1 µs ┤o"));
         assert!(text.lines().all(|line| line.chars().count() <= 80));
         assert!(text.contains("8 B") && text.contains("1 KiB") && text.ends_with("o a line\n"));
+    }
+
+    #[test]
+    fn how_far_a_point_may_be_off_is_a_bar_above_and_below_it() {
+        let mut chart = Chart::new("growth", Axis::bytes("bytes"), Axis::seconds("time"));
+        let points = vec![(8.0, 1e-5), (1024.0, 1e-4)];
+        chart.curves.push(Curve {
+            name: "a line".into(),
+            points,
+        });
+        chart
+            .spreads
+            .push(vec![(8.0, 1e-6, 1e-4), (1024.0, 0.9e-4, 1.1e-4)]);
+        let text = chart.text();
+        let first = |line: &str| line.chars().nth(10);
+        let column: String = text.lines().skip(1).take(17).filter_map(first).collect();
+        assert_eq!(column.trim(), "¦¦¦¦¦¦¦o¦¦¦¦¦¦¦", "{text}");
+        assert_eq!(chart.svg().matches("class=\"spread\"").count(), 6);
     }
 
     #[test]

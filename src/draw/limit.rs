@@ -17,6 +17,8 @@ const EVENTS: usize = 4096;
 
 /// The most CPUs of a machine.
 const CPUS: usize = 1024;
+/// The most pixels each way: what paints pictures counts them in 16 bits with a sign.
+const PIXELS: u64 = 32_767;
 
 /// A drawing that nobody could read.
 ///
@@ -62,6 +64,15 @@ pub enum TooLarge {
         /// How many there may be.
         limit: usize,
     },
+    /// Too many pixels.
+    Pixels {
+        /// How wide it is.
+        width: u64,
+        /// How high it is.
+        height: u64,
+        /// How wide and how high it may be.
+        limit: u64,
+    },
 }
 
 impl fmt::Display for TooLarge {
@@ -77,6 +88,17 @@ impl fmt::Display for TooLarge {
             TooLarge::Events { found, limit } => {
                 let instead = "trace a shorter run, or look at the trace in Perfetto";
                 (found, limit, "calls or messages", instead)
+            }
+            TooLarge::Pixels {
+                width,
+                height,
+                limit,
+            } => {
+                return write!(
+                    f,
+                    "a picture of {width} x {height} pixels is more than viewers show, which is {limit} each way: draw fewer \
+                     ranks or steps, or draw it as text"
+                );
             }
         };
         write!(
@@ -109,6 +131,19 @@ pub(super) fn run(found_ranks: usize, found: usize) -> Result<(), TooLarge> {
     let limit = EVENTS;
     match found > limit {
         true => Err(TooLarge::Events { found, limit }),
+        false => Ok(()),
+    }
+}
+
+/// Whether viewers show a picture so wide and so high.
+pub(super) fn pixels((width, height): (f64, f64)) -> Result<(), TooLarge> {
+    let (width, height, limit) = (width as u64, height as u64, PIXELS);
+    match width.max(height) > limit {
+        true => Err(TooLarge::Pixels {
+            width,
+            height,
+            limit,
+        }),
         false => Ok(()),
     }
 }

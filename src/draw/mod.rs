@@ -61,7 +61,7 @@ mod traffic;
 mod tree;
 
 pub use axis::Axis;
-pub use chart::{Chart, Curve};
+pub use chart::{Chart, Curve, Spread};
 pub use heat::Heat;
 pub use limit::TooLarge;
 
@@ -77,9 +77,32 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// The drawing as an SVG document, to be written to a file or put into a page as it is.
+    /// The drawing as an SVG document, to be written to a file or put into a page as it is. Viewers may show nothing, or a part,
+    /// of a very large one: see [`try_svg`](Drawing::try_svg).
     pub fn svg(&self) -> String {
         svg::write(&self.figure)
+    }
+
+    /// The same, if viewers show it.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge::Pixels`] if it is wider or higher than 32,767 pixels, where browsers and libraries that paint end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::RingReduceScatter;
+    /// use rankfold::draw;
+    ///
+    /// let ring = draw::space_time("ring", &RingReduceScatter::new(128, 128))?;
+    /// assert!(ring.try_svg().is_err());
+    /// assert!(draw::window("ring", &RingReduceScatter::new(128, 128), 0..9)?.try_svg().is_ok());
+    /// # Ok::<(), draw::TooLarge>(())
+    /// ```
+    pub fn try_svg(&self) -> Result<String, TooLarge> {
+        limit::pixels(svg::size(&self.figure))?;
+        Ok(self.svg())
     }
 
     /// The drawing in box characters, for a terminal of 100 columns; every line ends with a newline.

@@ -11,9 +11,14 @@ const MARGIN: f64 = 16.0;
 const MONO: &str = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace";
 const SANS: &str = "Helvetica, Arial, 'DejaVu Sans', 'Liberation Sans', sans-serif";
 
-pub(super) fn write(figure: &Figure) -> String {
+/// How wide and how high it will be, in pixels.
+pub(super) fn size(figure: &Figure) -> (f64, f64) {
     let end = figure.end();
-    let (width, height) = ((end.x + 2.0 * MARGIN).ceil(), (end.y + 2.0 * MARGIN).ceil());
+    ((end.x + 2.0 * MARGIN).ceil(), (end.y + 2.0 * MARGIN).ceil())
+}
+
+pub(super) fn write(figure: &Figure) -> String {
+    let (width, height) = size(figure);
     let shapes: String = figure
         .shapes
         .iter()
@@ -104,6 +109,7 @@ fn class(role: Role) -> &'static str {
         Role::Edge => "edge",
         Role::Rank => "rank",
         Role::Mark => "mark",
+        Role::Spread => "spread",
     }
 }
 

@@ -1,16 +1,20 @@
 //! The machine's tree from libhwloc: the one file that talks to the crate `hwloc2`.
 //!
 //! Not all that the crate calls safe is. What is used here was read and is sound with libhwloc 2.1 to 2.x
-//! (the build script takes no other): [`Topology::new`], depths and objects by depth, an object's type,
+//! (the build script takes no other): [`Topology::with_flags`], depths and objects by depth, an object's type,
 //! number and CPUs, and the attributes of objects that are caches. Left alone on purpose: printing or naming an
 //! object (memory is written past its end, or freed twice), NUMA nodes as objects (they have no depth of
 //! that kind), binding (it does nothing for a machine that is not this one, and lets threads out of the mask
 //! that `taskset` gave). Memory and distances are not to be had and come from the system's files.
 //!
+//! Of a machine that a control group lets this process use in part libhwloc leaves the rest out, unless it is asked for
+//! all of it. The system's files know nothing of control groups, and a tree that depends on who was asked would
+//! fit no table that was tuned with the other; so all of it is asked for, and [`Cpus`](super::Cpus) say what may be used.
+//!
 //! libhwloc describes another machine where `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE` or `HWLOC_FSROOT` is set. What
 //! it says then is not about the CPUs that threads run on, so it is not asked.
 
-use hwloc2::{ObjectType, Topology, TopologyObject};
+use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
 use super::tree::{Kind, Parts};
 
@@ -30,7 +34,7 @@ pub(super) fn parts() -> Option<Parts> {
     {
         return None;
     }
-    let topology = Topology::new()?;
+    let topology = Topology::with_flags(vec![TopologyFlag::IncludeDisallowed])?;
     let mut parts = Parts::default();
     for depth in 0..topology.depth() {
         for object in topology.objects_at_depth(depth) {

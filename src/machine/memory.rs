@@ -1,4 +1,26 @@
 //! Memory near the rank that uses it.
+//!
+//! # Huge pages
+//!
+//! Linux may give 2 MiB at once to whoever first writes one of its small pages, if all of the 2 MiB is mapped. The maps of
+//! two ranks that ask at the same time lie side by side, so the end of one vector and the beginning of the next
+//! would often be in one huge page, on the node of one of the two ranks. So a long vector has room behind its
+//! elements that nobody writes: its last huge page ends in there, and the next map begins after it.
+
+/// Bytes of a transparent huge page, of most processors.
+const HUGE: usize = 2 << 20;
+
+/// From so many bytes on an allocator gives a vector a map of its own; shorter ones come from the thread's own heap.
+const OWN_MAP: usize = 128 << 10;
+
+/// How many elements of room a vector has behind its own.
+fn spare<T>(length: usize) -> usize {
+    let bytes = length.saturating_mul(size_of::<T>());
+    match cfg!(target_os = "linux") && bytes >= OWN_MAP {
+        true => HUGE.div_ceil(size_of::<T>()),
+        false => 0,
+    }
+}
 
 /// A vector whose pages are on the calling rank's NUMA node: each element is written here and now.
 ///
@@ -14,7 +36,9 @@
 ///
 /// # Cost
 ///
-/// A write of every element, as `vec![value; n]` with a value that is not zero.
+/// A write of every element, as `vec![value; n]` with a value that is not zero. On Linux a vector of 128 KiB or more has a
+/// capacity of 2 MiB beyond its length, so that no huge page is shared with the vector of another rank; nothing is
+/// written there, so it takes addresses and, but for the rest of the last page, no memory.
 ///
 /// # Examples
 ///
@@ -31,5 +55,7 @@
 /// # Ok::<(), rankfold::WorldError>(())
 /// ```
 pub fn vec_here<T>(length: usize, element: impl FnMut(usize) -> T) -> Vec<T> {
-    (0..length).map(element).collect()
+    let mut vector = Vec::with_capacity(length.saturating_add(spare::<T>(length)));
+    vector.extend((0..length).map(element));
+    vector
 }

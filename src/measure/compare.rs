@@ -1,115 +1,322 @@
-//! Two runs side by side: ratios, and whether they are more than chance.
+//! Two programs side by side, by one run of each or by several: ratios, and whether they are more than chance.
 
+use std::fmt;
+
+use super::change::{self, CONFIDENCE, Difference, FEWEST_PASSES, Side, holm};
 use super::record::{Measured, Run};
-use super::statistics::rank_sum;
+use super::statistics::{Interval, mean, median, rank_sum, sorted};
 
-/// From this probability on a difference may be chance.
-const CHANCE: f64 = 0.01;
+/// The name and the version of the form in which a comparison is written, see [`Comparison::JSON_SCHEMA`].
+pub const COMPARE_SCHEMA: &str = "rankfold.compare/1";
 
-/// What both runs have measured, and what one reader should know of both.
+impl Comparison {
+    /// The JSON schema of what `rankfold compare --format json` writes.
+    pub const JSON_SCHEMA: &str = include_str!("../../docs/compare.schema.json");
+}
+
+/// A difference that is more probable than this, over all points together, is not told from chance.
+const CHANCE: f64 = 0.05;
+/// Passes of one pair of runs that differ so much by chance alone are worth a second pair.
+const PASSES_CHANCE: f64 = 0.01;
+/// Times that differ by no more than this share are the same to whoever asks.
+const SAME: f64 = 0.05;
+
+/// What all runs have measured, and what one reader should know of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What both have measured, in the order of the first.
+    /// What all have measured, in the order of the first.
     pub lines: Vec<Line>,
-    /// How many results only the first has, and only the second.
+    /// How many runs there are before, and after.
+    pub runs: (usize, usize),
+    /// How many points only runs before have, and only runs after, or not all of them.
     pub alone: (usize, usize),
     /// Why the ratios may say less than they seem to, a sentence each.
     pub remarks: Vec<String>,
 }
 
-/// A point of both runs.
+/// What can be said of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It takes less time than before.
+    Faster,
+    /// It takes more.
+    Slower,
+    /// The interval of its ratio lies within 5 % of 1.
+    Same,
+    /// None of these is shown by what was measured.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Verdict; 4] = [
+        Verdict::Faster,
+        Verdict::Slower,
+        Verdict::Same,
+        Verdict::Inconclusive,
+    ];
+
+    /// Its word, in text as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Same => "same",
+            Verdict::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A point of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The first run's result.
+    /// The first run's result before.
     pub before: Measured,
-    /// The second's.
+    /// The first run's result after.
     pub after: Measured,
-    /// The second's median over the first's: below 1 it is faster.
+    /// The geometric means of the runs' medians, before and after, in microseconds.
+    pub time_us: (f64, f64),
+    /// After over before: below 1 it is faster.
     pub ratio: f64,
-    /// How probable it is that passes differ so much by chance.
+    /// What holds the ratio of the two programs; none where the runs have too few passes to tell.
+    pub interval: Option<Interval>,
+    /// How probable it is that some point of a comparison without a difference is as far from 1, by its own measure: corrected
+    /// for the number of points.
     pub chance: f64,
+    /// What can be said.
+    pub verdict: Verdict,
 }
 
 impl Line {
-    fn of(before: &Measured, after: &Measured) -> Line {
+    fn new(point: &Point<'_>, of: Difference, chance: f64) -> Line {
+        let interval = of.interval().map(|(low, high)| Interval {
+            low: low.exp(),
+            high: high.exp(),
+            confidence: CONFIDENCE,
+        });
         Line {
-            before: before.clone(),
-            after: after.clone(),
-            ratio: after.time_us.p50 / before.time_us.p50,
-            chance: rank_sum(&before.passes_us, &after.passes_us),
+            before: point.before[0].clone(),
+            after: point.after[0].clone(),
+            time_us: (middle(&point.before), middle(&point.after)),
+            ratio: of.ratio.exp(),
+            interval,
+            chance,
+            verdict: verdict(of.ratio, interval, chance),
         }
     }
 
-    /// `faster`, `slower`, or nothing where it may be chance.
-    pub fn verdict(&self) -> &'static str {
-        match (self.chance < CHANCE, self.ratio < 1.0) {
-            (false, _) => "",
-            (true, true) => "faster",
-            (true, false) => "slower",
-        }
+    /// Whether the passes of the first runs differ more than passes do by chance, which one pair of runs does not tell from
+    /// what two runs of one program differ by.
+    fn may_matter(&self) -> bool {
+        self.verdict == Verdict::Inconclusive
+            && rank_sum(&self.before.passes_us, &self.after.passes_us) < PASSES_CHANCE
     }
 }
 
-/// Puts two runs side by side.
+fn verdict(ratio: f64, interval: Option<Interval>, chance: f64) -> Verdict {
+    let same =
+        |interval: Interval| interval.low >= 1.0 - SAME && interval.high <= 1.0 / (1.0 - SAME);
+    match interval {
+        _ if chance < CHANCE && ratio < 0.0 => Verdict::Faster,
+        _ if chance < CHANCE => Verdict::Slower,
+        Some(interval) if same(interval) => Verdict::Same,
+        _ => Verdict::Inconclusive,
+    }
+}
+
+/// Puts two runs, or several of each program, side by side.
 ///
-/// A difference counts if the rank-sum test on the medians of the passes gives it less than 1 % by chance; fewer
-/// than 5 passes a run cannot tell. The passes of one run share a machine's mood, and the other run's may have
-/// met another: so the test says that the runs differ, not why.
-pub fn compare(before: &Run, after: &Run) -> Comparison {
-    let mut unmatched: Vec<&Measured> = after.results.iter().collect();
-    let mut lines = Vec::new();
-    for one in &before.results {
-        if let Some(place) = unmatched.iter().position(|other| other.key() == one.key()) {
-            lines.push(Line::of(one, unmatched.remove(place)));
-        }
-    }
-    let alone = (before.results.len() - lines.len(), unmatched.len());
-    let remarks = remarks(before, after, &lines);
+/// What a run's process differs by from the next one's shifts all its passes, so the run is what counts, not the pass. One run
+/// of each program shows only what is far beyond that: a factor of 1.5 to 2 in runs whose passes agree. Two of each and more,
+/// best taken in turn, show how much runs of one program differ, and so may show less. A point is faster or slower where
+/// chance gives such a ratio to any point at all with less than 5 % (t-test on the logarithms of the runs' medians, corrected
+/// by Holm's method); the same where the 95 % interval of its ratio lies within 5 % of 1; and inconclusive otherwise.
+pub fn compare(before: &[Run], after: &[Run]) -> Comparison {
+    let points = points(before, after);
+    let sides: Vec<(Side, Side)> = points.iter().map(Point::sides).collect();
+    let differences = change::differences(&sides, drift(before, after));
+    let chances = holm(
+        &differences
+            .iter()
+            .map(Difference::chance)
+            .collect::<Vec<_>>(),
+    );
+    let of = |at: usize| Line::new(&points[at], differences[at], chances[at]);
+    let lines: Vec<Line> = (0..points.len()).map(of).collect();
     Comparison {
+        alone: (alone(before, &lines), alone(after, &lines)),
+        runs: (before.len(), after.len()),
+        remarks: remarks(before, after, &lines),
         lines,
-        alone,
-        remarks,
     }
 }
 
-fn remarks(before: &Run, after: &Run, lines: &[Line]) -> Vec<String> {
-    let mut remarks = Vec::new();
-    let mut differ = |what: &str, a: &str, b: &str| {
-        if a != b {
-            remarks.push(format!("the {what} differ: {a}; {b}"));
-        }
+/// A point in every run.
+struct Point<'a> {
+    before: Vec<&'a Measured>,
+    after: Vec<&'a Measured>,
+}
+
+impl Point<'_> {
+    fn sides(&self) -> (Side, Side) {
+        let of = |runs: &[&Measured]| {
+            let runs = runs.iter();
+            Side::of(runs.map(|one| (one.time_us.p50, one.passes_us.as_slice())))
+        };
+        (of(&self.before), of(&self.after))
+    }
+}
+
+/// The geometric mean of the runs' medians, in microseconds.
+fn middle(runs: &[&Measured]) -> f64 {
+    match runs {
+        [one] => one.time_us.p50,
+        _ => mean(
+            &runs
+                .iter()
+                .map(|one| one.time_us.p50.ln())
+                .collect::<Vec<_>>(),
+        )
+        .exp(),
+    }
+}
+
+fn points<'a>(before: &'a [Run], after: &'a [Run]) -> Vec<Point<'a>> {
+    let (Some(first), false) = (before.first(), after.is_empty()) else {
+        return Vec::new();
     };
-    let (a, b) = (&before.machine, &after.machine);
-    differ("models", &a.model, &b.model);
-    differ("machines' parts", &a.parts, &b.parts);
-    differ("usable CPUs", &a.may_use, &b.may_use);
-    differ("systems", &a.system, &b.system);
-    differ("programs", &program(before), &program(after));
-    differ("bindings", &before.settings.bind, &after.settings.bind);
-    if let Some((a, b)) = before.noise.lines().zip(after.noise.lines()) {
-        let (a, b) = ((a.0 + a.1) / 2.0, (b.0 + b.1) / 2.0);
-        if a / b > 1.5 || b / a > 1.5 {
-            remarks.push(format!(
-                "a cache line took {a:.0} ns in the first run and {b:.0} ns in the second: of short vectors the ratio is \
-                 the machine's"
-            ));
+    let timed = |one: &&Measured| one.time_us.p50 > 0.0 && one.time_us.p50.is_finite();
+    let in_all = |runs: &'a [Run], key: &Measured| -> Option<Vec<&'a Measured>> {
+        let found = |run: &'a Run| {
+            run.results
+                .iter()
+                .filter(timed)
+                .find(|one| one.key() == key.key())
+        };
+        runs.iter().map(found).collect()
+    };
+    let point = |one: &Measured| {
+        Some(Point {
+            before: in_all(before, one)?,
+            after: in_all(after, one)?,
+        })
+    };
+    first.results.iter().filter_map(point).collect()
+}
+
+/// How many points of these runs are not compared.
+fn alone(runs: &[Run], lines: &[Line]) -> usize {
+    let mut others: Vec<&Measured> = Vec::new();
+    for one in runs.iter().flat_map(|run| &run.results) {
+        let known = |other: &Measured| other.key() == one.key();
+        if !lines.iter().any(|line| known(&line.before)) && !others.iter().any(|other| known(other))
+        {
+            others.push(one);
         }
     }
-    for (run, which) in [(before, "first"), (after, "second")] {
-        let said = run.remarks.iter();
-        remarks.extend(said.map(|remark| format!("the {which} run: {remark}")));
-        if run.interrupted {
-            remarks.push(format!("the {which} run was interrupted"));
-        }
+    others.len()
+}
+
+/// The middle time of a cache line in a run, in nanoseconds; none where it was not measured.
+fn cache_line(run: &Run) -> Option<f64> {
+    Some(median(&sorted(run.noise.line_ns.iter().copied()))).filter(|ns| *ns > 0.0)
+}
+
+/// By which factor a cache line took longer after than before, as a logarithm; 0 where that is not known.
+fn drift(before: &[Run], after: &[Run]) -> f64 {
+    let of = |runs: &[Run]| {
+        let all: Vec<f64> = runs.iter().filter_map(cache_line).map(f64::ln).collect();
+        (!all.is_empty()).then(|| mean(&all))
+    };
+    of(before)
+        .zip(of(after))
+        .map_or(0.0, |(before, after)| after - before)
+}
+
+fn remarks(before: &[Run], after: &[Run], lines: &[Line]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let (Some(first), Some(second)) = (before.first(), after.first()) {
+        remarks.extend(unlike(first, second, "differ"));
     }
-    let few = |line: &&Line| line.before.passes_us.len() < 5 || line.after.passes_us.len() < 5;
-    if let Some(line) = lines.iter().find(few) {
-        let (a, b) = (line.before.passes_us.len(), line.after.passes_us.len());
+    for (runs, which) in [(before, "before"), (after, "after")] {
+        let others = runs.iter().skip(1);
+        remarks.extend(
+            others
+                .flat_map(|other| unlike(&runs[0], other, &format!("of the runs {which} differ"))),
+        );
+    }
+    let drift = drift(before, after).exp();
+    if !(1.0 / 1.5..=1.5).contains(&drift) {
         remarks.push(format!(
-            "{a} and {b} passes are too few to tell a difference from chance: 5 of each can"
+            "a cache line took {drift:.2} times as long after as before: the machine has changed, and short vectors with it"
         ));
     }
+    for (runs, which) in [(before, "before"), (after, "after")] {
+        for (at, run) in runs.iter().enumerate() {
+            let which = match runs.len() {
+                1 => format!("the run {which}"),
+                _ => format!("run {} {which}", at + 1),
+            };
+            remarks.extend(
+                run.remarks
+                    .iter()
+                    .map(|remark| format!("{which}: {remark}")),
+            );
+            if run.interrupted {
+                remarks.push(format!("{which} was interrupted"));
+            }
+        }
+    }
+    remarks.extend(few(lines, before.len() + after.len()));
+    remarks.extend(again(lines, before.len() + after.len()));
     remarks
+}
+
+/// What two runs should have in common.
+fn unlike(first: &Run, second: &Run, how: &str) -> Vec<String> {
+    let (a, b) = (&first.machine, &second.machine);
+    let (p, q) = (program(first), program(second));
+    let pairs = [
+        ("models", &a.model, &b.model),
+        ("machines' parts", &a.parts, &b.parts),
+        ("usable CPUs", &a.may_use, &b.may_use),
+        ("systems", &a.system, &b.system),
+        ("programs", &p, &q),
+        ("bindings", &first.settings.bind, &second.settings.bind),
+    ];
+    let differ = pairs.iter().filter(|(_, a, b)| a != b);
+    differ
+        .map(|(what, a, b)| format!("the {what} {how}: {a}; {b}"))
+        .collect()
+}
+
+/// One run of each needs passes that show how it scatters.
+fn few(lines: &[Line], runs: usize) -> Option<String> {
+    let few =
+        |line: &&Line| line.before.passes_us.len().min(line.after.passes_us.len()) < FEWEST_PASSES;
+    let line = lines.iter().find(few).filter(|_| runs == 2)?;
+    let (a, b) = (line.before.passes_us.len(), line.after.passes_us.len());
+    Some(format!(
+        "{a} and {b} passes are too few to tell a difference from chance: take {FEWEST_PASSES} of each, or several runs"
+    ))
+}
+
+/// Where a second pair of runs would say more.
+fn again(lines: &[Line], runs: usize) -> Option<String> {
+    let count = lines.iter().filter(|line| line.may_matter()).count();
+    (runs == 2 && count > 0).then(|| {
+        let points = if count == 1 { "1 point differs" } else { &format!("{count} points differ") };
+        format!(
+            "{points} by more than passes do by chance, but one pair of runs does not tell that from what two runs of one \
+             program differ by: measure a second pair, and compare BEFORE BEFORE2 --against AFTER AFTER2"
+        )
+    })
 }
 
 fn program(run: &Run) -> String {

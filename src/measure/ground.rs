@@ -2,8 +2,9 @@
 //! and add. Nothing here passes a message.
 
 use std::hint::{black_box, spin_loop};
-use std::sync::Barrier;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -64,7 +65,11 @@ const TRIPS: u64 = 200;
 const BATCHES: usize = 25;
 
 /// Seconds that a cache line takes from a core to another: two threads write it in turns.
-pub fn cache_line(pair: &Pair) -> f64 {
+///
+/// # Errors
+///
+/// What the system said if it refused to start a thread.
+pub fn cache_line(pair: &Pair) -> io::Result<f64> {
     let line = CachePadded::new(AtomicU64::new(0));
     let play = |me: u64| {
         let mut times = Vec::new();
@@ -81,8 +86,8 @@ pub fn cache_line(pair: &Pair) -> f64 {
         }
         median(&sorted(times))
     };
-    let both = together(&pair.cpu, &pair.cpus, |me| play(me as u64));
-    both.into_iter().fold(0.0, f64::max)
+    let both = together(&pair.cpu, &pair.cpus, |me| play(me as u64))?;
+    Ok(both.into_iter().fold(0.0, f64::max))
 }
 
 /// For so long one thing is repeated.
@@ -90,12 +95,20 @@ const ENOUGH: Duration = Duration::from_millis(4);
 
 /// Seconds in which each of some CPUs copies so many bytes from memory of its own to memory of its own, all at
 /// the same time: the slowest one's median.
-pub fn copy(on: &[usize], machine: &Machine, bytes: usize) -> f64 {
+///
+/// # Errors
+///
+/// As [`cache_line`].
+pub fn copy(on: &[usize], machine: &Machine, bytes: usize) -> io::Result<f64> {
     repeated(on, machine, bytes, |to, from| to.copy_from_slice(from))
 }
 
 /// The same for adding so many bytes of `f32` to others.
-pub fn add(on: &[usize], machine: &Machine, bytes: usize) -> f64 {
+///
+/// # Errors
+///
+/// As [`cache_line`].
+pub fn add(on: &[usize], machine: &Machine, bytes: usize) -> io::Result<f64> {
     repeated(on, machine, bytes, |to, from| {
         to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
     })
@@ -106,7 +119,7 @@ fn repeated(
     machine: &Machine,
     bytes: usize,
     once: impl Fn(&mut [f32], &[f32]) + Sync,
-) -> f64 {
+) -> io::Result<f64> {
     let length = (bytes / size_of::<f32>()).max(1);
     // Short vectors in batches that a clock can time.
     let calls = (16384 / length).max(1);
@@ -122,14 +135,18 @@ fn repeated(
             times.push(start.elapsed().as_secs_f64() / calls as f64);
         }
         median(&sorted(times))
-    });
-    slowest.into_iter().fold(0.0, f64::max)
+    })?;
+    Ok(slowest.into_iter().fold(0.0, f64::max))
 }
 
-/// What a function says on each of some CPUs, where it starts at the same time.
-fn together(on: &[usize], cpus: &Cpus, f: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
-    let start = Barrier::new(on.len());
+/// What a function returns on each of some CPUs, where it starts at the same time. Nothing is run unless every thread
+/// could be started: those that were started first learn that the call is off, and end.
+fn together(on: &[usize], cpus: &Cpus, f: impl Fn(usize) -> f64 + Sync) -> io::Result<Vec<f64>> {
+    let (complete, start) = (OnceLock::new(), Barrier::new(on.len()));
     let one = |me: usize| {
+        if !complete.wait() {
+            return f64::NAN;
+        }
         // Where pinning is refused it runs where the system likes; that is no worse than not measuring.
         let _ = pin(on[me], cpus);
         start.wait();
@@ -137,10 +154,10 @@ fn together(on: &[usize], cpus: &Cpus, f: impl Fn(usize) -> f64 + Sync) -> Vec<f
     };
     let one = &one;
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..on.len())
-            .map(|me| scope.spawn(move || one(me)))
-            .collect();
-        let ends = threads.into_iter().map(|thread| thread.join());
-        ends.map(|end| end.unwrap_or(f64::NAN)).collect()
+        let spawn = |me| thread::Builder::new().spawn_scoped(scope, move || one(me));
+        let threads: io::Result<Vec<_>> = (0..on.len()).map(spawn).collect();
+        let _ = complete.set(threads.is_ok());
+        let ends = threads?.into_iter().map(|thread| thread.join());
+        Ok(ends.map(|end| end.unwrap_or(f64::NAN)).collect())
     })
 }

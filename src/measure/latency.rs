@@ -85,7 +85,7 @@ impl Way {
     ///
     /// # Errors
     ///
-    /// As [`pass`]; none of [`Way::Raw`].
+    /// As [`pass`]; of [`Way::Raw`] [`Failure::Thread`] only.
     pub fn seconds(
         self,
         machine: &Machine,
@@ -94,7 +94,7 @@ impl Way {
         control: &Control,
     ) -> Result<f64, Failure> {
         if self == Way::Raw {
-            return Ok(cache_line(&Pair::of(machine, cpu)));
+            return cache_line(&Pair::of(machine, cpu)).map_err(Failure::Thread);
         }
         let point = self.point(cpu);
         let body = |comm: &Comm, vectors: &mut Vectors<u64>| call(&point, comm, vectors, op::Sum);
@@ -130,6 +130,11 @@ impl FromStr for Way {
         let found = Way::all().find(|way| way.name() == name);
         found.ok_or_else(|| UnknownName::new("way", name, known()))
     }
+}
+
+impl Latency {
+    /// The JSON schema of latencies.
+    pub const JSON_SCHEMA: &str = include_str!("../../docs/latency.schema.json");
 }
 
 /// The latencies between all pairs of some CPUs: which program measured them, where, and what came of it.
@@ -185,6 +190,7 @@ impl Latency {
         heat.names = self.cpus.iter().map(usize::to_string).collect();
         heat.cells = table.ns.clone();
         heat.breaks = self.breaks.clone();
+        heat.warnings = self.remarks.clone();
         heat
     }
 }

@@ -24,7 +24,8 @@
 //! - `run`: the loop that times it; `record`: what came of it, as plain structs; `plot`: pictures of them;
 //! - `noise`: what else the machine did; `ground`: what the machine itself can do; `host`: which machine it is;
 //! - `latency`: how long a message takes between each two CPUs; `fit`: the cost model that fits measured times best;
-//! - `compare`: two runs side by side.
+//! - `compare`: two programs side by side; `change`: whether they differ by more than runs of one program do; `student`: the
+//!   distribution that this rests on.
 //!
 //! # Examples
 //!
@@ -43,6 +44,7 @@
 //! ```
 
 mod call;
+mod change;
 mod clock;
 mod compare;
 mod fit;
@@ -56,18 +58,19 @@ mod point;
 mod record;
 mod run;
 mod statistics;
+mod student;
 mod vectors;
 
 pub use call::call;
 pub use clock::{process_cpu, thread_cpu};
-pub use compare::{Comparison, Line, compare};
+pub use compare::{COMPARE_SCHEMA, Comparison, Line, Verdict, compare};
 pub use fit::{Sample, fit, worst};
 pub use ground::{Pair, add, cache_line, copy, each_on};
 pub use host::Host;
 pub use kinds::{Op, Type, UnknownName};
 pub use latency::{LATENCY_SCHEMA, Latency, Table, Way, in_order};
 pub use noise::{Load, Noise, Watch};
-pub use plot::chart;
+pub use plot::{chart, spread_in_words};
 pub use point::{Point, Subject};
 pub use record::{Build, Limit, Measured, Run, SCHEMA, Settings, Times};
 pub use run::{BATCH, Control, Effort, Failure, Pass, Proved, pass, prove};

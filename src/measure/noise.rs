@@ -98,8 +98,9 @@ impl Watch {
 
     /// Looks, in some milliseconds.
     pub fn look(&mut self) {
-        let line = self.pair.as_ref().map(|pair| 1e9 * cache_line(pair));
-        self.noise.line_ns.extend(line);
+        // A process that may start no threads has no ranks to measure either, and is told so by them.
+        let line = self.pair.as_ref().and_then(|pair| cache_line(pair).ok());
+        self.noise.line_ns.extend(line.map(|seconds| 1e9 * seconds));
         for rate in rates() {
             let (low, high) = self.noise.mhz.unwrap_or((rate, rate));
             self.noise.mhz = Some((low.min(rate), high.max(rate)));
@@ -123,6 +124,8 @@ impl Watch {
 
 /// From so many CPUs on others' work shows in the figures.
 const MUCH: f64 = 0.1;
+/// From so many CPUs on medians are not to be relied on.
+const TOO_MUCH: f64 = 0.25;
 /// From this ratio on two times are not the same.
 const FAR: f64 = 1.5;
 
@@ -153,6 +156,51 @@ impl Noise {
             ));
         }
         remarks
+    }
+
+    /// Whether others took so much of the machine that nothing should be decided by what was measured meanwhile: a quarter of a
+    /// CPU, on average.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::measure::Noise;
+    ///
+    /// let busy = Noise { others_cpus: Some(1.0), ..Noise::default() };
+    /// assert!(busy.is_busy() && !Noise::default().is_busy());
+    /// ```
+    pub fn is_busy(&self) -> bool {
+        let much = |cpus: Option<f64>| cpus.is_some_and(|cpus| cpus >= TOO_MUCH);
+        much(self.others_cpus) || much(self.stolen_cpus)
+    }
+
+    /// How quiet or noisy it was, in one line: what others used, what the host withheld, how long a cache line took.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::measure::Noise;
+    ///
+    /// let quiet = Noise { others_cpus: Some(0.02), line_ns: vec![81.0, 84.0], ..Noise::default() };
+    /// assert_eq!(quiet.summary(), "other processes used 0.02 CPUs, a cache line took 81 to 84 ns between two cores");
+    /// assert_eq!(Noise::default().summary(), "what else the machine did is not known here");
+    /// ```
+    pub fn summary(&self) -> String {
+        let load = |cpus: Option<f64>, what: &str| Some(format!("{what} {:.2} CPUs", cpus?));
+        let line = self.lines().map(|(near, far)| {
+            format!("a cache line took {near:.0} to {far:.0} ns between two cores")
+        });
+        let stolen = self.stolen_cpus.filter(|cpus| *cpus > 0.0);
+        let parts = [
+            load(self.others_cpus, "other processes used"),
+            load(stolen, "the host withheld"),
+            line,
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => "what else the machine did is not known here".into(),
+            false => parts.join(", "),
+        }
     }
 
     /// The shortest and the longest time of a cache line, in nanoseconds.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::record::{Measured, Run};
+use super::statistics::Interval;
 use crate::draw::{Axis, Chart, Curve};
 
 /// The picture of a run, with what the machine can do without messages as limits. `None` if nothing in it has a
@@ -17,7 +18,8 @@ pub fn chart(run: &Run) -> Option<Chart> {
         false => Axis::bytes("bytes of the vector"),
     };
     let mut chart = Chart::new(title(first, &shown), x, Axis::seconds("time of a call"));
-    chart.note = note(run, first);
+    chart.note = note(run, first, &shown);
+    chart.warnings = run.remarks.clone();
     let varies = Varies::of(&shown);
     let mut names: Vec<String> = Vec::new();
     for one in &shown {
@@ -26,20 +28,35 @@ pub fn chart(run: &Run) -> Option<Chart> {
             names.push(name);
         }
     }
+    let place = |one: &Measured| if over_ranks { one.ranks } else { one.bytes } as f64;
     for name in names {
-        let own = shown
+        let own: Vec<&Measured> = shown
             .iter()
-            .filter(|one| varies.name(one, over_ranks) == name);
-        let place = |one: &&Measured| if over_ranks { one.ranks } else { one.bytes } as f64;
-        let points = own
-            .map(|one| (place(one), 1e-6 * one.time_us.p50))
+            .copied()
+            .filter(|one| varies.name(one, over_ranks) == name)
             .collect();
-        chart.curves.push(Curve { name, points });
+        let points = own.iter().map(|one| (place(one), 1e-6 * one.time_us.p50));
+        let bars = own.iter().filter_map(|one| bar(place(one), one));
+        chart.spreads.push(bars.collect());
+        chart.curves.push(Curve {
+            name,
+            points: points.collect(),
+        });
     }
     if !over_ranks {
         chart.limits = limits(run);
     }
     Some(chart)
+}
+
+/// The interval of a median as a bar at this place, in seconds; none of a single pass, which has no interval.
+fn bar(place: f64, one: &Measured) -> Option<(f64, f64, f64)> {
+    let Interval {
+        low,
+        high,
+        confidence,
+    } = one.median_us;
+    (confidence > 0.0).then_some((place, 1e-6 * low, 1e-6 * high))
 }
 
 fn limits(run: &Run) -> Vec<Curve> {
@@ -86,14 +103,27 @@ fn title(first: &Measured, shown: &[&Measured]) -> String {
     format!("{what} of {}{op}{how}", first.kind)
 }
 
-fn note(run: &Run, first: &Measured) -> String {
+/// What bars of these results are, in words.
+pub fn spread_in_words(results: &[&Measured]) -> String {
+    let confidence = results.iter().map(|one| one.median_us.confidence);
+    match confidence.fold(1.0, f64::min) {
+        none if none <= 0.0 => {
+            "medians of one pass, which does not show how far they are off".into()
+        }
+        some => format!("medians with their {:.0} % intervals", 100.0 * some),
+    }
+}
+
+fn note(run: &Run, first: &Measured, shown: &[&Measured]) -> String {
     let bytes = match run.results.iter().all(|one| one.bytes == first.bytes) {
         true => format!("; {} bytes", first.bytes),
         false => String::new(),
     };
     format!(
-        "{}; {} usable CPUs{bytes}; medians",
-        run.machine.model, run.machine.usable
+        "{}; {} usable CPUs{bytes}; {}",
+        run.machine.model,
+        run.machine.usable,
+        spread_in_words(shown)
     )
 }
 

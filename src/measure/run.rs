@@ -1,6 +1,7 @@
 //! The loop that times a point: all ranks start together, and read the clock themselves.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -127,6 +128,8 @@ pub enum Failure {
     Wrong(Wrong),
     /// A rank failed.
     World(WorldError),
+    /// A thread that measures the machine itself could not be started: what the system said.
+    Thread(io::Error),
 }
 
 impl fmt::Display for Failure {
@@ -134,6 +137,9 @@ impl fmt::Display for Failure {
         match self {
             Failure::Wrong(wrong) => write!(f, "the result is wrong: {wrong}"),
             Failure::World(error) => error.fmt(f),
+            Failure::Thread(error) => {
+                write!(f, "a thread to measure with could not be started: {error}")
+            }
         }
     }
 }

@@ -36,6 +36,11 @@ impl<T: Copy + Send + Sync + 'static> Element for T {}
 ///
 /// `combine(combine(a, b), c) = combine(a, combine(b, c))`, at least up to rounding. If
 /// [`commutes`](Self::commutes) says so, `combine(a, b) = combine(b, a)`.
+///
+/// # Calls from inside
+///
+/// An operator may not call a communicator of any rank that its thread already is, by whatever way: such a call fails
+/// with [`Usage`](crate::ErrorKind::Usage), and the collective goes on. It may run other worlds and teams.
 pub trait Operator<T: Element> {
     /// `left ⊕ right`.
     fn combine(&self, left: T, right: T) -> T;
@@ -200,13 +205,18 @@ macro_rules! floats {
     ($($t:ty),*) => { $(
         combine!(Sum: $t => |a, b| a + b);
         combine!(Product: $t => |a, b| a * b);
-        // The equal case is +0 against -0; the last one has a NaN in it, and the sum keeps it.
-        combine!(Min: $t => |a, b| if a < b { a } else if b < a { b } else if a == b {
-            if a.is_sign_negative() { a } else { b }
-        } else { a + b });
-        combine!(Max: $t => |a, b| if a > b { a } else if b > a { b } else if a == b {
-            if a.is_sign_positive() { a } else { b }
-        } else { a + b });
+        // Comparisons that become masks of vectors, and no branches. What `if` leaves is b where the two are equal or
+        // one is a NaN; equal floats have the same bits but for the sign of zero, which the second mask brings in.
+        combine!(Min: $t => |a, b| {
+            let least = if a < b { a } else { b };
+            let sign = if a == b { a.to_bits() } else { 0 };
+            if a.is_nan() { a } else { <$t>::from_bits(least.to_bits() | sign) }
+        });
+        combine!(Max: $t => |a, b| {
+            let most = if a > b { a } else { b };
+            let sign = if a == b { a.to_bits() } else { !0 };
+            if a.is_nan() { a } else { <$t>::from_bits(most.to_bits() & sign) }
+        });
         located!($t, |a: $t, b: $t| a < b || a.is_nan() && !b.is_nan(),
                      |a: $t, b: $t| a > b || a.is_nan() && !b.is_nan());
     )* };

@@ -132,17 +132,59 @@ impl Timing {
 pub fn simulate<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result<Timing, Fault> {
     let mut run = Run::new(schedule, machine)?;
     run.finish(&mut ())?;
+    Ok(timing(run, schedule.steps(), machine))
+}
+
+/// Times a schedule as [`simulate`] does, as long as it is wanted: `go_on` is told after each step how many are done, and says
+/// whether to go on. `None` if not.
+///
+/// # Errors
+///
+/// Those of [`simulate`].
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::collective::RingReduceScatter;
+/// use rankfold::simulate::{Machine, simulate, simulate_while};
+///
+/// let (ring, machine) = (RingReduceScatter::new(9, 90), Machine::default());
+/// let mut steps = Vec::new();
+/// let timing = simulate_while(&ring, &machine, &mut |done| {
+///     steps.push(done);
+///     true
+/// })?;
+/// assert_eq!((timing, steps), (Some(simulate(&ring, &machine)?), (1..=8).collect()));
+/// assert_eq!(simulate_while(&ring, &machine, &mut |done| done < 3)?, None);
+/// # Ok::<(), rankfold::simulate::Fault>(())
+/// ```
+pub fn simulate_while<S: Schedule + ?Sized>(
+    schedule: &S,
+    machine: &Machine,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Option<Timing>, Fault> {
+    let mut run = Run::new(schedule, machine)?;
+    while run.advance(&mut ())? {
+        if !go_on(run.next()) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(timing(run, schedule.steps(), machine)))
+}
+
+/// What came of a run that is over.
+fn timing<S: Schedule + ?Sized>(run: Run<'_, S>, steps: usize, machine: &Machine) -> Timing {
     let sums = run.sums;
     let finish = run.into_clock();
-    Ok(Timing {
+    Timing {
         total: latest(&finish).1,
         finish,
-        steps: schedule.steps(),
+        steps,
         active: sums.visits,
         messages: sums.messages,
         elements: sums.elements,
         bytes: machine.bytes(sums.elements),
-    })
+    }
 }
 
 /// The rank that is done last, the lowest of them, and when.

@@ -50,7 +50,7 @@ pub use explore::{Explore, Explored, Found, explore};
 pub use order::{Choice, Order};
 pub use random::{Random, random};
 #[doc(hidden)]
-pub use ranks::run_ranks;
+pub use ranks::{Tried, run_ranks};
 #[doc(hidden)]
 pub use said::note;
 pub use trial::{Failure, Trial};

@@ -62,6 +62,8 @@ impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Order::Seed(seed) => seed.fmt(f),
+            // Nothing behind the colon would look cut off, and the first is what is taken where a list ends.
+            Order::Choices(places) if places.is_empty() => f.write_str("order:0"),
             Order::Choices(places) => {
                 let places: Vec<String> = places.iter().map(usize::to_string).collect();
                 write!(f, "order:{}", places.join("."))

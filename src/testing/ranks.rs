@@ -1,6 +1,6 @@
 //! The macro that makes one `#[test]` for each number of ranks.
 
-use super::trial::Trial;
+use super::trial::{Failure, Trial};
 use crate::comm::Comm;
 use crate::error::Result;
 
@@ -39,25 +39,27 @@ use crate::error::Result;
 #[macro_export]
 macro_rules! ranks {
     () => {};
-    ($(#[$attr:meta])* fn $name:ident($comm:ident) in [$($n:tt),+ $(,)?] $body:block $($rest:tt)*) => {
+    ($(#[$attr:meta])* fn $name:tt $args:tt in [$($n:tt),+ $(,)?] $body:block $($rest:tt)*) => {
         mod $name {
             #[allow(unused_imports)]
             use super::*;
 
-            #[allow(unreachable_code)]
-            fn body($comm: &$crate::Comm) -> $crate::Result<()> {
-                $body;
-                ::core::result::Result::Ok(())
-            }
-
-            $crate::ranks!(@cases [$(#[$attr])*] $name [$($n)+]);
+            $crate::ranks!(@body $args $body);
+            $crate::ranks!(@cases [$(#[$attr])*] [$name $args $args] [$($n)+]);
         }
         $crate::ranks!($($rest)*);
     };
-    ($(#[$attr:meta])* fn $name:ident($comm:ident) $body:block $($rest:tt)*) => {
+    ($(#[$attr:meta])* fn $name:tt $args:tt $body:block $($rest:tt)*) => {
         $crate::ranks! {
-            $(#[$attr])* fn $name($comm) in [1, 2, 3, 4, 7, 8] $body
+            $(#[$attr])* fn $name $args in [1, 2, 3, 4, 7, 8] $body
             $($rest)*
+        }
+    };
+    (@body ($comm:ident) $body:block) => {
+        #[allow(unreachable_code)]
+        fn body($comm: &$crate::Comm) -> $crate::Result<()> {
+            $body;
+            ::core::result::Result::Ok(())
         }
     };
     (@cases $attrs:tt $name:tt []) => {};
@@ -65,11 +67,22 @@ macro_rules! ranks {
         $crate::ranks!(@case $attrs $name $n);
         $crate::ranks!(@cases $attrs $name [$($more)*]);
     };
-    (@test [$($attrs:tt)*] $name:tt $n:tt $case:ident) => {
+    (@test [$($attrs:tt)*] [$name:tt $args:tt ($comm:ident)] $n:tt $case:ident) => {
         $($attrs)*
         #[test]
         pub(super) fn $case() {
-            $crate::testing::run_ranks($n, ::core::concat!(::core::module_path!(), "::", ::core::stringify!($case)), body);
+            let $comm = $crate::testing::run_ranks(
+                $n,
+                ::core::concat!(::core::module_path!(), "::", ::core::stringify!($case)),
+                body,
+            );
+            // The call below consists of tokens of the program, `name(comm)`, which are passed on as `tt` so that they keep
+            // their place: a panic in it has the line of the test.
+            #[track_caller]
+            fn $name(result: $crate::testing::Tried) {
+                result.or_panic();
+            }
+            $name $args;
         }
     };
     (@case $attrs:tt $name:tt 1) => {
@@ -138,10 +151,22 @@ macro_rules! ranks {
 
 /// What a test of [`ranks!`](crate::ranks) does.
 #[doc(hidden)]
-#[track_caller]
-pub fn run_ranks(ranks: usize, name: &str, body: fn(&Comm) -> Result<()>) {
+pub fn run_ranks(ranks: usize, name: &str, body: fn(&Comm) -> Result<()>) -> Tried {
     // The name as `cargo test` wants it: without the crate.
     let name = name.split_once("::").map_or(name, |(_, name)| name);
-    let result = Trial::new(ranks).named(name).run(body);
-    result.unwrap_or_else(|failure| panic!("{failure}"));
+    Tried(Trial::new(ranks).named(name).run(body))
+}
+
+/// What came of it.
+#[doc(hidden)]
+pub struct Tried(std::result::Result<(), Box<Failure>>);
+
+impl Tried {
+    /// Panics if it failed, at the caller's line.
+    #[track_caller]
+    pub fn or_panic(self) {
+        if let Err(failure) = self.0 {
+            panic!("{failure}");
+        }
+    }
 }

@@ -121,19 +121,103 @@ pub(crate) enum Verb {
     ReduceOver,
     RunSchedule,
     Hypercube,
+    Dup,
     Split,
-    Neighbors,
+    SplitBy,
+    Cartesian,
+    NeighborAllToAll,
+    NeighborAllGather,
 }
 
 impl Verb {
     fn name(self) -> &'static str {
         match self {
-            Verb::Collective(collective) | Verb::Values(collective) => collective.name(),
+            Verb::Collective(collective) => collective.name(),
+            Verb::Values(collective) => values_name(collective),
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
+            Verb::Dup => "dup",
             Verb::Split => "split",
-            Verb::Neighbors => "neighbors",
+            Verb::SplitBy => "split_by",
+            Verb::Cartesian => "cartesian",
+            Verb::NeighborAllToAll => "neighbor_all_to_all",
+            Verb::NeighborAllGather => "neighbor_all_gather",
+        }
+    }
+}
+
+/// A collective as it is called with owned values.
+fn values_name(collective: Collective) -> &'static str {
+    match collective {
+        Collective::Broadcast => "broadcast_value",
+        Collective::Reduce => "reduce_value",
+        Collective::AllReduce => "all_reduce_value",
+        Collective::Gather => "gather_value",
+        Collective::AllGather => "all_gather_value",
+        Collective::Scatter => "scatter_value",
+        other => other.name(),
+    }
+}
+
+/// Arguments of a call that print and are not compared: where ranks must agree on them, the
+/// [algorithm](Call::algorithm)'s hash covers them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detail {
+    None,
+    /// The colour and the key that a rank passes to a split.
+    Part(Option<u32>, i64),
+    /// The kind of part to split by.
+    Level(&'static str),
+    Grid(Grid),
+}
+
+/// The first dimensions of a grid, and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    dims: [u32; Grid::SHOWN],
+    periodic: [bool; Grid::SHOWN],
+    count: usize,
+}
+
+impl Grid {
+    const SHOWN: usize = 6;
+
+    pub(crate) fn new(dims: &[usize], periodic: &[bool]) -> Grid {
+        let mut grid = Grid {
+            dims: [0; Grid::SHOWN],
+            periodic: [false; Grid::SHOWN],
+            count: dims.len(),
+        };
+        for (to, dim) in grid.dims.iter_mut().zip(dims) {
+            *to = *dim as u32;
+        }
+        for (to, ends) in grid.periodic.iter_mut().zip(periodic) {
+            *to = *ends;
+        }
+        grid
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.count.min(Grid::SHOWN);
+        let more = if self.count > shown { ", .." } else { "" };
+        let list = |items: Vec<String>| format!("[{}{more}]", items.join(", "));
+        let dims = self.dims[..shown].iter().map(u32::to_string).collect();
+        let periodic = self.periodic[..shown].iter().map(bool::to_string).collect();
+        write!(f, "{}, {}", list(dims), list(periodic))
+    }
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Detail::None => Ok(()),
+            Detail::Part(Some(colour), key) => write!(f, "colour {colour}, key {key}"),
+            Detail::Part(None, key) => write!(f, "no colour, key {key}"),
+            Detail::Level(kind) => f.write_str(kind),
+            Detail::Grid(grid) => grid.fmt(f),
         }
     }
 }
@@ -156,6 +240,7 @@ pub(crate) struct Call {
     pub part: u32,
     /// Whether it goes on without ranks that are gone.
     pub tolerant: bool,
+    pub detail: Detail,
     pub site: Site,
 }
 
@@ -182,6 +267,16 @@ impl Call {
 }
 
 impl Call {
+    /// How a call differs from one that prints alike and is not the same.
+    pub(crate) fn unlike(&self) -> &'static str {
+        match self.verb {
+            Verb::ReduceOver => " over another topology, or in another order",
+            Verb::RunSchedule => " with another goal or schedule",
+            Verb::Cartesian => " with other dimensions or ends",
+            _ => " by another algorithm, or with other counts",
+        }
+    }
+
     /// What the recorder is to know of it.
     #[inline]
     pub(crate) fn deed(&self) -> Deed {
@@ -190,6 +285,7 @@ impl Call {
             info: self.info,
             peer: self.root.map_or(Peer::None, Peer::Root),
             count: self.length,
+            context: self.context,
             ..Deed::at(self.site)
         }
     }
@@ -205,7 +301,9 @@ impl fmt::Display for Call {
             _ => None,
         };
         let op = (self.op != Kind::None).then(|| format!("{:?}", self.op));
-        let parts: Vec<_> = [root, data, op].into_iter().flatten().collect();
+        let detail = !matches!(self.detail, Detail::None);
+        let detail = detail.then(|| self.detail.to_string());
+        let parts: Vec<_> = [root, data, op, detail].into_iter().flatten().collect();
         if parts.is_empty() {
             Ok(())
         } else {
@@ -327,12 +425,28 @@ impl CallLog {
         (entry + 1) << 32 | u64::from(number)
     }
 
+    /// The last calls on this communicator, with their numbers.
+    pub(crate) fn last_of(&self, context: u32) -> Vec<(u32, Call)> {
+        // Nothing is entered meanwhile, so what is written now is known.
+        let known = self.known.lock();
+        let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
+        let call = |word: u64| {
+            let is = |entry: &u64| Self::word(*entry, word as u32) == word;
+            let entry = (oldest..known.next).find(is)?;
+            let call = known.entries[entry as usize % Self::ENTRIES]?;
+            (call.context == context).then_some((word as u32, call))
+        };
+        // Relaxed: as in `find`.
+        let words = self.last.iter().map(|word| word.load(Ordering::Relaxed));
+        words.filter_map(call).collect()
+    }
+
     /// The call with this number on this communicator, if the rank has made it, and not long ago.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
         // Nothing is entered meanwhile, so what is written now is known.
         let known = self.known.lock();
         let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
-        // Relaxed: a word says all by itself.
+        // Relaxed: a word tells everything by itself.
         let written = self
             .last
             .each_ref()

@@ -15,6 +15,9 @@
 //! - *Nobody leaves too early.* From its arrival on a rank is inside [`Inside`], whose end, also by
 //!   unwinding, is either an abort or the wait until all are out. It never leaves its frame, so it cannot be
 //!   forgotten. Should the wait come back too early, or panic, the process [ends](NobodyLeaves).
+//! - *Nobody's pointers change meanwhile.* They are read again and again between *go* and *out*. The meeting refuses a
+//!   rank that comes while what it has brought is out, so what was compared stays what it was, whatever is called from
+//!   inside the call.
 //! - *Nobody keeps a pointer.* [`Vectors`] are lent to `work` for a lifetime that it cannot name; the
 //!   [lists](Lists) that outlive a call are filled anew before they are read again.
 //! - *No two ranks write one element, and nobody reads what another writes.* There are three jobs, the same
@@ -33,8 +36,8 @@
 //!   accesses are compared with the lengths that came with the pointers.
 //! - *Operators* are code of the user's: they may panic, or be slow. They get elements by value, and the
 //!   kernels read and write single elements, so no borrow is open while they run. A rank that panics has
-//!   failed, and all the others learn it when they are out. A communicator refuses to be called by one, so
-//!   the lists of a rank are in use by one call at a time; were they not, that would be a panic.
+//!   failed, and all the others learn it when they are out. A rank's lists are in use by one call at
+//!   a time; were they not, that would be a panic.
 //! - *Types*: elements are `Copy + Send + Sync + 'static`, so they may be read and written by any thread,
 //!   and there is nothing to drop. Copies take their bytes as they are, also those that nobody has set.
 //! - *Stores past the caches* are ordered by a fence of their own before a rank reports out, also where it unwinds.
@@ -50,7 +53,7 @@ use std::process;
 use std::slice;
 
 use super::head::Info;
-use super::meeting::{Brought, Decision, Meeting, Ticket};
+use super::meeting::{Brought, Decision, Meeting, Ticket, Turned};
 use crate::Rank;
 use crate::op::copies::{BEYOND, Copies, LONG, Part, Way};
 use crate::op::kernels::{self, To, copy, copy_bytes_past_caches, fold_several};
@@ -138,7 +141,7 @@ pub(crate) trait Waiting {
     fn gather(&self, ticket: Ticket, all_here: impl FnMut() -> bool) -> Result<(), Self::Error>;
 
     /// Waits until all are out; may not fail, and need not: they wait for nobody.
-    fn stay(&self, all_out: impl FnMut() -> bool);
+    fn stay(&self, ticket: Ticket, all_out: impl FnMut() -> bool);
 }
 
 /// How a call ended for a rank that stayed to the end.
@@ -152,6 +155,8 @@ pub(crate) enum Met {
     Strange(Rank),
     /// Somebody left before all were here.
     Aborted,
+    /// This rank is in another call here still, and nothing was touched.
+    Inside,
 }
 
 /// Meets all ranks, runs `work` on the vectors of all, and comes back when nobody touches any of them.
@@ -181,8 +186,10 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         input,
         output,
     };
-    let Some(ticket) = meeting.arrive(me, &brought) else {
-        return Ok(Met::Aborted);
+    let ticket = match meeting.arrive(me, &brought) {
+        Ok(ticket) => ticket,
+        Err(Turned::Aborted) => return Ok(Met::Aborted),
+        Err(Turned::Inside) => return Ok(Met::Inside),
     };
     let mut inside = Inside {
         meeting,
@@ -251,8 +258,8 @@ impl<W: Waiting> Inside<'_, W> {
         self.stage = Stage::Out;
         let (mut next, ticket) = (0, self.ticket);
         let all_out = || self.meeting.all_out_from(&mut next, ticket);
-        self.waiting.stay(all_out);
-        if self.meeting.all_out(ticket) {
+        self.waiting.stay(ticket, all_out);
+        if self.meeting.take_back(self.me, ticket) {
             mem::forget(nobody_leaves);
         }
         self.waiting.rouse();

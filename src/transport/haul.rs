@@ -27,8 +27,8 @@ pub(crate) trait Taker {
 
     fn copies(&self) -> &Copies;
 
-    /// Waits for what is bound to come.
-    fn stay(&self, done: impl FnMut() -> bool);
+    /// Waits for what a lender is bound to report.
+    fn stay(&self, lender: Rank, done: impl FnMut() -> bool);
 }
 
 /// Elements as the bytes that they are made of, set or not.
@@ -41,44 +41,30 @@ pub(super) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
 ///
 /// # Safety
 ///
-/// `joint` is of the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
+/// `joint` is that of `lender`, the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
 /// bytes as `from`, and nobody else touches them.
 pub(super) unsafe fn copy_jointly(
     joint: &Joint,
-    end: End,
+    lender: Rank,
     taker: &impl Taker,
     to: *mut u8,
     from: &[MaybeUninit<u8>],
 ) {
+    let end = End::of(taker.me(), lender);
     let nobody_leaves = NobodyLeaves;
-    joint.open(to);
     // SAFETY: the caller's promise; what is taken here the lender does not touch.
-    let copied = unsafe { copy_parts(joint, end, Part::Received, taker.copies(), to, from) };
-    let helped = parts(from.len()) - copied;
-    if helped > 0 {
-        taker.stay(|| joint.has_helped(helped));
-        assert!(joint.has_helped(helped), "a wait that ends early");
-    }
-    joint.close();
+    let copy = || unsafe { copy_parts(joint, end, Part::Received, taker.copies(), to, from) };
+    joint.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
     mem::forget(nobody_leaves);
 }
 
 /// The lender's part of [`copy_jointly`]; whether there was any.
 pub(super) fn help(loan: &Loan<'_>, joint: &Joint, end: End, copies: &Copies) -> bool {
     let from = loan.bytes();
-    if from.len() < JOINT {
-        return false;
-    }
-    let Some(to) = joint.goes_to() else {
-        return false;
-    };
     // SAFETY: what is open is this loan, see the head of `joint`. Its borrower has shown a place of its length, and
     // keeps it there until what is taken here is reported.
-    let copied = unsafe { copy_parts(joint, end, Part::Helped, copies, to, from) };
-    if copied > 0 {
-        joint.report(copied);
-    }
-    copied > 0
+    let copy = |to| unsafe { copy_parts(joint, end, Part::Helped, copies, to, from) };
+    from.len() >= JOINT && joint.help(copy)
 }
 
 /// Takes parts at one end and copies them, until none are left; how many.
@@ -97,8 +83,8 @@ unsafe fn copy_parts(
     let (bytes, mut taken) = (from.len(), 0);
     copies.timed(what, bytes, |way| {
         let mut copied = 0;
-        while let Some(it) = joint.take(end, parts(bytes)) {
-            let run = part(bytes, it.number);
+        taken = joint.take_all(end, parts(bytes), |number| {
+            let run = part(bytes, number);
             // SAFETY: inside both, and nobody else has taken it.
             unsafe {
                 let (to, from) = (to.add(run.start), from.as_ptr().add(run.start).cast::<u8>());
@@ -107,11 +93,8 @@ unsafe fn copy_parts(
                     Way::PastCaches => copy_bytes_past_caches(to, from, run.len()),
                 }
             }
-            (copied, taken) = (copied + run.len(), taken + 1);
-            if it.last {
-                break;
-            }
-        }
+            copied += run.len();
+        });
         copied
     });
     taken

@@ -21,6 +21,9 @@
 //!   ticket is needed.
 //! - The borrower waits for the lender only where that has taken parts, and a lender with a part waits for
 //!   nobody: it copies.
+//!
+//! How the two go about it is here, in [`Joint::borrow`] and [`Joint::help`], so that the models run it; what copies a
+//! part is in [`haul`](super::haul).
 
 use std::ops::Range;
 use std::ptr;
@@ -55,10 +58,10 @@ impl End {
 
 /// A part that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub number: usize,
+struct Taken {
+    number: usize,
     /// Whether no other is left: to ask for one would fetch the words for nothing.
-    pub last: bool,
+    last: bool,
 }
 
 /// The words of one lender.
@@ -90,8 +93,56 @@ impl Joint {
         }
     }
 
+    /// The borrower's side, from its claim of the loan to its settling: shows where a message of so many parts goes,
+    /// lets `copy` take and copy parts until none is left, and then `stay` until the lender has copied those that it has
+    /// taken. `copy` answers how many it took.
+    ///
+    /// # Panics
+    ///
+    /// If `stay` ends early.
+    pub(crate) fn borrow(
+        &self,
+        to: *mut u8,
+        parts: usize,
+        copy: impl FnOnce() -> usize,
+        stay: impl FnOnce(&dyn Fn() -> bool),
+    ) {
+        self.open(to);
+        let helped = parts - copy();
+        if helped > 0 {
+            let done = || self.has_helped(helped);
+            stay(&done);
+            assert!(done(), "a wait that ends early");
+        }
+        self.close();
+    }
+
+    /// The lender's side: lets `copy` take and copy parts of what goes where the borrower has shown, if it has; whether
+    /// there was any.
+    #[inline]
+    pub(crate) fn help(&self, copy: impl FnOnce(*mut u8) -> usize) -> bool {
+        let copied = self.goes_to().map_or(0, copy);
+        if copied > 0 {
+            self.report(copied);
+        }
+        copied > 0
+    }
+
+    /// Takes parts at one end, of so many, and copies each, until none is left; how many.
+    pub(crate) fn take_all(&self, end: End, parts: usize, mut copy: impl FnMut(usize)) -> usize {
+        let mut taken = 0;
+        while let Some(it) = self.take(end, parts) {
+            copy(it.number);
+            taken += 1;
+            if it.last {
+                break;
+            }
+        }
+        taken
+    }
+
     /// The borrower shows where the message goes.
-    pub(crate) fn open(&self, to: *mut u8) {
+    pub(super) fn open(&self, to: *mut u8) {
         // Relaxed, both: published by the store that follows.
         self.helped.store(0, Ordering::Relaxed);
         self.to.store(to, Ordering::Relaxed);
@@ -101,14 +152,14 @@ impl Joint {
 
     /// Where the message goes, if the borrower has said so.
     #[inline]
-    pub(crate) fn goes_to(&self) -> Option<*mut u8> {
+    fn goes_to(&self) -> Option<*mut u8> {
         // Acquire: the borrower has left the place alone since, but for parts that it takes.
         let open = self.taken.load(Ordering::Acquire) & OPEN != 0;
         open.then(|| self.to.load(Ordering::Relaxed))
     }
 
     /// Takes the next part at one end, of so many; `None`: none is left.
-    pub(crate) fn take(&self, end: End, parts: usize) -> Option<Taken> {
+    fn take(&self, end: End, parts: usize) -> Option<Taken> {
         let one = if end == End::Front { FRONT } else { BACK };
         // Relaxed: it decides who copies a part; the rest is ordered by the words around it.
         let before = self.taken.fetch_add(one, Ordering::Relaxed);
@@ -124,20 +175,20 @@ impl Joint {
     }
 
     /// The lender has copied all the parts that it took: so many.
-    pub(crate) fn report(&self, copied: usize) {
+    pub(super) fn report(&self, copied: usize) {
         // Release: pairs with the acquire in `has_helped`.
         self.helped.store(copied as u64, Ordering::Release);
     }
 
     /// Whether the lender has copied so many parts.
     #[inline]
-    pub(crate) fn has_helped(&self, parts: usize) -> bool {
+    pub(super) fn has_helped(&self, parts: usize) -> bool {
         // Acquire: what the lender wrote is seen.
         self.helped.load(Ordering::Acquire) == parts as u64
     }
 
     /// The borrower has all parts. Nobody touches the place any more.
-    pub(crate) fn close(&self) {
+    pub(super) fn close(&self) {
         // Relaxed: the loan's settling publishes it.
         self.taken.store(CLOSED, Ordering::Relaxed);
     }

@@ -32,6 +32,15 @@ pub(crate) enum Needs {
 type Call = (u32, u32, u32);
 
 impl Needs {
+    /// Whether no rank need act any more.
+    pub(crate) fn is_nothing(&self) -> bool {
+        match self {
+            Needs::All(all) => all.is_empty(),
+            Needs::Any(of) => of.size() == 0,
+            _ => false,
+        }
+    }
+
     /// Whether the end of `rank` changes what this waiter may hope for.
     pub(crate) fn involves(&self, rank: Rank) -> bool {
         match self {

@@ -23,16 +23,22 @@
 //! it has left; and between *go* and *out* a rank waits for nobody. After an abort nothing is done here any
 //! more: the call has failed, and its communicator is broken with it.
 //!
+//! # One call at a time
+//!
+//! What a rank has brought is *out* from its arrival until it [takes it back](Meeting::take_back), which it may when
+//! all have reported out, or when nobody will ever go ahead. While it is out, a second arrival of the same rank is
+//! refused before anything is written: others may have compared the lengths already, and read the pointers again.
+//! So no rank's words change between *go* and the last *out*, whatever the rank calls meanwhile, and nothing outside
+//! this file is relied on for it.
+//!
 //! `k` counts the calls that a rank has made here. Every word but the one in the middle has one writer.
-
-use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use crossbeam_utils::CachePadded;
 
 use super::fences;
 use super::head::Info;
 use crate::Rank;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Of what call one's own is.
 pub(crate) type Ticket = u64;
@@ -56,7 +62,8 @@ pub(crate) struct Meeting {
     word: CachePadded<AtomicU64>,
     hot: Box<[CachePadded<[Hot; 2]>]>,
     cold: Box<[CachePadded<Cold>]>,
-    /// How many calls each rank has made here. Only it looks: it need not fetch its hot line to write there.
+    /// How many calls each rank has made here, times two; one more while what it has brought is out. Only it looks: it
+    /// need not fetch its hot line to write there.
     calls: Box<[CachePadded<AtomicU64>]>,
 }
 
@@ -89,6 +96,15 @@ pub(crate) struct Brought {
     pub info: *const Info,
     pub input: (*const u8, usize),
     pub output: (*mut u8, usize),
+}
+
+/// Why a rank cannot come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// Nothing is done here any more.
+    Aborted,
+    /// What it brought to its last call is out still.
+    Inside,
 }
 
 /// How a call goes on.
@@ -124,19 +140,23 @@ impl Meeting {
         }
     }
 
-    /// A rank is here for its next call, with what it brings. `None`: nothing is done here any more.
+    /// A rank is here for its next call, with what it brings.
     ///
     /// Whoever then sees that [all are here](Self::all_here) wakes who sleeps: a sleeper that has missed some
     /// rank's arrival is seen to sleep by that rank.
-    pub(crate) fn arrive(&self, me: Rank, brought: &Brought) -> Option<Ticket> {
+    pub(crate) fn arrive(&self, me: Rank, brought: &Brought) -> Result<Ticket, Turned> {
         // Relaxed: an early look only; who aborts after it is heard of later.
         if self.word.load(Ordering::Relaxed) == ABORTED {
-            return None;
+            return Err(Turned::Aborted);
         }
         let hot = self.hot(me);
         // Relaxed: only this rank reads or writes it.
-        let ticket = self.calls[me].load(Ordering::Relaxed) + 1;
-        self.calls[me].store(ticket, Ordering::Relaxed);
+        let calls = self.calls[me].load(Ordering::Relaxed);
+        if calls % 2 == 1 {
+            return Err(Turned::Inside);
+        }
+        let ticket = calls / 2 + 1;
+        self.calls[me].store(calls + 3, Ordering::Relaxed);
         // Relaxed: all of it is published by the store that follows.
         self.cold[me].write(brought);
         hot.print.store(brought.print, Ordering::Relaxed);
@@ -147,7 +167,7 @@ impl Meeting {
         hot.here.store(ticket, Ordering::Release);
         // Pairs with the heavy halves of a sleeper and of whoever contests.
         fences::light();
-        Some(ticket)
+        Ok(ticket)
     }
 
     #[inline]
@@ -298,6 +318,28 @@ impl Meeting {
         self.all_out_from(&mut 0, ticket)
     }
 
+    /// Takes back what a rank has brought to its call, if nobody can touch it any more: all are through, or nobody
+    /// ever went ahead.
+    pub(crate) fn take_back(&self, me: Rank, ticket: Ticket) -> bool {
+        // Acquire: whoever aborted a later call has seen the end of this one.
+        let over = self.all_out(ticket) || self.word.load(Ordering::Acquire) == ABORTED;
+        if over {
+            // Relaxed: only this rank reads or writes it.
+            self.calls[me].store(2 * ticket, Ordering::Relaxed);
+        }
+        over
+    }
+
+    /// The ranks that are not through yet.
+    #[cold]
+    pub(crate) fn not_out(&self, ticket: Ticket) -> impl Iterator<Item = Rank> {
+        // Relaxed: for reports, and for who must act before all are out.
+        let out = move |rank: &Rank| {
+            self.hot(*rank).out.load(Ordering::Relaxed) & !FAILED == out_of(ticket)
+        };
+        (0..self.ranks()).filter(move |rank| !out(rank))
+    }
+
     /// The first rank that has not done its part, when all are out. Until this rank arrives again nobody
     /// else can report out of another call.
     #[inline]
@@ -347,5 +389,49 @@ impl Cold {
             self.input_length.store(input, Ordering::Relaxed);
             self.output_length.store(output, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn brought(length: usize) -> Brought {
+        Brought {
+            print: 7,
+            job: 1,
+            info: Info::of::<u64>(),
+            input: (std::ptr::without_provenance(8), length),
+            output: (std::ptr::without_provenance_mut(8), length),
+        }
+    }
+
+    /// Whatever an operator may call: the words that others have compared stay what they were.
+    #[test]
+    fn a_rank_cannot_come_again_before_it_has_taken_back_what_it_brought() {
+        let meeting = Meeting::new(2);
+        for call in 1..4 {
+            let ticket = meeting.arrive(0, &brought(1)).unwrap();
+            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
+            assert_eq!(meeting.arrive(1, &brought(1)), Ok(ticket), "call {call}");
+            assert_eq!(meeting.go(ticket), Decision::Go);
+            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
+            meeting.report_out(0, ticket, true);
+            assert!(!meeting.take_back(0, ticket), "the other is not through");
+            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
+            assert_eq!(meeting.input(0).1, 1);
+            meeting.report_out(1, ticket, true);
+            assert!(meeting.take_back(0, ticket) && meeting.take_back(1, ticket));
+        }
+    }
+
+    #[test]
+    fn what_was_brought_to_an_aborted_call_is_taken_back_at_once() {
+        let meeting = Meeting::new(2);
+        let ticket = meeting.arrive(0, &brought(1)).unwrap();
+        assert!(!meeting.take_back(0, ticket), "the other may still come");
+        assert_eq!(meeting.leave_early(ticket), Decision::Aborted);
+        assert!(meeting.take_back(0, ticket));
+        assert_eq!(meeting.arrive(0, &brought(1)), Err(Turned::Aborted));
     }
 }

@@ -21,10 +21,13 @@
 //! - [`wait`] the one wait loop: spin, yield, park; [`apart`] how ranks that wait on one CPU part
 //! - [`berth`] how a thread that stays is given its next job; [`renew`] what is used again for the next run
 //! - [`steer`] worlds in which it is chosen who comes first
-//! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it
+//! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it; [`blame`] whose collective
+//!   calls differ from the others'
+//! - [`origin`] where a communicator comes from, for reports
 
 pub(crate) mod apart;
 pub(crate) mod berth;
+mod blame;
 pub(crate) mod board;
 pub(crate) mod budget;
 pub(crate) mod cells;
@@ -47,6 +50,7 @@ pub(crate) mod mailbox;
 pub(crate) mod meeting;
 pub(crate) mod members;
 pub(crate) mod monitor;
+pub(crate) mod origin;
 pub(crate) mod packet;
 pub(crate) mod posted;
 pub(crate) mod receipt;
@@ -72,7 +76,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
-use crate::error::{Cause, Site};
+use crate::error::{Cause, Site, on};
 use crate::machine::Near;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
@@ -91,6 +95,7 @@ use mailbox::Inbox;
 use meeting::Meeting;
 use members::Members;
 use monitor::Book;
+use origin::{Former, Names, Origin};
 use packet::Packet;
 use recorder::Record;
 use scribe::Scribe;
@@ -110,6 +115,8 @@ pub(crate) struct Fabric {
     pub(crate) all: Arc<CommShared>,
     /// All communicators that somebody may still hold, or that have something to tell.
     comms: parking_lot::Mutex<Vec<Arc<CommShared>>>,
+    /// The names of those that are forgotten. Locked after `comms`, where both are.
+    former: parking_lot::Mutex<Former>,
     /// The next context that no communicator has.
     contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
@@ -141,11 +148,20 @@ pub struct Unfinished {
     pub call: String,
     /// The line of that call.
     pub site: Site,
+    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    pub comm: Option<Arc<str>>,
 }
 
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {}, {} at {}", self.rank, self.call, self.site)
+        let Unfinished {
+            rank, call, site, ..
+        } = self;
+        write!(
+            f,
+            "rank {rank}, {call} at {site}{}",
+            on(self.comm.as_deref())
+        )
     }
 }
 
@@ -199,6 +215,7 @@ pub(crate) struct CommShared {
     /// Even: point-to-point; plus one: collectives.
     pub context: u32,
     pub members: Members,
+    pub origin: Arc<Origin>,
     /// Theirs, in the same order.
     doors: Box<[Arc<Door>]>,
     pub gate: Gate,
@@ -218,9 +235,15 @@ pub(crate) struct CommShared {
 }
 
 impl CommShared {
-    fn new(context: u32, members: Members, all: &[Arc<Door>]) -> Arc<CommShared> {
+    fn new(
+        context: u32,
+        members: Members,
+        origin: Arc<Origin>,
+        all: &[Arc<Door>],
+    ) -> Arc<CommShared> {
         Arc::new(CommShared {
             context,
+            origin,
             doors: members.iter().map(|rank| all[rank].clone()).collect(),
             members,
             gate: Gate::new(),
@@ -233,6 +256,11 @@ impl CommShared {
             shrinking: Shrinking::new(),
             levels: OnceLock::new(),
         })
+    }
+
+    /// Its name, unless it is the world.
+    pub(crate) fn name(&self) -> Option<Arc<str>> {
+        self.origin.name()
     }
 
     /// Where its ranks meet to touch each other's memory; made for the first who come.
@@ -407,13 +435,14 @@ impl Fabric {
             run: sleeper::Present::new(),
             begin: AtomicU64::new(clock.note()),
         });
-        let all = CommShared::new(0, Members::All(ranks), &doors);
+        let all = CommShared::new(0, Members::All(ranks), Origin::world(), &doors);
         Arc::new(Fabric {
             doors,
             waiting: CachePadded::new(AtomicU32::new(0)),
             printed: Arc::default(),
             book: Mutex::new(Book::new(ranks)),
             comms: parking_lot::Mutex::new(vec![all.clone()]),
+            former: Default::default(),
             contexts: std::sync::atomic::AtomicU32::new(2),
             all,
             steering: settings
@@ -440,23 +469,29 @@ impl Fabric {
     }
 
     /// A communicator of some of the ranks, with a context of its own.
-    pub(crate) fn new_comm(&self, members: Members) -> Arc<CommShared> {
+    pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
         // Relaxed: the number alone counts.
         let context = self.contexts.fetch_add(2, Ordering::Relaxed);
-        let comm = CommShared::new(context, members, &self.doors);
+        let comm = CommShared::new(context, members, origin, &self.doors);
         let mut comms = self.comms.lock();
-        Fabric::sweep(&mut comms);
+        self.sweep(&mut comms);
         comms.push(comm.clone());
         comm
     }
 
     /// Forgets the communicators that nobody holds and that have nothing to tell.
-    fn sweep(comms: &mut Vec<Arc<CommShared>>) {
+    fn sweep(&self, comms: &mut Vec<Arc<CommShared>>) {
         let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
         let silent = |comm: &CommShared| {
             comm.cause.get().is_none() && comm.lanes.is_empty() && comm.all_was_read()
         };
-        comms.retain(|comm| !(forgotten(comm) && silent(comm)));
+        comms.retain(|comm| {
+            let over = forgotten(comm) && silent(comm);
+            if over {
+                self.former.lock().add(comm.context, comm.origin.clone());
+            }
+            !over
+        });
     }
 
     /// The first failure asked for in this rank after that many operations.
@@ -470,6 +505,14 @@ impl Fabric {
     /// The communicators that somebody holds, or that have something to tell.
     pub(crate) fn comms(&self) -> Vec<Arc<CommShared>> {
         self.comms.lock().clone()
+    }
+
+    /// What communicators are called, as far as anything may name them still.
+    pub(crate) fn names(&self) -> Names {
+        // No communicator is cloned: the caller may hold the book, and must not drop the last of one.
+        let comms = self.comms.lock();
+        let living = comms.iter().map(|comm| (comm.context, &comm.origin));
+        Names::of(living.chain(self.former.lock().iter()))
     }
 
     /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps,

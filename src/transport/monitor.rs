@@ -18,6 +18,10 @@
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
 //!
+//! A rank in another collective call may bring what a sleeper needs and not wake it, since it does not know that the
+//! sleeper is one of its readers. If that comes after the sleeper's last look and before its needs are written down,
+//! they are empty, which the walk would take for a wait that can end. So a rank that needs nothing looks once more.
+//!
 //! # Ends that are not in the book yet
 //!
 //! ```text
@@ -35,21 +39,22 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::board::{Call, DEPTH};
-use super::cells::{self, Stamp};
 use super::knot::{self, Needs, State};
-use super::recorder::lines;
+use super::origin::Names;
+use super::recorder::{Operation, Progress, lines};
 use super::sleeper::Run;
 use super::steer::{Eligible, Line, Way, failed};
 use super::{CommShared, Fabric, fences, meeting};
 use crate::Rank;
-use crate::error::{Called, Cause, Deadlock, Error, Gone, Mismatch, Site, Stuck};
+use crate::error::{Cause, Deadlock, Error, Gone, Site, Stuck, on};
 use crate::sync::Ordering;
 
 /// One rank's page.
 #[derive(Default)]
 pub(crate) struct Page {
     wait: Option<Wait>,
+    /// What it waits for without a way out, and since when.
+    bound: Option<(Needs, Instant)>,
     /// What others decided about this wait.
     verdict: Option<Cause>,
     end: Option<End>,
@@ -118,6 +123,11 @@ impl Wait {
         self.comm.iter().chain(&self.also)
     }
 
+    /// The name of the communicator that the call is on, unless that is the world.
+    fn comm_name(&self) -> Option<Arc<str>> {
+        self.comm.as_ref()?.name()
+    }
+
     /// The communicator and number of a collective.
     fn call(&self) -> Option<(&Arc<CommShared>, u32)> {
         self.comm.as_ref().zip(self.collective)
@@ -182,6 +192,12 @@ impl Book {
             order: self.ended,
         });
         self.ended += 1;
+    }
+
+    /// Whether one of these has ended: it is on its way out then, and does what it must for who is bound to wait.
+    fn unwinds_among(&self, needs: &Needs) -> bool {
+        let mut ranks = 0..self.pages.len();
+        self.ended > 0 && ranks.any(|rank| self.end(rank).is_some() && needs.involves(rank))
     }
 
     /// Forgets how ranks ended, for the next run.
@@ -325,7 +341,7 @@ impl Fabric {
         &self,
         me: Rank,
         wait: impl FnOnce() -> Wait,
-        look: impl FnOnce() -> Option<R>,
+        mut look: impl FnMut() -> Option<R>,
     ) -> Result<Option<R>, Error> {
         let mut book = self.open_book();
         if let Some(end) = book.end(me) {
@@ -338,9 +354,19 @@ impl Fabric {
         // Who returns after this sees that somebody waits, and comes to the book.
         self.take_in_ends(&mut book);
         // The look comes after that: a rank that has ended posted all it had before that.
-        let answer = match look() {
-            Some(found) => Ok(Some(found)),
-            None => self.may_sleep(&mut book, me, wait()).map_or(Ok(None), Err),
+        let (mut found, mut described) = (look(), None);
+        if found.is_none() {
+            let wait = wait();
+            if wait.needs.is_nothing() {
+                // It came after the look, perhaps from a rank in another call, which does not know that this one needs
+                // it and so does not wake it.
+                found = look();
+            }
+            described = Some(wait);
+        }
+        let answer = match (found, described) {
+            (None, Some(wait)) => self.may_sleep(&mut book, me, wait).map_or(Ok(None), Err),
+            (found, _) => Ok(found),
         };
         if !matches!(answer, Ok(None)) {
             self.rise(&mut book, me);
@@ -357,6 +383,7 @@ impl Fabric {
 
     fn rise(&self, book: &mut Book, me: Rank) {
         book.pages[me].wait = None;
+        book.pages[me].bound = None;
         self.doors[me].sleeper.get_up();
         // Relaxed: who reads it late opens the book for nothing.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -373,16 +400,58 @@ impl Fabric {
             return Some(gone);
         }
         book.pages[me].wait = Some(wait);
-        let states = self.states(book);
-        let Some(stuck) = knot::stuck(&states, me) else {
+        let Some(found) = self.find_stuck(book, me) else {
             self.steer(book);
             return None;
         };
+        self.sentence(book, me, found)
+    }
+
+    /// Puts `me` to sleep in a wait without a way out; whether what it waits for is there after all, and it is up.
+    ///
+    /// If it is one of a set of ranks that can never move, those of them that have a way out are told.
+    pub(crate) fn lie_down_bound(
+        &self,
+        me: Rank,
+        since: Instant,
+        needs: impl FnOnce() -> Needs,
+        done: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut book = self.open_book();
+        // Relaxed: as in `lie_down`.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.doors[me].sleeper.lie_down();
+        if done() {
+            self.rise(&mut book, me);
+            return true;
+        }
+        book.pages[me].bound = Some((needs(), since));
+        // A rank that unwinds counts as ended.
+        if book.end(me).is_none()
+            && let Some(found) = self.find_stuck(&mut book, me)
+        {
+            self.sentence(&mut book, me, found);
+        }
+        false
+    }
+
+    /// `me` is up again from such a wait.
+    pub(crate) fn get_up_bound(&self, me: Rank) {
+        self.rise(&mut self.open_book(), me);
+    }
+
+    /// The ranks that can never move, if `me` is among them and any of them has a way out, and why.
+    fn find_stuck(&self, book: &mut Book, me: Rank) -> Option<(Cause, Vec<Rank>)> {
+        let states = self.states(book);
+        let stuck = knot::stuck(&states, me)?;
         let cycle = knot::cycle(&states, &stuck);
-        let cause = self
-            .mismatch(book, &stuck)
-            .unwrap_or_else(|| (self.deadlock(book, &stuck, cycle), stuck));
-        self.sentence(book, me, cause)
+        let has_way_out = |rank: &Rank| book.pages[*rank].wait.is_some();
+        let ways_out: Vec<Rank> = stuck.iter().copied().filter(has_way_out).collect();
+        if ways_out.is_empty() {
+            return None;
+        }
+        let mismatch = self.mismatch(book, &ways_out);
+        Some(mismatch.unwrap_or_else(|| (self.deadlock(book, &stuck, cycle), ways_out)))
     }
 
     fn states<'a>(&self, book: &'a Book) -> Vec<State<'a>> {
@@ -396,6 +465,12 @@ impl Fabric {
                 && !book.may_choose(rank, wait) =>
             {
                 State::Waiting(&wait.needs)
+            }
+            Page {
+                bound: Some((needs, _)),
+                ..
+            } if self.doors[rank].sleeper.asleep() && !book.unwinds_among(needs) => {
+                State::Waiting(needs)
             }
             _ => State::Running,
         };
@@ -424,6 +499,7 @@ impl Fabric {
             rank,
             call: wait.call.clone(),
             site: wait.site,
+            comm: wait.comm_name(),
             note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
             needs_buffer: wait.needs_buffer,
         };
@@ -432,6 +508,7 @@ impl Fabric {
             stuck: rows.map(row).collect(),
             others,
             cycle: cycle.clone(),
+            unreceived: None,
         });
         book.deadlocks.push(knot.clone());
         Cause::Deadlock(knot)
@@ -454,107 +531,22 @@ impl Fabric {
     }
 
     /// Collective calls among the stuck that do not match, with the ranks that are in that communicator.
+    ///
+    /// It breaks the communicator, unless other ranks may still come and decide who is odd: then a rank that is told
+    /// waits for those before it fails.
     fn mismatch(&self, book: &Book, stuck: &[Rank]) -> Option<(Cause, Vec<Rank>)> {
         let collective = |rank: &Rank| book.pages[*rank].wait.as_ref()?.call();
         let (comm, found) = stuck
             .iter()
             .filter_map(collective)
             .find_map(|(comm, number)| Some((comm.clone(), self.compare_back(comm, number)?)))?;
-        let cause = Cause::Mismatch(Arc::new(found));
-        comm.cause.get_or_init(|| cause.clone());
+        let cause = Cause::Mismatch(Arc::new(found.mismatch));
+        if found.awaited.is_empty() {
+            comm.cause.get_or_init(|| cause.clone());
+        }
         let inside =
             |rank: &&Rank| collective(rank).is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, &comm));
         Some((cause, stuck.iter().filter(inside).copied().collect()))
-    }
-
-    /// What `rank` called as collective `number`, if it has, and not long ago.
-    pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
-        self.doors[rank].log.find(context, number)
-    }
-
-    /// What each rank called as collective `number`, if that does not agree.
-    pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
-        let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
-        let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
-        let prints: Vec<u32> = calls
-            .iter()
-            .map(|(_, call)| call.digest().print(0, 0))
-            .collect();
-        if prints.iter().all(|print| *print == prints[0]) {
-            return None;
-        }
-        let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
-        // Of all ranks, not only of those who have come so far: who comes later may outvote them.
-        let majority = prints
-            .iter()
-            .copied()
-            .find(|&print| votes(print) * 2 > comm.members.size());
-        let differs = |print: u32| majority.is_some_and(|majority| print != majority);
-        let odd = calls
-            .iter()
-            .zip(&prints)
-            .filter(|(_, print)| differs(**print))
-            .map(|((rank, _), _)| *rank);
-        let odd = odd.collect();
-        let calls = calls.into_iter().map(|(rank, call)| Called {
-            rank,
-            call: call.to_string(),
-            site: Some(call.site),
-        });
-        Some(Mismatch {
-            calls: calls.collect(),
-            odd,
-        })
-    }
-
-    /// The last collective up to this number of which it is known that ranks made other calls than each other.
-    pub(crate) fn compare_back(&self, comm: &CommShared, number: u32) -> Option<Mismatch> {
-        let back = (0..DEPTH as u32).map_while(|back| number.checked_sub(back));
-        back.into_iter()
-            .find_map(|number| self.compare_calls(comm, number))
-    }
-
-    /// What there is to say of a communicator whose ranks, all gone, did not take part in the same calls at the
-    /// cells: somebody wrote what nobody read.
-    pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {
-        let ends = comm.cells.get()?.ends()?;
-        if cells::agree(&ends) {
-            return None;
-        }
-        let known = || ends.iter().zip(comm.members.iter());
-        let numbers = known().filter_map(|(end, rank)| Some((end.as_ref()?.number, rank)));
-        let (number, rank) = numbers.max()?;
-        let compared = self.compare_back(comm, number);
-        let stray = || self.stray_call(rank, comm.context, number);
-        Some(compared.or_else(stray).unwrap_or_else(|| Mismatch {
-            calls: known().map(|(end, rank)| long_ago(rank, *end)).collect(),
-            odd: Vec::new(),
-        }))
-    }
-
-    /// What there is to say of a call of `rank` whose packet nobody took: every rank's call of this number,
-    /// though they may agree as far as they are known.
-    pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
-        let comms = self.comms();
-        let comm = comms.iter().find(|comm| comm.context == context)?;
-        let call = self.call_of(rank, context, number)?;
-        if call.tolerant {
-            return None;
-        }
-        let called = |rank: Rank| {
-            let call = self.call_of(rank, context, number)?;
-            Some(Called {
-                rank,
-                call: call.to_string(),
-                site: Some(call.site),
-            })
-        };
-        let known = || comm.members.iter().filter_map(called).collect();
-        let compared = self.compare_calls(comm, number);
-        Some(compared.unwrap_or_else(|| Mismatch {
-            calls: known(),
-            odd: Vec::new(),
-        }))
     }
 
     /// Opens the book, with the ends of ranks that have just [left](Self::record_return).
@@ -686,14 +678,23 @@ impl Fabric {
     pub(crate) fn picture(&self, own: Option<(Rank, &Wait)>) -> String {
         let book = self.open_book();
         let now = Duration::from_nanos(self.clock().exact());
+        let names = self.names();
         let lines = (0..self.doors.len()).flat_map(|rank| {
-            let line = format!("  rank {rank}  {}", self.whereabouts(&book, rank, own));
-            iter::once(line).chain(self.deeds(rank, now))
+            let recent = self.recent(rank, &names);
+            let line = self.whereabouts(&book, rank, own, recent.last());
+            let line = format!("  rank {rank}  {line}");
+            iter::once(line).chain(lines_before(&recent, now))
         });
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    fn whereabouts(&self, book: &Book, rank: Rank, own: Option<(Rank, &Wait)>) -> String {
+    fn whereabouts(
+        &self,
+        book: &Book,
+        rank: Rank,
+        own: Option<(Rank, &Wait)>,
+        last: Option<&Operation>,
+    ) -> String {
         match (&book.pages[rank], own) {
             (_, Some((me, mine))) if rank == me => waiting(mine),
             (Page { end: Some(end), .. }, _) => end.why.to_string(),
@@ -703,56 +704,109 @@ impl Fabric {
                 },
                 _,
             ) => waiting(wait),
-            (_, Some((_, mine))) => self.outside(rank, mine),
+            (
+                Page {
+                    bound: Some((needs, since)),
+                    ..
+                },
+                _,
+            ) => bound(needs, *since),
+            (_, Some((_, mine))) => self.awake(rank, mine, last),
             (_, None) => "running".into(),
         }
     }
 
-    /// A few of the last operations of a rank, if they are recorded.
-    fn deeds(&self, rank: Rank, now: Duration) -> Vec<String> {
-        const SHOWN: usize = 3;
+    /// The last operations of a rank, if they are recorded.
+    fn recent(&self, rank: Rank, names: &Names) -> Vec<Operation> {
         let record = self.doors[rank].record.get();
-        let recent = record.map(|record| record.recent(rank)).unwrap_or_default();
-        lines(&recent, SHOWN, now)
+        let recent = record.map(|record| record.recent(rank, names));
+        recent.unwrap_or_default()
     }
 
-    /// A rank that is not asleep in one of our calls.
-    fn outside(&self, rank: Rank, mine: &Wait) -> String {
-        match mine.begun.get(rank) {
-            Some(&before) if before == self.doors[rank].begun() => {
+    /// A rank that is not asleep in one of our calls; `last` is the last operation that it wrote down.
+    fn awake(&self, rank: Rank, mine: &Wait, last: Option<&Operation>) -> String {
+        let before = mine.begun.get(rank);
+        if before != Some(&self.doors[rank].begun()) {
+            return "running".into();
+        }
+        let quiet = round(mine.since.elapsed());
+        match last {
+            // It runs an operator of the user's, or its own patience has just ended.
+            Some(last) if last.progress == Progress::Inside => {
                 format!(
-                    "outside rankfold since at least {:.1?}",
-                    mine.since.elapsed()
+                    "inside {}, awake: it has begun nothing else for {quiet:.1?}",
+                    last.place()
                 )
             }
-            _ => "running".into(),
+            _ if self.settings.record => format!("outside rankfold for at least {quiet:.1?}"),
+            _ => format!("awake, and has begun no operation for at least {quiet:.1?}"),
         }
     }
 }
 
-/// What there is to say of a rank's last call at the cells of a communicator, when the call itself is not known
-/// any more.
-fn long_ago(rank: Rank, end: Option<Stamp>) -> Called {
-    let call = match end {
-        Some(Stamp { number, .. }) => format!("a short collective long ago, its {number}"),
-        None => "no short collective".into(),
+/// A few of the last operations of a rank, a line each.
+fn lines_before(recent: &[Operation], now: Duration) -> Vec<String> {
+    const SHOWN: usize = 3;
+    lines(recent, SHOWN, now, |time| format!("{time} ago"))
+}
+
+fn bound(needs: &Needs, since: Instant) -> String {
+    let of = match needs {
+        Needs::One(rank) => format!("rank {rank} no longer uses"),
+        Needs::All(ranks) => format!("ranks {ranks:?} no longer use"),
+        _ => "others no longer use".into(),
     };
-    Called {
-        rank,
-        call,
-        site: None,
-    }
+    let waited = round(since.elapsed());
+    format!("through with its part of a call, waits until {of} its memory, for {waited:.1?}")
 }
 
 fn waiting(wait: &Wait) -> String {
-    format!(
-        "{} at {}, for {:.1?}",
-        wait.call,
-        wait.site,
-        round(wait.since.elapsed())
-    )
+    let on = on(wait.comm_name().as_deref());
+    let time = round(wait.since.elapsed());
+    format!("{} at {}{on}, for {time:.1?}", wait.call, wait.site)
 }
 
 fn round(time: Duration) -> Duration {
     Duration::from_millis(time.as_millis() as u64)
+}
+
+#[cfg(all(test, not(loom)))]
+impl Wait {
+    /// A wait of which only this is known.
+    fn for_needs(needs: Needs) -> Wait {
+        Wait {
+            call: String::new(),
+            site: std::panic::Location::caller(),
+            needs,
+            ends_by_itself: false,
+            comm: None,
+            also: Vec::new(),
+            collective: None,
+            turn: None,
+            choice: None,
+            needs_buffer: false,
+            since: Instant::now(),
+            begun: Vec::new(),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::transport::Settings;
+
+    /// What a rank waits for may come between its look and the description of its wait, from a rank in another call
+    /// that does not wake it.
+    #[test]
+    fn a_rank_that_needs_nothing_any_more_looks_again_and_does_not_sleep() {
+        let fabric = Fabric::new(2, Settings::default());
+        let wait = || Wait::for_needs(Needs::All(Vec::new()));
+        let mut looks = 0;
+        let look = || {
+            looks += 1;
+            (looks > 1).then_some(())
+        };
+        assert!(matches!(fabric.lie_down(0, wait, look), Ok(Some(()))));
+    }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use super::haul::{self, Taker, bytes};
 use super::head::{Head, Info};
-use super::joint::{End, JOINT};
+use super::joint::JOINT;
 use super::lend::{Lenders, Settle};
 use super::loan::Ticket;
 use super::receipt::Receipt;
@@ -134,7 +134,10 @@ pub(super) struct Octet(MaybeUninit<[u8; OCTET]>);
 
 const OCTET: usize = 8;
 
-const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Option<Packet>>() > 64);
+// In one line, and it fills it where a pointer has 64 bits.
+const _: () = assert!(size_of::<Packet>() <= 64);
+const _: () = assert!(size_of::<Packet>() == 64 || size_of::<usize>() < 8);
+const _: () = assert!(size_of::<Option<Packet>>() > size_of::<Packet>());
 
 // SAFETY: what an eager packet holds is of a type that is `Send` (`Element`). `data` points to elements
 // that are `Sync`, is dereferenced only under a claim, and the lender keeps them borrowed until then
@@ -585,10 +588,10 @@ impl Packet {
                 return taker.copies().copy(to, data);
             }
             let (source, to): (_, *mut [T]) = (self.source(), to);
-            let (joint, end) = (lenders.joint(source), End::of(taker.me(), source));
+            let joint = lenders.joint(source);
             // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the borrow
             // of `to` lasts as long as this call, and nothing else is made of it meanwhile.
-            unsafe { haul::copy_jointly(joint, end, taker, to.cast(), bytes(data)) }
+            unsafe { haul::copy_jointly(joint, source, taker, to.cast(), bytes(data)) }
         })
     }
 

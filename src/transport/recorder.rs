@@ -6,14 +6,16 @@
 //! line for the first time.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::head::{Head, Info};
+use super::origin::Names;
 use super::ring::{Entry, FIXED, NOTES, Ring};
 use crate::Rank;
-use crate::error::Site;
+use crate::error::{Site, on};
 
 /// What a call is at one line, without its arguments.
 #[derive(Clone)]
@@ -54,6 +56,8 @@ pub(crate) struct Deed {
     pub count: Option<usize>,
     /// It sends without ever waiting: it may be written down after that.
     pub posts: bool,
+    /// The communicator's context.
+    pub context: u32,
 }
 
 impl Deed {
@@ -68,6 +72,7 @@ impl Deed {
             tag: Tagged::None,
             count: None,
             posts: false,
+            context: 0,
         }
     }
 }
@@ -90,6 +95,31 @@ pub(crate) trait Told {
     }
 }
 
+/// An operation on a communicator, which its own description need not name.
+pub(crate) struct OnComm<'a, T> {
+    pub told: &'a T,
+    pub context: u32,
+}
+
+impl<T: Told> Told for OnComm<'_, T> {
+    fn deed(&self) -> Deed {
+        Deed {
+            context: self.context,
+            ..self.told.deed()
+        }
+    }
+
+    #[inline]
+    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
+        self.told.words(known).on(self.context)
+    }
+
+    #[inline]
+    fn posts(&self) -> bool {
+        self.told.posts()
+    }
+}
+
 impl<F: Fn() -> Deed> Told for F {
     #[inline]
     fn deed(&self) -> Deed {
@@ -105,7 +135,9 @@ const HAS_COUNT: u64 = 1 << 8;
 const PEER: u64 = 1 << 9;
 /// The greatest peer that has room. A call that is refused may name a greater one, then mostly the greatest of all,
 /// which this stands for.
-const MOST: u64 = u64::MAX / PEER;
+const MOST: u64 = (CONTEXT - 1) / PEER;
+/// The communicator's context is above all that.
+const CONTEXT: u64 = 1 << 32;
 
 impl Words {
     /// The arguments of `deed`, which is call `known` of the list, and when it begins.
@@ -129,6 +161,19 @@ impl Words {
             role | (tagged << 4) | counted | ((peer as u64).min(MOST) * PEER),
             deed.count.unwrap_or(0) as u64,
         ])
+        .on(deed.context)
+    }
+
+    /// The same on the communicator with this context.
+    #[inline]
+    fn on(self, context: u32) -> Words {
+        let [call, what, count] = self.0;
+        Words([call, what | (u64::from(context) * CONTEXT), count])
+    }
+
+    /// The communicator's context.
+    fn context(&self) -> u32 {
+        (self.0[1] / CONTEXT) as u32
     }
 
     /// What is written down of an operation that begins now, and does not change.
@@ -149,7 +194,7 @@ impl Words {
     }
 
     fn peer(&self) -> Option<String> {
-        let peer = match self.0[1] / PEER {
+        let peer = match self.0[1] % CONTEXT / PEER {
             MOST => Rank::MAX,
             peer => peer as Rank,
         };
@@ -226,6 +271,8 @@ pub struct Operation {
     pub call: String,
     /// Its line.
     pub site: Site,
+    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    pub comm: Option<Arc<str>>,
     /// When it began, counted from the start of the world; some milliseconds too early at most.
     pub begun: Duration,
     /// How far it has come.
@@ -238,9 +285,17 @@ pub struct Operation {
     pub last: Option<Passed>,
 }
 
+impl Operation {
+    /// The call, its line, and the communicator unless it is the world.
+    pub(super) fn place(&self) -> String {
+        let on = on(self.comm.as_deref());
+        format!("{} at {}{on}", self.call, self.site)
+    }
+}
+
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.call, self.site)?;
+        f.write_str(&self.place())?;
         match self.progress {
             Progress::Done => return Ok(()),
             Progress::Failed => f.write_str(", failed")?,
@@ -256,12 +311,17 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The last `most` of some operations, a line each, with how long before `now` they began.
-pub(crate) fn lines(operations: &[Operation], most: usize, now: Duration) -> Vec<String> {
+/// The last `most` of some operations, a line each, with how long before `now` they began, as `when` shows that.
+pub(crate) fn lines(
+    operations: &[Operation],
+    most: usize,
+    now: Duration,
+    when: impl Fn(String) -> String,
+) -> Vec<String> {
     let first = operations.len().saturating_sub(most);
     let line = |operation: &Operation| {
         let ago = now.saturating_sub(operation.begun);
-        format!("{:>10}  {operation}", format!("-{}", short(ago)))
+        format!("{:>12}  {operation}", when(short(ago)))
     };
     operations[first..].iter().map(line).collect()
 }
@@ -398,11 +458,11 @@ impl Record {
     }
 
     /// The last operations, the oldest first.
-    pub(crate) fn recent(&self, rank: Rank) -> Vec<Operation> {
+    pub(crate) fn recent(&self, rank: Rank, names: &Names) -> Vec<Operation> {
         // Read first: what the entries name is in the list by then.
         let entries = self.ring.as_ref().map(Ring::entries).unwrap_or_default();
         let known = self.known.lock();
-        let operation = |entry: Entry| operation(rank, entry, &known);
+        let operation = |entry: Entry| operation(rank, entry, &known, names);
         entries.into_iter().filter_map(operation).collect()
     }
 
@@ -413,7 +473,7 @@ impl Record {
     }
 }
 
-fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
+fn operation(rank: Rank, entry: Entry, known: &[Known], names: &Names) -> Option<Operation> {
     let (words, begun) = Words::read(entry.fixed);
     let call = known.get(words.known())?;
     let (course, progress) = Course::read(entry.notes);
@@ -422,6 +482,7 @@ fn operation(rank: Rank, entry: Entry, known: &[Known]) -> Option<Operation> {
         number: entry.number,
         call: words.show(call),
         site: call.site,
+        comm: names.get(words.context()),
         begun,
         progress,
         sent: course.sent,
@@ -446,6 +507,7 @@ mod tests {
                 peer: Peer::To(rank),
                 tag: Tagged::Is(u32::MAX),
                 count: Some(usize::MAX),
+                context: u32::MAX - 1,
                 ..Deed::at(known.site)
             };
             let words = Words::of(&deed, 7);
@@ -453,6 +515,7 @@ mod tests {
             let shown = format!("send(to {rank}, tag {}, {} elements)", u32::MAX, usize::MAX);
             assert_eq!((words.show(&known), words.known()), (shown, 7));
             assert_eq!(begun, Duration::from_nanos(5));
+            assert_eq!(words.context(), u32::MAX - 1);
         }
     }
 

@@ -70,7 +70,7 @@ impl Fabric {
     fn only_all_is_left(&self) -> bool {
         let mut comms = self.comms.lock();
         if comms.len() > 1 {
-            Fabric::sweep(&mut comms);
+            self.sweep(&mut comms);
         }
         // Relaxed: the number alone counts.
         let room = self.contexts.load(Ordering::Relaxed) < u32::MAX / 2;

@@ -517,11 +517,12 @@ impl Port {
     ) -> Result<R> {
         self.scribe.catch_up();
         let since = Instant::now();
+        let begun = self.begun_by_all();
         super::Tally::add(&self.door.tally.sleeps, 1);
         loop {
             if let Some(found) =
                 self.fabric
-                    .lie_down(self.me, || self.describe(reason, since), &mut look)?
+                    .lie_down(self.me, || self.describe(reason, since, &begun), &mut look)?
             {
                 return Ok(found);
             }
@@ -534,13 +535,13 @@ impl Port {
             }
             let too_late = |steering: &Steering| steering.is_too_late(self.me);
             if self.fabric.steering.as_ref().is_some_and(too_late) {
-                return look().ok_or_else(|| self.timed_out(reason, since));
+                return look().ok_or_else(|| self.timed_out(reason, since, &begun));
             }
             if self
                 .limit(reason, since)
                 .is_some_and(|limit| limit <= Instant::now())
             {
-                return look().ok_or_else(|| self.timed_out(reason, since));
+                return look().ok_or_else(|| self.timed_out(reason, since, &begun));
             }
         }
     }
@@ -557,8 +558,8 @@ impl Port {
         own.into_iter().chain(watchdog).min()
     }
 
-    fn timed_out(&self, reason: &Reason<'_>, since: Instant) -> Error {
-        let mine = self.describe(reason, since);
+    fn timed_out(&self, reason: &Reason<'_>, since: Instant, begun: &[u64]) -> Error {
+        let mine = self.describe(reason, since, begun);
         let picture = self.fabric.picture(Some((self.me, &mine)));
         Error::new(ErrorKind::TimedOut {
             waited: since.elapsed(),
@@ -566,13 +567,21 @@ impl Port {
         })
     }
 
-    fn describe(&self, reason: &Reason<'_>, since: Instant) -> Wait {
+    /// How many operations each rank has begun, where the watchdog will want to know.
+    fn begun_by_all(&self) -> Vec<u64> {
         let watched = self.fabric.settings.timeout.is_some();
+        let doors = self.fabric.doors.iter().filter(|_| watched);
+        doors.map(|door| door.begun()).collect()
+    }
+
+    /// A wait; `begun` is what all had begun when it began.
+    fn describe(&self, reason: &Reason<'_>, since: Instant, begun: &[u64]) -> Wait {
         Wait {
             call: (reason.call)(),
             site: reason.site,
             needs: (reason.needs)(),
-            ends_by_itself: reason.deadline.is_some(),
+            // A collective has no deadline of its own: one that has is over already, and only waits to hear of others.
+            ends_by_itself: reason.deadline.is_some() && reason.collective.is_none(),
             comm: reason.comm.cloned(),
             also: reason.also.to_vec(),
             collective: reason.collective,
@@ -580,13 +589,7 @@ impl Port {
             choice: self.eligible(reason),
             needs_buffer: reason.needs_buffer,
             since,
-            begun: self
-                .fabric
-                .doors
-                .iter()
-                .filter(|_| watched)
-                .map(|door| door.begun())
-                .collect(),
+            begun: begun.to_vec(),
         }
     }
 
@@ -681,7 +684,7 @@ impl Port {
             word,
             head,
             data,
-            |word, ticket| self.wait_settled(word, ticket),
+            |word, ticket| self.wait_settled(to, word, ticket),
             |packet, loan| {
                 let there = self.post(to, packet, size_of_val(data));
                 let result = meanwhile()?;
@@ -691,10 +694,11 @@ impl Port {
         )
     }
 
-    /// Lends `data` to a receiver that is bound to come: `post` puts the packet on its way, `meanwhile`
+    /// Lends `data` to `to`, which is bound to come: `post` puts the packet on its way, `meanwhile`
     /// runs after that, and `settled` waits until the receiver is done, or cannot be any more.
     pub(crate) fn lend<T: Element>(
         &self,
+        to: Rank,
         head: Head,
         data: &[T],
         post: impl FnOnce(Packet) -> Result<()>,
@@ -705,7 +709,7 @@ impl Port {
             &self.door.loan,
             head,
             data,
-            |word, ticket| self.wait_settled(word, ticket),
+            |word, ticket| self.wait_settled(to, word, ticket),
             |packet, loan| {
                 post(packet)?;
                 meanwhile()?;
@@ -734,7 +738,7 @@ impl Port {
             return true;
         }
         if !loan.revoke() {
-            self.wait_bound(|| look().is_some());
+            self.wait_bound(&|| Needs::One(to), || look().is_some());
             return true;
         }
         self.fabric.post(to, Packet::copied(head, copied(data)))
@@ -755,40 +759,61 @@ impl Port {
         found
     }
 
-    /// Waits for a borrower that is reading. It waits for nobody, so this needs no way out, and no page
-    /// in the book: to the detector a rank that waits here is running.
-    fn wait_settled(&self, word: &LoanWord, ticket: Ticket) {
-        self.wait_bound(|| word.is_settled(ticket));
+    /// Waits for a borrower that is reading.
+    fn wait_settled(&self, borrower: Rank, word: &LoanWord, ticket: Ticket) {
+        self.wait_bound(&|| Needs::One(borrower), || word.is_settled(ticket));
     }
 
-    /// Waits for what is bound to come: whoever has to bring it waits for nobody.
+    /// Waits for what `needs` names, without a way out: others may touch memory of this rank until it comes. They wait
+    /// for nobody meanwhile, or should not; the detector knows of this wait, and fails whatever they wait for if it can
+    /// never end. [`World::timeout`](crate::World::timeout) cannot end it; then where all ranks are is printed.
     #[inline]
-    pub(crate) fn wait_bound(&self, mut done: impl FnMut() -> bool) {
+    pub(crate) fn wait_bound(&self, needs: &dyn Fn() -> Needs, mut done: impl FnMut() -> bool) {
         let mut look = || done().then_some(());
         if self.spin(&self.spins, &mut look).is_none() {
-            self.wait_bound_long(done);
+            self.wait_bound_long(needs, &mut done);
         }
     }
 
-    fn wait_bound_long(&self, mut done: impl FnMut() -> bool) {
+    #[inline(never)]
+    fn wait_bound_long(&self, needs: &dyn Fn() -> Needs, done: &mut dyn FnMut() -> bool) {
         let begin = Instant::now();
         if self.give_way(begin, &mut || done().then_some(())).is_none() {
-            self.sleep_bound(done);
+            self.sleep_bound(needs, done);
         }
         self.count_wait(begin);
     }
 
-    /// Sleeps until it is there, without a page in the book.
+    /// Sleeps until it is there.
     #[cold]
-    pub(super) fn sleep_bound(&self, mut done: impl FnMut() -> bool) {
-        let sleeper = &self.door.sleeper;
-        while !done() {
-            sleeper.lie_down();
-            if !done() {
-                self.parker.park();
+    pub(super) fn sleep_bound(&self, needs: &dyn Fn() -> Needs, mut done: impl FnMut() -> bool) {
+        let since = Instant::now();
+        super::Tally::add(&self.door.tally.sleeps, 1);
+        let timeout = self.fabric.settings.timeout;
+        let mut limit = timeout.and_then(|timeout| since.checked_add(timeout));
+        while !done() && !self.fabric.lie_down_bound(self.me, since, needs, &mut done) {
+            match limit {
+                Some(limit) => self.parker.park_deadline(limit),
+                None => self.parker.park(),
             }
-            sleeper.get_up();
+            self.fabric.get_up_bound(self.me);
+            if limit.is_some_and(|limit| limit <= Instant::now()) && !done() {
+                limit = None;
+                self.tell_bound(since);
+            }
         }
+    }
+
+    /// Says on standard error, once a wait, that it takes longer than the watchdog allows and cannot be ended.
+    #[cold]
+    fn tell_bound(&self, since: Instant) {
+        let waited = since.elapsed();
+        let picture = self.fabric.picture(None);
+        eprintln!(
+            "rankfold: rank {} has waited {waited:.1?} and must go on: another rank uses its memory, perhaps in an \
+             operator that does not end\n{picture}",
+            self.me
+        );
     }
 }
 
@@ -801,7 +826,7 @@ impl Taker for Port {
         &self.copies
     }
 
-    fn stay(&self, done: impl FnMut() -> bool) {
-        self.wait_bound(done);
+    fn stay(&self, lender: Rank, done: impl FnMut() -> bool) {
+        self.wait_bound(&|| Needs::One(lender), done);
     }
 }

@@ -31,7 +31,7 @@ use crate::collective::{
     Algorithm, Choice, Fingerprint, TableError, TuningTable, Violation, violations,
 };
 use crate::machine::Machine;
-use crate::measure::{Control, Effort, Failure, Point, call, pass};
+use crate::measure::{Control, Effort, Failure, Noise, Pair, Point, Watch, call, pass};
 use crate::{Comm, op};
 
 mod decide;
@@ -76,6 +76,8 @@ pub struct Tuned {
     pub places: (usize, usize),
     /// How often the least measured of those was.
     pub passes: usize,
+    /// What else the machine did meanwhile.
+    pub noise: Noise,
     /// Whether it was stopped from outside.
     pub interrupted: bool,
 }
@@ -173,7 +175,8 @@ impl Place {
 /// Measures, and makes a table of what was quickest.
 ///
 /// It takes the time of the plan, and a little more where single calls are long; a program that was built without
-/// optimisations measures itself. Nothing else should run meanwhile.
+/// optimisations measures itself. Nothing else should run meanwhile: whether it did, [`Tuned::noise`] says, and
+/// [`Noise::is_busy`] whether the table is worth keeping.
 ///
 /// # Errors
 ///
@@ -183,6 +186,8 @@ pub fn tune(
     control: &Control,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Tuned, TuneError> {
+    // Before the clock starts: on a busy machine the first look alone may take as long as a short plan.
+    let mut watch = Watch::start(Pair::first(&plan.machine));
     let mut session = Session {
         plan,
         control,
@@ -191,6 +196,7 @@ pub fn tune(
     };
     let mut places = plan.places();
     session.first_pass(&mut places)?;
+    watch.look();
     while session.go_on(REPAIR) && places.iter().any(|place| place.passes() > 0) {
         for place in &mut places {
             if !session.go_on(REPAIR) {
@@ -200,6 +206,7 @@ pub fn tune(
                 session.measure(place, session.of_pass(&[]))?;
             }
         }
+        watch.look();
     }
     let table = session.repaired(&mut places)?;
     let measured = places.iter().filter(|place| place.passes() > 0);
@@ -208,6 +215,7 @@ pub fn tune(
         table,
         places: (places.len(), measured.clone().count()),
         passes: measured.map(Place::passes).min().unwrap_or(0),
+        noise: watch.finish(),
         interrupted: control.is_stopped(),
     })
 }

@@ -225,8 +225,11 @@ impl World {
     /// [`TimedOut`](crate::ErrorKind::TimedOut) and a picture of where every rank is.
     ///
     /// Deadlocks need no watchdog, they are found at once. This is for ranks that are stuck elsewhere: in
-    /// a mutex, in input or output, in a loop. (A rank whose long message is being folded by another's
-    /// operator waits for that operator, whatever it does: its buffer is being read.)
+    /// a mutex, in input or output, in a loop.
+    ///
+    /// A rank whose memory another one is using, in an operator that does not end perhaps, cannot leave its call
+    /// before that has ended. The watchdog then prints where every rank is on standard error, once, and the rank
+    /// goes on waiting.
     pub fn timeout(mut self, patience: Duration) -> World {
         self.timeout = Some(patience);
         self
@@ -528,13 +531,19 @@ impl World {
 
     /// A world whose ranks run on threads that somebody else starts, see [`Seats`].
     ///
-    /// # Panics
+    /// A world that cannot start, of 0 ranks for one, has no seats, and [`Seats::take`] says why.
+    /// [`seats`](Self::seats) returns that at once.
     ///
-    /// If `ranks` is 0.
+    /// # Examples
+    ///
+    /// ```
+    /// let seats = rankfold::World::connect(0);
+    /// let error = seats.take(0).err().unwrap();
+    /// assert_eq!(error.to_string(), "a world has at least one rank");
+    /// ```
     pub fn connect(ranks: usize) -> Seats {
-        World::new(ranks)
-            .seats()
-            .unwrap_or_else(|error| panic!("{error}"))
+        let seats = World::new(ranks).seats();
+        seats.unwrap_or_else(|error| Seats::none(error.to_string()))
     }
 
     /// [`connect`](Self::connect) with this world's settings; nobody is pinned.
@@ -583,6 +592,8 @@ impl Venue {
 
     /// The same, where the thread that calls a run may be one of the ranks.
     fn with<E>(world: &World, caller: bool) -> Result<Venue, WorldError<E>> {
+        // Here, and not on the threads of ranks: this one may be in a panic hook that waits for them.
+        unwind::install_hook();
         if world.ranks > MAX_RANKS {
             return Err(WorldError::Usage(format!(
                 "{} ranks are more threads than a process can have; at most {MAX_RANKS}",

@@ -104,23 +104,34 @@ fn outcome<R, E: fmt::Display>(
 ) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
     match result {
         Ok(Ok(value)) => (Outcome::Returned(value), Gone::Returned, None),
-        Ok(Err(error)) => {
-            let why = Gone::Failed(error.to_string().into());
-            (Outcome::Failed(error), why, None)
-        }
+        Ok(Err(error)) => failed(error),
         Err(payload) if payload.is::<unwind::EarlyReturn>() => {
             (Outcome::Left, Gone::Returned, None)
         }
+        Err(payload) => panicked(unwind::caught(payload)),
+    }
+}
+
+/// What came of a rank that returned an error. The error's own code runs here, and may panic.
+fn failed<R, E: fmt::Display>(error: E) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
+    match catch_unwind(AssertUnwindSafe(|| error.to_string())) {
+        Ok(text) => (Outcome::Failed(error), Gone::Failed(text.into()), None),
         Err(payload) => {
+            unwind::drop_quietly(error);
             let unwind::Panic { message, site } = unwind::caught(payload);
-            (
-                Outcome::Panicked {
-                    message: message.clone(),
-                    site: site.clone(),
-                },
-                Gone::Panicked(message),
-                site,
-            )
+            let message = format!("the Display of the error that it returned panicked: {message}");
+            let message = message.into();
+            panicked(unwind::Panic { message, site })
         }
     }
+}
+
+fn panicked<R, E>(
+    unwind::Panic { message, site }: unwind::Panic,
+) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
+    let outcome = Outcome::Panicked {
+        message: message.clone(),
+        site: site.clone(),
+    };
+    (outcome, Gone::Panicked(message), site)
 }

@@ -9,11 +9,12 @@ use std::time::Duration;
 use super::Venue;
 use super::trace::Trace;
 use crate::Rank;
-use crate::error::{Cause, Deadlock, Error, Mismatch};
+use crate::error::{Cause, Deadlock, Error, Gone, Mismatch, on};
 use crate::machine::Placement;
+use crate::transport::origin::Names;
 use crate::transport::packet::Packet;
 use crate::transport::recorder::{self, Operation, Record};
-use crate::transport::{Fabric, Unfinished};
+use crate::transport::{CommShared, Fabric, Unfinished};
 use crate::unwind;
 
 /// What came of one rank.
@@ -71,7 +72,8 @@ pub struct Report<R, E = Error> {
     pub culprit: Option<Rank>,
     /// The knots that were found, in the order in which they were found.
     pub deadlocks: Vec<Arc<Deadlock>>,
-    /// The mismatch that broke a communicator, if one did.
+    /// The mismatch that broke a communicator, or that the ranks' records prove though no rank has noticed it, if
+    /// there is one.
     pub mismatch: Option<Arc<Mismatch>>,
     /// Messages that were sent and never received.
     pub lost: Vec<Lost>,
@@ -85,8 +87,12 @@ pub struct Report<R, E = Error> {
     pub seed: Option<u64>,
     /// From the first thread's start to the last one's end.
     pub wall: Duration,
-    /// What a packet of a collective proves that nobody took, though all ranks returned.
-    stray: Option<Mismatch>,
+    /// Whether no rank has noticed the mismatch.
+    unnoticed: bool,
+    /// What the first rank that failed only followed.
+    followed: Option<Cause>,
+    /// What communicators are called.
+    names: Names,
     strict: bool,
     /// What the ranks wrote down, and when they had ended, since the world began.
     records: Vec<Option<Arc<Record>>>,
@@ -122,6 +128,8 @@ pub struct Lost {
     pub tag: u32,
     /// What is in it, as `3 x f64`.
     pub contents: String,
+    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    pub comm: Option<Arc<str>>,
 }
 
 impl fmt::Display for Lost {
@@ -131,14 +139,19 @@ impl fmt::Display for Lost {
             to,
             tag,
             contents,
+            comm,
         } = self;
-        write!(f, "rank {from} sent {contents} to rank {to} with tag {tag}")
+        let on = on(comm.as_deref());
+        write!(
+            f,
+            "rank {from} sent {contents} to rank {to} with tag {tag}{on}"
+        )
     }
 }
 
 impl Lost {
     /// A left-over packet, if it is the user's.
-    fn of((to, packet): (Rank, Packet)) -> Option<Lost> {
+    fn of((to, packet): (Rank, Packet), names: &Names) -> Option<Lost> {
         let from = packet.source();
         let collective = packet.head.context() % 2 == 1;
         let lost = (!collective).then(|| Lost {
@@ -146,6 +159,7 @@ impl Lost {
             to,
             tag: packet.head.tag(),
             contents: packet.contents(),
+            comm: names.get(packet.head.context()),
         });
         unwind::drop_quietly(packet);
         lost
@@ -171,7 +185,9 @@ impl<R, E> Report<R, E> {
             counts: Vec::new(),
             seed: venue.settings.seed,
             wall,
-            stray: None,
+            unnoticed: false,
+            followed: None,
+            names: fabric.names(),
             strict: venue.strict,
             records: Vec::new(),
             end: Duration::ZERO,
@@ -186,19 +202,15 @@ impl<R, E> Report<R, E> {
         self.end = Duration::from_nanos(fabric.clock().exact());
         let left = fabric.leftovers();
         let comms = fabric.comms();
-        let mismatched = comms.iter().find_map(|comm| match comm.cause.get() {
+        let noticed = comms.iter().find_map(|comm| match comm.cause.get() {
             Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
             _ => None,
         });
-        if comms.iter().all(|comm| comm.cause.get().is_none()) {
-            let strays = left.iter().map(|(_, packet)| packet);
-            let unread = || comms.iter().find_map(|comm| fabric.unread(comm));
-            self.stray = strays
-                .filter_map(|packet| stray(fabric, packet))
-                .next()
-                .or_else(unread);
-        }
-        self.lost = left.into_iter().filter_map(Lost::of).collect();
+        let whole = comms.iter().all(|comm| comm.cause.get().is_none());
+        let stray = whole.then(|| unread(fabric, &comms, &left)).flatten();
+        let names = &self.names;
+        let lost = left.into_iter();
+        self.lost = lost.filter_map(|left| Lost::of(left, names)).collect();
         self.counts = fabric
             .tallies()
             .map(|[operations, messages, bytes, sleeps, waited]| Counts {
@@ -216,23 +228,55 @@ impl<R, E> Report<R, E> {
         self.unfinished.sort_by_key(|one| one.rank);
         let book = fabric.open_book();
         self.deadlocks = book.deadlocks.clone();
-        self.mismatch = mismatched;
+        drop(book);
+        self.blame_first(fabric);
+        self.mismatch = noticed;
+        if self.mismatch.is_none() {
+            let differing = || comms.iter().find_map(|comm| fabric.compare_all(comm));
+            // Who returned early may only have made another call than those who needed it.
+            let found = match self.returned_early() {
+                true => differing().or(stray.filter(|found| !found.odd.is_empty())),
+                false => stray.filter(|_| self.is_whole()),
+            };
+            self.unnoticed = found.is_some();
+            self.mismatch = found.map(Arc::new);
+            if let Some(found) = &self.mismatch {
+                self.culprit = found.odd.first().copied();
+            }
+        }
+    }
+
+    /// The culprit, by how the ranks ended.
+    fn blame_first(&mut self, fabric: &Fabric) {
+        let book = fabric.open_book();
         let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));
         let ends = (0..self.outcomes.len()).filter_map(|rank| Some((rank, book.end(rank)?)));
-        let of_itself = |(rank, end): &(Rank, &_)| failed(rank) && !followed(end);
-        let first = ends
-            .clone()
-            .filter(of_itself)
-            .min_by_key(|(_, end)| end.order);
-        self.culprit = first.map(|(rank, _)| rank);
-        if self.culprit.is_none() {
-            // All of them followed something: whatever the first of them followed.
-            let first = ends
-                .filter(|(rank, _)| failed(rank))
-                .min_by_key(|(_, end)| end.order);
-            let cause = first.and_then(|(_, end)| end.follows.as_ref());
-            self.culprit = cause.and_then(Cause::culprit);
+        let failed: Vec<_> = ends.filter(|(rank, _)| failed(rank)).collect();
+        let first = |followers: bool| {
+            let ends = failed.iter().filter(|(_, end)| followed(end) == followers);
+            ends.min_by_key(|(_, end)| end.order)
+        };
+        if let Some((rank, _)) = first(false) {
+            self.culprit = Some(*rank);
+            return;
         }
+        // All of them followed something: whatever the first of them followed.
+        let cause = first(true).and_then(|(_, end)| end.follows.clone());
+        self.culprit = cause.as_ref().and_then(Cause::culprit);
+        self.followed = cause;
+    }
+
+    /// Whether all there is to blame is that a rank returned.
+    fn returned_early(&self) -> bool {
+        let by_cause =
+            |cause: &Cause| matches!(cause, Cause::Gone { why, .. } if *why == Gone::Returned);
+        let left = |rank: Rank| {
+            !matches!(
+                self.outcomes[rank],
+                Outcome::Failed(_) | Outcome::Panicked { .. }
+            )
+        };
+        self.followed.as_ref().is_some_and(by_cause) && self.culprit.is_none_or(left)
     }
 
     /// The last 64 operations of each rank, the oldest first: none if the world does not
@@ -254,7 +298,8 @@ impl<R, E> Report<R, E> {
     /// ```
     pub fn recent(&self) -> Vec<Vec<Operation>> {
         let of = |(rank, record): (Rank, &Option<Arc<Record>>)| {
-            let recent = record.as_ref().map(|record| record.recent(rank));
+            let recent = record.as_ref();
+            let recent = recent.map(|record| record.recent(rank, &self.names));
             recent.unwrap_or_default()
         };
         self.records.iter().enumerate().map(of).collect()
@@ -282,7 +327,7 @@ impl<R, E> Report<R, E> {
         let mut text =
             String::from("the last operations of each rank, and how long before the end");
         for (rank, operations) in self.recent().iter().enumerate() {
-            let lines = recorder::lines(operations, SHOWN, self.end);
+            let lines = recorder::lines(operations, SHOWN, self.end, |time| format!("-{time}"));
             text.push_str(&format!("\n  rank {rank}"));
             lines.iter().for_each(|line| {
                 text.push('\n');
@@ -329,8 +374,8 @@ impl<R, E> Report<R, E> {
         if !self.is_whole() {
             return Err(self.into_error());
         }
-        if let Some(mismatch) = self.stray {
-            return Err(WorldError::Mismatch(Arc::new(mismatch)));
+        if let Some(mismatch) = self.mismatch.filter(|_| self.unnoticed) {
+            return Err(WorldError::Mismatch(mismatch));
         }
         match (
             self.strict,
@@ -359,15 +404,33 @@ impl<R, E> Report<R, E> {
     }
 
     fn into_error(mut self) -> WorldError<E> {
+        match self.followed.take() {
+            Some(Cause::Mismatch(mismatch)) => return WorldError::Mismatch(mismatch),
+            Some(Cause::Deadlock(knot)) => return self.deadlock(knot),
+            _ => {}
+        }
         let knot = self.deadlocks.first().cloned();
         match (self.culprit, knot, self.mismatch.take()) {
-            (None, Some(knot), _) => WorldError::Deadlock(knot),
+            (_, _, Some(mismatch)) if self.unnoticed => WorldError::Mismatch(mismatch),
+            (None, Some(knot), _) => self.deadlock(knot),
             (_, None, Some(mismatch)) if !self.culprit.is_some_and(|rank| self.broke(rank)) => {
                 WorldError::Mismatch(mismatch)
             }
             (Some(rank), ..) => self.blame(rank),
             (None, ..) => self.first_failure(),
         }
+    }
+
+    /// A knot, with the messages that some of its ranks may have been meant to get.
+    fn deadlock(&self, knot: Arc<Deadlock>) -> WorldError<E> {
+        if self.lost.is_empty() {
+            return WorldError::Deadlock(knot);
+        }
+        let lost = WorldError::<Error>::Lost(self.lost.clone());
+        WorldError::Deadlock(Arc::new(Deadlock {
+            unreceived: Some(lost.to_string()),
+            ..Deadlock::clone(&knot)
+        }))
     }
 
     fn broke(&self, rank: Rank) -> bool {
@@ -387,7 +450,16 @@ impl<R, E> Report<R, E> {
                 message,
                 site,
             },
-            Outcome::Returned(_) | Outcome::Left => WorldError::ReturnedEarly { rank, needed_by },
+            Outcome::Returned(_) | Outcome::Left => {
+                // Those first that the rank in need may have been meant to get.
+                let in_need = needed_by.as_ref().map(|(rank, _)| *rank);
+                self.lost.sort_by_key(|lost| Some(lost.to) != in_need);
+                WorldError::ReturnedEarly {
+                    rank,
+                    needed_by,
+                    lost: self.lost,
+                }
+            }
         }
     }
 
@@ -418,6 +490,9 @@ impl<R, E: fmt::Display> fmt::Display for Report<R, E> {
             f.write_str("\n")?;
             show_left(f, &self.unfinished, UNFINISHED)?;
         }
+        if let Some(mismatch) = self.mismatch.as_ref().filter(|_| self.unnoticed) {
+            write!(f, "\n{mismatch}")?;
+        }
         if !self.is_whole() && self.is_recorded() {
             write!(f, "\n{}", self.recent_lines())?;
         }
@@ -442,17 +517,16 @@ impl<R, E: fmt::Display> fmt::Display for Outcome<R, E> {
     }
 }
 
-/// The mismatch that a packet of a collective proves which was left behind: its receiver was in another
-/// call, or in none. In calls that go on without the dead such packets are in order.
-fn stray(fabric: &Fabric, packet: &Packet) -> Option<Mismatch> {
-    if packet.head.context().is_multiple_of(2) {
-        return None;
-    }
-    fabric.stray_call(
-        packet.source(),
-        packet.head.context() - 1,
-        packet.head.tag(),
-    )
+/// The mismatch that a packet of a collective proves which was left behind, in a lane or in a cell: its receiver was
+/// in another call, or in none. In calls that go on without the dead such packets are in order.
+fn unread(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
+    let stray = |(_, packet): &(Rank, Packet)| {
+        let (context, number) = (packet.head.context(), packet.head.tag());
+        let collective = context % 2 == 1;
+        collective.then(|| fabric.stray_call(packet.source(), context - 1, number))?
+    };
+    let at_cells = || comms.iter().find_map(|comm| fabric.unread(comm));
+    left.iter().find_map(stray).or_else(at_cells)
 }
 
 /// Whether a rank's end only follows from others.
@@ -485,6 +559,9 @@ pub enum WorldError<E = Error> {
         rank: Rank,
         /// A rank that failed for want of it, and its error.
         needed_by: Option<(Rank, E)>,
+        /// Messages that were sent and never received: perhaps with another tag than was asked for. Those to the
+        /// rank that needed it stand first.
+        lost: Vec<Lost>,
     },
     /// Ranks waited for each other.
     Deadlock(Arc<Deadlock>),
@@ -544,12 +621,20 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
                     .map_or(Ok(()), |site| write!(f, " at {site}"))?;
                 write!(f, ": {message}")
             }
-            WorldError::ReturnedEarly { rank, needed_by } => {
+            WorldError::ReturnedEarly {
+                rank,
+                needed_by,
+                lost,
+            } => {
                 write!(f, "rank {rank} returned while other ranks still needed it")?;
-                let Some((other, error)) = needed_by else {
+                if let Some((other, error)) = needed_by {
+                    write!(f, "; rank {other} failed: {error}")?;
+                }
+                if lost.is_empty() {
                     return Ok(());
-                };
-                write!(f, "; rank {other} failed: {error}")
+                }
+                f.write_str("; ")?;
+                show_left(f, lost, LOST)
             }
             WorldError::Deadlock(knot) => knot.fmt(f),
             WorldError::Mismatch(mismatch) => mismatch.fmt(f),

@@ -32,7 +32,9 @@ use crate::transport::wait::Live;
 /// ```
 pub struct Seats {
     seats: Vec<Mutex<Option<Seat>>>,
-    _venue: Venue,
+    _venue: Option<Venue>,
+    /// Why there are no seats.
+    refused: Option<String>,
 }
 
 impl Seats {
@@ -40,11 +42,21 @@ impl Seats {
         let seat = |start| Mutex::new(Some(Seat { start: Some(start) }));
         Seats {
             seats: starts.into_iter().map(seat).collect(),
-            _venue: venue,
+            _venue: Some(venue),
+            refused: None,
         }
     }
 
-    /// How many ranks the world has.
+    /// Those of a world that cannot start.
+    pub(super) fn none(why: String) -> Seats {
+        Seats {
+            seats: Vec::new(),
+            _venue: None,
+            refused: Some(why),
+        }
+    }
+
+    /// How many ranks the world has; 0 if it cannot start.
     pub fn size(&self) -> usize {
         self.seats.len()
     }
@@ -53,7 +65,8 @@ impl Seats {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank or its seat is taken.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, if its seat is taken, or if the world cannot
+    /// start: then it says why.
     ///
     /// # Examples
     ///
@@ -67,6 +80,9 @@ impl Seats {
     /// assert!(seats.take(0).is_err());
     /// ```
     pub fn take(&self, rank: Rank) -> Result<Seat> {
+        if let Some(why) = &self.refused {
+            return Err(Error::usage(why.clone()));
+        }
         let seat = self.seats.get(rank);
         let seat =
             seat.ok_or_else(|| Error::usage(format!("seat {rank} is not one of {}", self.size())))?;
@@ -108,23 +124,42 @@ impl Seat {
     ///
     /// # Panics
     ///
-    /// If this thread already is a rank of the same world: one of the two would wait while the other
-    /// could never act.
-    pub fn enter(mut self) -> Comm {
-        let twice = self
-            .start
-            .as_ref()
-            .is_some_and(|start| is_inside(&start.fabric));
-        assert!(
-            !twice,
-            "this thread already is a rank of this world, it cannot be rank {} too",
-            self.rank()
-        );
-        let start = self
-            .start
-            .take()
-            .expect("a seat holds its rank until it is entered");
-        Comm::enter(&start.fabric, start.rank, Some(Live::new(1)))
+    /// If this thread already is a rank of the same world; [`try_enter`](Self::try_enter) returns that as an error.
+    #[track_caller]
+    pub fn enter(self) -> Comm {
+        match self.try_enter() {
+            Ok(comm) => comm,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// [`enter`](Self::enter) with an error instead of a panic. Then the seat counts as dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if this thread already is a rank of the same world: one of the two would
+    /// wait while the other could never act.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let seats = rankfold::World::connect(2);
+    /// let comm = seats.take(0)?.try_enter()?;
+    /// assert!(seats.take(1)?.try_enter().is_err()); // this thread is rank 0
+    /// assert!(comm.barrier().is_err()); // and rank 1 has left
+    /// # Ok::<(), rankfold::Error>(())
+    /// ```
+    pub fn try_enter(mut self) -> Result<Comm> {
+        let twice = |start: &Start| is_inside(&start.fabric);
+        if self.start.as_ref().is_some_and(twice) {
+            let rank = self.rank();
+            return Err(Error::usage(format!(
+                "this thread already is a rank of this world, it cannot be rank {rank} too"
+            )));
+        }
+        let start = self.start.take();
+        let start = start.expect("a seat holds its rank until it is entered");
+        Ok(Comm::enter(&start.fabric, start.rank, Some(Live::new(1))))
     }
 }
 

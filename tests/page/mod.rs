@@ -204,6 +204,32 @@ impl Page {
         self.lines("message").map(arrow).collect()
     }
 
+    /// Of each message, whether a cross stands at its start, and whether one stands at its end.
+    pub fn crossed_ends(&self) -> Vec<[bool; 2]> {
+        let strokes: Vec<_> = self.lines("mark").map(Tag::points).collect();
+        let crosses_at = |x: f64, y: f64| {
+            let slanted = |up: bool| {
+                strokes.iter().any(|ends| {
+                    let [(a, b), (c, d)] = ends[..] else {
+                        return false;
+                    };
+                    let near = ((a + c) / 2.0 - x).abs() < 0.1 && ((b + d) / 2.0 - y).abs() < 0.1;
+                    near && if up {
+                        (c - a) * (d - b) < 0.0
+                    } else {
+                        (c - a) * (d - b) > 0.0
+                    }
+                })
+            };
+            slanted(true) && slanted(false)
+        };
+        let ends = |line: &Tag| {
+            let points = line.points();
+            [points[0], points[points.len() - 1]].map(|(x, y)| crosses_at(x, y))
+        };
+        self.lines("message").map(ends).collect()
+    }
+
     /// Each step, and where its column starts. Columns touch, and heads stand in their middles.
     fn columns(&self) -> Vec<(usize, f64)> {
         let heads = self.named("step ");

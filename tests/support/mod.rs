@@ -1,43 +1,19 @@
 //! What the tests of failures share: the net under a test that hangs, cases that scale, random
 //! numbers that can be repeated, and buffers whose memory is spoiled when they are given back.
 //!
+//! - `net` what ends a test that hangs
 //! - `sweep`: deaths at every operation, and what must come of them
 //! - `random` programs that cannot deadlock, by construction, and how a rank runs its part
 #![allow(dead_code)] // each test binary uses its own part
 
+pub mod net;
 pub mod random;
 pub mod sweep;
 
-use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
-use std::process;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
 
-/// How long one case may take. Nothing is measured by it: a hang must end, and must say where.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Runs `body`; if it hangs the process is aborted with the name of the case.
-pub fn guarded<R>(case: &dyn Fn() -> String, body: impl FnOnce() -> R) -> R {
-    let (done, watch) = channel::<()>();
-    let name = case();
-    thread::spawn(move || {
-        if watch.recv_timeout(patience()) == Err(RecvTimeoutError::Timeout) {
-            // Not `eprintln`: what the harness has captured is lost with the process.
-            let _ = writeln!(io::stderr(), "HANGS: {name}");
-            process::abort();
-        }
-    });
-    let result = body();
-    drop(done);
-    result
-}
-
-/// The net is wider where a tool makes everything slower.
-fn patience() -> Duration {
-    PATIENCE.mul_f64((1.0 / scale()).max(1.0))
-}
+#[allow(unused_imports)]
+pub use net::guarded;
 
 /// `RANKFOLD_SCALE`: the part of the cases to run, 1 for all.
 pub fn scale() -> f64 {

@@ -1,18 +1,21 @@
 //! `rankfold check`: proves schedules on symbols, for every number of ranks, length and root asked for.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use clap::Args;
 use rankfold::Rank;
-use rankfold::check::{Goal, check};
+use rankfold::check::{Goal, check_while};
 use rankfold::collective::{Call, Refusal};
+use rankfold::schedule::Schedule;
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes};
-use super::output::{Results, TextOrJson};
+use super::output::{Results, TextOrJson, interrupted};
 use super::stop::Stop;
 use super::table::{Object, table};
+use super::work::{Weigh, Work};
 
 /// The most ranks that are checked: a proof of more takes longer than anybody waits.
 const MOST: usize = 4096;
@@ -20,7 +23,8 @@ const MOST: usize = 4096;
 /// Prove algorithms on symbols, without running them.
 ///
 /// Every contribution is in every result exactly once, in rank order where that is promised, and there is no
-/// deadlock. A fault ends with exit code 1.
+/// deadlock. A fault ends with exit code 1. How far it is goes to standard error; Ctrl-C ends it with what has been proved so
+/// far.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +55,8 @@ struct Verdict {
     /// The last refusal, and how many.
     refused: (usize, Option<Refusal>),
     fault: Option<String>,
+    /// It was stopped before all of it had been looked at.
+    stopped: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -65,20 +71,85 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     let pairs = arguments.choice.everywhere()?;
     let output = arguments.results.to.open()?;
-    let verdicts = on_all_cpus(&pairs, |pair| verdict(*pair, arguments));
+    let work = Work::new("check", weight(&pairs, arguments)?);
+    let verdicts = on_all_cpus(&pairs, |pair| verdict(*pair, arguments, &work));
+    let verdicts = verdicts.map_err(no_thread)?;
+    let stopped = work.is_stopped();
+    work.finish();
     let verdicts: Vec<Verdict> = verdicts.into_iter().collect::<Result<_, _>>()?;
-    let written = output.write(&match arguments.results.format {
+    let lines = match arguments.results.format {
         TextOrJson::Text => text(&verdicts),
         TextOrJson::Json => verdicts.iter().map(json).collect(),
-    });
+    };
+    let written = match stopped {
+        true => interrupted(&lines),
+        false => output.write(&lines),
+    };
     match verdicts.into_iter().find_map(|verdict| verdict.fault) {
         Some(fault) => Err(Stop::Fault(fault)),
         None => written,
     }
 }
 
-/// What the work makes of each item, in their order; whoever is free takes the next.
-fn on_all_cpus<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// All calls of an algorithm.
+fn calls<'a>(
+    pair: Pair,
+    arguments: &'a Arguments,
+) -> impl Iterator<Item = Result<Call, Stop>> + 'a {
+    let of = move |ranks, length, root| {
+        let call = call(pair.collective, ranks, length, root, true)?;
+        arguments.choice.in_groups(call)
+    };
+    arguments.ranks.iter().flat_map(move |ranks| {
+        arguments.elements.0.iter().flat_map(move |&length| {
+            let roots = roots(pair, ranks, arguments.root).into_iter();
+            roots.map(move |root| of(ranks, length, root))
+        })
+    })
+}
+
+/// Of more calls than these the weights are not looked up beforehand.
+const WEIGHED: usize = 10_000;
+
+/// How much work it is to check a call with this operator; nothing where it is refused.
+fn weigh(pair: Pair, call: &Call, arguments: &Arguments) -> f64 {
+    match arguments.ranks.iter().take(WEIGHED).count() * arguments.elements.0.len() < WEIGHED {
+        true => pair.algorithm.visit(call, Weigh).unwrap_or(0.0),
+        false => (call.ranks() as f64).powi(2),
+    }
+}
+
+fn weight(pairs: &[Pair], arguments: &Arguments) -> Result<f64, Stop> {
+    let mut all = 0.0;
+    for &pair in pairs {
+        for call in calls(pair, arguments) {
+            let both = operators(pair, call?);
+            all += both
+                .iter()
+                .map(|call| weigh(pair, call, arguments))
+                .sum::<f64>();
+        }
+    }
+    Ok(all)
+}
+
+/// A call with an operator that does not commute, and where one folds, with one that does.
+fn operators(pair: Pair, call: Call) -> Vec<Call> {
+    match pair.collective.folds() {
+        true => vec![call.clone(), call.commuting()],
+        false => vec![call],
+    }
+}
+
+fn no_thread(error: io::Error) -> Stop {
+    Stop::Input(format!(
+        "a thread to check with could not be started: {error}"
+    ))
+}
+
+/// What the work makes of each item, in their order; whoever is free takes the next. Where a thread cannot be started,
+/// those that were started first take no more items, and the system's error is returned.
+fn on_all_cpus<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> io::Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let some = || {
         let take = || {
@@ -90,29 +161,36 @@ fn on_all_cpus<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     };
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let mut all: Vec<(usize, R)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(some)).collect();
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, some);
+        let threads: io::Result<Vec<_>> = (0..workers).map(spawn).collect();
+        // Relaxed: whoever does not see it yet does one item for nothing.
+        let threads = threads.inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
         let done = threads.into_iter().map(|thread| match thread.join() {
             Ok(part) => part,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        done.flatten().collect()
-    });
+        Ok::<_, io::Error>(done.flatten().collect())
+    })?;
     all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, result)| result).collect()
+    Ok(all.into_iter().map(|(_, result)| result).collect())
 }
 
-fn verdict(pair: Pair, arguments: &Arguments) -> Result<Verdict, Stop> {
+fn verdict(pair: Pair, arguments: &Arguments, work: &Work) -> Result<Verdict, Stop> {
     let mut verdict = Verdict::new(pair);
-    for ranks in arguments.ranks.iter() {
-        for &length in &arguments.elements.0 {
-            for root in roots(pair, ranks, arguments.root) {
-                let call = call(pair.collective, ranks, length, root, true)?;
-                verdict.take(&arguments.choice.in_groups(call)?);
-            }
+    for call in calls(pair, arguments) {
+        if work.is_stopped() {
+            verdict.stopped = true;
+            break;
+        }
+        for call in operators(pair, call?) {
+            let weight = weigh(pair, &call, arguments);
+            verdict.take(&call, work, weight);
         }
     }
     match verdict.refused.1.take() {
-        Some(refusal) if pair.by_name && verdict.proved == 0 => Err(Stop::input(refusal)),
+        Some(refusal) if pair.by_name && verdict.proved == 0 && !verdict.stopped => {
+            Err(Stop::input(refusal))
+        }
         _ => Ok(verdict),
     }
 }
@@ -133,26 +211,24 @@ impl Verdict {
             ordered: true,
             refused: (0, None),
             fault: None,
+            stopped: false,
         }
     }
 
-    /// Checks a call, with an operator that commutes and with one that does not.
-    fn take(&mut self, call: &Call) {
-        self.take_one(call);
-        if self.pair.collective.folds() {
-            self.take_one(&call.clone().commuting());
-        }
-    }
-
-    fn take_one(&mut self, call: &Call) {
+    /// Checks a call, which counts for so much work.
+    fn take(&mut self, call: &Call, work: &Work, weight: f64) {
         let algorithm = self.pair.algorithm;
         match algorithm.schedule(call) {
             Err(Refusal::MustCommute { .. }) => self.ordered = false,
             Err(refusal) => self.refused = (self.refused.0 + 1, Some(refusal)),
-            Ok(schedule) => match check(&schedule, &goal(call)) {
-                Ok(_) => self.proved += 1,
-                Err(fault) => self.blame(call, &fault.to_string()),
-            },
+            Ok(schedule) => {
+                let mut part = work.part(weight, schedule.steps());
+                match check_while(&schedule, &goal(call), &mut |done| part.done(done)) {
+                    Ok(Some(_)) => self.proved += 1,
+                    Ok(None) => self.stopped = true,
+                    Err(fault) => self.blame(call, &fault.to_string()),
+                }
+            }
         }
     }
 
@@ -172,6 +248,7 @@ impl Verdict {
     fn result(&self) -> &'static str {
         match (&self.fault, self.proved) {
             (Some(_), _) => "fault",
+            (None, _) if self.stopped => "interrupted",
             (None, 0) => "refused",
             (None, _) => "proved",
         }

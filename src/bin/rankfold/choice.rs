@@ -50,7 +50,7 @@ impl<T: FromStr> FromStr for Many<T> {
 type Named = Many<Algorithm>;
 
 /// The most elements of a vector: 2^40, with room for all that is computed from them.
-const MOST_ELEMENTS: usize = 1 << 40;
+const MOST_ELEMENTS: u64 = 1 << 40;
 
 /// The call of a collective by an operator that commutes or does not; refuses what is too large for
 /// any of the readers.
@@ -68,7 +68,7 @@ pub fn call(
         let line = format!("--ranks: {ranks} ranks are too many; at most {MOST_RANKS}");
         return Err(Stop::Input(line));
     }
-    if length > MOST_ELEMENTS {
+    if length as u64 > MOST_ELEMENTS {
         let line = format!("a vector of {length} elements is too long; at most {MOST_ELEMENTS}");
         return Err(Stop::Input(line));
     }

@@ -1,5 +1,7 @@
 //! `rankfold draw`: schedules as space-time diagrams and topologies as trees, as text or SVG.
 
+use std::ops::Range;
+
 use clap::{Args, ValueEnum};
 use rankfold::draw::{self, Drawing, TooLarge};
 use rankfold::schedule::Schedule;
@@ -58,17 +60,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     };
     output.write(&match arguments.results.format {
         Format::Text => drawing.text().to_owned(),
-        Format::Svg => drawing.svg(),
+        Format::Svg => drawing
+            .try_svg()
+            .map_err(|error| too_wide(error, arguments))?,
     })
 }
 
 fn alone(pair: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
     let schedule = schedule(pair, arguments)?;
-    let steps = match arguments.steps {
-        Some(Window { first, last }) => first..last.saturating_add(1),
-        None => 0..schedule.steps(),
-    };
+    let steps = window(arguments, &schedule);
     draw::window(&title(pair), &schedule, steps).map_err(too_large)
+}
+
+/// The steps that are drawn.
+fn window(arguments: &Arguments, schedule: &dyn Schedule) -> Range<usize> {
+    let steps = schedule.steps();
+    match arguments.steps {
+        Some(Window { first, last }) => first.min(steps)..last.saturating_add(1).min(steps),
+        None => 0..steps,
+    }
 }
 
 fn beside(left: Pair, right: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
@@ -94,6 +104,23 @@ fn schedule(pair: Pair, arguments: &Arguments) -> Result<Box<dyn Schedule>, Stop
 
 fn title(pair: Pair) -> String {
     format!("{} by {}", pair.collective, pair.algorithm)
+}
+
+/// Of a picture that is too wide, which steps would fit, where a window of them can be asked for.
+fn too_wide(error: TooLarge, arguments: &Arguments) -> Stop {
+    let pairs = arguments.choice.once();
+    let alone = pairs.ok().filter(|pairs| pairs.len() == 1);
+    let drawn =
+        alone.and_then(|pairs| Some(window(arguments, &*schedule(pairs[0], arguments).ok()?)));
+    match (error, drawn) {
+        (TooLarge::Pixels { width, limit, .. }, Some(steps)) if width > limit => {
+            // A tenth less, since names and titles take their share.
+            let fit = steps.len() as u64 * limit / width * 9 / 10;
+            let last = steps.start as u64 + fit.max(1) - 1;
+            Stop::Input(format!("{error}; as with --steps {}..{last}", steps.start))
+        }
+        _ => Stop::input(error),
+    }
 }
 
 fn too_large(error: TooLarge) -> Stop {

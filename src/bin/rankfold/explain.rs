@@ -9,11 +9,12 @@ use rankfold::Rank;
 use rankfold::collective::{Call, Choice, Collective, Fingerprint, TuningTable};
 use rankfold::machine::Machine;
 use rankfold::topology::Levels;
+use serde_json::json;
 
 use super::choice::call;
 use super::input;
 use super::numbers::{Sizes, elements};
-use super::output::to_stdout;
+use super::output::{Results, TextOrJson};
 use super::place::Place;
 use super::stop::Stop;
 
@@ -22,6 +23,7 @@ use super::stop::Stop;
 #[command(after_help = "\
 Examples:
   rankfold explain all_reduce --ranks 8 --bytes 8,1Ki..1Mi
+  rankfold explain all_reduce --ranks 8 --bytes 8 --format json
   rankfold explain broadcast --ranks 2 --bytes 4Ki --tuning here.tuning")]
 pub struct Arguments {
     /// The collective, as `all_reduce`.
@@ -47,29 +49,65 @@ pub struct Arguments {
     /// The table of `rankfold tune` that the world follows; without it, the one that RANKFOLD_TUNING names, if it does.
     #[arg(long, value_name = "FILE")]
     tuning: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results<TextOrJson>,
 }
 
 /// The variable that names a table, as it does for any program.
 const TUNING: &str = "RANKFOLD_TUNING";
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let output = arguments.results.to.open()?;
     let machine = Machine::here();
     let table = table(arguments, &machine)?;
-    let mut text = String::new();
-    let mut refused = Vec::new();
+    let mut choices = Vec::new();
     for &bytes in &arguments.bytes.0 {
         let call = call_of(arguments, bytes, &machine)?;
         let choice = Choice::by(table.as_ref(), &call, arguments.element_bytes);
         if let Some(refusal) = choice.algorithm.refused(&call) {
             return Err(Stop::input(refusal));
         }
-        text += &format!("{bytes} bytes: {choice}\n");
-        refused = choice.refused;
+        choices.push((bytes, choice));
     }
-    for (_, refusal) in &refused {
-        text += &format!("not: {refusal}\n");
-    }
-    to_stdout(&text)
+    output.write(&match arguments.results.format {
+        TextOrJson::Text => text(&choices),
+        TextOrJson::Json => choices
+            .iter()
+            .map(|(bytes, choice)| json(arguments, *bytes, choice))
+            .collect(),
+    })
+}
+
+/// A line for each length, and of the last one those that cannot be used.
+fn text(choices: &[(usize, Choice)]) -> String {
+    let lines = choices
+        .iter()
+        .map(|(bytes, choice)| format!("{bytes} bytes: {choice}\n"));
+    let refused = choices
+        .last()
+        .into_iter()
+        .flat_map(|(_, choice)| &choice.refused);
+    let refused = refused.map(|(_, refusal)| format!("not: {refusal}\n"));
+    lines.chain(refused).collect()
+}
+
+/// One object on one line.
+fn json(arguments: &Arguments, bytes: usize, choice: &Choice) -> String {
+    let refused = choice.refused.iter().map(|(algorithm, refusal)| {
+        json!({"algorithm": algorithm.to_string(), "why": refusal.to_string()})
+    });
+    let value = json!({
+        "schema": "rankfold.explain/1",
+        "collective": arguments.collective.name(),
+        "ranks": arguments.ranks,
+        "bytes": bytes,
+        "algorithm": choice.algorithm.to_string(),
+        "reason": choice.reason,
+        "runner_up": choice.runner_up.map(|next| next.to_string()),
+        "levels": choice.levels,
+        "refused": refused.collect::<Vec<_>>(),
+    });
+    format!("{value}\n")
 }
 
 /// The call of so many bytes, among ranks that are in groups, and crowded, as they would be on this machine.

@@ -3,15 +3,16 @@
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
+use rankfold::WorldError;
 use rankfold::draw::Heat;
 use rankfold::machine::Machine;
 use rankfold::measure::{
-    Control, Effort, Host, LATENCY_SCHEMA, Latency, Pair, Table, Watch, Way, in_order, median,
-    sorted,
+    Control, Effort, Failure, Host, LATENCY_SCHEMA, Latency, Pair, Table, Watch, Way, in_order,
+    median, sorted,
 };
 
 use super::bench::{build, control};
-use super::numbers::{Cpus, passes, seconds};
+use super::numbers::{Cpus, Time, passes};
 use super::output::{Pictured, Results, interrupted};
 use super::progress;
 use super::stop::Stop;
@@ -39,9 +40,9 @@ pub struct Arguments {
     /// How often all pairs are gone through, in turn.
     #[arg(long, value_name = "N", default_value_t = 3)]
     passes: usize,
-    /// Seconds for each pair and way, shared by its passes.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.02)]
-    time: f64,
+    /// How long each pair is measured on each way in all passes together, in seconds or as `20ms`.
+    #[arg(long, value_name = "TIME", default_value = "0.02")]
+    time: Time,
     #[command(flatten)]
     out: Pictured<Format>,
 }
@@ -52,7 +53,7 @@ enum Format {
     Text,
     /// A line of values for each way and pair.
     Csv,
-    /// The whole run as one object, by the schema `rankfold.latency/1`.
+    /// The whole run as one object; see docs/latency.schema.json.
     Json,
 }
 
@@ -88,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Plan, Stop> {
         let passes = passes(arguments.passes)?;
-        let seconds = seconds(arguments.time, MOST_SECONDS)?;
+        let time = arguments.time.at_most(MOST_SECONDS)?;
         let machine = Machine::here();
         let cpus = wanted(arguments, &machine)?;
         let mut ways = arguments.ways.clone();
@@ -100,7 +101,7 @@ impl Plan {
             cpus,
             ways,
             passes,
-            time: Duration::from_secs_f64(seconds / passes as f64),
+            time: time.div_f64(passes as f64),
         })
     }
 
@@ -201,8 +202,16 @@ fn tables(
 
 fn nanoseconds(plan: &Plan, way: Way, pair: [usize; 2], control: &Control) -> Result<f64, Stop> {
     let seconds = way.seconds(&plan.machine, pair, &Effort::time(plan.time), control);
-    let failed = |failure| Stop::Fault(format!("{way}: {failure}").replace('\n', "; "));
-    Ok(1e9 * seconds.map_err(failed)?)
+    Ok(1e9 * seconds.map_err(|failure| failed(way, failure))?)
+}
+
+/// What the system refuses is told from what is wrong.
+fn failed(way: Way, failure: Failure) -> Stop {
+    let line = format!("{way}: {failure}").replace('\n', "; ");
+    match failure {
+        Failure::Thread(_) | Failure::World(WorldError::Spawn { .. }) => Stop::Input(line),
+        _ => Stop::Fault(line),
+    }
 }
 
 fn remarks(latency: &Latency) -> Vec<String> {

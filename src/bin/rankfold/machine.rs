@@ -64,8 +64,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         Format::Text => text(&machine, &placement),
         Format::Json => format!("{}\n", json(&machine, &placement)),
         Format::Svg => draw::machine(&machine, &placement)
-            .map_err(Stop::input)?
-            .svg(),
+            .and_then(|drawing| drawing.try_svg())
+            .map_err(Stop::input)?,
     })
 }
 

@@ -2,7 +2,7 @@
 //! running anything.
 //!
 //! - `stop`: why it ends, in one line and an exit code; `input`: files that are read; `output`: where results go,
-//!   `table`: how they are laid out; `style`: colour; `progress`: a bar;
+//!   `table`: how they are laid out; `style`: colour; `progress`: a bar; `work`: what may take long, and can be stopped;
 //! - `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant; `place`: where ranks go;
 //! - the other files are a command each.
 
@@ -33,12 +33,14 @@ mod style;
 mod table;
 mod topology;
 mod tune;
+mod work;
 
 use stop::Stop;
 
 /// Message passing between threads: measured on this machine; its algorithms proved, drawn and simulated.
 ///
-/// Exit codes: 0; 1 if a fault was found; 2 for input that makes no sense; 130 after Ctrl-C.
+/// Exit codes: 0; 1 if a fault was found, or the machine was too busy to tune; 2 for input that makes no sense; 130 after
+/// Ctrl-C, with what there is by then.
 #[derive(Parser)]
 #[command(name = "rankfold", version, max_term_width = 80)]
 struct Arguments {
@@ -66,6 +68,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    #[cfg(rankfold_hwloc)]
+    silence_libhwloc();
     match parsed() {
         Ok(arguments) => ended(run(arguments.command)),
         Err(error) if error.use_stderr() => ended(Err(Stop::from_clap(&error))),
@@ -76,6 +80,25 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
     }
+}
+
+/// Starts the tool again with libhwloc told to keep what it thinks of the machine to itself. It reads that from the
+/// environment, and other threads may read there while a thread writes; so it is set for a new program, not here.
+#[cfg(rankfold_hwloc)]
+fn silence_libhwloc() {
+    use std::os::unix::process::CommandExt;
+
+    const HIDE: &str = "HWLOC_HIDE_ERRORS";
+    let (mut words, program) = (std::env::args_os(), std::env::current_exe());
+    let (None, Ok(program), Some(name)) = (std::env::var_os(HIDE), program, words.next()) else {
+        return;
+    };
+    // It returns only where the system refuses; then there may be a line too many on stderr.
+    let _ = std::process::Command::new(program)
+        .arg0(name)
+        .args(words)
+        .env(HIDE, "2")
+        .exec();
 }
 
 /// A number with a sign is the value of the option before it, which says what it thinks of it, and no option itself.

@@ -1,8 +1,10 @@
-//! Sizes and ranges as they are typed: `8,64Ki,1Mi..16Mi` and `1..8,16`; both ends of a range count, and one of
-//! sizes doubles.
+//! Sizes, ranges and times as they are typed: `8,64Ki,1Mi..16Mi`, `1..8,16` and `2m`; both ends of a range count, and one
+//! of sizes doubles.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
 use rankfold::machine::Bind;
 
@@ -95,14 +97,43 @@ pub fn passes(passes: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Seconds, as `--time` says.
-pub fn seconds(seconds: f64, most: f64) -> Result<f64, Stop> {
-    if seconds > 0.0 && seconds <= most {
-        return Ok(seconds);
+/// A time as `--time` takes it, in seconds: `60`, `90s`, `2m` or `250ms`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time(pub f64);
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Time, String> {
+        let text = text.trim();
+        // Milliseconds end in the letter of seconds.
+        let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("", 1.0)];
+        let cut = |(unit, seconds)| Some((text.strip_suffix(unit)?, seconds));
+        let (number, unit) = units.into_iter().find_map(cut).unwrap_or((text, 1.0));
+        match number.parse::<f64>() {
+            Ok(number) => Ok(Time(number * unit)),
+            Err(_) => Err("times are written 60, 90s, 2m or 250ms".into()),
+        }
     }
-    Err(Stop::Input(format!(
-        "--time: {seconds} is not above 0 and at most {most} seconds"
-    )))
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl Time {
+    /// The time, if it is one that a command may take.
+    pub fn at_most(self, most: f64) -> Result<Duration, Stop> {
+        let Time(seconds) = self;
+        if seconds > 0.0 && seconds <= most {
+            return Ok(Duration::from_secs_f64(seconds));
+        }
+        Err(Stop::Input(format!(
+            "--time: {seconds} is not above 0 and at most {most} seconds"
+        )))
+    }
 }
 
 /// The steps from one to another, both counting.
@@ -221,6 +252,21 @@ mod tests {
     fn a_range_is_not_written_out_before_it_is_looked_at() {
         let all: Ranges = "1..18446744073709551615".parse().unwrap();
         assert_eq!(all.iter().nth(1000), Some(1001));
+    }
+
+    #[test]
+    fn times_are_in_seconds_minutes_or_milliseconds() {
+        let time = |text: &str| text.parse::<Time>().map(|Time(seconds)| seconds);
+        assert_eq!((time("60"), time("0.5s")), (Ok(60.0), Ok(0.5)));
+        assert_eq!((time("2m"), time("250ms")), (Ok(120.0), Ok(0.25)));
+        for wrong in ["", "s", "m", "2h", "60ss", "2mm", "1 m", "never"] {
+            let said = time(wrong).unwrap_err();
+            assert_eq!(said, "times are written 60, 90s, 2m or 250ms", "{wrong}");
+        }
+        for wrong in ["-1", "0", "nan", "inf", "1e300m", "2m"] {
+            let time: Time = wrong.parse().unwrap();
+            assert!(time.at_most(60.0).is_err(), "{wrong}");
+        }
     }
 
     #[test]

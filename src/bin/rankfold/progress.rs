@@ -15,6 +15,11 @@ pub fn of_time(time: Duration) -> ProgressBar {
     bar(time.as_millis() as u64, "{bar:30} {percent} %  {msg}")
 }
 
+/// A bar of so many thousandths.
+pub fn of_work() -> ProgressBar {
+    bar(1000, "{bar:30} {percent} %  {msg}")
+}
+
 fn bar(length: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(length);
     if let Ok(style) = ProgressStyle::with_template(template) {

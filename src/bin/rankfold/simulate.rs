@@ -4,17 +4,18 @@ use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
-use rankfold::simulate::{Fault, Machine, Timing, simulate};
+use rankfold::simulate::{Fault, MOST_RANKS, Machine, Timing, simulate, simulate_while};
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes, elements};
-use super::output::{Results, TextOrJson};
+use super::output::{Results, TextOrJson, interrupted};
 use super::stop::Stop;
 use super::table::{Object, table};
+use super::work::{Weigh, Work};
 
 /// Time algorithms on a model of a machine; nothing is run.
 ///
-/// There may be millions of ranks. Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
+/// There may be millions of ranks; how far it is goes to standard error, and Ctrl-C ends it with what has been timed so far. Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
 /// gap, 10 GB/s a port and 0.2 ns a fold: a model of threads on one machine, not a measurement.
 #[derive(Args)]
 #[command(after_help = "\
@@ -90,6 +91,22 @@ impl WithSchedule for Timed<'_> {
     }
 }
 
+/// The same as long as it is wanted, and said how far it is.
+struct Watched<'a> {
+    machine: &'a Machine,
+    work: &'a Work,
+    weight: f64,
+}
+
+impl WithSchedule for Watched<'_> {
+    type Out = Result<Option<Timing>, Fault>;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
+        let mut part = self.work.part(self.weight, schedule.steps());
+        simulate_while(&schedule, self.machine, &mut |done| part.done(done))
+    }
+}
+
 /// One line of the results.
 struct Line {
     pair: Pair,
@@ -118,32 +135,105 @@ impl From<Timing> for Totals {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let lengths = lengths(arguments)?;
-    let pairs = arguments.choice.once()?;
+    if let Some(many) = arguments.ranks.iter().find(|&ranks| ranks > MOST_RANKS) {
+        let line = format!("--ranks: {many} ranks are too many; at most {MOST_RANKS}");
+        return Err(Stop::Input(line));
+    }
+    let plan = Plan {
+        arguments,
+        pairs: arguments.choice.once()?,
+        lengths: lengths(arguments)?,
+    };
     let output = arguments.results.to.open()?;
     let machine = arguments.model.machine(arguments.element_bytes)?;
-    let mut lines = Vec::new();
-    for ranks in arguments.ranks.iter() {
-        for &(bytes, length) in &lengths {
-            for &pair in &pairs {
-                let Arguments { root, ordered, .. } = *arguments;
-                let call = call(pair.collective, ranks, length, root, ordered)?;
-                let call = arguments.choice.in_groups(call)?;
-                if let Some(timing) = timed(pair, &call, &machine)? {
-                    lines.push(Line {
-                        pair,
-                        ranks,
-                        bytes,
-                        timing,
-                    });
-                }
-            }
+    let work = Work::new("simulate", plan.weight()?);
+    let lines = plan.lines(&machine, &work)?;
+    let stopped = work.is_stopped();
+    work.finish();
+    let written = match arguments.results.format {
+        TextOrJson::Text => text(&lines, stopped),
+        TextOrJson::Json => lines.iter().map(json).collect(),
+    };
+    match stopped {
+        true => interrupted(&written),
+        false => output.write(&written),
+    }
+}
+
+/// What is timed.
+struct Plan<'a> {
+    arguments: &'a Arguments,
+    pairs: Vec<Pair>,
+    lengths: Vec<(usize, usize)>,
+}
+
+/// Of more calls than these the weights are not looked up beforehand.
+const WEIGHED: usize = 10_000;
+
+impl Plan<'_> {
+    /// All calls, in the order in which they are timed: algorithm, ranks, bytes, call.
+    fn calls(&self) -> impl Iterator<Item = Result<(Pair, usize, usize, Call), Stop>> + '_ {
+        let Arguments {
+            root,
+            ordered,
+            choice,
+            ranks,
+            ..
+        } = self.arguments;
+        let of = move |pair: Pair, ranks, bytes, length| {
+            let call = call(pair.collective, ranks, length, *root, *ordered)?;
+            Ok((pair, ranks, bytes, choice.in_groups(call)?))
+        };
+        ranks.iter().flat_map(move |ranks| {
+            self.lengths.iter().flat_map(move |&(bytes, length)| {
+                self.pairs
+                    .iter()
+                    .map(move |&pair| of(pair, ranks, bytes, length))
+            })
+        })
+    }
+
+    /// How much work a call is.
+    fn weigh(&self, pair: Pair, call: &Call) -> f64 {
+        let each = self.lengths.len() * self.pairs.len();
+        match self.arguments.ranks.iter().take(WEIGHED).count() * each < WEIGHED {
+            true => pair.algorithm.visit(call, Weigh).unwrap_or(0.0),
+            false => call.ranks() as f64,
         }
     }
-    output.write(&match arguments.results.format {
-        TextOrJson::Text => text(&lines),
-        TextOrJson::Json => lines.iter().map(json).collect(),
-    })
+
+    fn weight(&self) -> Result<f64, Stop> {
+        let weights = self
+            .calls()
+            .map(|call| call.map(|(pair, _, _, call)| self.weigh(pair, &call)));
+        weights.sum()
+    }
+
+    /// The lines of all calls, or of those that were timed before it was stopped.
+    fn lines(&self, machine: &Machine, work: &Work) -> Result<Vec<Line>, Stop> {
+        let mut lines = Vec::new();
+        for call in self.calls() {
+            let (pair, ranks, bytes, call) = call?;
+            if work.is_stopped() {
+                break;
+            }
+            let weight = self.weigh(pair, &call);
+            let watched = Watched {
+                machine,
+                work,
+                weight,
+            };
+            if let Some(timing) = timed(pair, &call, watched)? {
+                lines.push(Line {
+                    pair,
+                    ranks,
+                    bytes,
+                    timing,
+                });
+            }
+        }
+        Ok(lines)
+    }
 }
 
 /// Bytes, and the elements that they are.
@@ -159,11 +249,11 @@ pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f
     Some(timing.total)
 }
 
-/// Nothing if one of many algorithms refuses the call.
-fn timed(pair: Pair, call: &Call, machine: &Machine) -> Result<Option<Totals>, Stop> {
-    match pair.algorithm.visit(call, Timed(machine)) {
+/// Nothing if one of many algorithms refuses the call, or if it was stopped.
+fn timed(pair: Pair, call: &Call, watched: Watched<'_>) -> Result<Option<Totals>, Stop> {
+    match pair.algorithm.visit(call, watched) {
         Ok(timing) => timing
-            .map(|timing| Some(timing.into()))
+            .map(|timing| timing.map(Totals::from))
             .map_err(|fault| match fault {
                 Fault::TooManyRanks { .. } | Fault::NoTime { .. } => Stop::input(fault),
                 _ => Stop::Fault(format!(
@@ -181,7 +271,7 @@ fn time(line: &Line) -> String {
     format!("{:.3}", line.timing.seconds * 1e6)
 }
 
-fn text(lines: &[Line]) -> String {
+fn text(lines: &[Line], stopped: bool) -> String {
     let heads = [
         "collective",
         "algorithm",
@@ -204,7 +294,12 @@ fn text(lines: &[Line]) -> String {
             time(line),
         ]
     };
-    table(&heads, &lines.iter().map(row).collect::<Vec<_>>())
+    let note = if stopped {
+        "interrupted: what is not here was not timed\n"
+    } else {
+        ""
+    };
+    table(&heads, &lines.iter().map(row).collect::<Vec<_>>()) + note
 }
 
 fn json(line: &Line) -> String {

@@ -68,7 +68,7 @@ fn written(topology: &Topology, format: Format) -> Result<String, Stop> {
         Format::Json => topology.to_json(),
         Format::Dot => topology.to_dot(),
         Format::Tree => drawn()?.text().to_owned(),
-        Format::Svg => drawn()?.svg(),
+        Format::Svg => drawn()?.try_svg().map_err(Stop::input)?,
     })
 }
 

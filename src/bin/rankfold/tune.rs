@@ -1,6 +1,5 @@
 //! `rankfold tune`: measures which algorithms are quickest on this machine, and writes the table that worlds follow.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,11 +7,11 @@ use indicatif::ProgressBar;
 use rankfold::WorldError;
 use rankfold::collective::{Collective, TuningTable};
 use rankfold::machine::Machine;
-use rankfold::measure::Failure;
+use rankfold::measure::{Failure, Noise, Watch};
 use rankfold::tune::{Plan, Progress, TuneError, Tuned, tune, words};
 
 use super::bench::stopping;
-use super::numbers::Ranges;
+use super::numbers::{Ranges, Time};
 use super::output::{Results, TextOrJson, to_stdout};
 use super::place::Place;
 use super::progress;
@@ -21,7 +20,8 @@ use super::stop::Stop;
 /// Measure which algorithms are quickest here, and write them down.
 ///
 /// What is written is the table that tuned worlds follow: `World::tuned` takes the table, and RANKFOLD_TUNING=FILE gives it to a program that is not changed. Nothing else
-/// should run meanwhile. Ctrl-C ends it, and leaves no file.
+/// should run meanwhile: where other processes used a quarter of a CPU or more, no table is written and the exit code is 1,
+/// unless --anyway is given. The table says how noisy it was. Ctrl-C ends it, and leaves no file.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -38,36 +38,17 @@ pub struct Arguments {
     /// Collectives, as `all_reduce`; without it, all of them.
     #[arg(long, value_name = "COLLECTIVE", value_delimiter = ',')]
     collective: Vec<Collective>,
+    /// Measure and write the table although the machine is busy.
+    #[arg(long)]
+    anyway: bool,
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
     results: Results<TextOrJson>,
 }
 
-/// A time as it is typed.
-#[derive(Clone, Copy)]
-struct Time(Duration);
-
-impl FromStr for Time {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Time, String> {
-        let (number, unit) = match (text.strip_suffix('m'), text.strip_suffix('s')) {
-            (Some(minutes), _) => (minutes, 60.0),
-            (_, Some(seconds)) => (seconds, 1.0),
-            _ => (text, 1.0),
-        };
-        let seconds = number.parse::<f64>().ok().map(|number| number * unit);
-        match seconds {
-            Some(seconds) if seconds > 0.0 && seconds <= 86_400.0 => {
-                Ok(Time(Duration::from_secs_f64(seconds)))
-            }
-            Some(_) => Err("it is above 0 and at most a day".into()),
-            None => Err("times are written 60, 90s or 2m".into()),
-        }
-    }
-}
-
+/// Longer nobody waits for a table, in seconds.
+const MOST_SECONDS: f64 = 86_400.0;
 /// The most ranks: more is a crowd that nobody would tune for.
 const MOST_RANKS: usize = 1024;
 
@@ -75,6 +56,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let plan = plan(arguments)?;
     let output = arguments.results.to.open()?;
     let control = stopping::control();
+    if !arguments.anyway {
+        quiet(arguments, &beforehand())?;
+    }
     let bar = progress::of_time(plan.time);
     let tuned = tune(&plan, &control, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
@@ -82,6 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if tuned.interrupted {
         return Err(Stop::Interrupted);
     }
+    quiet(arguments, &tuned.noise)?;
     let remarks = remarks(&plan, &tuned);
     let table = tuned.table.with_remarks(remarks).map_err(Stop::input)?;
     output.write(&match arguments.results.format {
@@ -91,6 +76,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     match &arguments.results.to.output {
         Some(path) => to_stdout(&said(&table, &path.display().to_string())),
         None => Ok(()),
+    }
+}
+
+/// For so long the machine is looked at before anything is measured.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What others do before there is anything to disturb: what is refused is refused before a minute has passed.
+fn beforehand() -> Noise {
+    let watch = Watch::start(None);
+    std::thread::sleep(LOOK);
+    watch.finish()
+}
+
+/// Refuses a table of what was measured beside other work.
+fn quiet(arguments: &Arguments, noise: &Noise) -> Result<(), Stop> {
+    match noise.is_busy() && !arguments.anyway {
+        true => Err(Stop::Fault(format!(
+            "the machine is too busy to tune: {}; no table is written: tune while nothing else runs, or add --anyway",
+            noise.summary()
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -118,7 +124,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Stop> {
         bind: arguments.place.bind.clone(),
         ranks,
         collectives,
-        time: arguments.time.0,
+        time: arguments.time.at_most(MOST_SECONDS)?,
         ..usual
     })
 }
@@ -150,6 +156,12 @@ fn remarks(plan: &Plan, tuned: &Tuned) -> Vec<String> {
         plan.time.as_secs_f64(),
         tuned.passes
     )];
+    remarks.push(format!("meanwhile {}", tuned.noise.summary()));
+    if tuned.noise.is_busy() {
+        remarks.push(
+            "written although the machine was busy: tune again while nothing else runs".into(),
+        );
+    }
     if cfg!(debug_assertions) {
         remarks.push("this program was built without optimisations: use --release".into());
     }
@@ -180,14 +192,38 @@ fn said(table: &TuningTable, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Tool {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments(words: &[&str]) -> Arguments {
+        Tool::parse_from([&["tune"], words].concat()).arguments
+    }
 
     #[test]
-    fn times_are_in_seconds_or_minutes() {
-        let time = |text: &str| text.parse::<Time>().map(|Time(time)| time.as_secs_f64());
-        assert_eq!(time("60"), Ok(60.0));
-        assert_eq!((time("0.5s"), time("2m")), (Ok(0.5), Ok(120.0)));
-        for wrong in ["", "s", "-1", "0", "nan", "inf", "1e300m", "2h", "60ss"] {
-            assert!(time(wrong).is_err(), "{wrong}");
-        }
+    fn a_table_of_a_busy_machine_is_refused_unless_it_is_wanted_anyway() {
+        let busy = Noise {
+            others_cpus: Some(0.97),
+            line_ns: vec![81.0, 400.0],
+            ..Noise::default()
+        };
+        let Err(Stop::Fault(line)) = quiet(&arguments(&[]), &busy) else {
+            panic!("a busy machine was tuned");
+        };
+        assert_eq!(
+            line,
+            "the machine is too busy to tune: other processes used 0.97 CPUs, a cache line took 81 to 400 ns between two \
+             cores; no table is written: tune while nothing else runs, or add --anyway"
+        );
+        assert!(quiet(&arguments(&["--anyway"]), &busy).is_ok());
+        let calm = Noise {
+            others_cpus: Some(0.2),
+            ..Noise::default()
+        };
+        assert!(quiet(&arguments(&[]), &calm).is_ok());
     }
 }

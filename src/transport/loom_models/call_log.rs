@@ -12,7 +12,7 @@ use std::panic::Location;
 use super::explore;
 use crate::names::Collective;
 use crate::op::Kind;
-use crate::transport::board::{Call, CallLog, Verb};
+use crate::transport::board::{Call, CallLog, Detail, Verb};
 
 /// A call of a communicator whose length says which one it is.
 fn call(context: u32, length: usize) -> Call {
@@ -26,6 +26,7 @@ fn call(context: u32, length: usize) -> Call {
         algorithm: 0,
         part: 0,
         tolerant: false,
+        detail: Detail::None,
         site: Location::caller(),
     }
 }

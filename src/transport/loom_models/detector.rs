@@ -7,11 +7,13 @@
 //! Checked by hand that the models can fail: if `states` does not ask whether a rank is `asleep`, or
 //! if `wake` only rings and does not mark, the token is taken for a knot; without the look after lying
 //! down, so is an exchange; if a broken communicator does not count in `is_over`, who is about to be told
-//! of it is named.
+//! of it is named; without the page of a rank that is bound to wait, nobody who waits for it is ever told; if it
+//! counts as waiting though it is not `asleep`, a right exchange with it is a knot.
 
 use std::sync::Arc;
 
 use loom::sync::Arc as LoomArc;
+use loom::sync::atomic::Ordering;
 
 use super::{Mail, explore, sleep_in, world};
 use crate::Rank;
@@ -102,6 +104,54 @@ fn a_cycle_of_two_is_found_once() {
 #[test]
 fn a_cycle_of_three_is_found_once() {
     explore(None, || a_cycle_is_found_once(3));
+}
+
+/// Sleeps, without a way out, until the other has sent a message.
+fn stay_bound(port: &Port, mail: &Mail) {
+    let other = 1 - port.me;
+    let line = mail.line(other, port.me);
+    port.sleep_bound(&|| Needs::One(other), || line.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn who_waits_for_a_rank_that_is_bound_to_wait_for_it_is_told() {
+    explore(None, || {
+        let (fabric, results) = with_mail(2, |port, mail| match port.me {
+            0 => {
+                stay_bound(port, mail);
+                Ok(())
+            }
+            _ => {
+                let told = mail.recv(port, 0, 1);
+                mail.send(port, 0);
+                told
+            }
+        });
+        assert!(
+            results[0].is_ok() && is_deadlock(&results[1]),
+            "{results:?}"
+        );
+        assert_eq!(knots(&fabric), [[1]]);
+    });
+}
+
+#[test]
+fn an_exchange_with_a_rank_that_is_bound_to_wait_is_no_knot() {
+    explore(None, || {
+        let (fabric, results) = with_mail(2, |port, mail| match port.me {
+            0 => {
+                stay_bound(port, mail);
+                mail.send(port, 1);
+                Ok(())
+            }
+            _ => {
+                mail.send(port, 0);
+                mail.recv(port, 0, 1)
+            }
+        });
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+        assert!(knots(&fabric).is_empty());
+    });
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //!
 //! Checked by hand that the models can fail: with the release of a turn, of the count of what was read or of the owner's
 //! word relaxed, or the acquire of any of them; with a hatch that is used while there is mail; with mail that is taken
-//! though it was not there before the look at the hatch.
+//! though it was not there before the look at the hatch, or before the hatch is looked into at all. That senders look at the
+//! mailbox is a rule of theirs, which the model repeats; `tests/two_ways.rs` holds the real one.
 
 use std::sync::Arc;
 

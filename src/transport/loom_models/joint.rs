@@ -1,13 +1,14 @@
 //! Proves that what both ends of a loan copy together is copied once and whole: no part is written by both, the
 //! borrower has its place to itself again when it settles, and the next loan finds nothing of this one.
 //!
-//! The parts are cells of loom's, which reports two accesses that are not ordered. The packet travels unordered. A
+//! What both do is the real code ([`Joint::borrow`], [`Joint::help`]), but for the copying and for the wait, which
+//! yields. The parts are cells of loom's, which reports two accesses that are not ordered. The packet travels unordered. A
 //! place is known by the ticket of its loan, and a message that follows another one is longer.
 //!
 //! Checked by hand that the models can fail: with a relaxed store or load in `open`, `goes_to`, `report` or `has_helped`,
 //! with a place that is shown after the word that says so, with words that stay open, or help that stays reported, after
-//! the loan, with a part of closed words that counts, with one end that does not count what the other has taken, and
-//! with a load and a store for the addition in `take`.
+//! the loan, with a borrower that does not wait for what its lender has taken, with a part of closed words that counts,
+//! with one end that does not count what the other has taken, and with a load and a store for the addition in `take`.
 
 use std::ptr;
 
@@ -43,17 +44,11 @@ fn place(ticket: Ticket) -> *mut u8 {
 
 impl Between {
     fn copy(&self, end: End, (ticket, parts): (Ticket, usize), to: *mut u8) -> usize {
-        let mut taken = 0;
-        while let Some(part) = self.joint.take(end, parts) {
+        self.joint.take_all(end, parts, |part| {
             assert_eq!(to, place(ticket), "the place of another message");
-            let old = self.places[part.number].replace(content(ticket, part.number));
+            let old = self.places[part].replace(content(ticket, part));
             assert_eq!(old, 0, "a part that is written twice");
-            taken += 1;
-            if part.last {
-                break;
-            }
-        }
-        taken
+        })
     }
 
     /// Lends a message of so many parts, and helps as often as it looks; whether it was borrowed.
@@ -61,12 +56,8 @@ impl Between {
         let ticket = self.word.offer();
         self.posted.fetch_add(1, Ordering::Relaxed);
         let help = || {
-            if let Some(to) = self.joint.goes_to() {
-                let copied = self.copy(End::Back, (ticket, parts), to);
-                if copied > 0 {
-                    self.joint.report(copied);
-                }
-            }
+            let copy = |to| self.copy(End::Back, (ticket, parts), to);
+            self.joint.help(copy);
         };
         help();
         if self.word.revoke(ticket) {
@@ -85,12 +76,12 @@ impl Between {
             return false;
         }
         self.places.iter().for_each(|place| place.set(0));
-        self.joint.open(place(ticket));
-        let helped = parts - self.copy(End::Front, (ticket, parts), place(ticket));
-        while helped > 0 && !self.joint.has_helped(helped) {
-            thread::yield_now();
-        }
-        self.joint.close();
+        let copy = || self.copy(End::Front, (ticket, parts), place(ticket));
+        self.joint.borrow(place(ticket), parts, copy, |done| {
+            while !done() {
+                thread::yield_now();
+            }
+        });
         for part in 0..parts {
             let copied = self.places[part].replace(0);
             assert_eq!(copied, content(ticket, part), "part {part}");

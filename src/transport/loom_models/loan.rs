@@ -21,6 +21,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::{explore, world};
 use crate::transport::head::Head;
+use crate::transport::knot::Needs;
 use crate::transport::lend::{Loan, lend};
 use crate::transport::packet::Packet;
 use crate::transport::wait::Port;
@@ -59,7 +60,7 @@ impl Between {
         self.buffers[which].set(1);
         let word = &*port.fabric.doors[port.me].loan;
         let wait = |word: &crate::transport::loan::LoanWord, ticket| {
-            port.sleep_bound(|| word.is_settled(ticket))
+            port.sleep_bound(&|| Needs::One(1 - port.me), || word.is_settled(ticket))
         };
         lend(
             word,

@@ -12,6 +12,8 @@
 //! Two things they do not show to be needed: the orders in `settle`, since whoever touches memory has seen all
 //! others here itself; and `Turn::Meeting`, since a rank that has come cannot end before all are out.
 
+use std::ptr;
+
 use loom::cell::Cell;
 use loom::sync::Arc;
 use loom::thread;
@@ -25,14 +27,26 @@ use crate::transport::meeting::{Brought, Decision, Meeting, Ticket};
 use crate::transport::monitor::Turn;
 use crate::transport::wait::Port;
 
-fn brought() -> Brought {
+/// What a rank brings to a call: all of it differs from what anyone else brings, and from what it brought before.
+fn brought(me: Rank, call: u32) -> Brought {
+    let which = 4 * (10 * call as usize + me + 1);
     Brought {
-        print: 7,
-        job: 0,
-        info: Info::of::<u32>(),
-        input: (std::ptr::null(), 0),
-        output: (std::ptr::null_mut(), 0),
+        print: which as u32,
+        job: which as u32 + 1,
+        info: match call % 2 {
+            0 => Info::of::<u32>(),
+            _ => Info::of::<u64>(),
+        },
+        input: (ptr::without_provenance(which), which + 1),
+        output: (ptr::without_provenance_mut(which + 2), which + 3),
     }
+}
+
+/// Whether what is read of a rank is what it brought to this call, every word of it.
+fn agrees(meeting: &Meeting, rank: Rank, call: u32) -> bool {
+    let (found, wanted) = (meeting.brought(rank), brought(rank, call));
+    let words = |it: &Brought| (it.print, it.job, it.info, it.input, it.output);
+    words(&found) == words(&wanted)
 }
 
 /// A rank's vector, which others write to between *go* and *out*.
@@ -40,8 +54,9 @@ fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
     Arc::new((0..ranks).map(|_| Cell::new(0)).collect())
 }
 
-fn arrive(meeting: &Meeting, me: Rank) -> Ticket {
-    meeting.arrive(me, &brought()).expect("nobody has aborted")
+fn arrive(meeting: &Meeting, me: Rank, call: u32) -> Ticket {
+    let arrived = meeting.arrive(me, &brought(me, call));
+    arrived.expect("nobody has aborted, and it has taken back what it brought before")
 }
 
 /// Each rank writes to the vector of the next one, and looks at its own before and after.
@@ -59,15 +74,17 @@ fn spin_until(mut done: impl FnMut() -> bool) {
 
 fn spin_through(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, call: u32) {
     assert_eq!(cells[me].get(), 2 * call);
-    let ticket = arrive(meeting, me);
+    let ticket = arrive(meeting, me, call);
     let (mut here, mut out) = (0, 0);
     spin_until(|| meeting.all_here_from(&mut here, ticket));
     // Not after `go`: its fence would hide what the words themselves do not promise.
-    (0..cells.len()).for_each(|rank| assert_eq!(meeting.brought(rank).print, 7));
+    (0..cells.len()).for_each(|rank| assert!(agrees(meeting, rank, call)));
     assert_eq!(meeting.go(ticket), Decision::Go);
     touch(cells, me, call);
+    (0..cells.len()).for_each(|rank| assert!(agrees(meeting, rank, call)));
     meeting.report_out(me, ticket, true);
     spin_until(|| meeting.all_out_from(&mut out, ticket));
+    assert!(meeting.take_back(me, ticket));
     assert_eq!(meeting.failed(), None);
     assert_eq!(
         cells[me].get(),
@@ -95,7 +112,7 @@ fn two_have_their_vectors_to_themselves_between_calls() {
 
 /// Whether a rank touched the others' vectors; who leaves early looks at its own as soon as it may.
 fn leave_or_stay(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, leaves: bool) -> bool {
-    let Some(ticket) = meeting.arrive(me, &brought()) else {
+    let Ok(ticket) = meeting.arrive(me, &brought(me, 0)) else {
         return false;
     };
     let decision = if leaves {
@@ -120,6 +137,7 @@ fn leave_or_stay(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, leaves: bool)
             "it has not done its part"
         );
     }
+    assert!(meeting.take_back(me, ticket));
     // Its vector is its own again.
     cells[me].set(9);
     decision == Decision::Go
@@ -156,7 +174,7 @@ fn one_of_three_leaves_early_or_all_go() {
 fn sleep_through(port: &Port, cells: &[Cell<u32>]) -> Result<()> {
     let all = &port.fabric.all;
     let meeting = all.meeting();
-    let ticket = arrive(meeting, port.me);
+    let ticket = arrive(meeting, port.me, 0);
     if !meeting.all_here(ticket) {
         let needs = Needs::Gate((0, 0, 7), all.members.clone());
         let turn = Some(Turn::Meeting(ticket));
@@ -168,7 +186,9 @@ fn sleep_through(port: &Port, cells: &[Cell<u32>]) -> Result<()> {
     assert_eq!(meeting.go(ticket), Decision::Go);
     touch(cells, port.me, 0);
     meeting.report_out(port.me, ticket, true);
-    port.sleep_bound(|| meeting.all_out(ticket));
+    let not_out = || Needs::All(meeting.not_out(ticket).collect());
+    port.sleep_bound(&not_out, || meeting.all_out(ticket));
+    assert!(meeting.take_back(port.me, ticket));
     all.rouse_others_fenced(port.me);
     cells[port.me].set(9);
     Ok(())

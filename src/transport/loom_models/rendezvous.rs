@@ -33,6 +33,7 @@ impl Ways {
         way.buffers[0].set(1);
         let head = Head::new(0, port.me, 0, 0);
         let lent = port.lend(
+            to,
             head,
             &[0_usize; 100],
             |packet| {

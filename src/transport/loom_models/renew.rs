@@ -66,7 +66,8 @@ fn runs(deeds: &[Deed]) {
     // What makes it at its first use knows nothing of loom.
     fabric.all.meeting();
     let mail = LoomArc::new(Mail::new(2));
-    let (first, mut second) = (fabric.port(0), fabric.port(1));
+    // Not on the stack of a modelled thread, which is small.
+    let (first, mut second) = (Box::new(fabric.port(0)), Box::new(fabric.port(1)));
     let mut before: Option<Deed> = None;
     for &deed in deeds {
         if let Some(before) = before {

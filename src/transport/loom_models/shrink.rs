@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::transport::CommShared;
 use crate::transport::knot::Needs;
 use crate::transport::members::Members;
+use crate::transport::origin::Origin;
 use crate::transport::wait::Port;
 
 /// What `Comm::shrink` does.
@@ -25,7 +26,7 @@ fn shrink(port: &Port) -> Result<Arc<CommShared>> {
     let needs = Needs::Shrink((0, 0, 0), comm.members.clone());
     sleep_in(None, None, port, needs, || {
         let gone = |rank: Rank| !fabric.is_there(rank);
-        let make = |come: Vec<Rank>| fabric.new_comm(Members::of(come));
+        let make = |come: Vec<Rank>| fabric.new_comm(Members::of(come), Origin::world());
         let result = comm.shrinking.result(0, comm.members.iter(), gone, make);
         *found.borrow_mut() = result;
         found.borrow().is_some()

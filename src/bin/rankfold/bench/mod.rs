@@ -18,7 +18,7 @@ use rankfold::collective::Algorithm;
 use rankfold::measure::{self, Op, Run, Subject, Type};
 
 use super::choice::Many;
-use super::numbers::{Ranges, Sizes};
+use super::numbers::{Ranges, Sizes, Time};
 use super::output::{Pictured, Results, interrupted};
 use super::place::Place;
 use super::stop::Stop;
@@ -26,7 +26,7 @@ use super::style::Style;
 use super::table::pretty;
 pub use commit::build;
 pub use plan::{Plan, SIZES, default_ranks, fits};
-pub use print::figure;
+pub use print::{figure, width};
 pub use session::run as measured;
 pub use stopping::control;
 
@@ -74,9 +74,9 @@ pub struct Arguments {
     /// How often all points are gone through, in turn.
     #[arg(long, value_name = "N", default_value_t = 6)]
     passes: usize,
-    /// Seconds for each point, shared by its passes.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.25)]
-    time: f64,
+    /// How long each point is measured in all passes together, in seconds or as `250ms` or `2m`.
+    #[arg(long, value_name = "TIME", default_value = "0.25")]
+    time: Time,
     /// Samples of each point and pass, instead of a time.
     #[arg(long, value_name = "N", conflicts_with = "time")]
     iterations: Option<usize>,

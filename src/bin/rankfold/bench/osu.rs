@@ -18,7 +18,7 @@ pub fn text(run: &Run) -> String {
 }
 
 fn head(first: &Measured) -> String {
-    let (ranks, kind) = (first.ranks, &first.kind);
+    let (ranks, kind) = (first.ranks, datatype(&first.kind));
     let title = format!(
         "# rankfold {} by {} Latency Test, {ranks} ranks\n# Datatype: {kind}.\n",
         first.collective, first.algorithm
@@ -29,6 +29,20 @@ fn head(first: &Measured) -> String {
         _ => format!("{:<FIRST$}{}\n", "# Size", heads()),
     };
     title + &columns
+}
+
+/// The type by MPI's name, as OSU's tables have it.
+fn datatype(kind: &str) -> &str {
+    match kind {
+        "f32" => "MPI_FLOAT",
+        "f64" => "MPI_DOUBLE",
+        "i32" => "MPI_INT",
+        "i64" => "MPI_INT64_T",
+        "u8" => "MPI_UINT8_T",
+        "u32" => "MPI_UINT32_T",
+        "u64" => "MPI_UINT64_T",
+        other => other,
+    }
 }
 
 fn heads() -> String {
@@ -58,4 +72,18 @@ fn line(one: &Measured) -> String {
     let greatest = one.ranks_us.iter().copied().fold(0.0, f64::max);
     let times = [average, least, greatest].map(|time| format!("{time:>OTHER$.2}"));
     format!("{size:<FIRST$}{}{:>OTHER$}\n", times.concat(), one.calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rankfold::measure::Type;
+
+    #[test]
+    fn every_type_has_a_name_of_mpis() {
+        for kind in ["f32", "f64", "i32", "i64", "u8", "u32", "u64"] {
+            let known: Type = kind.parse().unwrap();
+            assert!(datatype(known.name()).starts_with("MPI_"), "{kind}");
+        }
+    }
 }

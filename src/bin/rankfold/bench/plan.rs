@@ -1,7 +1,6 @@
 //! Which points are measured; what cannot be is refused before anything is.
 
 use std::fs;
-use std::time::Duration;
 
 use rankfold::collective::{Algorithm, Collective};
 use rankfold::machine::Machine;
@@ -9,7 +8,7 @@ use rankfold::measure::{Effort, Point, Subject};
 
 use super::{Arguments, By};
 use crate::choice::Many;
-use crate::numbers::{passes, seconds};
+use crate::numbers::passes;
 use crate::stop::Stop;
 
 /// All that is measured, and how.
@@ -25,7 +24,7 @@ const MOST_SECONDS: f64 = 3600.0;
 /// More threads than these nobody compares with each other.
 const MOST_RANKS: usize = 1024;
 /// Longer vectors have room nowhere.
-const MOST_BYTES: usize = 1 << 40;
+const MOST_BYTES: u64 = 1 << 40;
 /// More points nobody reads.
 const MOST_POINTS: usize = 10_000;
 /// More curves cannot be told apart.
@@ -64,15 +63,12 @@ fn refuse(line: String) -> Stop {
 }
 
 fn effort(arguments: &Arguments) -> Result<Effort, Stop> {
-    let seconds = seconds(arguments.time, MOST_SECONDS)?;
+    let time = arguments.time.at_most(MOST_SECONDS)?;
     match arguments.iterations {
         Some(0) => Err(Stop::input("--iterations: at least 1")),
         Some(more) if more > 1_000_000 => Err(Stop::input("--iterations: at most 1000000")),
         Some(samples) => Ok(Effort::samples(samples)),
-        None => {
-            let pass = seconds / arguments.passes as f64;
-            Ok(Effort::time(Duration::from_secs_f64(pass)))
-        }
+        None => Ok(Effort::time(time.div_f64(arguments.passes as f64))),
     }
 }
 
@@ -227,7 +223,7 @@ fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> 
         .as_ref()
         .map_or(&SIZES[..], |sizes| &sizes.0);
     let length = |&bytes: &usize| match bytes % kind.bytes() {
-        _ if bytes > MOST_BYTES => Err(refuse(format!(
+        _ if bytes as u64 > MOST_BYTES => Err(refuse(format!(
             "--sizes: {bytes} bytes are too many; at most 1Ti"
         ))),
         0 => Ok(bytes / kind.bytes()),

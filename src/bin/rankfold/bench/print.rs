@@ -11,6 +11,14 @@ pub fn width(one: &Measured) -> f64 {
     (high - middle).max(middle - low) / middle
 }
 
+/// The same in percent; a single pass has no interval.
+fn spread(one: &Measured) -> String {
+    match one.median_us.confidence > 0.0 {
+        true => format!("{:.0}", 100.0 * width(one)),
+        false => "-".into(),
+    }
+}
+
 /// Four digits that count, or fewer of what is very little.
 pub fn figure(value: f64) -> String {
     match value {
@@ -129,7 +137,7 @@ fn rows(own: &[&Measured], style: Style) -> String {
             algorithm(one),
             figure(times.min),
             figure(times.p50),
-            format!("{:.0}", 100.0 * width(one)),
+            spread(one),
             figure(times.p99),
             figure(times.max),
             figure(one.algbw_gbs),
@@ -192,11 +200,16 @@ fn legend(run: &Run) -> String {
     if run.results.is_empty() {
         return "\nnothing has been measured\n".into();
     }
+    let spread = match confidence > 0.0 {
+        true => format!(
+            "how far the true one may be from it ({:.0} % confidence)",
+            100.0 * confidence
+        ),
+        false => "not known from one pass, which --passes 6 shows".into(),
+    };
     format!(
-        "\np50: the median of the passes' medians; +-%: how far the true one may be from it ({:.0} % confidence). algbw, \
-         busbw:\nGB/s, as in nccl-tests. cpu: of all ranks together. {compared} results were compared on every rank; all \
-         were right.\n",
-        100.0 * confidence
+        "\np50: the median of the passes' medians; +-%: {spread}. algbw, busbw:\nGB/s, as in nccl-tests. cpu: of all ranks \
+         together. {compared} results were compared on every rank; all were right.\n"
     )
 }
 

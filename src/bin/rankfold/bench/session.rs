@@ -1,5 +1,6 @@
 //! The passes: every point once in each, so that whatever the machine does meanwhile happens to all.
 
+use std::io;
 use std::time::SystemTime;
 
 use indicatif::ProgressBar;
@@ -26,7 +27,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Run, Stop> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let progress = progress::of_steps(plan.points.len() * (plan.passes + 1));
     let mut watch = Watch::start(Pair::first(&plan.machine));
-    let limits = limits(plan, control);
+    let limits = limits(plan, control)?;
     let mut open = prove(plan, control, &progress)?;
     for _ in 0..plan.passes {
         for one in &mut open {
@@ -99,7 +100,7 @@ fn prove<'a>(
 }
 
 /// How long all cores together, or as many as there are ranks, take for these lengths if each does its share.
-fn limits(plan: &Plan, control: &Control) -> Vec<Limit> {
+fn limits(plan: &Plan, control: &Control) -> Result<Vec<Limit>, Stop> {
     let most = plan
         .points
         .iter()
@@ -108,7 +109,7 @@ fn limits(plan: &Plan, control: &Control) -> Vec<Limit> {
         .unwrap_or(1);
     let cores = measure::each_on(&plan.machine, most);
     if cores.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let bytes = plan
         .bytes()
@@ -116,14 +117,17 @@ fn limits(plan: &Plan, control: &Control) -> Vec<Limit> {
         .take_while(|_| !control.is_stopped());
     let limit = |bytes: usize| {
         let share = bytes.div_ceil(cores.len());
-        Limit {
+        let copy = measure::copy(&cores, &plan.machine, share)?;
+        let add = measure::add(&cores, &plan.machine, share)?;
+        Ok(Limit {
             bytes,
             cores: cores.len(),
-            copy_us: 1e6 * measure::copy(&cores, &plan.machine, share),
-            add_us: 1e6 * measure::add(&cores, &plan.machine, share),
-        }
+            copy_us: 1e6 * copy,
+            add_us: 1e6 * add,
+        })
     };
-    bytes.map(limit).collect()
+    let limits: io::Result<_> = bytes.map(limit).collect();
+    limits.map_err(|error| Stop::input(Failure::Thread(error)))
 }
 
 /// From this share of the median on, an interval is wide.

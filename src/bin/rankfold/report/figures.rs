@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rankfold::draw::{Axis, Chart, Curve};
-use rankfold::measure::{self, Limit, Measured, Run};
+use rankfold::draw::{Axis, Chart, Curve, Spread};
+use rankfold::measure::{self, Limit, Measured, Run, spread_in_words};
 
 use super::model::Fitted;
 
@@ -58,20 +58,32 @@ pub fn over_ranks(run: &Run) -> Option<String> {
     let title = format!("{}: time over ranks", first.collective);
     let mut chart = Chart::new(title, Axis::count("ranks"), Axis::seconds("time of a call"));
     chart.note = format!(
-        "{} usable CPUs: more ranks share them; medians",
-        run.machine.usable
+        "{} usable CPUs: more ranks share them; {}",
+        run.machine.usable,
+        spread_in_words(&results)
     );
+    chart.warnings = run.remarks.clone();
     let step = lengths.len().div_ceil(LENGTHS).max(1);
     for bytes in lengths.iter().rev().step_by(step) {
-        let own = results.iter().filter(|one| one.bytes == *bytes);
+        let own = || results.iter().filter(|one| one.bytes == *bytes);
         chart.curves.push(Curve {
             name: bytes_in_words(*bytes),
-            points: own
+            points: own()
                 .map(|one| (one.ranks as f64, 1e-6 * one.time_us.p50))
                 .collect(),
         });
+        let bars = own().filter_map(|one| bar(one.ranks, one, |us| 1e-6 * us));
+        chart.spreads.push(bars.collect());
     }
     Some(chart.svg())
+}
+
+/// The interval of a result's median as a bar, in the unit of the chart; none of a single pass. Bandwidths fall where times
+/// rise: the ends are put in order.
+pub fn bar(place: usize, one: &Measured, unit: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
+    let interval = one.median_us;
+    let (a, b) = (unit(interval.low), unit(interval.high));
+    (interval.confidence > 0.0).then(|| (place as f64, a.min(b), a.max(b)))
 }
 
 /// 8 B, 4 KiB, 16 MiB.
@@ -127,8 +139,12 @@ fn roof(run: &Run, roof: &Roof) -> Option<String> {
         Axis::rate("bandwidth"),
     );
     let ranks: BTreeSet<usize> = results.iter().map(|one| one.ranks).collect();
-    let curves = ranks.into_iter().map(|ranks| roof.curve(&results, ranks));
-    chart.curves = curves.filter(|curve| !curve.points.is_empty()).collect();
+    chart.note = spread_in_words(&results);
+    chart.warnings = run.remarks.clone();
+    let curves = ranks
+        .into_iter()
+        .map(|ranks| (roof.curve(&results, ranks), roof.spread(&results, ranks)));
+    (chart.curves, chart.spreads) = curves.filter(|(curve, _)| !curve.points.is_empty()).unzip();
     if chart.curves.is_empty() {
         return None;
     }
@@ -153,6 +169,16 @@ impl Roof {
         }
     }
 
+    /// Between which bandwidths it was.
+    fn spread(&self, results: &[&Measured], ranks: usize) -> Spread {
+        let own = results
+            .iter()
+            .filter(|one| one.ranks == ranks && (self.value)(one) > 0.0);
+        let rate = |one: &Measured, us: f64| (self.value)(one) * one.time_us.p50 / us;
+        own.filter_map(|one| bar(one.bytes, one, |us| rate(one, us)))
+            .collect()
+    }
+
     /// What the cores do in this time.
     fn limit(&self, run: &Run, what: &str, time: fn(&Limit) -> f64) -> Curve {
         let cores = run.limits.first().map_or(1, |limit| limit.cores);
@@ -174,7 +200,7 @@ impl Roof {
 }
 
 /// Measured points and the lines of the model.
-pub fn model(fitted: &Fitted) -> String {
+pub fn model(run: &Run, fitted: &Fitted) -> String {
     let title = format!(
         "all_reduce among {} ranks: measured, and by the model",
         fitted.ranks
@@ -185,6 +211,7 @@ pub fn model(fitted: &Fitted) -> String {
         Axis::seconds("time of a call"),
     );
     chart.note = "marks: measured; broken lines: the model".into();
+    chart.warnings = run.remarks.clone();
     for (at, series) in fitted.series.iter().enumerate() {
         let how = if at == 0 { "fitted" } else { "predicted" };
         let curve = |of: fn(&(f64, f64, f64)) -> (f64, f64)| Curve {
@@ -194,6 +221,7 @@ pub fn model(fitted: &Fitted) -> String {
         chart
             .curves
             .push(curve(|(bytes, measured, _)| (*bytes, *measured)));
+        chart.spreads.push(series.spread.clone());
         chart
             .models
             .push(curve(|(bytes, _, predicted)| (*bytes, *predicted)));
@@ -202,13 +230,14 @@ pub fn model(fitted: &Fitted) -> String {
 }
 
 /// Measured over predicted times.
-pub fn residuals(fitted: &Fitted) -> String {
+pub fn residuals(run: &Run, fitted: &Fitted) -> String {
     let title = "measured over predicted: 1 is right, above it the model is too fast";
     let mut chart = Chart::new(
         title,
         Axis::bytes("bytes of the vector"),
         Axis::number("ratio"),
     );
+    chart.warnings = run.remarks.clone();
     for series in &fitted.series {
         let points = series
             .points
@@ -218,6 +247,20 @@ pub fn residuals(fitted: &Fitted) -> String {
             name: series.algorithm.clone(),
             points: points.collect(),
         });
+        let predicted = |at: f64| {
+            series
+                .points
+                .iter()
+                .find(|point| point.0 == at)
+                .map(|point| point.2)
+        };
+        let ratio = |&(at, low, high): &(f64, f64, f64)| {
+            let predicted = predicted(at)?;
+            Some((at, low / predicted, high / predicted))
+        };
+        chart
+            .spreads
+            .push(series.spread.iter().filter_map(ratio).collect());
     }
     let ends = |curve: &Curve| Some((curve.points.first()?.0, curve.points.last()?.0));
     if let Some((low, high)) = chart.curves.first().and_then(ends) {

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::numbers::seconds;
+use super::numbers::Time;
 use super::output::{Output, to_stdout};
 use super::stop::Stop;
 use super::table::pretty;
@@ -26,25 +26,25 @@ use super::table::pretty;
 /// Measure this machine and write one page about it.
 ///
 /// Its tree, latencies, scaling, limits, model and choices are on it. The page is one HTML file that needs no other file, no script and no network. Everything on it is measured in the
-/// same run, in about as many seconds as --time says; what the machine did meanwhile is on the page too. Ctrl-C ends it,
+/// same run, in about the time that --time says; what the machine did meanwhile is on the page too. Ctrl-C ends it,
 /// and no file is written then.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rankfold report
-  rankfold report --time 120 -o report.html --data report.json
+  rankfold report --time 2m -o report.html --data report.json
   rankfold report --from report.json -o again.html")]
 pub struct Arguments {
     /// Write the page to this file.
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// About so many seconds are measured; with less than 10, vectors end at 256 KiB.
-    #[arg(long, value_name = "SECONDS", default_value_t = 40.0)]
-    time: f64,
+    /// About how long is measured, in seconds or as `2m`; with less than 10 s, vectors end at 256 KiB.
+    #[arg(long, value_name = "TIME", default_value = "40")]
+    time: Time,
     /// Measure nothing: draw what `report --data` or `bench --format json` has written.
     #[arg(long, value_name = "RUN.json", conflicts_with_all = ["time", "data"])]
     from: Option<PathBuf>,
-    /// Write all figures to this file too, as JSON.
+    /// Write all figures to this file too, as JSON; see docs/report.schema.json.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 }
@@ -53,12 +53,12 @@ pub struct Arguments {
 const MOST_SECONDS: f64 = 3600.0;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let seconds = seconds(arguments.time, MOST_SECONDS)?;
+    let time = arguments.time.at_most(MOST_SECONDS)?;
     let page = Output::open(Some(&arguments.output))?;
     let kept = Output::perhaps(arguments.data.as_deref())?;
     let data = match &arguments.from {
         Some(path) => data::read(path)?,
-        None => work::measured(seconds)?,
+        None => work::measured(time.as_secs_f64())?,
     };
     if let Some(kept) = kept {
         kept.write(&pretty(&data))?;

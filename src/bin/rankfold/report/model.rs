@@ -2,14 +2,16 @@
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::cost::{Model, simple_exchange};
+use rankfold::draw::Spread;
 use rankfold::measure::{self, Measured, Run, Type, median, sorted};
 use rankfold::simulate::Machine;
 
+use super::figures::bar;
 use crate::simulate::seconds;
 
 /// Of no more ranks and elements than these a file is believed.
 const MOST_RANKS: usize = 4096;
-const MOST_ELEMENTS: usize = 1 << 40;
+const MOST_ELEMENTS: u64 = 1 << 40;
 
 /// A model with what it was fitted to.
 pub struct Fitted {
@@ -25,6 +27,8 @@ pub struct Fitted {
 pub struct Series {
     pub algorithm: String,
     pub points: Vec<(f64, f64, f64)>,
+    /// The intervals of the measured medians, by bytes.
+    pub spread: Spread,
 }
 
 impl Series {
@@ -77,7 +81,7 @@ fn results(run: &Run) -> Vec<&Measured> {
         one.collective == "all_reduce"
             && !one.into
             && one.bytes > 0
-            && one.bytes < MOST_ELEMENTS
+            && (one.bytes as u64) < MOST_ELEMENTS
             && one.ranks <= run.machine.usable.min(MOST_RANKS)
             && one.kind == run.results[0].kind
     };
@@ -127,13 +131,13 @@ fn series(name: &str, own: &[&Measured], model: &Model, element: usize) -> Optio
         let predicted = seconds(algorithm, &call, &machine).filter(|time| *time > 0.0)?;
         Some((one.bytes as f64, 1e-6 * one.time_us.p50, predicted))
     };
-    let points: Vec<_> = own
-        .iter()
-        .filter(|one| by(one) == name)
-        .filter_map(point)
-        .collect();
+    let own = || own.iter().filter(|one| by(one) == name);
+    let points: Vec<_> = own().filter_map(point).collect();
     (!points.is_empty()).then(|| Series {
         algorithm: name.into(),
         points,
+        spread: own()
+            .filter_map(|one| bar(one.bytes, one, |us| 1e-6 * us))
+            .collect(),
     })
 }

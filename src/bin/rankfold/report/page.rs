@@ -10,7 +10,7 @@ use super::date::date;
 use super::figures::{self, bytes_in_words, main_results};
 use super::html::{definitions, escaped, figure, page, paragraph, table, texts};
 use super::model::{self, Fitted};
-use crate::bench::figure as digits;
+use crate::bench::{figure as digits, width};
 
 /// The whole page.
 pub fn html(data: &Data) -> String {
@@ -46,27 +46,75 @@ const SECTIONS: [Section; 8] = [
     ("about", "About this run", about),
 ];
 
-/// What one looks for first.
+/// What one looks for first, with how far it is to be trusted beside it.
 fn tiles(data: &Data) -> String {
     let results = main_results(&data.run);
     let cpus = data.run.machine.usable.max(2);
     let alone = results.iter().filter(|one| one.ranks <= cpus);
     let alone = alone.map(|one| one.ranks).max();
-    let own = || results.iter().filter(|one| Some(one.ranks) == alone);
-    let shortest = own().min_by_key(|one| one.bytes).map(|one| {
+    let own: Vec<&Measured> = results
+        .into_iter()
+        .filter(|one| Some(one.ranks) == alone)
+        .collect();
+    let shortest = own.iter().min_by_key(|one| one.bytes).map(|one| {
         let (bytes, ranks) = (bytes_in_words(one.bytes), one.ranks);
-        let what = format!("{} of {bytes}, {ranks} ranks", one.collective);
+        let what = format!(
+            "{} of {bytes}, {ranks} ranks{}",
+            one.collective,
+            within(one)
+        );
         tile(&microseconds(one.time_us.p50), &what)
     });
-    let best = own().max_by(|a, b| a.busbw_gbs.total_cmp(&b.busbw_gbs));
-    let best = best.map(|one| {
+    let widest = headline(&own).map(|one| {
         let (bytes, ranks) = (bytes_in_words(one.bytes), one.ranks);
-        let what = format!("best bus bandwidth: {bytes}, {ranks} ranks");
+        let what = format!("bus bandwidth: {bytes}, {ranks} ranks{}", within(one));
         tile(&format!("{} GB/s", digits(one.busbw_gbs)), &what)
     });
-    let all = [line_tile(&data.run), shortest, best];
+    let all = [line_tile(&data.run), shortest, widest];
     let all: String = all.into_iter().flatten().collect();
-    format!("<div class=\"tiles\">{all}</div>\n")
+    format!("<div class=\"tiles\">{all}</div>\n{}", caveats(data))
+}
+
+/// From this half width of its interval on a median is no headline.
+const WIDE: f64 = 0.2;
+
+/// The point that a headline can rest on: of those whose median is known best, the one with the most bandwidth that is sure,
+/// by the upper end of its time. The luckiest point of all is none.
+fn headline<'a>(own: &[&'a Measured]) -> Option<&'a Measured> {
+    let known = |one: &&&Measured| one.median_us.confidence > 0.0 && width(one) <= WIDE;
+    let sure = |one: &Measured| one.busbw_gbs * one.time_us.p50 / one.median_us.high;
+    let known = own
+        .iter()
+        .filter(known)
+        .max_by(|a, b| sure(a).total_cmp(&sure(b)));
+    let narrowest = || own.iter().min_by(|a, b| trust(a).total_cmp(&trust(b)));
+    known.or_else(narrowest).copied()
+}
+
+/// The less, the better its median is known.
+fn trust(one: &Measured) -> f64 {
+    match one.median_us.confidence > 0.0 {
+        true => width(one),
+        false => f64::INFINITY,
+    }
+}
+
+/// How well the median is known.
+fn within(one: &Measured) -> String {
+    match one.median_us.confidence > 0.0 {
+        true => format!(
+            ", within {:.0} % ({:.0} % confidence)",
+            100.0 * width(one),
+            100.0 * one.median_us.confidence
+        ),
+        false => ", one pass".into(),
+    }
+}
+
+/// What makes the headlines doubtful, right below them.
+fn caveats(data: &Data) -> String {
+    let note = |remark: &String| format!("<p class=\"note\">{}</p>\n", escaped(remark));
+    data.run.remarks.iter().map(note).collect()
 }
 
 fn line_tile(run: &Run) -> Option<String> {
@@ -227,14 +275,14 @@ fn modelled(data: &Data) -> String {
     paragraph(&says)
         + &figure(
             "fig-model",
-            Some(figures::model(&fitted)),
+            Some(figures::model(&data.run, &fitted)),
             "Measured medians and what the model says.",
             "",
         )
         + &errors(&fitted)
         + &figure(
             "fig-residuals",
-            Some(figures::residuals(&fitted)),
+            Some(figures::residuals(&data.run, &fitted)),
             "Where the model is wrong, and by which factor.",
             "",
         )
@@ -344,4 +392,53 @@ fn about(data: &Data) -> String {
         ("system", run.machine.system.clone()),
         ("fingerprint", run.machine.fingerprint.clone()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points with a bandwidth, and the half width of the interval of the median.
+    fn points(of: &[(f64, f64)]) -> Vec<Measured> {
+        let text = include_str!("../../../../tests/golden/cli/before.json");
+        let run: Run = serde_json::from_str(text).unwrap();
+        let point = |&(busbw_gbs, width): &(f64, f64)| {
+            let mut one = run.results[0].clone();
+            one.busbw_gbs = busbw_gbs;
+            one.time_us.p50 = 10.0;
+            (one.median_us.low, one.median_us.high) = (10.0 * (1.0 - width), 10.0 * (1.0 + width));
+            one.median_us.confidence = 0.97;
+            one
+        };
+        of.iter().map(point).collect()
+    }
+
+    fn chosen(of: &[(f64, f64)]) -> f64 {
+        let points = points(of);
+        headline(&points.iter().collect::<Vec<_>>())
+            .unwrap()
+            .busbw_gbs
+    }
+
+    #[test]
+    fn the_headline_is_what_is_sure_and_not_what_was_lucky() {
+        assert_eq!(
+            chosen(&[(20.0, 0.5), (12.0, 0.02), (13.0, 0.15), (3.0, 0.0)]),
+            12.0
+        );
+        assert_eq!(
+            chosen(&[(20.0, 0.5), (12.0, 0.3), (30.0, 0.9)]),
+            12.0,
+            "the best known, if none is known well"
+        );
+        assert!(headline(&[]).is_none());
+    }
+
+    #[test]
+    fn a_headline_says_how_well_it_is_known() {
+        let mut one = points(&[(20.0, 0.05)]).remove(0);
+        assert_eq!(within(&one), ", within 5 % (97 % confidence)");
+        one.median_us.confidence = 0.0;
+        assert_eq!(within(&one), ", one pass");
+    }
 }

@@ -1,0 +1,182 @@
+//! Whether runs of two programs differ by more than runs of one program do.
+//!
+//! A run is a process, and what places its threads and its memory shifts all its passes alike. So the passes of a run are
+//! not independent samples of its program: the run is. What is compared are the logarithms of the runs' medians, by a
+//! t-test; what one run differs from the next by is taken from the runs of each side, and of all points together, since the
+//! runs of a side are few (Smyth, *Linear models and empirical Bayes methods*, 2004). One run of each side says nothing of
+//! it: then a spread is assumed that pairs of identical runs were seen to stay within.
+
+use super::statistics::{mean, median, sorted};
+use super::student::{critical, two_sided};
+
+/// What the logarithms of two runs' medians scatter by where nobody has seen it, at least: one standard deviation.
+const ASSUMED: f64 = 0.1;
+/// As well as from so many pairs of runs that is known.
+const ASSUMED_FREEDOM: usize = 30;
+/// Runs that agree better than this do so by luck.
+const LEAST: f64 = 0.01;
+/// Fewer passes do not show how a run scatters.
+pub(super) const FEWEST_PASSES: usize = 5;
+/// The confidence of the interval of a ratio.
+pub(super) const CONFIDENCE: f64 = 0.95;
+
+/// A point in the runs of one side, or of the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Side {
+    /// The logarithm of the median of each run.
+    medians: Vec<f64>,
+    /// The scatter of each run's passes, as a standard deviation of logarithms.
+    scatter: Vec<f64>,
+    /// The passes of the run that has fewest.
+    fewest: usize,
+}
+
+impl Side {
+    /// From the medians of each run's passes.
+    pub(super) fn of<'a>(runs: impl Iterator<Item = (f64, &'a [f64])>) -> Side {
+        let mut side = Side {
+            fewest: usize::MAX,
+            ..Side::default()
+        };
+        for (middle, passes) in runs {
+            side.medians.push(middle.ln());
+            side.scatter.push(scatter(passes));
+            side.fewest = side.fewest.min(passes.len());
+        }
+        side
+    }
+
+    pub(super) fn middle(&self) -> f64 {
+        mean(&self.medians)
+    }
+
+    fn squares(&self) -> f64 {
+        let middle = self.middle();
+        self.medians.iter().map(|x| (x - middle).powi(2)).sum()
+    }
+
+    /// How uncertain a run's median is by its passes alone.
+    fn of_passes(&self) -> f64 {
+        // The variance of a median is π/2 times that of a mean.
+        let factor = (std::f64::consts::FRAC_PI_2 / self.fewest.max(1) as f64).sqrt();
+        factor * self.most_scatter()
+    }
+
+    fn most_scatter(&self) -> f64 {
+        self.scatter.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// The standard deviation of the passes' logarithms. Not a robust one: a pass that met something else says that the next run
+/// may meet it in most of its passes.
+fn scatter(passes: &[f64]) -> f64 {
+    let logarithms: Vec<f64> = passes.iter().map(|pass| pass.ln()).collect();
+    let middle = mean(&logarithms);
+    let squares: f64 = logarithms.iter().map(|x| (x - middle).powi(2)).sum();
+    match passes.len() {
+        0 | 1 => 0.0,
+        some => (squares / (some - 1) as f64).sqrt(),
+    }
+}
+
+/// What is known of the difference of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Difference {
+    /// The logarithm of the ratio, after over before.
+    pub(super) ratio: f64,
+    /// Its standard error, and from how many degrees of freedom that is known; none where nothing can be said.
+    pub(super) error: Option<(f64, usize)>,
+}
+
+impl Difference {
+    /// How probable a ratio so far from 1 is without a difference, looking at this point alone.
+    pub(super) fn chance(&self) -> f64 {
+        match self.error {
+            Some((error, freedom)) => two_sided(self.ratio / error, freedom),
+            None => 1.0,
+        }
+    }
+
+    /// The logarithms between which the ratio lies with [`CONFIDENCE`].
+    pub(super) fn interval(&self) -> Option<(f64, f64)> {
+        let (error, freedom) = self.error?;
+        let reach = critical(1.0 - CONFIDENCE, freedom) * error;
+        Some((self.ratio - reach, self.ratio + reach))
+    }
+}
+
+/// The differences of all points. `drift` is what the machine itself differs by between the two sides, as a logarithm.
+pub(super) fn differences(points: &[(Side, Side)], drift: f64) -> Vec<Difference> {
+    let runs = points.first().map_or((0, 0), |(before, after)| {
+        (before.medians.len(), after.medians.len())
+    });
+    let freedom = (runs.0 + runs.1).saturating_sub(2);
+    let variance =
+        |(before, after): &(Side, Side)| (before.squares() + after.squares()) / freedom as f64;
+    let pooled = mean(&points.iter().map(variance).collect::<Vec<_>>());
+    let shares = (1.0 / runs.0 as f64 + 1.0 / runs.1 as f64).sqrt();
+    let usual = usual_scatter(points);
+    let drift = drift.abs() / std::f64::consts::SQRT_2;
+    let one = |point: &(Side, Side)| {
+        let (before, after) = point;
+        let spread = match freedom {
+            0 => assumed(before, after, usual),
+            // The other points count as much as the point itself.
+            _ if points.len() > 1 => {
+                let both = (variance(point) + pooled) / 2.0;
+                Some((both.sqrt(), 2 * freedom))
+            }
+            _ => Some((variance(point).sqrt(), freedom)),
+        };
+        let least = before
+            .of_passes()
+            .max(after.of_passes())
+            .max(drift)
+            .max(LEAST);
+        Difference {
+            ratio: after.middle() - before.middle(),
+            error: spread.map(|(spread, freedom)| (shares * spread.max(least), freedom)),
+        }
+    };
+    points.iter().map(one).collect()
+}
+
+/// What the passes of the middle point scatter by: few passes of one point may agree by luck.
+fn usual_scatter(points: &[(Side, Side)]) -> f64 {
+    let all = points
+        .iter()
+        .map(|(before, after)| before.most_scatter().max(after.most_scatter()));
+    let all = sorted(all);
+    match all.is_empty() {
+        true => 0.0,
+        false => median(&all),
+    }
+}
+
+/// What a run of each side may differ by: as much as the passes of this point do, and those of others.
+fn assumed(before: &Side, after: &Side, usual: f64) -> Option<(f64, usize)> {
+    if before.fewest.min(after.fewest) < FEWEST_PASSES {
+        return None;
+    }
+    let seen = before.most_scatter().max(after.most_scatter());
+    Some((ASSUMED.max(seen).max(usual), ASSUMED_FREEDOM))
+}
+
+/// The probabilities corrected for their number: with what is below a limit rejected, some true hypothesis is with at most
+/// that probability.
+///
+/// # Source
+///
+/// Holm, *A simple sequentially rejective multiple test procedure*, Scand. J. Stat. 6, 1979.
+pub(super) fn holm(chances: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..chances.len()).collect();
+    order.sort_by(|&a, &b| chances[a].total_cmp(&chances[b]));
+    let mut corrected = vec![1.0; chances.len()];
+    let mut most = 0.0f64;
+    for (place, &at) in order.iter().enumerate() {
+        let factor = (chances.len() - place) as f64;
+        most = most.max((factor * chances[at]).min(1.0));
+        corrected[at] = most;
+    }
+    corrected
+}

@@ -1,0 +1,65 @@
+//! A wait with a deadline of its own in a world with a watchdog ends at whichever comes first.
+//!
+//! The later of the two is an hour away: a wait that took it for its end would hang.
+
+mod support;
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use rankfold::{Comm, Error, ErrorKind, Outcome, Source, World};
+use support::guarded;
+
+const SOON: Duration = Duration::from_millis(2);
+const LATE: Duration = Duration::from_secs(3600);
+
+/// What comes of a receive of rank 0, for which nothing is ever sent while rank 1 lives on.
+fn in_vain(world: World, receive: impl Fn(&Comm) -> Result<(), Error> + Sync) -> Error {
+    let over = Barrier::new(2);
+    let run = || {
+        world.run_each(|comm| {
+            let received = match comm.rank() {
+                0 => receive(comm),
+                _ => Ok(()),
+            };
+            over.wait();
+            Ok(received.err())
+        })
+    };
+    let report = guarded(&|| "a receive in vain".into(), run);
+    match report.outcomes.into_iter().next() {
+        Some(Outcome::Returned(Some(error))) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_timed_out(error: &Error) {
+    assert!(
+        matches!(error.kind(), ErrorKind::TimedOut { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_watchdog_ends_a_receive_whose_own_deadline_is_later() {
+    let error = in_vain(World::new(2).timeout(SOON), |comm| {
+        comm.recv_timeout::<u8>(1, 0, LATE).map(|_| ())
+    });
+    assert_timed_out(&error);
+}
+
+#[test]
+fn the_watchdog_ends_a_receive_from_anybody_whose_own_deadline_is_later() {
+    let error = in_vain(World::new(2).timeout(SOON), |comm| {
+        comm.recv_timeout::<u8>(Source::Any, 0, LATE).map(|_| ())
+    });
+    assert_timed_out(&error);
+}
+
+#[test]
+fn a_receive_ends_at_its_own_deadline_where_the_watchdogs_is_later() {
+    let error = in_vain(World::new(2).timeout(LATE), |comm| {
+        comm.recv_timeout::<u8>(1, 0, SOON).map(|_| ())
+    });
+    assert_timed_out(&error);
+}

@@ -1,0 +1,142 @@
+//! The first rank of a process may be entered where the standard library refuses to exchange panic hooks: in a
+//! destructor that runs while a thread unwinds, or in a panic hook. Later worlds work all the same, and report panics
+//! with message and line.
+//!
+//! The hook is installed once in a process, so each case runs in a process of its own.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use rankfold::{Comm, Outcome, Result, World};
+use support::guarded;
+
+const CASE: &str = "RANKFOLD_HOOK_CASE";
+
+/// Runs the test of this name again, alone in a process, where it finds itself the case.
+fn alone(test: &str) {
+    let exe = std::env::current_exe().unwrap();
+    let mut child = Command::new(exe);
+    let child = child.args(["--exact", test, "--nocapture"]).env(CASE, test);
+    let output = guarded(&|| test.into(), || child.output().unwrap());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{test}:\n{text}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{text}"
+    );
+}
+
+fn is_the_case() -> bool {
+    std::env::var_os(CASE).is_some()
+}
+
+struct OnDrop<F: Fn()>(F);
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn panic_once() {
+    let caught = catch_unwind(|| panic!("the first"));
+    assert!(caught.is_err());
+}
+
+/// A seat is entered on this thread, and called.
+fn enter() -> Result<()> {
+    let comm = World::connect(1).take(0)?.enter();
+    comm.barrier()
+}
+
+/// Worlds and teams start, and say who panicked where.
+fn worlds_work() {
+    assert_eq!(
+        World::new(2)
+            .run(|comm: &Comm| comm.barrier().map(|()| 7))
+            .unwrap(),
+        [7, 7]
+    );
+    World::new(2)
+        .start()
+        .unwrap()
+        .run(|comm| comm.barrier())
+        .unwrap();
+    // A thread of its own may still be about to install the hook: until then lines are not known.
+    loop {
+        let report = World::new(2).run_each(|comm| {
+            assert!(comm.rank() == 0, "this one");
+            Ok(())
+        });
+        let Outcome::Panicked { message, site } = &report.outcomes[1] else {
+            panic!("{report}");
+        };
+        assert_eq!(&**message, "this one");
+        if site
+            .as_ref()
+            .is_some_and(|site| site.contains("hook_alone.rs"))
+        {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_seat_may_be_entered_first_in_a_destructor_that_unwinds() {
+    if !is_the_case() {
+        return alone("a_seat_may_be_entered_first_in_a_destructor_that_unwinds");
+    }
+    let unwinding = catch_unwind(|| {
+        let _enters = OnDrop(|| {
+            let entered = catch_unwind(AssertUnwindSafe(enter));
+            // Who unwinds is no rank for the others any more.
+            assert!(entered.expect("no panic in a destructor").is_err());
+        });
+        panic!("the first");
+    });
+    assert!(unwinding.is_err());
+    worlds_work();
+}
+
+#[test]
+fn a_seat_may_be_entered_first_in_a_panic_hook() {
+    if !is_the_case() {
+        return alone("a_seat_may_be_entered_first_in_a_panic_hook");
+    }
+    std::panic::set_hook(Box::new(|_| assert!(enter().is_err())));
+    panic_once();
+    let _ = std::panic::take_hook();
+    // Ours was put before the one that was just taken away, or will be before the default one.
+    worlds_work_without_lines();
+}
+
+#[test]
+fn a_world_may_run_first_in_a_panic_hook() {
+    if !is_the_case() {
+        return alone("a_world_may_run_first_in_a_panic_hook");
+    }
+    std::panic::set_hook(Box::new(|info| {
+        // Not for those that are provoked below.
+        if info.to_string().contains("the first") {
+            assert_eq!(World::new(2).run(|comm| comm.barrier()).unwrap().len(), 2);
+            let team = World::new(2).start().unwrap();
+            assert!(team.run(|comm| comm.barrier()).is_ok());
+        }
+    }));
+    panic_once();
+    worlds_work();
+}
+
+/// As [`worlds_work`], where the hook may be lost.
+fn worlds_work_without_lines() {
+    assert_eq!(World::new(2).run(|comm| comm.barrier()).unwrap().len(), 2);
+    let report = World::new(2).run_each(|comm| {
+        assert!(comm.rank() == 0, "this one");
+        Ok(())
+    });
+    assert!(
+        matches!(&report.outcomes[1], Outcome::Panicked { message, .. } if &**message == "this one")
+    );
+}

@@ -1,0 +1,87 @@
+//! No test asks a clock or sleeps: threads are ordered by messages, barriers and counters, and no outcome depends on how
+//! busy the machine is. Held against the tests' source.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a test that asserts a time, or orders threads by one, is written with.
+const CLOCKS: [&str; 5] = [
+    "sleep(",
+    "sleep_until(",
+    "Instant",
+    "SystemTime",
+    ".elapsed()",
+];
+
+/// This file names them.
+const SELF: &str = "manners.rs";
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut all = Vec::new();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        match path.is_dir() {
+            true => all.extend(sources(&path)),
+            false if path.extension().is_some_and(|end| end == "rs") => all.push(path),
+            false => {}
+        }
+    }
+    all
+}
+
+/// Whether code names a clock, and not something whose name only ends like that.
+fn names(code: &str, clock: &str) -> bool {
+    let is_of_a_name = |before: char| before.is_alphanumeric() || before == '_';
+    let mut found = code.match_indices(clock);
+    found.any(|(at, _)| clock.starts_with('.') || !code[..at].ends_with(is_of_a_name))
+}
+
+/// Lines of code that name a clock, with their numbers.
+fn clocks<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
+    let code = lines.map(|(number, line)| (number, line.split("//").next().unwrap_or_default()));
+    let named = code.filter(|(_, code)| CLOCKS.iter().any(|clock| names(code, clock)));
+    named
+        .map(|(number, code)| format!("line {}: {}", number + 1, code.trim()))
+        .collect()
+}
+
+fn assert_none(path: &Path, found: Vec<String>) {
+    assert!(
+        found.is_empty(),
+        "{} asks a clock or sleeps: order threads by messages, barriers or counters instead\n{}",
+        path.display(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn no_integration_test_asks_a_clock_or_sleeps() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for path in sources(&folder) {
+        if path.file_name().is_some_and(|name| name != SELF) {
+            let text = fs::read_to_string(&path).unwrap();
+            assert_none(&path, clocks(text.lines().enumerate()));
+        }
+    }
+}
+
+/// The tests of a module are at its end, or in a file of their own.
+#[test]
+fn no_unit_test_asks_a_clock_or_sleeps() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in sources(&folder) {
+        let text = fs::read_to_string(&path).unwrap();
+        let apart = path.ends_with("tests.rs");
+        let lines = text.lines().enumerate();
+        let tests = lines.skip_while(|(_, line)| !apart && !line.starts_with("mod tests {"));
+        assert_none(&path, clocks(tests));
+    }
+}
+
+#[test]
+fn a_clock_is_found_in_code_and_not_in_comments() {
+    let text = "let begin = Instant::now();\n// no Instant here\nthread::sleep(short); // why\nfn they_sleep() {}";
+    let found = clocks(text.lines().enumerate());
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[1].starts_with("line 3: thread::sleep"), "{found:?}");
+}

@@ -1,0 +1,140 @@
+//! Messages of one rank go by two ways, a hatch for short ones and the mailbox for all others, and are received as if
+//! there were one: in the order in which they were sent, and effects after their causes.
+//!
+//! Nothing here races: all that matters has been sent when the receiver looks.
+
+mod common;
+
+use std::sync::Barrier;
+
+use common::{noise, scaled};
+use rankfold::{Comm, Rank, Result, Source, Tag, World};
+
+/// So many short messages in a row to one rank, each received before the next, are enough to take its hatch.
+const IN_A_ROW: u32 = 40;
+/// Elements of a message that is too long for the hatch.
+const LONG: usize = 3000;
+/// The tag of what is no part of a test's order.
+const ASIDE: u32 = 1000;
+
+/// Rank 1 takes the hatch of rank 0, whose mailbox is empty then.
+fn take_hatch(comm: &Comm) -> Result<()> {
+    for number in 0..IN_A_ROW {
+        match comm.rank() {
+            0 => {
+                comm.recv::<u32>(1, ASIDE)?;
+                comm.send(1, ASIDE, &[number])?;
+            }
+            1 => {
+                comm.send(0, ASIDE, &[number])?;
+                comm.recv::<u32>(0, ASIDE)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Sends a message with this number to rank 0, short or long.
+fn send(comm: &Comm, number: u32, long: bool) -> Result<()> {
+    match long {
+        true => comm.send(0, number, &vec![number; LONG]),
+        false => comm.send(0, number, &[number]),
+    }
+}
+
+/// Receives so many messages from anybody, and answers with their numbers.
+fn receive(comm: &Comm, count: usize) -> Result<Vec<u32>> {
+    let next = |_| {
+        let (data, status) = comm.recv::<u32>(Source::Any, Tag::Any)?;
+        assert!(data.iter().all(|number| *number == status.tag));
+        Ok(status.tag)
+    };
+    (0..count).map(next).collect()
+}
+
+/// Rank 1, which has the hatch, and rank 2, which has not, send these messages one after the other: (who, whether it is
+/// long). Rank 0 looks when all are sent.
+fn come_in_order(sends: &[(Rank, bool)]) {
+    let gate = Barrier::new(3);
+    let all = World::new(3).run(|comm| {
+        take_hatch(comm)?;
+        for (number, &(who, long)) in sends.iter().enumerate() {
+            // Whoever is next begins when the one before has sent.
+            gate.wait();
+            if comm.rank() == who {
+                send(comm, number as u32, long)?;
+            }
+        }
+        gate.wait();
+        match comm.rank() {
+            0 => receive(comm, sends.len()),
+            _ => Ok(Vec::new()),
+        }
+    });
+    let expected: Vec<u32> = (0..sends.len() as u32).collect();
+    assert_eq!(all.unwrap()[0], expected, "{sends:?}");
+}
+
+const SHORT: bool = false;
+
+#[test]
+fn what_goes_by_the_hatch_comes_before_what_its_sender_mails_after_it() {
+    come_in_order(&[(1, SHORT), (1, true)]);
+}
+
+#[test]
+fn what_is_mailed_comes_before_what_would_fit_into_the_hatch_after_it() {
+    come_in_order(&[(1, true), (1, SHORT)]);
+}
+
+#[test]
+fn what_another_rank_mails_comes_after_what_went_by_the_hatch_before() {
+    come_in_order(&[(1, SHORT), (2, SHORT), (2, true)]);
+}
+
+#[test]
+fn what_another_rank_has_mailed_comes_before_what_would_fit_into_the_hatch() {
+    come_in_order(&[(2, SHORT), (1, SHORT), (2, true), (1, SHORT)]);
+}
+
+#[test]
+fn messages_of_two_ranks_by_both_ways_come_in_the_order_of_their_sending() {
+    for seed in 0..scaled(40) as u64 {
+        let sent = |i: u64| {
+            let bits = noise(seed, i);
+            (1 + (bits % 2) as Rank, (bits / 2).is_multiple_of(3))
+        };
+        let count = 2 + noise(seed, 1000) % 9;
+        come_in_order(&(0..count).map(sent).collect::<Vec<_>>());
+    }
+}
+
+/// What came before it was asked for is kept by sender; between senders the order of arrival decides.
+#[test]
+fn messages_that_waited_are_received_in_the_order_of_their_arrival_whoever_sent_them() {
+    const SENDERS: usize = 8;
+    for seed in 0..scaled(10) as u64 {
+        let mut order: Vec<Rank> = (1..=SENDERS).collect();
+        order.sort_by_key(|&rank| noise(seed, rank as u64));
+        let gate = Barrier::new(SENDERS + 1);
+        let all = World::new(SENDERS + 1).run(|comm| {
+            for &who in &order {
+                gate.wait();
+                if comm.rank() == who {
+                    comm.send(0, 1, &[who])?;
+                }
+            }
+            gate.wait();
+            if comm.rank() != 0 {
+                return Ok(Vec::new());
+            }
+            // To find a message of its own a rank sets all others aside.
+            comm.send(0, ASIDE, &[0u8])?;
+            comm.recv::<u8>(0, ASIDE)?;
+            let next = |_| Ok(comm.recv::<Rank>(Source::Any, 1)?.0[0]);
+            (0..SENDERS).map(next).collect::<Result<Vec<_>>>()
+        });
+        assert_eq!(all.unwrap()[0], order, "seed {seed}");
+    }
+}
