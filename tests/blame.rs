@@ -561,14 +561,16 @@ fn picture(report: &Report<()>, rank: Rank) -> &str {
     }
 }
 
+/// Comes back when another rank has set the flag.
+fn until(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_rank_inside_an_operator_is_not_called_outside() {
     let (inside, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let until = |flag: &AtomicBool| {
-        while !flag.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-    };
     let report = guarded(&|| "an operator that waits".into(), || {
         let world = World::new(2)
             .timeout(Duration::from_millis(40))
@@ -602,17 +604,17 @@ fn a_rank_inside_an_operator_is_not_called_outside() {
 
 #[test]
 fn a_rank_that_is_elsewhere_is_outside_and_its_calls_are_over() {
-    let over = AtomicBool::new(false);
+    let (elsewhere, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let report = guarded(&|| "a rank elsewhere".into(), || {
         let world = World::new(2).timeout(Duration::from_millis(40));
         world.run_each(|comm| {
             comm.barrier()?;
             if comm.rank() == 1 {
-                while !over.load(Ordering::Acquire) {
-                    std::thread::yield_now();
-                }
+                elsewhere.store(true, Ordering::Release);
+                until(&over);
                 return Ok(());
             }
+            until(&elsewhere);
             let dup = comm.recv::<u8>(1, 0).map(drop);
             over.store(true, Ordering::Release);
             dup

@@ -30,19 +30,15 @@ impl Fabric {
 
     /// What each rank called as collective `number`, if that does not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Compared> {
+        // Asked before the records are read: who makes the call meanwhile and ends is on record then.
+        let comes =
+            |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
+        let mut awaited: Vec<Rank> = comm.members.iter().filter(comes).collect();
         let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
         let mismatch = differing(comm, &calls)?;
-        let mut awaited = Vec::new();
-        if mismatch.odd.is_empty() {
-            let known = |rank: &Rank| calls.iter().any(|(other, _)| other == rank);
-            let comes = |rank: &Rank| {
-                !known(rank)
-                    && self.is_there(*rank)
-                    && !self.has_passed(*rank, comm.context, number)
-            };
-            awaited.extend(comm.members.iter().filter(comes));
-        }
+        let known = |rank: &Rank| calls.iter().any(|(other, _)| other == rank);
+        awaited.retain(|rank| mismatch.odd.is_empty() && !known(rank));
         Some(Compared { mismatch, awaited })
     }
 
