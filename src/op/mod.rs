@@ -206,16 +206,18 @@ macro_rules! floats {
         combine!(Sum: $t => |a, b| a + b);
         combine!(Product: $t => |a, b| a * b);
         // Comparisons that become masks of vectors, and no branches. What `if` leaves is b where the two are equal or
-        // one is a NaN; equal floats have the same bits but for the sign of zero, which the second mask brings in.
+        // one is a NaN; equal floats have the same bits but for the sign of zero, which the second mask brings in. For a
+        // NaN in a their sum is one: were it a itself, that would become a masked store in place, which some CPUs make
+        // an element at a time.
         combine!(Min: $t => |a, b| {
             let least = if a < b { a } else { b };
             let sign = if a == b { a.to_bits() } else { 0 };
-            if a.is_nan() { a } else { <$t>::from_bits(least.to_bits() | sign) }
+            if a.is_nan() { a + b } else { <$t>::from_bits(least.to_bits() | sign) }
         });
         combine!(Max: $t => |a, b| {
             let most = if a > b { a } else { b };
             let sign = if a == b { a.to_bits() } else { !0 };
-            if a.is_nan() { a } else { <$t>::from_bits(most.to_bits() & sign) }
+            if a.is_nan() { a + b } else { <$t>::from_bits(most.to_bits() & sign) }
         });
         located!($t, |a: $t, b: $t| a < b || a.is_nan() && !b.is_nan(),
                      |a: $t, b: $t| a > b || a.is_nan() && !b.is_nan());
