@@ -7,14 +7,14 @@
 //! ```
 //!
 //! What they bring to the call and what each then does is here, in terms of shares and blocks; whose memory
-//! that is and when it may be touched is the business of [`transport::direct`](crate::transport::direct).
+//! that is and when it may be touched is the business of [`transport::direct`](crate::transport::memory::shared_vectors).
 //! Operands are folded one after another in the order of their ranks, each element by one rank.
 
 use crate::Rank;
 use crate::collective::{Call, Collective};
 use crate::op::{Element, Operator};
 use crate::span::Pieces;
-use crate::transport::direct::{Brings, Job, Vectors};
+use crate::transport::memory::shared_vectors::{Brings, Job, Vectors};
 
 /// What ranks do with each other's memory in a call.
 pub(crate) fn job(call: &Call) -> Job {

@@ -128,9 +128,9 @@ pub use comm::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
-pub use transport::budget::Buffering;
-pub use transport::packet::EAGER_BYTES;
-pub use transport::recorder::{Operation, Passed, Progress};
+pub use transport::memory::eager_limit::Buffering;
+pub use transport::memory::packet::EAGER_BYTES;
+pub use transport::trace::record::{Operation, Passed, Progress};
 pub use transport::{Fault, Unfinished};
 pub use world::{
     Counts, Lost, Outcome, Report, Seat, Seats, Team, Trace, TracedCall, TracedMessage, World,

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::execute::{AtCells, Early, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
-use crate::transport::cells::{Desk, Stamp};
-use crate::transport::knot::Needs;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::cells::{Desk, Stamp};
 
 /// Messages of two ranks that write at the same time are short up to here.
 const SHORT: usize = 512 + 1;

@@ -9,10 +9,10 @@ use super::Comm;
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::{self, Element};
-use crate::transport::knot::Needs;
-use crate::transport::packet::Packet;
-use crate::transport::receipt::Receipt;
-use crate::transport::wait::Reason;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::packet::Packet;
+use crate::transport::memory::receipt::Receipt;
+use crate::transport::progress::wait::Reason;
 
 impl Comm {
     /// Whether no send has to wait for room: then it may be written down after its message is out.

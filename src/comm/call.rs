@@ -15,16 +15,18 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result, Site};
 use crate::names::Collective;
 use crate::op::{Element, Kind};
-use crate::transport::board::{Arrival, Call, CallLog, Detail, Digest, Verb, Verdict};
-use crate::transport::cells::{Label, Stamp};
-use crate::transport::head::{Head, Info};
-use crate::transport::knot::Needs;
-use crate::transport::mailbox::Want;
-use crate::transport::members::Members;
-use crate::transport::monitor::Turn;
-use crate::transport::packet::Packet;
-use crate::transport::recorder::{Deed, Told, Words};
-use crate::transport::wait::Reason;
+use crate::transport::communicator::board::{
+    Arrival, Call, CallLog, Detail, Digest, Verb, Verdict,
+};
+use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::registry::Turn;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::mailbox::Want;
+use crate::transport::memory::cells::{Label, Stamp};
+use crate::transport::memory::head::{Head, Info};
+use crate::transport::memory::packet::Packet;
+use crate::transport::progress::wait::Reason;
+use crate::transport::trace::record::{Deed, Told, Words};
 use crate::unwind;
 
 /// A collective call in progress on one rank.

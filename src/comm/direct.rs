@@ -8,10 +8,10 @@ use crate::collective::Call as Shape;
 use crate::direct;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
 use crate::op::{Element, Operator};
-use crate::transport::direct::{Coming, Met, Waiting, meet};
-use crate::transport::knot::Needs;
-use crate::transport::meeting::Ticket;
-use crate::transport::monitor::Turn;
+use crate::transport::deadlock::registry::Turn;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::epoch::Ticket;
+use crate::transport::memory::shared_vectors::{Coming, Met, Waiting, meet};
 use crate::unwind;
 
 impl InCall<'_> {

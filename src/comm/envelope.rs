@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::head::Info;
-use crate::transport::packet::Packet;
+use crate::transport::memory::head::Info;
+use crate::transport::memory::packet::Packet;
 
 /// Whose messages a receive accepts.
 ///

@@ -15,7 +15,7 @@ use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::Site;
 use crate::op::{Element, Kind, Operator};
-use crate::transport::head::Info;
+use crate::transport::memory::head::Info;
 
 /// What a call asks for besides its data, its type and its operator.
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@ use crate::Rank;
 use crate::error::Result;
 use crate::execute::Link;
 use crate::op::Element;
-use crate::transport::lane::{Form, Lanes};
-use crate::transport::packet::Packet;
+use crate::transport::lanes::lane::{Form, Lanes};
+use crate::transport::memory::packet::Packet;
 
 impl Link for InCall<'_> {
     #[inline]

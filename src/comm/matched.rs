@@ -14,7 +14,7 @@ use super::receive::{Receive, receive};
 use super::start::opened;
 use crate::error::{ErrorKind, Result};
 use crate::op::Element;
-use crate::transport::packet::Packet;
+use crate::transport::memory::packet::Packet;
 
 /// A message that [`Comm::probe_matched`] has found. Nobody else receives it while this lives; if it is
 /// dropped, the message is where it was in its sender's line.

@@ -15,9 +15,9 @@ use crate::Rank;
 use crate::error::ErrorKind;
 use crate::error::{Result, Site};
 use crate::op::Element;
-use crate::transport::head::{Head, Info};
-use crate::transport::packet::Packet;
-use crate::transport::recorder::{Deed, Peer, Tagged};
+use crate::transport::memory::head::{Head, Info};
+use crate::transport::memory::packet::Packet;
+use crate::transport::trace::record::{Deed, Peer, Tagged};
 
 impl Comm {
     /// Sends elements to rank `to`. It does not wait until they are received, unless the world's

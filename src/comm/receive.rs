@@ -9,12 +9,12 @@ use super::Comm;
 use super::envelope::{Source, Status, Tag};
 use crate::Rank;
 use crate::error::{Result, Site};
-use crate::transport::knot::Needs;
-use crate::transport::mailbox::Want;
-use crate::transport::members::Members;
-use crate::transport::packet::Packet;
-use crate::transport::recorder::{Deed, Peer, Tagged};
-use crate::transport::wait::Reason;
+use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::mailbox::Want;
+use crate::transport::memory::packet::Packet;
+use crate::transport::progress::wait::Reason;
+use crate::transport::trace::record::{Deed, Peer, Tagged};
 
 /// One receiving call: what it accepts and how it prints.
 pub(super) struct Receive {

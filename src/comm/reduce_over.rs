@@ -10,8 +10,8 @@ use crate::Rank;
 use crate::error::{Error, Result, Site};
 use crate::op::{Associative, Element, Kind, Operator, copied, fold_right};
 use crate::topology::Topology;
-use crate::transport::board::{Call, Verb};
-use crate::transport::head::Info;
+use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::memory::head::Info;
 
 /// In which order a rank folds what its predecessors send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

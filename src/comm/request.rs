@@ -17,12 +17,12 @@ use super::receive::Receive;
 use super::{Comm, Core};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::transport::knot::Needs;
-use crate::transport::packet::Packet;
-use crate::transport::posted::Slot;
-use crate::transport::receipt::Receipt;
-use crate::transport::steer::Sought;
-use crate::transport::wait::Reason;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::posted_receives::Slot;
+use crate::transport::matching::scheduler::Sought;
+use crate::transport::memory::packet::Packet;
+use crate::transport::memory::receipt::Receipt;
+use crate::transport::progress::wait::Reason;
 use crate::transport::{CommShared, Unfinished};
 
 /// What was asked for, as the request, its scope and its rank share it.

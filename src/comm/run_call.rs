@@ -13,8 +13,8 @@ use crate::execute::over_cells;
 use crate::op::{Element, Kind, Operator};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
-use crate::transport::board::{Call, Verb, digest};
-use crate::transport::cells::{self, Desk};
+use crate::transport::communicator::board::{Call, Verb, digest};
+use crate::transport::memory::cells::{self, Desk};
 
 impl Comm {
     /// Which algorithm a call runs if none is asked for, and why; and which [groups](Self::levels) of ranks it may

@@ -18,7 +18,7 @@ use super::{Comm, Core};
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::Element;
-use crate::transport::packet::Packet;
+use crate::transport::memory::packet::Packet;
 
 /// Where requests with borrowed buffers are made, see [`Comm::scope`].
 pub struct Scope<'scope, 'env: 'scope> {

@@ -9,11 +9,11 @@ use crate::Rank;
 use crate::error::{Result, Site, on};
 use crate::machine::{Cpus, Kind, Machine, Object};
 use crate::transport::CommShared;
-use crate::transport::board::{Call, Detail, Verb, digest};
-use crate::transport::knot::Needs;
-use crate::transport::members::Members;
-use crate::transport::origin::Birth;
-use crate::transport::wait::Reason;
+use crate::transport::communicator::board::{Call, Detail, Verb, digest};
+use crate::transport::communicator::members::Members;
+use crate::transport::communicator::origin::Birth;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::wait::Reason;
 
 /// What a rank asks of a split, and what it gets.
 type Wish = (Option<u32>, i64);

@@ -11,7 +11,7 @@ use crate::Rank;
 use crate::error::ErrorKind;
 use crate::error::{Error, Result, Site};
 use crate::op::Element;
-use crate::transport::packet::Packet;
+use crate::transport::memory::packet::Packet;
 
 impl Comm {
     /// Starts to send a buffer to rank `to`; the request gives it back.

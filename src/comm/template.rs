@@ -6,8 +6,8 @@ use super::Comm;
 use super::call::{From, InCall};
 use crate::error::{Error, Result};
 use crate::op::Kind;
-use crate::transport::board::{Call, Verb};
-use crate::transport::head::Info;
+use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::memory::head::Info;
 use crate::unwind;
 
 /// On which side of one's own a state belongs, where order matters.

@@ -14,8 +14,8 @@ use crate::collective::Collective;
 use crate::error::{Error, Result, Site};
 use crate::op::Kind;
 use crate::topology::{Topology, Triple};
-use crate::transport::board::{Call, Verb};
-use crate::transport::head::Info;
+use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::memory::head::Info;
 
 impl Comm {
     /// Gives everybody a clone of the root's value. The root passes it, the others pass `None`.

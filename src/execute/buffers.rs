@@ -9,7 +9,7 @@ use super::{Link, wrong};
 use crate::error::{Error, Result};
 use crate::op::{Element, Operator, append, fold_left, fold_right, fold_two};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
-use crate::transport::lane::Form;
+use crate::transport::lanes::lane::Form;
 use crate::unwind;
 
 /// Input, output and the rooms of one call.

@@ -10,7 +10,7 @@ use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};
 use crate::error::{Error, Result};
 use crate::op::{Element, Operator, fold_left, fold_right};
-use crate::transport::cells;
+use crate::transport::memory::cells;
 use crate::unwind;
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);

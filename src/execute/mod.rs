@@ -27,7 +27,7 @@ use crate::Rank;
 use crate::error::{Error, Result};
 use crate::op::{Element, Operator};
 use crate::schedule::Schedule;
-use crate::transport::lane::Form;
+use crate::transport::lanes::lane::Form;
 
 /// What moves the messages of one call between this rank and others.
 pub(crate) trait Link {

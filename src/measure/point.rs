@@ -7,7 +7,7 @@ use super::kinds::{Op, Type, UnknownName};
 use crate::Rank;
 use crate::collective::{Algorithm, Call, Collective};
 use crate::machine::Bind;
-use crate::transport::cells::CELL_BYTES;
+use crate::transport::memory::cells::CELL_BYTES;
 
 /// A collective, or neighbours that send to each other.
 ///

@@ -12,7 +12,7 @@ use super::said::Said;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::Bind;
-use crate::transport::budget::Buffering;
+use crate::transport::memory::eager_limit::Buffering;
 use crate::world::{World, WorldError};
 
 /// How long a wait may take in a test, unless `RANKFOLD_TIMEOUT` says otherwise.

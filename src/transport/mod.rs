@@ -1,70 +1,40 @@
 //! How bytes move between ranks, and how ranks wait. Knows neither steps nor trees.
 //!
-//! - [`packet`] one message: eager, lent or owned
-//! - [`head`] what a packet says of itself; [`lend`] and [`loan`] the guards around lent memory, and the
+//! - [`packet`](memory::packet) one message: eager, lent or owned
+//! - [`head`](memory::head) what a packet says of itself; [`lend`](memory::lend) and [`loan`](memory::loan) the guards around lent memory, and the
 //!   word that decides who may touch it
-//! - [`haul`] both ends of a long loan copy it, [`joint`] the words by which they do
-//! - [`receipt`] of a message whose sender waits until it is received; [`budget`] how much is kept without
-//! - [`mailbox`] what a rank receives: matching, order, messages that came early; [`posted`] receives that
+//! - [`cooperative_copy`](memory::cooperative_copy) both ends of a long loan copy it, [`copy_claims`](memory::copy_claims) the words by which they do
+//! - [`receipt`](memory::receipt) of a message whose sender waits until it is received; [`eager_limit`](memory::eager_limit) how much is kept without
+//! - [`mailbox`](matching::mailbox) what a rank receives: matching, order, messages that came early; [`posted_receives`](matching::posted_receives) receives that
 //!   wait for their messages
-//! - [`hatch`] a way past the mailbox for whoever talks most; [`incoming`] both ways in one order
-//! - [`lane`] the ways of collective packets, one direction between two ranks each, and those that are
-//!   channels; [`slot`], [`words`] and [`slots`] those that are cache lines; [`lanes`] which a communicator has
-//! - [`meeting`] the words of a call in which ranks touch each other's memory; [`direct`] the guards around
+//! - [`fast_box`](memory::fast_box) a way past the mailbox for whoever talks most; [`incoming`](matching::incoming) both ways in one order
+//! - [`lane`](lanes::lane) the ways of collective packets, one direction between two ranks each, and those that are
+//!   channels; [`slot`](memory::slot), [`slot_words`](memory::slot_words) and [`slot_lanes`](lanes::slot_lanes) those that are cache lines; [`lanes`](lanes) which a communicator has
+//! - [`epoch`](memory::epoch) the words of a call in which ranks touch each other's memory; [`shared_vectors`](memory::shared_vectors) the guards around
 //!   it, and what is done with the pointers
-//! - [`cells`] places that one rank writes and all may read, for short vectors
-//! - [`board`] what all ranks see: the gate of a barrier, records of collective calls
-//! - [`scribe`] how a rank writes down what it does; [`recorder`] what others may read of it; [`ring`] its
-//!   last operations, [`clock`] their times
-//! - [`members`] who belongs to a communicator; [`shrink`] how the living leave the dead behind
-//! - [`sleeper`] the flag and bell of a rank, and the hand-shake that loses no post; [`fences`] what orders it
-//! - [`wait`] the one wait loop: spin, yield, park; [`apart`] how ranks that wait on one CPU part
-//! - [`berth`] how a thread that stays is given its next job; [`renew`] what is used again for the next run
-//! - [`steer`] worlds in which it is chosen who comes first
-//! - [`knot`] who can never move again; [`monitor`] the book of waits and ends around it; [`blame`] whose collective
+//! - [`cells`](memory::cells) places that one rank writes and all may read, for short vectors
+//! - [`board`](communicator::board) what all ranks see: the gate of a barrier, records of collective calls
+//! - [`recorder`](trace::recorder) how a rank writes down what it does; [`record`](trace::record) what others may read of it; [`event_ring`](trace::event_ring) its
+//!   last operations, [`clock`](trace::clock) their times
+//! - [`members`](communicator::members) who belongs to a communicator; [`shrink`](communicator::shrink) how the living leave the dead behind
+//! - [`sleeper`](progress::sleeper) the flag and bell of a rank, and the hand-shake that loses no post; [`fences`](memory::fences) what orders it
+//! - [`wait`](progress::wait) the one wait loop: spin, yield, park; [`cpu_collision`](progress::cpu_collision) how ranks that wait on one CPU part
+//! - [`job_slot`](reuse::job_slot) how a thread that stays is given its next job; [`fabric_reuse`](reuse::fabric_reuse) what is used again for the next run
+//! - [`scheduler`](matching::scheduler) worlds in which it is chosen who comes first
+//! - [`wait_for_graph`](deadlock::wait_for_graph) who can never move again; [`registry`](deadlock::registry) the book of waits and ends around it; [`mismatch`](deadlock::mismatch) whose collective
 //!   calls differ from the others'
-//! - [`origin`] where a communicator comes from, for reports
+//! - [`origin`](communicator::origin) where a communicator comes from, for reports
 
-pub(crate) mod apart;
-pub(crate) mod berth;
-mod blame;
-pub(crate) mod board;
-pub(crate) mod budget;
-pub(crate) mod cells;
-pub(crate) mod clock;
-pub(crate) mod direct;
-mod fences;
-mod hatch;
-mod haul;
-pub(crate) mod head;
-mod incoming;
-pub(crate) mod joint;
-pub(crate) mod knot;
-pub(crate) mod lane;
+pub(crate) mod communicator;
+pub(crate) mod deadlock;
 pub(crate) mod lanes;
-pub(crate) mod lend;
-pub(crate) mod loan;
 #[cfg(all(test, loom))]
 mod loom_models;
-pub(crate) mod mailbox;
-pub(crate) mod meeting;
-pub(crate) mod members;
-pub(crate) mod monitor;
-pub(crate) mod origin;
-pub(crate) mod packet;
-pub(crate) mod posted;
-pub(crate) mod receipt;
-pub(crate) mod recorder;
-pub(crate) mod renew;
-pub(crate) mod ring;
-pub(crate) mod scribe;
-pub(crate) mod shrink;
-pub(crate) mod sleeper;
-mod slot;
-mod slots;
-pub(crate) mod steer;
-pub(crate) mod wait;
-mod words;
+pub(crate) mod matching;
+pub(crate) mod memory;
+pub(crate) mod progress;
+pub(crate) mod reuse;
+pub(crate) mod trace;
 
 use std::any::Any;
 use std::fmt;
@@ -80,29 +50,29 @@ use crate::error::{Cause, Site, on};
 use crate::machine::Near;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::unwind;
-use apart::Spots;
-use board::{CallLog, Gate, Verdict};
-use budget::{Account, Buffering, Charge};
-use cells::{Cells, Desk};
-use clock::Clock;
-use hatch::Hatch;
-use incoming::Incoming;
-use joint::Joint;
+use communicator::board::{CallLog, Gate, Verdict};
+use communicator::members::Members;
+use communicator::origin::{Former, Names, Origin};
+use communicator::shrink::Shrinking;
+use deadlock::registry::Book;
 use lanes::{Books, Make};
-use lend::Lenders;
-use loan::LoanWord;
-use mailbox::Inbox;
-use meeting::Meeting;
-use members::Members;
-use monitor::Book;
-use origin::{Former, Names, Origin};
-use packet::Packet;
-use recorder::Record;
-use scribe::Scribe;
-use shrink::Shrinking;
-use sleeper::{Run, Sleeper};
-use steer::{Chooser, Steering};
-use wait::Port;
+use matching::incoming::Incoming;
+use matching::mailbox::Inbox;
+use matching::scheduler::{Chooser, Steering};
+use memory::cells::{Cells, Desk};
+use memory::copy_claims::Joint;
+use memory::eager_limit::{Account, Buffering, Charge};
+use memory::epoch::Meeting;
+use memory::fast_box::Hatch;
+use memory::lend::Lenders;
+use memory::loan::LoanWord;
+use memory::packet::Packet;
+use progress::cpu_collision::Spots;
+use progress::sleeper::{Run, Sleeper};
+use progress::wait::Port;
+use trace::clock::Clock;
+use trace::record::Record;
+use trace::recorder::Scribe;
 
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
@@ -133,7 +103,7 @@ pub(crate) struct Fabric {
 
 /// What begins anew with each run: apart from all else, which ranks read and nobody writes.
 struct Present {
-    run: sleeper::Present,
+    run: progress::sleeper::Present,
     /// When it began, as the clock's [note](Clock::note) has it.
     begin: AtomicU64,
 }
@@ -286,7 +256,7 @@ impl CommShared {
     #[inline]
     pub(crate) fn rouse_others(&self, me: Rank) {
         // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
-        fences::light();
+        memory::fences::light();
         self.rouse_others_fenced(me);
     }
 
@@ -302,7 +272,7 @@ impl CommShared {
     #[inline]
     pub(crate) fn after_leaving(&self, desk: &Desk) {
         // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
-        fences::light();
+        memory::fences::light();
         if desk.is_awaited() {
             self.rouse_others_fenced(desk.me());
         }
@@ -318,7 +288,8 @@ impl CommShared {
 
     /// Whether it is known that nothing is left in a cell that somebody should have read.
     fn all_was_read(&self) -> bool {
-        let agree = |cells: &Arc<Cells>| cells.ends().is_some_and(|ends| cells::agree(&ends));
+        let agree =
+            |cells: &Arc<Cells>| cells.ends().is_some_and(|ends| memory::cells::agree(&ends));
         self.cells.get().is_none_or(agree)
     }
 }
@@ -427,12 +398,12 @@ impl Tally {
 impl Fabric {
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
-        fences::prepare();
+        memory::fences::prepare();
         let door = |_| Arc::new(Door::new(Parker::new()));
         let doors: Box<[_]> = (0..ranks).map(door).collect();
         let clock = Clock::new();
         let present = CachePadded::new(Present {
-            run: sleeper::Present::new(),
+            run: progress::sleeper::Present::new(),
             begin: AtomicU64::new(clock.note()),
         });
         let all = CommShared::new(0, Members::All(ranks), Origin::world(), &doors);

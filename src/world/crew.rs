@@ -5,7 +5,7 @@
 //! rank     order;  part of the rank;  slip ← answer;  word ← empty
 //! ```
 //!
-//! Beside the word of its [berth](crate::transport::berth), on the same line, each rank has a slip: the caller writes
+//! Beside the word of its [berth](crate::transport::reuse::job_slot), on the same line, each rank has a slip: the caller writes
 //! on it what is to be done, the rank in its place what came of it. So a run in which ranks do nothing moves one line
 //! to and fro, and whatever else they would read there is in the frame of the call, for those who need it.
 //!
@@ -42,11 +42,11 @@ use crate::error::Result;
 use crate::machine::PinError;
 use crate::sync::Parker;
 use crate::transport::Fabric;
-use crate::transport::apart::Spots;
-use crate::transport::berth::Berth;
-use crate::transport::renew::{Again, Rest};
-use crate::transport::sleeper::Sleeper;
-use crate::transport::wait::{Live, Patience};
+use crate::transport::progress::cpu_collision::Spots;
+use crate::transport::progress::sleeper::Sleeper;
+use crate::transport::progress::wait::{Live, Patience};
+use crate::transport::reuse::fabric_reuse::{Again, Rest};
+use crate::transport::reuse::job_slot::Berth;
 use crate::unwind;
 
 /// What the caller of a run and the ranks that have threads share.

@@ -13,7 +13,7 @@ use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Cpus, PinError, pin};
 use crate::transport::Fabric;
-use crate::transport::wait::Live;
+use crate::transport::progress::wait::Live;
 use crate::unwind;
 
 /// What a thread needs to become a rank.

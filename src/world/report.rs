@@ -11,9 +11,9 @@ use super::trace::Trace;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Mismatch, on};
 use crate::machine::Placement;
-use crate::transport::origin::Names;
-use crate::transport::packet::Packet;
-use crate::transport::recorder::{self, Operation, Record};
+use crate::transport::communicator::origin::Names;
+use crate::transport::memory::packet::Packet;
+use crate::transport::trace::record::{self, Operation, Record};
 use crate::transport::{CommShared, Fabric, Unfinished};
 use crate::unwind;
 
@@ -327,7 +327,7 @@ impl<R, E> Report<R, E> {
         let mut text =
             String::from("the last operations of each rank, and how long before the end");
         for (rank, operations) in self.recent().iter().enumerate() {
-            let lines = recorder::lines(operations, SHOWN, self.end, |time| format!("-{time}"));
+            let lines = record::lines(operations, SHOWN, self.end, |time| format!("-{time}"));
             text.push_str(&format!("\n  rank {rank}"));
             lines.iter().for_each(|line| {
                 text.push('\n');
@@ -530,7 +530,7 @@ fn unread(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -
 }
 
 /// Whether a rank's end only follows from others.
-fn followed(end: &crate::transport::monitor::End) -> bool {
+fn followed(end: &crate::transport::deadlock::registry::End) -> bool {
     end.follows.is_some()
 }
 

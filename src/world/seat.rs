@@ -7,7 +7,7 @@ use super::rank::Start;
 use crate::Rank;
 use crate::comm::{Comm, is_inside};
 use crate::error::{Error, Result};
-use crate::transport::wait::Live;
+use crate::transport::progress::wait::Live;
 
 /// The places of a world whose threads are somebody else's, see [`World::connect`](crate::World::connect).
 ///

@@ -8,7 +8,7 @@
 //! Unless somebody has asked for a binding, the caller's own thread is rank 0, as the master of an OpenMP team is: it
 //! need not be woken, and does not stand in the way of those who run. Who runs a team often runs it again soon: a
 //! rank that is done looks for its next part for a moment before it sleeps, see [`crew`](super::crew).
-//! After a run that ended clean the next one goes on in the same fabric, see [`renew`](crate::transport::renew), and
+//! After a run that ended clean the next one goes on in the same fabric, see [`renew`](crate::transport::reuse::fabric_reuse), and
 //! each rank keeps its end of it.
 
 use std::fmt;
@@ -27,8 +27,8 @@ use crate::error::Result;
 use crate::machine::Bind;
 use crate::sync::Parker;
 use crate::transport::Fabric;
-use crate::transport::renew::Rest;
-use crate::transport::wait::{Patience, are_crowded};
+use crate::transport::progress::wait::{Patience, are_crowded};
+use crate::transport::reuse::fabric_reuse::Rest;
 use crate::unwind;
 
 /// Ranks that stay for many runs, see [`World::start`].

@@ -13,8 +13,8 @@ use crate::Rank;
 use crate::draw::timeline::{Arrow, Bar, Scale, Timeline};
 use crate::draw::{self, TooLarge};
 use crate::error::Site;
-use crate::transport::head::Head;
-use crate::transport::recorder::{Event, Known, Record};
+use crate::transport::memory::head::Head;
+use crate::transport::trace::record::{Event, Known, Record};
 
 /// All that went on in a run, see [`World::trace`](crate::World::trace).
 ///

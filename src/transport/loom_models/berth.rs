@@ -14,9 +14,9 @@ use loom::thread;
 
 use super::explore;
 use crate::sync::Parker;
-use crate::transport::berth::Berth;
-use crate::transport::sleeper::Sleeper;
-use crate::transport::wait::Patience;
+use crate::transport::progress::sleeper::Sleeper;
+use crate::transport::progress::wait::Patience;
+use crate::transport::reuse::job_slot::Berth;
 
 /// What a caller and a server share.
 struct Shared {

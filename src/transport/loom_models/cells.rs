@@ -20,9 +20,9 @@ use super::{explore, prepared_world, sleep};
 use crate::Rank;
 use crate::error::Result;
 use crate::transport::Fabric;
-use crate::transport::cells::{Cells, Desk, Stamp};
-use crate::transport::knot::Needs;
-use crate::transport::wait::Port;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::cells::{Cells, Desk, Stamp};
+use crate::transport::progress::wait::Port;
 
 /// A message that lies beside its number, and one that does not.
 const SHORT: usize = 1;

@@ -2,7 +2,7 @@
 //! by exactly one of its ranks and everybody in it gets out, and a rank that a post wakes just then is
 //! never named as stuck.
 //!
-//! The book, `knot::stuck`, the sleepers and the last stage of the wait are the real ones.
+//! The book, `wait_for_graph::stuck`, the sleepers and the last stage of the wait are the real ones.
 //!
 //! Checked by hand that the models can fail: if `states` does not ask whether a rank is `asleep`, or
 //! if `wake` only rings and does not mark, the token is taken for a knot; without the look after lying
@@ -19,8 +19,8 @@ use super::{Mail, explore, sleep_in, world};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
-use crate::transport::knot::Needs;
-use crate::transport::wait::Port;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::wait::Port;
 
 /// So many ranks live `life` with mail between them.
 fn with_mail<R: 'static>(

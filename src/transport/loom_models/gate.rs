@@ -13,10 +13,10 @@ use loom::thread;
 
 use super::{Mail, explore, sleep, sleep_in, world};
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::board::{Arrival, Gate};
-use crate::transport::knot::Needs;
-use crate::transport::monitor::Turn;
-use crate::transport::wait::Port;
+use crate::transport::communicator::board::{Arrival, Gate};
+use crate::transport::deadlock::registry::Turn;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::wait::Port;
 
 /// What every rank does: write, barrier, read what all wrote, barrier, and all over.
 fn write_and_read(me: usize, cells: &[Cell<u32>], rounds: u32, barrier: impl Fn(u32)) {

@@ -17,11 +17,11 @@ use loom::thread;
 
 use super::explore;
 use crate::Rank;
-use crate::transport::hatch::{Hatch, Out};
-use crate::transport::head::Head;
-use crate::transport::incoming::{Incoming, Mail};
-use crate::transport::lend::Nobody;
-use crate::transport::packet::Packet;
+use crate::transport::matching::incoming::{Incoming, Mail};
+use crate::transport::memory::fast_box::{Hatch, Out};
+use crate::transport::memory::head::Head;
+use crate::transport::memory::lend::Nobody;
+use crate::transport::memory::packet::Packet;
 
 /// The rank whose hatch it is.
 const READER: Rank = 0;

@@ -18,8 +18,8 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::explore;
-use crate::transport::joint::{End, Joint};
-use crate::transport::loan::{LoanWord, Ticket};
+use crate::transport::memory::copy_claims::{End, Joint};
+use crate::transport::memory::loan::{LoanWord, Ticket};
 
 /// Parts of the longest message.
 const PARTS: usize = 2;

@@ -20,11 +20,11 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::{explore, world};
-use crate::transport::head::Head;
-use crate::transport::knot::Needs;
-use crate::transport::lend::{Loan, lend};
-use crate::transport::packet::Packet;
-use crate::transport::wait::Port;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::head::Head;
+use crate::transport::memory::lend::{Loan, lend};
+use crate::transport::memory::packet::Packet;
+use crate::transport::progress::wait::Port;
 
 /// What lies between the two: the lent buffers, one a loan, and the packets on their way.
 pub(super) struct Between {
@@ -59,7 +59,7 @@ impl Between {
     fn lend(&self, port: &Port, which: usize, during: impl FnOnce(&Loan<'_>)) {
         self.buffers[which].set(1);
         let word = &*port.fabric.doors[port.me].loan;
-        let wait = |word: &crate::transport::loan::LoanWord, ticket| {
+        let wait = |word: &crate::transport::memory::loan::LoanWord, ticket| {
             port.sleep_bound(&|| Needs::One(1 - port.me), || word.is_settled(ticket))
         };
         lend(

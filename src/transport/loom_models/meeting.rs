@@ -21,11 +21,11 @@ use loom::thread;
 use super::{explore, sleep_in, world};
 use crate::Rank;
 use crate::error::Result;
-use crate::transport::head::Info;
-use crate::transport::knot::Needs;
-use crate::transport::meeting::{Brought, Decision, Meeting, Ticket};
-use crate::transport::monitor::Turn;
-use crate::transport::wait::Port;
+use crate::transport::deadlock::registry::Turn;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::epoch::{Brought, Decision, Meeting, Ticket};
+use crate::transport::memory::head::Info;
+use crate::transport::progress::wait::Port;
 
 /// What a rank brings to a call: all of it differs from what anyone else brings, and from what it brought before.
 fn brought(me: Rank, call: u32) -> Brought {

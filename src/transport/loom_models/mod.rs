@@ -49,12 +49,12 @@ use std::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use super::knot::Needs;
-use super::monitor::Turn;
-use super::wait::{Port, Reason};
 use super::{CommShared, Fabric, Settings};
 use crate::Rank;
 use crate::error::Result;
+use crate::transport::deadlock::registry::Turn;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::wait::{Port, Reason};
 
 /// Runs `model` in every order; with at most so many preemptions, where given.
 fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {

@@ -17,9 +17,9 @@ use super::{Mail, explore, sleep, world};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
-use crate::transport::knot::Needs;
-use crate::transport::receipt::Receipt;
-use crate::transport::wait::Port;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::receipt::Receipt;
+use crate::transport::progress::wait::Port;
 
 /// One message without a buffer from each rank to each other, and plain mail beside them.
 struct Post {

@@ -2,7 +2,7 @@
 //! loan is settled, when the other dies without a look, or because both do nothing but wait. Whatever
 //! happens, it may write its buffer again when [`Port::lend`] comes back.
 //!
-//! `Port::lend`, [`Packet::open`](crate::transport::packet::Packet::open), the book and the last stage
+//! `Port::lend`, [`Packet::open`](crate::transport::memory::packet::Packet::open), the book and the last stage
 //! of the wait are the real ones, as in a step of a schedule whose message is long.
 //!
 //! Checked by hand that the models can fail: with a `settle` that does not rouse the lender all
@@ -14,9 +14,9 @@ use super::loan::Between;
 use super::{explore, sleep, world};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::head::Head;
-use crate::transport::knot::Needs;
-use crate::transport::wait::Port;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::head::Head;
+use crate::transport::progress::wait::Port;
 
 /// What lies on the way to each of two ranks.
 struct Ways([Arc<Between>; 2]);

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::explore;
-use crate::transport::ring::{FIXED, NOTES, Ring};
+use crate::transport::trace::event_ring::{FIXED, NOTES, Ring};
 
 #[test]
 fn no_operation_is_read_half_overwritten() {

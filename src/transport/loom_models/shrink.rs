@@ -12,10 +12,10 @@ use super::{explore, sleep_in, world};
 use crate::Rank;
 use crate::error::Result;
 use crate::transport::CommShared;
-use crate::transport::knot::Needs;
-use crate::transport::members::Members;
-use crate::transport::origin::Origin;
-use crate::transport::wait::Port;
+use crate::transport::communicator::members::Members;
+use crate::transport::communicator::origin::Origin;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::wait::Port;
 
 /// What `Comm::shrink` does.
 fn shrink(port: &Port) -> Result<Arc<CommShared>> {

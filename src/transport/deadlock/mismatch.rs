@@ -1,0 +1,208 @@
+//! Which ranks made another collective call than the rest: the ranks' records of their calls, compared.
+//!
+//! A rank is odd if it differs from a strict majority of *all* members, so that the ranks still to come cannot outvote
+//! the verdict. Where that is not decided yet, the comparison also says whose records are awaited.
+
+use crate::Rank;
+use crate::error::{Called, Gone, Mismatch};
+use crate::transport::communicator::board::{Call, DEPTH};
+use crate::transport::memory::cells::{self, Stamp};
+use crate::transport::{CommShared, Fabric};
+
+/// Records that differ.
+pub(crate) struct Compared {
+    pub mismatch: Mismatch,
+    /// The members that are still to come to this call and may decide who is odd.
+    pub awaited: Vec<Rank>,
+}
+
+impl Fabric {
+    /// What `rank` called as collective `number`, if it has, and not long ago.
+    pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
+        self.doors[rank].log.find(context, number)
+    }
+
+    /// Whether `rank` has made collectives of this communicator after this one.
+    pub(crate) fn has_passed(&self, rank: Rank, context: u32, number: u32) -> bool {
+        let calls = self.doors[rank].log.last_of(context);
+        calls.iter().any(|(later, _)| is_later(*later, number))
+    }
+
+    /// What each rank called as collective `number`, if that does not agree.
+    pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Compared> {
+        // Asked before the records are read: who makes the call meanwhile and ends is on record then.
+        let comes =
+            |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
+        let mut awaited: Vec<Rank> = comm.members.iter().filter(comes).collect();
+        let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
+        let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
+        let mismatch = differing(comm, &calls)?;
+        let known = |rank: &Rank| calls.iter().any(|(other, _)| other == rank);
+        awaited.retain(|rank| mismatch.odd.is_empty() && !known(rank));
+        Some(Compared { mismatch, awaited })
+    }
+
+    /// The first collective up to this number of which it is known that ranks made other calls than each other; one
+    /// that names the odd ranks before one that does not.
+    pub(crate) fn compare_back(&self, comm: &CommShared, number: u32) -> Option<Compared> {
+        let back = (0..DEPTH as u32).rev();
+        let earlier = back.filter_map(|back| number.checked_sub(back));
+        let all = earlier.filter_map(|number| self.compare_calls(comm, number));
+        named_first(all, |compared| &compared.mismatch)
+    }
+
+    /// The same for all collectives that are on record, after the ranks have ended.
+    pub(crate) fn compare_all(&self, comm: &CommShared) -> Option<Mismatch> {
+        let of = |rank: Rank| {
+            let calls = self.doors[rank].log.last_of(comm.context).into_iter();
+            calls.map(move |(number, call)| (number, rank, call))
+        };
+        let mut calls: Vec<_> = comm.members.iter().flat_map(of).collect();
+        // Stable: the members stay in their order.
+        calls.sort_by_key(|(number, ..)| *number);
+        let same = |one: &(u32, Rank, Call), other: &(u32, Rank, Call)| one.0 == other.0;
+        let all = calls.chunk_by(same).filter_map(|calls| {
+            let calls: Vec<_> = calls.iter().map(|(_, rank, call)| (*rank, *call)).collect();
+            differing(comm, &calls)
+        });
+        named_first(all, |mismatch| mismatch)
+    }
+
+    /// What there is to say of a communicator whose ranks, all gone, did not take part in the same calls at the
+    /// cells: a rank wrote what no rank read.
+    pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {
+        let ends = comm.cells.get()?.ends()?;
+        if cells::agree(&ends) {
+            return None;
+        }
+        let known = || ends.iter().zip(comm.members.iter());
+        let numbers = known().filter_map(|(end, rank)| Some((end.as_ref()?.number, rank)));
+        let (number, rank) = numbers.max()?;
+        let compared = self.compare_all(comm);
+        let stray = || self.stray_call(rank, comm.context, number);
+        Some(compared.or_else(stray).unwrap_or_else(|| Mismatch {
+            calls: known().map(|(end, rank)| long_ago(rank, *end)).collect(),
+            odd: Vec::new(),
+            comm: comm.name(),
+        }))
+    }
+
+    /// What there is to say of a call of `rank` whose packet no rank took: the records that differ, or else who made
+    /// the call of this number and who returned without it. One rank alone that did is odd among more than two.
+    pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
+        let comms = self.comms();
+        let comm = comms.iter().find(|comm| comm.context == context)?;
+        let call = self.call_of(rank, context, number)?;
+        if call.tolerant {
+            return None;
+        }
+        let missed = || self.missed_call(comm, number);
+        Some(self.compare_all(comm).unwrap_or_else(missed))
+    }
+
+    /// Every member's call of this number, and which members have returned without one.
+    fn missed_call(&self, comm: &CommShared, number: u32) -> Mismatch {
+        let context = comm.context;
+        let (mut calls, mut without) = (Vec::new(), Vec::new());
+        for rank in comm.members.iter() {
+            if let Some(call) = self.call_of(rank, context, number) {
+                calls.push(called(rank, &call, ""));
+            } else if !self.has_passed(rank, context, number) && self.has_returned(rank) {
+                calls.push(returned(rank));
+                without.push(rank);
+            }
+        }
+        // Of two that miss it one may have returned for want of the other.
+        let all_known = comm.members.size() > 2 && calls.len() == comm.members.size();
+        let odd = if all_known && without.len() == 1 {
+            without
+        } else {
+            Vec::new()
+        };
+        Mismatch {
+            calls,
+            odd,
+            comm: comm.name(),
+        }
+    }
+
+    fn has_returned(&self, rank: Rank) -> bool {
+        let book = self.open_book();
+        book.end(rank).is_some_and(|end| end.why == Gone::Returned)
+    }
+}
+
+/// The first that names odd ranks, or else the first.
+fn named_first<M>(all: impl Iterator<Item = M>, of: impl Fn(&M) -> &Mismatch) -> Option<M> {
+    let mut first = None;
+    for found in all {
+        if !of(&found).odd.is_empty() {
+            return Some(found);
+        }
+        first.get_or_insert(found);
+    }
+    first
+}
+
+/// Whether a call comes after another one of its communicator; numbers may have gone round.
+fn is_later(number: u32, than: u32) -> bool {
+    number.wrapping_sub(than).cast_signed() > 0
+}
+
+/// The calls of members under one number, if they are not all the same.
+fn differing(comm: &CommShared, calls: &[(Rank, Call)]) -> Option<Mismatch> {
+    let prints: Vec<u32> = calls
+        .iter()
+        .map(|(_, call)| call.digest().print(0, 0))
+        .collect();
+    let first = prints.first()?;
+    if prints.iter().all(|print| print == first) {
+        return None;
+    }
+    let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
+    // Of all ranks, not only of those who have come so far: who comes later may outvote them.
+    let majority = (0..calls.len()).find(|&one| votes(prints[one]) * 2 > comm.members.size());
+    let model = majority.unwrap_or(0);
+    let differs = |place: usize| prints[place] != prints[model];
+    let row = |(place, (rank, call)): (usize, &(Rank, Call))| {
+        // What differs is not in the text.
+        let alike = differs(place) && call.to_string() == calls[model].1.to_string();
+        called(*rank, call, if alike { call.unlike() } else { "" })
+    };
+    let odd = (0..calls.len()).filter(|&place| majority.is_some() && differs(place));
+    Some(Mismatch {
+        calls: calls.iter().enumerate().map(row).collect(),
+        odd: odd.map(|place| calls[place].0).collect(),
+        comm: comm.name(),
+    })
+}
+
+fn called(rank: Rank, call: &Call, unlike: &str) -> Called {
+    Called {
+        rank,
+        call: format!("{call}{unlike}"),
+        site: Some(call.site),
+    }
+}
+
+fn returned(rank: Rank) -> Called {
+    Called {
+        rank,
+        call: "no such call: it has returned".into(),
+        site: None,
+    }
+}
+
+/// What there is to say of a rank's last call at the cells of a communicator, when the call itself is not known
+/// any more.
+fn long_ago(rank: Rank, end: Option<Stamp>) -> Called {
+    let call = match end {
+        Some(Stamp { number, .. }) => format!("a short collective long ago, its {number}"),
+        None => "no short collective".into(),
+    };
+    Called {
+        rank,
+        call,
+        site: None,
+    }
+}

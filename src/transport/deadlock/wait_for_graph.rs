@@ -1,0 +1,330 @@
+//! Which ranks can never move again: the greatest fixpoint over who waits for whom. Arithmetic only.
+//!
+//! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come:
+//! *one* rank, *any* other member of a communicator (OR arcs), *all* of some ranks (AND arcs), every
+//! other member's arrival at the same gate, or every other living member's wish to leave the dead
+//! behind; or *every* or *either* one of such needs, which is what a rank has that waits for several
+//! requests. Everything that cannot be freed, starting from the ranks that run, is stuck.
+
+use crate::Rank;
+use crate::transport::communicator::members::Members;
+
+/// What a waiting rank needs to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// This rank must act.
+    One(Rank),
+    /// Any other of these may act.
+    Any(Members),
+    /// Each of these ranks must act.
+    All(Vec<Rank>),
+    /// Every other of these must come to the gate, to the call with this (context, number, fingerprint).
+    Gate(Call, Members),
+    /// Every other of these must come to the same shrinking, or have ended.
+    Shrink(Call, Members),
+    /// All of these, of several requests.
+    Every(Vec<Needs>),
+    /// One of these, of several requests.
+    Either(Vec<Needs>),
+}
+
+/// Context, number and fingerprint.
+type Call = (u32, u32, u32);
+
+impl Needs {
+    /// Whether no rank need act any more.
+    pub(crate) fn is_nothing(&self) -> bool {
+        match self {
+            Needs::All(all) => all.is_empty(),
+            Needs::Any(of) => of.size() == 0,
+            _ => false,
+        }
+    }
+
+    /// Whether the end of `rank` changes what this waiter may hope for.
+    pub(crate) fn involves(&self, rank: Rank) -> bool {
+        match self {
+            Needs::One(one) => *one == rank,
+            Needs::All(all) => all.contains(&rank),
+            Needs::Every(arms) | Needs::Either(arms) => arms.iter().any(|arm| arm.involves(rank)),
+            Needs::Any(of) | Needs::Gate(_, of) | Needs::Shrink(_, of) => of.contains(rank),
+        }
+    }
+
+    /// Whether both stand at the same gate, or want the same shrinking.
+    fn meets(&self, other: &Needs) -> bool {
+        match (self, other) {
+            (Needs::Gate(a, _), Needs::Gate(b, _)) => a == b,
+            (Needs::Shrink(a, _), Needs::Shrink(b, _)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// What a rank is doing, as far as hope is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State<'a> {
+    /// Running, or waiting with a deadline: it may do anything.
+    Running,
+    /// It will do nothing any more.
+    Ended,
+    /// It waits without a deadline.
+    Waiting(&'a Needs),
+}
+
+/// The ranks that can never move, if `me` is among them.
+pub(crate) fn stuck(states: &[State<'_>], me: Rank) -> Option<Vec<Rank>> {
+    if leads_to_a_runner(states, me) {
+        return None;
+    }
+    let mut free: Vec<bool> = states
+        .iter()
+        .map(|state| matches!(state, State::Running))
+        .collect();
+    while !free[me] && free_some(states, &mut free) {}
+    let waits = |rank: &Rank| matches!(states[*rank], State::Waiting(_)) && !free[*rank];
+    (!free[me]).then(|| (0..states.len()).filter(waits).collect())
+}
+
+/// The common case without the fixpoint: a chain of single needs that ends at a running rank, or a
+/// gate or choice with a running rank in reach.
+fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
+    let mut rank = me;
+    for _ in 0..states.len() {
+        match states[rank] {
+            State::Running => return true,
+            State::Ended => return false,
+            State::Waiting(Needs::One(next)) => rank = *next,
+            State::Waiting(needs) => {
+                let runs = |rank: Rank| matches!(states[rank], State::Running);
+                return can_be_freed(states, rank, needs, runs);
+            }
+        }
+    }
+    false
+}
+
+/// One pass; whether anybody was freed.
+fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
+    let census = Census::of(states, free);
+    let mut any = false;
+    for rank in 0..states.len() {
+        if let (false, State::Waiting(needs)) = (free[rank], states[rank]) {
+            free[rank] = census.frees(states, rank, needs, free);
+            any |= free[rank];
+        }
+    }
+    any
+}
+
+/// What a pass needs to know of all ranks at once, so that in the communicator of all ranks it takes one
+/// look at each and not one for each pair.
+struct Census {
+    /// Ranks that are not free: stuck as far as is known, or ended.
+    bound: usize,
+    some_free: bool,
+    /// How many of the bound stand at each gate.
+    gates: Vec<(Call, usize)>,
+}
+
+impl Census {
+    fn of(states: &[State<'_>], free: &[bool]) -> Census {
+        let bound = free.iter().filter(|free| !**free).count();
+        let mut census = Census {
+            bound,
+            some_free: bound < free.len(),
+            gates: Vec::new(),
+        };
+        for (state, _) in states.iter().zip(free).filter(|(_, free)| !**free) {
+            if let State::Waiting(Needs::Gate(gate, _)) = state {
+                census.count(*gate);
+            }
+        }
+        census
+    }
+
+    fn count(&mut self, gate: Call) {
+        match self.gates.iter_mut().find(|(other, _)| *other == gate) {
+            Some((_, count)) => *count += 1,
+            None => self.gates.push((gate, 1)),
+        }
+    }
+
+    /// Whether a rank that is not free and needs this can be freed. A gate opens if all who are not free
+    /// stand at it.
+    fn frees(&self, states: &[State<'_>], me: Rank, needs: &Needs, free: &[bool]) -> bool {
+        let here = |gate| self.gates.iter().find(|(other, _)| *other == gate);
+        match needs {
+            Needs::Any(Members::All(_)) => self.some_free,
+            Needs::Gate(gate, Members::All(_)) => {
+                here(*gate).is_some_and(|(_, count)| *count == self.bound)
+            }
+            Needs::Every(arms) => arms.iter().all(|arm| self.frees(states, me, arm, free)),
+            Needs::Either(arms) => arms.iter().any(|arm| self.frees(states, me, arm, free)),
+            _ => can_be_freed(states, me, needs, |rank| free[rank]),
+        }
+    }
+}
+
+/// The same for one rank alone, by looking at every other one.
+fn can_be_freed(
+    states: &[State<'_>],
+    me: Rank,
+    needs: &Needs,
+    free: impl Fn(Rank) -> bool + Copy,
+) -> bool {
+    let meets_me = |rank: Rank| matches!(states[rank], State::Waiting(other) if other.meets(needs));
+    let ended = |rank: Rank| matches!(states[rank], State::Ended);
+    match needs {
+        Needs::One(one) => free(*one),
+        Needs::All(all) => all.iter().all(|&rank| free(rank)),
+        Needs::Any(of) => others(of, me).any(free),
+        Needs::Gate(_, of) => others(of, me).all(|rank| free(rank) || meets_me(rank)),
+        Needs::Shrink(_, of) => {
+            others(of, me).all(|rank| free(rank) || ended(rank) || meets_me(rank))
+        }
+        Needs::Every(arms) => arms.iter().all(|arm| can_be_freed(states, me, arm, free)),
+        Needs::Either(arms) => arms.iter().any(|arm| can_be_freed(states, me, arm, free)),
+    }
+}
+
+fn others(of: &Members, me: Rank) -> impl Iterator<Item = Rank> {
+    of.iter().filter(move |&rank| rank != me)
+}
+
+/// Ranks of `stuck` each of which waits for the next and the last for the first; empty if the trail
+/// ends at a rank that has ended.
+pub(crate) fn cycle(states: &[State<'_>], stuck: &[Rank]) -> Vec<Rank> {
+    let mut trail: Vec<Rank> = stuck.first().copied().into_iter().collect();
+    while let Some(next) = trail
+        .last()
+        .and_then(|&last| next_stuck(states, stuck, last))
+    {
+        if let Some(start) = trail.iter().position(|&rank| rank == next) {
+            let around = trail.split_off(start);
+            return from_the_lowest(around);
+        }
+        trail.push(next);
+    }
+    Vec::new()
+}
+
+fn from_the_lowest(mut around: Vec<Rank>) -> Vec<Rank> {
+    let lowest = around
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, rank)| **rank)
+        .map_or(0, |(place, _)| place);
+    around.rotate_left(lowest);
+    around
+}
+
+/// A stuck rank that `rank` waits for.
+fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
+    match states[rank] {
+        State::Waiting(needs) => next_needed(states, stuck, rank, needs),
+        _ => None,
+    }
+}
+
+/// One of `stuck` that keeps `rank` from what it needs.
+fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) -> Option<Rank> {
+    let here =
+        |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs.meets(needs));
+    let mut others = stuck.iter().copied().filter(|&other| other != rank);
+    match needs {
+        Needs::One(one) => stuck.contains(one).then_some(*one),
+        Needs::All(all) => others.find(|other| all.contains(other)),
+        Needs::Any(of) => others.find(|other| of.contains(*other)),
+        Needs::Gate(_, of) | Needs::Shrink(_, of) => {
+            others.find(|other| of.contains(*other) && !here(other))
+        }
+        // Of requests only one that cannot be had keeps it.
+        Needs::Every(arms) | Needs::Either(arms) => arms
+            .iter()
+            .find_map(|arm| next_needed(states, stuck, rank, arm)),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: the largest set of waiting ranks none of which can be freed from outside.
+    /// All subsets are tried.
+    fn naive(states: &[State<'_>]) -> Vec<Rank> {
+        let n = states.len();
+        let waiting = |set: u32, rank: Rank| set >> rank & 1 == 1;
+        let is_knot = |set: u32| {
+            (0..n)
+                .filter(|&rank| waiting(set, rank))
+                .all(|rank| match states[rank] {
+                    State::Waiting(needs) => !can_be_freed(states, rank, needs, |r| {
+                        !waiting(set, r) && !matches!(states[r], State::Ended)
+                    }),
+                    _ => false,
+                })
+        };
+        let largest = (0..1u32 << n)
+            .filter(|&set| is_knot(set))
+            .max_by_key(|set| set.count_ones())
+            .unwrap_or(0);
+        (0..n).filter(|&rank| waiting(largest, rank)).collect()
+    }
+
+    /// All, or some.
+    fn members(n: usize) -> impl Strategy<Value = Members> {
+        let some = proptest::collection::vec(any::<bool>(), n);
+        some.prop_map(move |inside| match inside[0] {
+            true => Members::All(n),
+            false => Members::of((0..n).rev().filter(|&rank| inside[rank]).collect()),
+        })
+    }
+
+    /// What a request needs.
+    fn arm(n: usize) -> impl Strategy<Value = Needs> {
+        prop_oneof![5 => (0..n).prop_map(Needs::One), 1 => members(n).prop_map(Needs::Any)]
+    }
+
+    fn arms(n: usize) -> impl Strategy<Value = Vec<Needs>> {
+        proptest::collection::vec(arm(n), 1..4)
+    }
+
+    fn needs(n: usize) -> impl Strategy<Value = Option<Option<Needs>>> {
+        let waiting = prop_oneof![
+            4 => (0..n).prop_map(Needs::One),
+            1 => members(n).prop_map(Needs::Any),
+            2 => proptest::collection::vec(0..n, 1..3).prop_map(Needs::All),
+            2 => (0..2u32, members(n)).prop_map(|(call, of)| Needs::Gate((1, call, 0), of)),
+            1 => (0..2u32, members(n)).prop_map(|(call, of)| Needs::Shrink((1, call, 0), of)),
+            2 => arms(n).prop_map(Needs::Every),
+            2 => arms(n).prop_map(Needs::Either),
+        ];
+        prop_oneof![
+            1 => Just(None),
+            1 => Just(Some(None)),
+            12 => waiting.prop_map(|needs| Some(Some(needs))),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn the_stuck_set_is_the_largest_knot(all in (2usize..8).prop_flat_map(|n| proptest::collection::vec(needs(n), n))) {
+            let states: Vec<State<'_>> = all.iter().map(|state| match state {
+                None => State::Running,
+                Some(None) => State::Ended,
+                Some(Some(needs)) => State::Waiting(needs),
+            }).collect();
+            let want = naive(&states);
+            for me in (0..states.len()).filter(|&me| matches!(states[me], State::Waiting(_))) {
+                let got = stuck(&states, me);
+                prop_assert_eq!(got, want.contains(&me).then(|| want.clone()), "rank {} of {:?}", me, states);
+            }
+            for pair in cycle(&states, &want).windows(2) {
+                prop_assert!(want.contains(&pair[0]) && next_stuck(&states, &want, pair[0]).is_some());
+            }
+        }
+    }
+}

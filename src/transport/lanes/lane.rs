@@ -1,0 +1,270 @@
+//! Lanes: the ways of collective packets, one direction between two ranks each, first in, first out.
+//!
+//! A lane is made when a pair first talks, and each end keeps it in a short sorted list: who talks to
+//! a few ranks has a few lanes, and there is no table of all pairs.
+//!
+//! # Why a lane is never full
+//!
+//! It has room for [`CREDIT`] short messages and one more packet. A sender that has used up its
+//! credit, and finds that the receiver has not caught up, *lends* its message instead of posting a
+//! copy, and then waits until the loan is settled: the one more packet. So a rank runs ahead of
+//! another by a few short messages at most, nothing is allocated on the way, and the only wait is the
+//! one for a loan, which whoever settles it ends.
+//! (A call that fails leaves packets behind, but its communicator is broken then and posts no more.)
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
+
+use crate::Rank;
+use crate::op::Element;
+use crate::transport::memory::head::Head;
+use crate::transport::memory::packet::Packet;
+
+/// How many short messages a rank may post before the receiver takes one.
+const CREDIT: usize = 4;
+
+/// Whether a message is one half of an exchange: the same two ranks send to each other in the same
+/// step. Both ends know, so the two halves may share a way of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    OneWay,
+    Exchange,
+}
+
+/// A rank's ends of the lanes of one communicator.
+pub(crate) trait Lanes {
+    /// Whether a short message may be posted now. If not, lend it.
+    fn has_room(&self, to: Rank, form: Form) -> bool;
+
+    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) said so.
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]);
+
+    /// Puts a packet on its way: a lent one at any time, another as a short message.
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet);
+
+    /// Moves the next packet from a rank into `place`; whether there was one.
+    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool;
+}
+
+/// Both ends of one lane. The receiving one stays here, so a post never fails, and what nobody took can
+/// be found in the end.
+#[derive(Clone)]
+struct Ends {
+    post: Sender<Packet>,
+    take: Receiver<Packet>,
+}
+
+impl Ends {
+    fn new() -> Ends {
+        let (post, take) = bounded(CREDIT + 1);
+        Ends { post, take }
+    }
+}
+
+/// All lanes of a communicator, by (from, to).
+#[derive(Default)]
+pub(crate) struct LaneBook {
+    lanes: Mutex<HashMap<(Rank, Rank), Ends>>,
+    /// Lanes into a rank that it has made before anybody asked.
+    spares: Mutex<HashMap<Rank, Vec<Ends>>>,
+}
+
+impl LaneBook {
+    /// The lane of a pair: made by whichever end asks first, or before that by its receiver.
+    fn lane(&self, from: Rank, to: Rank) -> Ends {
+        let mut lanes = self.lanes.lock();
+        let spare = || self.spares.lock().get_mut(&to).and_then(Vec::pop);
+        let make = || spare().unwrap_or_else(Ends::new);
+        lanes.entry((from, to)).or_insert_with(make).clone()
+    }
+
+    /// Makes lanes for those who will first send to `to`, which is the calling rank: a page of memory is near to
+    /// the thread that first writes to it, and a lane is to be near to the rank that looks into it again and
+    /// again.
+    pub(crate) fn offer(&self, to: Rank, count: usize) {
+        let made: Vec<Ends> = (0..count).map(|_| Ends::new()).collect();
+        self.spares.lock().insert(to, made);
+    }
+
+    /// Whether there is nothing that nobody took.
+    pub(crate) fn is_empty(&self) -> bool {
+        let lanes = self.lanes.lock();
+        lanes.values().all(|ends| ends.take.is_empty())
+    }
+
+    /// What nobody took, by receiver and then by sender.
+    pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
+        let lanes = self.lanes.lock();
+        let mut pairs: Vec<_> = lanes.iter().collect();
+        pairs.sort_by_key(|((from, to), _)| (*to, *from));
+        let left = |(&(_, to), ends): (&(Rank, Rank), &Ends)| {
+            let packets: Vec<Packet> = ends.take.try_iter().collect();
+            packets.into_iter().map(move |packet| (to, packet))
+        };
+        pairs.into_iter().flat_map(left).collect()
+    }
+}
+
+/// Lanes that are crossbeam channels: the reference.
+pub(crate) struct ChannelLanes {
+    me: Rank,
+    book: Arc<LaneBook>,
+    out: RefCell<Peers<Out>>,
+    into: RefCell<Peers<Receiver<Packet>>>,
+}
+
+/// The sending end.
+struct Out {
+    post: Sender<Packet>,
+    /// How many short messages may be posted before the next look at the channel.
+    credit: Cell<usize>,
+}
+
+impl Out {
+    fn new(post: Sender<Packet>) -> Out {
+        let credit = Cell::new(CREDIT);
+        Out { post, credit }
+    }
+
+    fn has_room(&self) -> bool {
+        if self.credit.get() == 0 {
+            self.credit.set(CREDIT.saturating_sub(self.post.len()));
+        }
+        self.credit.get() > 0
+    }
+
+    fn post(&self, packet: Packet) {
+        let credit = self.credit.get();
+        self.credit.set(credit.saturating_sub(1));
+        let posted = self.post.try_send(packet);
+        assert!(posted.is_ok(), "a lane is full, see above why it is not");
+    }
+}
+
+impl ChannelLanes {
+    pub(crate) fn new(me: Rank, book: Arc<LaneBook>) -> ChannelLanes {
+        ChannelLanes {
+            me,
+            book,
+            out: RefCell::default(),
+            into: RefCell::default(),
+        }
+    }
+
+    #[inline]
+    fn out<R>(&self, to: Rank, f: impl FnOnce(&Out) -> R) -> R {
+        let mut out = self.out.borrow_mut();
+        f(out.get(to, || Out::new(self.book.lane(self.me, to).post)))
+    }
+}
+
+impl Lanes for ChannelLanes {
+    #[inline]
+    fn has_room(&self, to: Rank, _: Form) -> bool {
+        self.out(to, Out::has_room)
+    }
+
+    #[inline]
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.post_packet(to, form, Packet::eager(head, data));
+    }
+
+    #[inline]
+    fn post_packet(&self, to: Rank, _: Form, packet: Packet) {
+        self.out(to, |out| out.post(packet));
+    }
+
+    #[inline]
+    fn take(&self, from: Rank, _: Form, place: &mut Packet) -> bool {
+        let mut into = self.into.borrow_mut();
+        let lane = into.get(from, || self.book.lane(from, self.me).take);
+        let Ok(packet) = lane.try_recv() else {
+            return false;
+        };
+        *place = packet;
+        true
+    }
+}
+
+/// Something for each rank that one talks to, sorted by rank.
+pub(in crate::transport) struct Peers<L> {
+    all: Vec<(Rank, L)>,
+    /// Where some ranks were last found, by the last bits of their numbers.
+    recent: [usize; RECENT],
+}
+
+/// A power of two.
+const RECENT: usize = 8;
+
+impl<L> Default for Peers<L> {
+    fn default() -> Self {
+        Peers {
+            all: Vec::new(),
+            recent: [0; RECENT],
+        }
+    }
+}
+
+impl<L> Peers<L> {
+    pub(in crate::transport) fn iter(&self) -> impl Iterator<Item = &L> {
+        self.all.iter().map(|(_, lane)| lane)
+    }
+
+    #[inline]
+    pub(in crate::transport) fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &mut L {
+        let recent = self.recent[Self::recent(rank)];
+        let hit = self
+            .all
+            .get(recent)
+            .is_some_and(|(other, _)| *other == rank);
+        let place = if hit { recent } else { self.find(rank, make) };
+        &mut self.all[place].1
+    }
+
+    /// Partners in an exchange differ in one bit, so higher ones are mixed in.
+    #[inline]
+    fn recent(rank: Rank) -> usize {
+        (rank ^ rank >> 3 ^ rank >> 6) % RECENT
+    }
+
+    #[cold]
+    fn find(&mut self, rank: Rank, make: impl FnOnce() -> L) -> usize {
+        let place = self.all.partition_point(|(other, _)| *other < rank);
+        if self.all.get(place).is_none_or(|(other, _)| *other != rank) {
+            self.all.insert(place, (rank, make()));
+        }
+        self.recent[Self::recent(rank)] = place;
+        place
+    }
+
+    /// All there are.
+    pub(in crate::transport) fn take(&mut self) -> Vec<(Rank, L)> {
+        std::mem::take(&mut self.all)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sends_first_takes_a_lane_that_its_receiver_has_made() {
+        let book = LaneBook::default();
+        book.offer(2, 2);
+        let left = |to| book.spares.lock().get(&to).map_or(0, Vec::len);
+        let sender = ChannelLanes::new(0, Arc::default());
+        assert!(sender.has_room(2, Form::OneWay), "without any it makes one");
+        book.lane(0, 2);
+        book.lane(0, 2);
+        assert_eq!(left(2), 1, "one for each pair");
+        book.lane(2, 0);
+        assert_eq!(left(2), 1, "those into other ranks are not touched");
+        book.lane(1, 2);
+        book.lane(3, 2);
+        assert_eq!((left(2), book.lanes.lock().len()), (0, 4));
+    }
+}

@@ -1,0 +1,414 @@
+//! Which lanes a communicator has: slots, or channels where somebody asks for the reference.
+
+pub(crate) mod lane;
+pub(crate) mod slot_lanes;
+
+use std::sync::Arc;
+
+use crate::Rank;
+use crate::op::Element;
+use crate::transport::lanes::lane::{ChannelLanes, Form, LaneBook, Lanes};
+use crate::transport::lanes::slot_lanes::{SlotBook, SlotLanes};
+use crate::transport::memory::head::Head;
+use crate::transport::memory::packet::Packet;
+
+/// What lanes are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Make {
+    #[default]
+    Slots,
+    Channels,
+}
+
+/// The lanes of a communicator, whatever they are made of.
+#[derive(Default)]
+pub(crate) struct Books {
+    slots: Arc<SlotBook>,
+    channels: Arc<LaneBook>,
+}
+
+impl Books {
+    /// Whether there is nothing that nobody took.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty() && self.channels.is_empty()
+    }
+
+    /// Whether there is nothing in those that are channels, whoever has their ends.
+    pub(in crate::transport) fn channels_are_empty(&self) -> bool {
+        self.channels.is_empty()
+    }
+
+    /// What nobody took, by receiver and then by sender.
+    pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
+        let mut left = self.slots.drain();
+        left.extend(self.channels.drain());
+        left
+    }
+
+    /// Makes lanes into the calling rank before anybody asks, so that their memory is near to it. Slots are
+    /// made by whoever asks first: both ranks write them.
+    pub(crate) fn offer(&self, me: Rank, count: usize, make: Make) {
+        if make == Make::Channels {
+            self.channels.offer(me, count);
+        }
+    }
+
+    /// A rank's ends.
+    pub(crate) fn ends(&self, me: Rank, make: Make) -> Ends {
+        match make {
+            Make::Slots => Ends::Slots(SlotLanes::new(me, self.slots.clone())),
+            Make::Channels => Ends::Channels(Box::new(Reference(ChannelLanes::new(
+                me,
+                self.channels.clone(),
+            )))),
+        }
+    }
+}
+
+/// A rank's ends of the lanes of a communicator.
+pub(crate) enum Ends {
+    Slots(SlotLanes),
+    Channels(Box<Reference>),
+}
+
+impl Ends {
+    /// How many packets were put into slots here, and taken; the numbers wrap.
+    pub(crate) fn traffic(&self) -> (u32, u32) {
+        match self {
+            Ends::Slots(lanes) => lanes.traffic(),
+            Ends::Channels(_) => (0, 0),
+        }
+    }
+}
+
+/// Channel lanes out of line: they would make the usual ones' path longer.
+pub(crate) struct Reference(ChannelLanes);
+
+impl Lanes for Reference {
+    #[inline(never)]
+    fn has_room(&self, to: Rank, form: Form) -> bool {
+        self.0.has_room(to, form)
+    }
+
+    #[inline(never)]
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.0.post(to, form, head, data);
+    }
+
+    #[inline(never)]
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+        self.0.post_packet(to, form, packet);
+    }
+
+    #[inline(never)]
+    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool {
+        self.0.take(from, form, place)
+    }
+}
+
+impl Lanes for Ends {
+    #[inline]
+    fn has_room(&self, to: Rank, form: Form) -> bool {
+        match self {
+            Ends::Slots(lanes) => lanes.has_room(to, form),
+            Ends::Channels(lanes) => lanes.has_room(to, form),
+        }
+    }
+
+    #[inline]
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        match self {
+            Ends::Slots(lanes) => lanes.post(to, form, head, data),
+            Ends::Channels(lanes) => lanes.post(to, form, head, data),
+        }
+    }
+
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+        match self {
+            Ends::Slots(lanes) => lanes.post_packet(to, form, packet),
+            Ends::Channels(lanes) => lanes.post_packet(to, form, packet),
+        }
+    }
+
+    #[inline]
+    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool {
+        match self {
+            Ends::Slots(lanes) => lanes.take(from, form, place),
+            Ends::Channels(lanes) => lanes.take(from, form, place),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::VecDeque;
+    use std::num::NonZeroU8;
+    use std::thread;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::transport::lanes::slot_lanes;
+    use crate::transport::memory::lend::Nobody;
+
+    /// What makes the ends of two ranks, and tells what nobody took.
+    struct Subject {
+        name: &'static str,
+        books: Books,
+        make: Make,
+    }
+
+    impl Subject {
+        fn new(name: &'static str, make: Make) -> Subject {
+            let books = Books::default();
+            Subject { name, books, make }
+        }
+
+        fn ends(&self) -> [Ends; 2] {
+            [0, 1].map(|me| self.books.ends(me, self.make))
+        }
+    }
+
+    /// Every test runs over each of these.
+    fn subjects() -> [Subject; 3] {
+        let late = Books {
+            slots: Arc::new(slot_lanes::near_the_end_of_numbers()),
+            ..Books::default()
+        };
+        [
+            Subject::new("channels", Make::Channels),
+            Subject::new("slots", Make::Slots),
+            Subject {
+                books: late,
+                ..Subject::new("slots near the end of numbers", Make::Slots)
+            },
+        ]
+    }
+
+    /// Elements whose bytes are not all initialised, and such as point to something.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Padded(u8, u32);
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(align(16))]
+    struct Wide(u64);
+
+    static WORDS: [u64; 3] = [7, 8, 9];
+
+    /// A message to be made and to be recognised.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Message {
+        kind: u8,
+        count: usize,
+        tag: u32,
+        print: u32,
+    }
+
+    /// Calls `$f` with the elements of the message's type, of which there are more than a direction knows.
+    macro_rules! with_elements {
+        ($message:expr, $f:ident, $($args:expr),*) => {{
+            let Message { kind, count, print, .. } = $message;
+            let small = print as u8;
+            match kind {
+                0 => $f(&vec![small; count], $($args),*),
+                1 => $f(&vec![u64::from(print); count], $($args),*),
+                2 => $f(&vec![Padded(small, print); count], $($args),*),
+                3 => $f(&vec![&WORDS[print as usize % 3]; count], $($args),*),
+                4 => $f(&vec![(); count], $($args),*),
+                5 => $f(&vec![NonZeroU8::new(small); count], $($args),*),
+                6 => $f(&vec![Wide(print.into()); count], $($args),*),
+                7 => $f(&vec![f32::from(small); count], $($args),*),
+                _ => $f(&vec!["a word"; count], $($args),*),
+            }
+        }};
+    }
+
+    fn post_to<T: Element>(data: &[T], head: Head, ends: &Ends, to: Rank, form: Form) {
+        match Packet::fits(data) {
+            true => ends.post(to, form, head, data),
+            false => ends.post_packet(to, form, Packet::copied(head, data.to_vec())),
+        }
+    }
+
+    fn compare<T: Element + PartialEq>(data: &[T], packet: &Packet) -> bool {
+        packet.holds_elements::<T>()
+            && packet.open(&Nobody, |found: &[T]| found == data) == Some(true)
+    }
+
+    impl Message {
+        fn post(self, ends: &Ends, to: Rank, form: Form) {
+            let head = Head::new(9, 1 - to, self.tag, self.print);
+            with_elements!(self, post_to, head, ends, to, form);
+        }
+
+        fn is_in(self, packet: &Packet, from: Rank) -> bool {
+            packet.head == Head::new(9, from, self.tag, self.print)
+                && with_elements!(self, compare, packet)
+        }
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let tag = prop_oneof![4 => 0..3_u32, 1 => 250..260_u32, 1 => any::<u32>()];
+        let count = prop_oneof![5 => 0..2_usize, 2 => 2..10_usize, 1 => 15..18_usize];
+        // Mostly few types, so that they stay known.
+        let kind = prop_oneof![3 => 0..3_u8, 1 => 0..9_u8];
+        (kind, count, tag, any::<u32>()).prop_map(|(kind, count, tag, print)| Message {
+            kind,
+            count,
+            tag,
+            print,
+        })
+    }
+
+    fn form() -> impl Strategy<Value = Form> {
+        prop_oneof![3 => Just(Form::Exchange), 1 => Just(Form::OneWay)]
+    }
+
+    /// What one rank does next.
+    #[derive(Clone, Copy, Debug)]
+    enum Deed {
+        Post(Message, Form),
+        Take(Form),
+    }
+
+    fn deed() -> impl Strategy<Value = (Rank, Deed)> {
+        let deed = prop_oneof![
+            (message(), form()).prop_map(|(message, form)| Deed::Post(message, form)),
+            form().prop_map(Deed::Take),
+        ];
+        (0..2_usize, deed)
+    }
+
+    /// Messages on their way from a rank, and whether the last was posted without room.
+    #[derive(Default)]
+    struct Line {
+        queue: VecDeque<Message>,
+        crowded: bool,
+    }
+
+    /// Does it, and compares with the queues.
+    fn act(ends: &[Ends; 2], lines: &mut [Line; 2], me: Rank, deed: Deed) {
+        match deed {
+            Deed::Post(message, form) => {
+                let room = ends[me].has_room(1 - me, form);
+                assert!(room || lines[me].queue.len() >= 4, "room for a few");
+                // Where there is no room, one more is lent, and its sender waits for it.
+                if room || !lines[me].crowded {
+                    message.post(&ends[me], 1 - me, form);
+                    lines[me].crowded = !room;
+                    lines[me].queue.push_back(message);
+                }
+            }
+            Deed::Take(form) => {
+                let mut place = Packet::empty();
+                let there = ends[me].take(1 - me, form, &mut place);
+                let line = &mut lines[1 - me];
+                let expected = line.queue.pop_front();
+                line.crowded &= !line.queue.is_empty();
+                assert_eq!(there, expected.is_some());
+                assert!(expected.is_none_or(|message| message.is_in(&place, 1 - me)));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn messages_of_any_form_arrive_whole_and_in_order_and_what_nobody_took_is_found(
+            deeds in prop::collection::vec(deed(), 0..120)
+        ) {
+            for subject in subjects() {
+                let (ends, mut lines) = (subject.ends(), <[Line; 2]>::default());
+                for &(me, deed) in &deeds {
+                    act(&ends, &mut lines, me, deed);
+                }
+                drop(ends);
+                let empty = lines.iter().all(|line| line.queue.is_empty());
+                prop_assert_eq!(subject.books.is_empty(), empty, "{}", subject.name);
+                let left = subject.books.drain();
+                // By receiver: first what rank 1 sent.
+                let expected: Vec<_> = [1, 0].into_iter().flat_map(|from: usize| {
+                    lines[from].queue.iter().map(move |message| (from, *message))
+                }).collect();
+                prop_assert_eq!(left.len(), expected.len(), "{}", subject.name);
+                for ((to, packet), (from, message)) in left.iter().zip(&expected) {
+                    prop_assert!(*to == 1 - from && message.is_in(packet, *from));
+                }
+                prop_assert!(subject.books.is_empty());
+            }
+        }
+
+        #[test]
+        fn two_threads_that_post_and_take_in_turn_get_each_others_messages(
+            steps in prop::collection::vec(((message(), form(), form()), (message(), form(), form())), 1..60)
+        ) {
+            for subject in subjects() {
+                let [first, second] = subject.ends();
+                let run = |ends: Ends, me: Rank| {
+                    for (step, (mine, theirs)) in steps.iter().enumerate() {
+                        let [mine, theirs] = if me == 0 { [mine, theirs] } else { [theirs, mine] };
+                        assert!(ends.has_room(1 - me, mine.1), "all before the last were taken");
+                        mine.0.post(&ends, 1 - me, mine.1);
+                        let mut place = Packet::empty();
+                        while !ends.take(1 - me, mine.2, &mut place) {
+                            thread::yield_now();
+                        }
+                        assert!(theirs.0.is_in(&place, 1 - me), "step {step} of {}", subject.name);
+                    }
+                };
+                thread::scope(|scope| {
+                    scope.spawn(|| run(second, 1));
+                    run(first, 0);
+                });
+                prop_assert!(subject.books.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_runs_ahead_by_what_there_is_room_for_and_goes_on_when_it_is_read() {
+        for subject in subjects() {
+            let [sender, reader] = subject.ends();
+            let mut place = Packet::empty();
+            let message = |number| Message {
+                kind: 1,
+                count: 4,
+                tag: 0,
+                print: number,
+            };
+            let (mut sent, mut read) = (0, 0);
+            for _ in 0..50 {
+                while sender.has_room(1, Form::OneWay) {
+                    message(sent).post(&sender, 1, Form::OneWay);
+                    sent += 1;
+                }
+                assert!((4..8).contains(&(sent - read)), "{}", subject.name);
+                while read < sent {
+                    assert!(reader.take(0, Form::OneWay, &mut place));
+                    assert!(message(read).is_in(&place, 0));
+                    read += 1;
+                }
+            }
+            assert!(!reader.take(0, Form::OneWay, &mut place));
+        }
+    }
+
+    #[test]
+    fn ends_that_were_given_back_go_on_where_they_were() {
+        for subject in subjects() {
+            let message = |print| Message {
+                kind: 1,
+                count: 1,
+                tag: 5,
+                print,
+            };
+            for print in 0..10 {
+                let [first, _second] = subject.ends();
+                message(print).post(&first, 1, Form::Exchange);
+                drop(first);
+                let [_first, second] = subject.ends();
+                let mut place = Packet::empty();
+                assert!(second.take(0, Form::Exchange, &mut place));
+                assert!(message(print).is_in(&place, 0));
+            }
+        }
+    }
+}

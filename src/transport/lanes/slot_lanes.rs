@@ -1,0 +1,134 @@
+//! Lanes made of [slots](crate::transport::memory::slot): which rank has which end, and what nobody took.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::Rank;
+use crate::op::Element;
+use crate::transport::lanes::lane::{Form, Lanes, Peers};
+use crate::transport::memory::head::Head;
+use crate::transport::memory::packet::Packet;
+use crate::transport::memory::slot::{End, ends};
+
+/// The ends that nobody has: of each pair the lesser rank's, and the other's.
+type Free = HashMap<(Rank, Rank), [Option<End>; 2]>;
+
+/// All lanes of a communicator, by pair of ranks.
+#[derive(Default)]
+pub(crate) struct SlotBook(Mutex<Free>);
+
+/// Where a rank's end is among those of a pair.
+fn place(me: Rank, other: Rank) -> ((Rank, Rank), usize) {
+    ((me.min(other), me.max(other)), usize::from(me > other))
+}
+
+impl SlotBook {
+    /// A rank's end of what is between it and another, made by whoever asks first.
+    fn take_end(&self, me: Rank, other: Rank) -> End {
+        let (pair, place) = place(me, other);
+        let mut free = self.0.lock();
+        let both = free.entry(pair).or_insert_with(|| ends().map(Some));
+        let end = both[place].take();
+        end.expect("a rank is once in a communicator")
+    }
+
+    fn give_back(&self, me: Rank, ends: Vec<(Rank, End)>) {
+        let mut free = self.0.lock();
+        for (other, end) in ends {
+            let (pair, place) = place(me, other);
+            if let Some(both) = free.get_mut(&pair) {
+                both[place] = Some(end);
+            }
+        }
+    }
+
+    /// Whether there is nothing that nobody took. While some rank has its ends, there may be.
+    pub(crate) fn is_empty(&self) -> bool {
+        let free = self.0.lock();
+        let mut ends = free.values().flatten();
+        ends.all(|end| end.as_ref().is_some_and(End::is_empty))
+    }
+
+    /// What nobody took, by receiver and then by sender, of ranks that have given back their ends.
+    pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
+        let mut free = self.0.lock();
+        let mut ends: Vec<(Rank, Rank, &mut End)> = Vec::new();
+        for (&(less, more), [first, second]) in free.iter_mut() {
+            ends.extend(first.as_mut().map(|end| (less, more, end)));
+            ends.extend(second.as_mut().map(|end| (more, less, end)));
+        }
+        ends.sort_by_key(|(to, from, _)| (*to, *from));
+        let left = ends.into_iter().flat_map(|(to, _, end)| {
+            let packets = end.drain().into_iter();
+            packets.map(move |packet| (to, packet))
+        });
+        left.collect()
+    }
+}
+
+/// Lanes whose packets lie in slots.
+pub(crate) struct SlotLanes {
+    me: Rank,
+    book: Arc<SlotBook>,
+    ends: RefCell<Peers<End>>,
+}
+
+impl SlotLanes {
+    pub(crate) fn new(me: Rank, book: Arc<SlotBook>) -> SlotLanes {
+        let ends = RefCell::default();
+        SlotLanes { me, book, ends }
+    }
+
+    /// How many packets were sent by these ends, and taken; the numbers wrap.
+    pub(in crate::transport) fn traffic(&self) -> (u32, u32) {
+        let ends = self.ends.borrow();
+        let add = |(sent, taken): (u32, u32), end: &End| {
+            let (more, less) = end.traffic();
+            (sent.wrapping_add(more), taken.wrapping_add(less))
+        };
+        ends.iter().fold((0, 0), add)
+    }
+
+    #[inline]
+    fn end<R>(&self, other: Rank, f: impl FnOnce(&mut End) -> R) -> R {
+        let mut ends = self.ends.borrow_mut();
+        f(ends.get(other, || self.book.take_end(self.me, other)))
+    }
+}
+
+impl Lanes for SlotLanes {
+    #[inline]
+    fn has_room(&self, to: Rank, _: Form) -> bool {
+        self.end(to, End::has_room)
+    }
+
+    #[inline]
+    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+        self.end(to, |end| end.post(form, head, data));
+    }
+
+    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+        self.end(to, |end| end.post_packet(form, packet));
+    }
+
+    #[inline]
+    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool {
+        self.end(from, |end| end.take(form, place))
+    }
+}
+
+impl Drop for SlotLanes {
+    fn drop(&mut self) {
+        self.book.give_back(self.me, self.ends.get_mut().take());
+    }
+}
+
+/// A book in which ranks 0 and 1 have exchanged almost as many messages as there are numbers for.
+#[cfg(all(test, not(loom)))]
+pub(in crate::transport) fn near_the_end_of_numbers() -> SlotBook {
+    let ends = crate::transport::memory::slot::ends_after(u32::MAX - 5).map(Some);
+    SlotBook(Mutex::new(HashMap::from([((0, 1), ends)])))
+}

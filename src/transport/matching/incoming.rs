@@ -1,0 +1,67 @@
+//! What comes to a rank, by its mailbox and by its [`hatch`](crate::transport::memory::fast_box), in one order.
+
+use std::mem;
+use std::sync::Arc;
+
+use crossbeam_channel::Receiver;
+
+use crate::transport::memory::fast_box::{Hatch, In};
+use crate::transport::memory::packet::Packet;
+
+/// The mailbox, as its rank sees it.
+pub(in crate::transport) trait Mail {
+    /// Whether all that was posted has been taken.
+    fn is_empty(&self) -> bool;
+
+    /// Moves the first message into `place`, which owns nothing; whether there was one.
+    fn take(&self, place: &mut Packet) -> bool;
+}
+
+impl Mail for Receiver<Packet> {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[inline]
+    fn take(&self, place: &mut Packet) -> bool {
+        let Ok(packet) = self.try_recv() else {
+            return false;
+        };
+        mem::forget(mem::replace(place, packet));
+        true
+    }
+}
+
+/// The receiving end of all that is sent to one rank.
+pub(in crate::transport) struct Incoming<M = Receiver<Packet>> {
+    mail: M,
+    hatch: In,
+}
+
+impl<M: Mail> Incoming<M> {
+    pub(in crate::transport) fn new(mail: M, hatch: Arc<Hatch>) -> Incoming<M> {
+        let hatch = In::new(hatch);
+        Incoming { mail, hatch }
+    }
+
+    /// Moves the next message into `place`, which owns nothing; whether there was one.
+    ///
+    /// What is in the mailbox now is taken only if the hatch is found empty after that: see there.
+    #[inline]
+    pub(in crate::transport) fn next(&mut self, place: &mut Packet) -> bool {
+        let mailed = !self.mail.is_empty();
+        self.hatch.take(place) || mailed && self.mail.take(place)
+    }
+
+    /// The same for whoever keeps it.
+    pub(in crate::transport) fn pop(&mut self) -> Option<Packet> {
+        let mut place = Packet::empty();
+        self.next(&mut place).then_some(place)
+    }
+
+    /// Takes nothing any more that comes by the hatch: whoever counts what was left may.
+    pub(in crate::transport) fn leave_hatch(&mut self) {
+        self.hatch = In::new(Hatch::new());
+    }
+}

@@ -1,0 +1,425 @@
+//! A rank's incoming messages: one lock-free channel that everybody posts to, and what came before
+//! it was asked for.
+//!
+//! Order is kept per sender and context, as MPI defines it: a receive takes the *first* message of
+//! a sender that it matches; between senders the one that arrived first wins.
+
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::rc::Rc;
+
+use crate::Rank;
+use crate::transport::matching::incoming::Incoming;
+use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
+use crate::transport::matching::scheduler::Line;
+use crate::transport::memory::head::Head;
+use crate::transport::memory::lend::Lenders;
+use crate::transport::memory::packet::Packet;
+use crate::unwind;
+
+/// Which messages a receive accepts, by their heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Want {
+    pub context: u32,
+    /// `None`: any sender.
+    pub source: Option<Rank>,
+    /// `None`: any tag.
+    pub tag: Option<u32>,
+}
+
+impl Want {
+    /// No message is of this context: a communicator's are even, and the next odd one its collectives'.
+    const NOTHING: Want = Want {
+        context: u32::MAX,
+        source: None,
+        tag: None,
+    };
+
+    #[inline]
+    pub(in crate::transport) fn accepts(&self, head: Head) -> bool {
+        head.context() == self.context
+            && self.source.is_none_or(|source| source == head.source())
+            && self.tag.is_none_or(|tag| tag == head.tag())
+    }
+}
+
+/// A message that nobody has asked for yet, with its place in the order of arrival.
+struct Early {
+    arrival: u64,
+    packet: Packet,
+}
+
+/// The receiving end of one rank.
+pub(crate) struct Inbox {
+    mail: Incoming,
+    /// By (context, source): only pairs that have something waiting.
+    early: HashMap<(u32, Rank), VecDeque<Early>>,
+    arrivals: u64,
+    /// The arrival of the message handed out last, for `put_back`.
+    taken: u64,
+    /// Receives that were posted before anybody waits for them.
+    posted: Posted,
+    /// Messages that were taken back, and own something of the user's: its destructor runs only when
+    /// nothing of ours is being looked at.
+    buried: Vec<Packet>,
+    /// Messages that a posted receive from any source wants stay in line, with all behind them, until it is
+    /// chosen whose falls into it.
+    steered: bool,
+}
+
+impl Inbox {
+    pub(in crate::transport) fn new(mail: Incoming) -> Self {
+        Inbox {
+            mail,
+            early: HashMap::new(),
+            arrivals: 0,
+            taken: 0,
+            posted: Posted::default(),
+            buried: Vec::new(),
+            steered: false,
+        }
+    }
+
+    /// The same in a steered world.
+    pub(in crate::transport) fn steered(self, steered: bool) -> Self {
+        Inbox { steered, ..self }
+    }
+
+    /// Puts the first wanted message among those that came early into `place`; whether there was one.
+    #[inline]
+    pub(crate) fn find(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
+        !self.early.is_empty() && self.find_kept(want, lenders, place)
+    }
+
+    #[inline(never)]
+    fn find_kept(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
+        let found = self.find_early(want, lenders);
+        found.map(|packet| *place = packet).is_some()
+    }
+
+    fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
+        let key = self.first_match(want, lenders)?;
+        let queue = self.early.get_mut(&key)?;
+        let found = open(queue, &self.posted, self.steered)
+            .position(|early| want.accepts(early.packet.head))?;
+        let early = queue.remove(found)?;
+        if queue.is_empty() {
+            self.early.remove(&key);
+        }
+        self.taken = early.arrival;
+        Some(early.packet)
+    }
+
+    /// The queue whose first match arrived first; dead packets are swept out on the way.
+    fn first_match(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(u32, Rank)> {
+        let mut first = None;
+        for (key, queue) in self
+            .early
+            .iter_mut()
+            .filter(|(key, _)| key.0 == want.context)
+        {
+            sweep(queue, &mut self.buried, lenders);
+            let arrival = open(queue, &self.posted, self.steered)
+                .find(|early| want.accepts(early.packet.head))
+                .map(|early| early.arrival);
+            if let Some(arrival) =
+                arrival.filter(|&arrival| first.is_none_or(|(earliest, _)| arrival < earliest))
+            {
+                first = Some((arrival, *key));
+            }
+        }
+        first.map(|(_, key)| key)
+    }
+
+    /// Takes in what has arrived until a wanted message comes up in `place`; whether one did. Only
+    /// right after `find` said no.
+    ///
+    /// A message stays in `place` from the channel until it is opened: it is looked at in words, and
+    /// moving words that were just written as other words stalls.
+    #[inline]
+    pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
+        if self.steered {
+            self.stow_steered(lenders);
+            return self.find(want, lenders, place);
+        }
+        // What is in the place is nothing, or a dead loan: there is nothing to drop.
+        while self.mail.next(place) {
+            self.arrivals += 1;
+            if place.is_dead(lenders) {
+                self.bury(place);
+            } else if self.posted.is_empty() || self.is_unwanted(place, lenders) {
+                if want.accepts(place.head) {
+                    self.taken = self.arrivals;
+                    return true;
+                }
+                self.keep(self.arrivals, mem::replace(place, Packet::empty()));
+            }
+        }
+        false
+    }
+
+    /// Whether no posted receive wants the message that has just arrived. Else `place` is empty.
+    #[cold]
+    fn is_unwanted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
+        let offered = self.posted.offer(place, self.arrivals, lenders);
+        if matches!(offered, Offered::Dead) {
+            self.bury(place);
+        }
+        matches!(offered, Offered::Unwanted)
+    }
+
+    /// Empties the place of a message that was taken back.
+    fn bury(&mut self, place: &mut Packet) {
+        let dead = mem::replace(place, Packet::empty());
+        if dead.is_owned() {
+            self.buried.push(dead);
+        }
+    }
+
+    /// Takes in all that has arrived: for posted receives, and for later ones.
+    pub(crate) fn stow(&mut self, lenders: &impl Lenders) {
+        let mut place = Packet::empty();
+        let found = self.poll(&Want::NOTHING, lenders, &mut place);
+        debug_assert!(!found, "nothing wants nothing");
+    }
+
+    /// The same in a steered world: only what needs no choice falls into posted receives.
+    #[cold]
+    fn stow_steered(&mut self, lenders: &impl Lenders) {
+        while let Some(packet) = self.mail.pop() {
+            self.arrivals += 1;
+            self.keep(self.arrivals, packet);
+        }
+        let lines: Vec<_> = self.early.keys().copied().collect();
+        for line in lines {
+            let mut queue = self.early.remove(&line).unwrap_or_default();
+            sweep(&mut queue, &mut self.buried, lenders);
+            self.settle(&mut queue, lenders);
+            if !queue.is_empty() {
+                self.early.insert(line, queue);
+            }
+        }
+    }
+
+    fn settle(&mut self, queue: &mut VecDeque<Early>, lenders: &impl Lenders) {
+        let mut place = 0;
+        while let Some(early) = queue.get(place) {
+            match self.posted.wants(&early.packet) {
+                None => place += 1,
+                Some(true) => return,
+                Some(false) => self.deliver(queue, place, lenders),
+            }
+        }
+    }
+
+    /// Lets a message fall into the posted receive that wants it.
+    fn deliver(&mut self, queue: &mut VecDeque<Early>, place: usize, lenders: &impl Lenders) {
+        if let Some(Early {
+            arrival,
+            mut packet,
+        }) = queue.remove(place)
+            && matches!(
+                self.posted.offer(&mut packet, arrival, lenders),
+                Offered::Dead
+            )
+        {
+            self.bury(&mut packet);
+        }
+    }
+
+    /// The lines whose messages matter to one of these receives, and those that hold something only for
+    /// other receives that were posted; sorted.
+    pub(in crate::transport) fn lines(&self, wants: &[Want]) -> (Vec<Line>, Vec<Line>) {
+        let (mut needed, mut other) = (Vec::new(), Vec::new());
+        let wants = self.with_rivals(wants.to_vec());
+        for (&(context, source), queue) in &self.early {
+            let line = Line { context, source };
+            if holds_one(queue, &wants) {
+                needed.push(line);
+            } else if self.contended(queue).is_some() {
+                other.push(line);
+            }
+        }
+        needed.sort_unstable();
+        other.sort_unstable();
+        (needed, other)
+    }
+
+    /// These receives and the posted ones that must have chosen before them: those that want a message in
+    /// front of one of theirs.
+    fn with_rivals(&self, mut wants: Vec<Want>) -> Vec<Want> {
+        loop {
+            let lines = self.early.values().filter(|queue| holds_one(queue, &wants));
+            let rivals = lines.filter_map(|queue| self.contended(queue));
+            let more: Vec<Want> = rivals.filter(|rival| !wants.contains(rival)).collect();
+            if more.is_empty() {
+                return wants;
+            }
+            wants.extend(more);
+        }
+    }
+
+    /// The first posted receive, if any, that wants something in a line.
+    fn contended(&self, queue: &VecDeque<Early>) -> Option<Want> {
+        let mut wanted = queue
+            .iter()
+            .filter_map(|early| self.posted.first(&early.packet));
+        wanted.next()
+    }
+
+    /// Whether a posted receive from any source wants something in a line.
+    pub(in crate::transport) fn is_contended(&self, line: Line) -> bool {
+        let queue = self.early.get(&(line.context, line.source));
+        queue.is_some_and(|queue| self.contended(queue).is_some())
+    }
+
+    /// What posted receives from any source accept.
+    pub(in crate::transport) fn wild(&self) -> impl Iterator<Item = Want> {
+        self.posted.wild()
+    }
+
+    /// The first message in a line that somebody wants falls into the posted receive that wants it. `false`:
+    /// it is left to the receive that is being waited in.
+    pub(in crate::transport) fn choose(
+        &mut self,
+        line: Line,
+        want: Option<&Want>,
+        lenders: &impl Lenders,
+    ) -> bool {
+        let key = (line.context, line.source);
+        let mut queue = self.early.remove(&key).unwrap_or_default();
+        let first = queue.iter().position(|early| {
+            want.is_some_and(|want| want.accepts(early.packet.head))
+                || self.posted.wants(&early.packet).is_some()
+        });
+        let contended = first.filter(|&place| self.posted.wants(&queue[place].packet).is_some());
+        if let Some(place) = contended {
+            self.deliver(&mut queue, place, lenders);
+        }
+        if !queue.is_empty() {
+            self.early.insert(key, queue);
+        }
+        contended.is_some()
+    }
+
+    /// Posts a receive, behind all that are posted already.
+    pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
+        if self.steered {
+            let slot = self.posted.open(want);
+            self.stow_steered(lenders);
+            return slot;
+        }
+        while let Some(mut packet) = self.find_early(&want, lenders) {
+            if packet.make_own(lenders) {
+                return Posted::filled(want, packet, self.taken);
+            }
+            self.bury(&mut packet);
+        }
+        let slot = self.posted.open(want);
+        self.stow(lenders);
+        slot
+    }
+
+    /// Whether there are posted receives whose messages have not come.
+    #[inline]
+    pub(crate) fn has_posted(&self) -> bool {
+        !self.posted.is_empty()
+    }
+
+    /// Takes back a posted receive: its message, if it has come, waits for the next that wants it.
+    pub(crate) fn unpost(&mut self, slot: &Rc<Slot>, lenders: &impl Lenders) {
+        if slot.is_filled() {
+            let (packet, arrival) = slot.take();
+            self.give_back(packet, arrival, lenders);
+        } else {
+            self.posted.close(slot);
+        }
+    }
+
+    /// Whether nothing is kept here and nothing awaited; there may be mail.
+    pub(in crate::transport) fn is_idle(&self) -> bool {
+        self.early.is_empty() && self.posted.is_empty() && self.buried.is_empty()
+    }
+
+    /// The place in the order of arrival of the message handed out last.
+    pub(crate) fn last_taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Puts the message handed out last back where it was in its sender's line.
+    pub(crate) fn put_back(&mut self, packet: Packet) {
+        self.keep(self.taken, packet);
+    }
+
+    /// Puts a message back that was handed out a while ago: posted receives may want it now.
+    pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
+        if self.steered {
+            self.keep(arrival, packet);
+            return self.stow_steered(lenders);
+        }
+        match self.posted.offer(&mut packet, arrival, lenders) {
+            Offered::Taken => {}
+            Offered::Dead => self.bury(&mut packet),
+            Offered::Unwanted => self.keep(arrival, packet),
+        }
+    }
+
+    fn keep(&mut self, arrival: u64, packet: Packet) {
+        let queue = self
+            .early
+            .entry((packet.head.context(), packet.head.source()))
+            .or_default();
+        let place = queue.partition_point(|early| early.arrival < arrival);
+        queue.insert(place, Early { arrival, packet });
+    }
+
+    /// Everything that was never received, in the order of arrival.
+    pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
+        let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
+        early.sort_by_key(|early| early.arrival);
+        let early = early.into_iter().map(|early| early.packet);
+        let late = std::iter::from_fn(|| self.mail.pop());
+        let (dead, left): (Vec<_>, Vec<_>) = early
+            .chain(late)
+            .partition(|packet| packet.is_dead(lenders));
+        // Nobody looks into anything any more; but this rank may be unwinding, or be no rank of the world.
+        let buried = mem::take(&mut self.buried).into_iter();
+        buried.chain(dead).for_each(unwind::drop_quietly);
+        left
+    }
+
+    /// The same by a rank that has ended: what comes after this is somebody else's to drain.
+    pub(in crate::transport) fn leave(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
+        let left = self.drain(lenders);
+        self.mail.leave_hatch();
+        left
+    }
+}
+
+/// Whether a line holds a message for one of these receives.
+fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
+    let wanted = |early: &Early| wants.iter().any(|want| want.accepts(early.packet.head));
+    queue.iter().any(wanted)
+}
+
+/// The part of a line that can be received: in a steered world what comes before the first message that a
+/// posted receive wants, elsewhere all of it.
+fn open<'a>(
+    queue: &'a VecDeque<Early>,
+    posted: &'a Posted,
+    steered: bool,
+) -> impl Iterator<Item = &'a Early> {
+    let contended = move |early: &&Early| steered && posted.wants(&early.packet).is_some();
+    queue.iter().take_while(move |early| !contended(early))
+}
+
+/// Takes out what its sender has taken back.
+fn sweep(queue: &mut VecDeque<Early>, buried: &mut Vec<Packet>, lenders: &impl Lenders) {
+    if queue.iter().any(|early| early.packet.is_dead(lenders)) {
+        let (dead, live): (VecDeque<_>, VecDeque<_>) = mem::take(queue)
+            .into_iter()
+            .partition(|early| early.packet.is_dead(lenders));
+        *queue = live;
+        buried.extend(dead.into_iter().map(|early| early.packet));
+    }
+}

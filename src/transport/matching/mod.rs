@@ -1,0 +1,6 @@
+//! Which message a receive takes: the mailbox, posted receives and the order of arrival.
+
+pub(crate) mod incoming;
+pub(crate) mod mailbox;
+pub(crate) mod posted_receives;
+pub(crate) mod scheduler;

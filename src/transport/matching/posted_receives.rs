@@ -1,0 +1,132 @@
+//! Receives that are posted before anybody waits for them: each is a slot that the first message it
+//! accepts falls into, whatever its rank is doing at that moment.
+//!
+//! A message that arrives is offered to the open slots in the order in which they were posted, and only
+//! then to the receive that is being waited in, which was posted last. What falls into a slot is
+//! received: it is the rank's own from there on, and its sender is free.
+
+use std::cell::{Cell, RefCell};
+use std::mem;
+use std::rc::Rc;
+
+use crate::transport::matching::mailbox::Want;
+use crate::transport::memory::lend::Lenders;
+use crate::transport::memory::packet::Packet;
+
+/// One posted receive; whoever posted it holds it too.
+pub(crate) struct Slot {
+    want: Want,
+    filled: Cell<bool>,
+    /// What fell into it, and its place in the order of arrival.
+    message: RefCell<(Packet, u64)>,
+}
+
+impl Slot {
+    fn new(want: Want) -> Rc<Slot> {
+        Rc::new(Slot {
+            want,
+            filled: Cell::new(false),
+            message: RefCell::new((Packet::empty(), 0)),
+        })
+    }
+
+    fn fill(&self, packet: Packet, arrival: u64) {
+        self.message.replace((packet, arrival));
+        self.filled.set(true);
+    }
+
+    /// Which messages it accepts.
+    pub(crate) fn want(&self) -> Want {
+        self.want
+    }
+
+    /// Whether its message has come.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.get()
+    }
+
+    /// Its message, with the place in the order of arrival. Once, and only when it [is
+    /// filled](Self::is_filled).
+    pub(crate) fn take(&self) -> (Packet, u64) {
+        self.message.replace((Packet::empty(), 0))
+    }
+}
+
+/// What became of a message that was offered.
+pub(in crate::transport) enum Offered {
+    /// It fell into a slot.
+    Taken,
+    /// A slot wants it, but its sender has taken it back.
+    Dead,
+    /// No slot wants it.
+    Unwanted,
+}
+
+/// The open slots of a rank, in the order in which they were posted.
+#[derive(Default)]
+pub(in crate::transport) struct Posted(Vec<Rc<Slot>>);
+
+impl Posted {
+    #[inline]
+    pub(in crate::transport) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A slot behind all others.
+    pub(in crate::transport) fn open(&mut self, want: Want) -> Rc<Slot> {
+        let slot = Slot::new(want);
+        self.0.push(slot.clone());
+        slot
+    }
+
+    /// A slot whose message was there before it.
+    pub(in crate::transport) fn filled(want: Want, packet: Packet, arrival: u64) -> Rc<Slot> {
+        let slot = Slot::new(want);
+        slot.fill(packet, arrival);
+        slot
+    }
+
+    /// Whether a slot wants a message, and if one does, whether it is a slot for any source.
+    pub(in crate::transport) fn wants(&self, packet: &Packet) -> Option<bool> {
+        self.first(packet).map(|want| want.source.is_none())
+    }
+
+    /// What the first slot that wants a message accepts.
+    pub(in crate::transport) fn first(&self, packet: &Packet) -> Option<Want> {
+        let mut wants = self.0.iter().map(|slot| slot.want);
+        wants.find(|want| want.accepts(packet.head))
+    }
+
+    /// What the slots for any source accept.
+    pub(in crate::transport) fn wild(&self) -> impl Iterator<Item = Want> {
+        let wants = self.0.iter().map(|slot| slot.want);
+        wants.filter(|want| want.source.is_none())
+    }
+
+    /// Nothing falls into this slot any more.
+    pub(in crate::transport) fn close(&mut self, slot: &Rc<Slot>) {
+        self.0.retain(|other| !Rc::ptr_eq(other, slot));
+    }
+
+    /// Lets a message fall into the first slot that wants it. It is left in `packet` unless it is taken.
+    pub(in crate::transport) fn offer(
+        &mut self,
+        packet: &mut Packet,
+        arrival: u64,
+        lenders: &impl Lenders,
+    ) -> Offered {
+        let Some(first) = self
+            .0
+            .iter()
+            .position(|slot| slot.want.accepts(packet.head))
+        else {
+            return Offered::Unwanted;
+        };
+        if !packet.make_own(lenders) {
+            return Offered::Dead;
+        }
+        let slot = self.0.remove(first);
+        slot.fill(mem::replace(packet, Packet::empty()), arrival);
+        Offered::Taken
+    }
+}

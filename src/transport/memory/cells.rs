@@ -1,0 +1,569 @@
+//! Cells: for each rank of a communicator a few places that it alone writes and everybody may read.
+//!
+//! A short message for several readers, or of several writers for one, is copied once into a cell and read
+//! where it lies: no queue, no loan, one writer for every word, no locked instruction.
+//!
+//! # How a place is used again
+//!
+//! Calls on the cells of a communicator are numbered from 0, and all ranks make the same ones. A rank has
+//! [`DEPTH`] cells and posts call `n` in the `n mod DEPTH`-th. Each rank says in a word of its own how
+//! many calls it has *left*: it reads no cell of those any more. A cell may be written for call `n` once
+//! everybody has left call `n - DEPTH`. What a rank knows of that is its *floor*: all ranks have left the
+//! calls below it. It rises when all cells of a call have been seen, since whoever is in a call has left those
+//! before it; it is passed on with every cell; and only if it is too low still, the words of all ranks are
+//! read. So ranks that meet in every call never read those words, and a root that runs ahead reads them
+//! once in a few calls.
+//!
+//! # Why this is sound
+//!
+//! - A cell has one writer: the [`Desk`] of its rank, of which there is one ([`Column::taken`]).
+//! - It writes call `n` only while its floor is above `n - DEPTH`, and then nobody reads: a desk reads the
+//!   cell of call `m` through a [`Found`], which borrows it, and leaves `m` through `&mut`; and the floor came to
+//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is
+//!   made here alone, and true of its cells for ever.
+//! - It is read only after its number was seen with acquire, which the writer stores with release after all
+//!   else. The number has 64 bits and does not come back.
+//! - What was written is read as the type and the count it was written with: `open` compares both
+//!   exactly. Bytes are `MaybeUninit`, so padding and pointers inside elements survive.
+#![allow(unsafe_code)]
+
+use std::mem::{MaybeUninit, align_of, size_of, size_of_val};
+use std::ptr;
+use std::slice;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+
+use crate::Rank;
+use crate::op::Element;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
+use crate::transport::memory::head::Info;
+
+/// How many calls a rank may be ahead of another one that reads its cells.
+const DEPTH: usize = if cfg!(all(test, loom)) { 2 } else { 4 };
+
+/// The longest message beside the number, in the same cache line.
+const NEAR: usize = 32;
+
+/// The longest message that goes through a cell, in bytes.
+pub(crate) const CELL_BYTES: usize = 4096;
+
+/// What moves between CPUs at a time.
+const LINE: usize = 64;
+
+/// How many lines are asked for at a time: more than a CPU can await are dropped.
+const FETCHED: usize = 16;
+
+/// What a rank says of its message, and the message if it is very short.
+#[repr(C)]
+struct Near {
+    body: MaybeUninit<[u8; NEAR]>,
+    info: &'static Info,
+    count: u32,
+    stamp: Stamp,
+    /// How far the call is above the floor of its writer: less than [`DEPTH`], or it were not written.
+    above: u32,
+}
+
+impl Near {
+    #[cold]
+    fn label(&self) -> Label {
+        Label {
+            stamp: self.stamp,
+            count: self.count as usize,
+            info: self.info,
+        }
+    }
+}
+
+/// A message, or what fits of it, and the number of its call: one line.
+#[repr(C, align(64))]
+struct Cell {
+    near: Place<Near>,
+    /// One more than the number of the call whose message is here; 0: there was none.
+    number: AtomicU64,
+}
+
+/// Room for a message that does not fit beside its number; as aligned as anything that may lie there.
+#[repr(C, align(64))]
+struct Far(MaybeUninit<[u8; CELL_BYTES]>);
+
+/// The cells of one rank.
+struct Column {
+    cells: CachePadded<[Cell; DEPTH]>,
+    /// In memory of its own, which nobody touches who does not need it.
+    far: Box<[Place<Far>]>,
+    /// How many calls it has left.
+    left: CachePadded<AtomicU64>,
+    /// How many desks have been made.
+    taken: AtomicU32,
+    /// The last call that its rank took part in, once that has gone.
+    end: Mutex<Option<Stamp>>,
+}
+
+// SAFETY: see the head: what is in a place is written by one thread while nobody reads it, and read only
+// after the number that was stored with release. All that may lie there is `Send` and `Sync` (`Element`).
+unsafe impl Sync for Column {}
+// SAFETY: as above.
+unsafe impl Send for Column {}
+
+impl Column {
+    fn new() -> Column {
+        let cell = || Cell {
+            near: Place::new(Near {
+                body: MaybeUninit::uninit(),
+                info: Info::of::<()>(),
+                count: 0,
+                stamp: Stamp::default(),
+                above: 0,
+            }),
+            number: AtomicU64::new(0),
+        };
+        Column {
+            cells: CachePadded::new(std::array::from_fn(|_| cell())),
+            far: (0..DEPTH)
+                .map(|_| Place::new(Far(MaybeUninit::uninit())))
+                .collect(),
+            left: CachePadded::new(AtomicU64::new(0)),
+            taken: AtomicU32::new(0),
+            end: Mutex::new(None),
+        }
+    }
+}
+
+/// The cells of all ranks of a communicator.
+pub(crate) struct Cells {
+    columns: Box<[Column]>,
+    /// How many ranks wait for others to leave a call.
+    waiting: CachePadded<AtomicU32>,
+}
+
+impl Cells {
+    pub(crate) fn new(ranks: usize) -> Cells {
+        Cells {
+            columns: (0..ranks).map(|_| Column::new()).collect(),
+            waiting: CachePadded::new(AtomicU32::new(0)),
+        }
+    }
+
+    /// While this lives somebody waits for others to leave a call: they must look whether it sleeps.
+    pub(crate) fn wait_for_room(&self) -> Waiting<'_> {
+        // Relaxed: whoever waits goes through the hand-shake of `sleeper` before it sleeps.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(self)
+    }
+
+    /// The last call that each rank took part in; `None` if a desk is still there, or was forgotten.
+    pub(crate) fn ends(&self) -> Option<Vec<Option<Stamp>>> {
+        let end = |column: &Column| {
+            let end = *column.end.lock();
+            // Relaxed: asked when all threads are done, or the answer is asked for again.
+            let used = column.taken.load(Ordering::Relaxed) > 0;
+            (end.is_some() || !used).then_some(end)
+        };
+        self.columns.iter().map(end).collect()
+    }
+
+    #[inline]
+    fn is_awaited(&self) -> bool {
+        // Relaxed: the fence before it orders it after the word that says who has left.
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Whether ranks that ended so took part in the same calls.
+pub(crate) fn agree(ends: &[Option<Stamp>]) -> bool {
+    ends.windows(2).all(|two| two[0] == two[1])
+}
+
+/// A rank that waits for others to leave a call.
+pub(crate) struct Waiting<'a>(&'a Cells);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // Relaxed: if it is seen late, somebody looks at a flag for nothing.
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Which collective of the communicator a message belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Its fingerprint, and of all before it.
+    pub print: u32,
+    /// The how-many-th it is.
+    pub number: u32,
+}
+
+/// What can be asked of a message in a cell before it is opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Label {
+    pub stamp: Stamp,
+    pub count: usize,
+    pub info: &'static Info,
+}
+
+/// A rank's end of the cells of a communicator.
+pub(crate) struct Desk {
+    cells: Arc<Cells>,
+    me: Rank,
+    /// The call it is in, or will be in next.
+    call: u64,
+    /// All ranks have left the calls below.
+    floor: u64,
+    /// Of this call the cells of all ranks below have been seen.
+    seen: Rank,
+    /// Whether its own cell is written for this call.
+    posted: bool,
+    /// The last call that it has left.
+    last: Option<Stamp>,
+    /// The last call whose cell was written to ahead of its message.
+    warm: u64,
+    /// How many lines the last message in each place had, if it was long.
+    lines: [usize; DEPTH],
+}
+
+impl Drop for Desk {
+    /// What nobody read is found out in the end by comparing what each rank took part in.
+    fn drop(&mut self) {
+        *self.cells.columns[self.me].end.lock() = self.last;
+    }
+}
+
+impl Desk {
+    /// # Panics
+    ///
+    /// If this rank has one already.
+    pub(crate) fn new(cells: Arc<Cells>, me: Rank) -> Desk {
+        // Relaxed: only one add comes first, whoever made it.
+        let before = cells.columns[me].taken.fetch_add(1, Ordering::Relaxed);
+        assert!(before == 0, "a rank has one desk");
+        Desk {
+            cells,
+            me,
+            call: 0,
+            floor: 0,
+            seen: 0,
+            posted: false,
+            last: None,
+            warm: 0,
+            lines: [0; DEPTH],
+        }
+    }
+
+    /// The last call that this rank took part in.
+    pub(crate) fn last(&self) -> Option<Stamp> {
+        self.last
+    }
+
+    pub(crate) fn cells(&self) -> Arc<Cells> {
+        self.cells.clone()
+    }
+
+    /// The rank whose desk it is.
+    #[inline]
+    pub(in crate::transport) fn me(&self) -> Rank {
+        self.me
+    }
+
+    /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
+    #[inline]
+    pub(in crate::transport) fn is_awaited(&self) -> bool {
+        self.cells.is_awaited()
+    }
+
+    /// Whether a message can lie in a cell.
+    #[inline]
+    pub(crate) fn fits<T: Element>(count: usize) -> bool {
+        let bytes = count.saturating_mul(size_of::<T>());
+        bytes <= CELL_BYTES && align_of::<T>() <= align_of::<Far>() && count <= u32::MAX as usize
+    }
+
+    /// Whether everybody has left the call whose message lies where the next one will. If not, this is known
+    /// of a rank that has not.
+    #[inline]
+    pub(crate) fn lagging(&mut self) -> Option<Rank> {
+        match self.is_free() {
+            true => None,
+            false => self.find_lagging(),
+        }
+    }
+
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.is_free_for(self.call)
+    }
+
+    #[inline]
+    fn is_free_for(&self, call: u64) -> bool {
+        call < self.floor + DEPTH as u64
+    }
+
+    /// Whether it does not know by itself that the place for the next message is free.
+    #[cfg(all(test, loom))]
+    pub(in crate::transport) fn must_ask(&self) -> bool {
+        !self.is_free()
+    }
+
+    #[cold]
+    fn find_lagging(&mut self) -> Option<Rank> {
+        // Acquire: pairs with the release in `leave`, so that what they read there was before.
+        let left = |column: &Column| column.left.load(Ordering::Acquire);
+        let mine = self.me;
+        let others = self
+            .cells
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(rank, _)| *rank != mine);
+        let slowest = others.map(|(rank, column)| (left(column), rank)).min();
+        // Some may be ahead, but this rank has not left its own call.
+        let all = slowest.map_or(self.call, |(floor, _)| floor.min(self.call));
+        self.floor = self.floor.max(all);
+        slowest.filter(|_| !self.is_free()).map(|(_, rank)| rank)
+    }
+
+    /// Writes this rank's message of the present call.
+    ///
+    /// # Panics
+    ///
+    /// If its cell is not free, see [`lagging`](Self::lagging), if it is written already, or if the message
+    /// does not [fit](Self::fits).
+    #[inline(always)]
+    pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
+        assert!(self.is_free() && !self.posted, "a cell that is in use");
+        assert!(Self::fits::<T>(data.len()), "too long for a cell");
+        self.posted = true;
+        let column = &self.cells.columns[self.me];
+        let cell = &column.cells[self.place()];
+        let bytes = size_of_val(data);
+        let place = self.place();
+        self.lines[place] = 0;
+        if bytes > NEAR {
+            self.lines[place] = bytes.div_ceil(LINE);
+            column.far[self.place()].with_mut(|far| {
+                // SAFETY: nobody else touches the place (see the head), and there is room for all that fits.
+                unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
+            });
+        }
+        cell.near.with_mut(|near| {
+            // SAFETY: nobody else touches the place, see the head.
+            let near = unsafe { &mut *near };
+            near.info = Info::of::<T>();
+            near.count = data.len() as u32;
+            near.stamp = stamp;
+            near.above = (self.call - self.floor) as u32;
+            let body = near.body.as_mut_ptr().cast::<u8>();
+            if bytes <= NEAR {
+                // SAFETY: it fits, as just asked, and the memory is not the caller's.
+                unsafe { copy_short(data, body) };
+            }
+        });
+        // Release: pairs with the acquire in `find`.
+        cell.number.store(self.call + 1, Ordering::Release);
+        self.warm_next();
+    }
+
+    /// The place of the present call.
+    #[inline]
+    fn place(&self) -> usize {
+        place_of(self.call)
+    }
+
+    /// Whether a rank's message of the present call is there.
+    #[inline]
+    pub(crate) fn is_here(&self, from: Rank) -> bool {
+        self.find(from, 0).is_some()
+    }
+
+    /// The first rank whose message of the present call is not there, but for this one.
+    #[inline]
+    pub(crate) fn missing(&mut self) -> Option<Rank> {
+        while self.seen < self.cells.columns.len() {
+            if self.seen != self.me && !self.is_here(self.seen) {
+                return Some(self.seen);
+            }
+            self.seen += 1;
+        }
+        // They are all in this call.
+        self.floor = self.call;
+        None
+    }
+
+    /// A rank's message of the present call, if it is there, which is expected to have so many bytes. What does not
+    /// lie beside its number is asked for before that: the lines come side by side, and not one after the other.
+    #[inline]
+    pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
+        let (column, place) = (&self.cells.columns[from], self.place());
+        let (cell, far) = (&column.cells[place], &column.far[place]);
+        if bytes > NEAR {
+            let lines = bytes.div_ceil(LINE).min(FETCHED);
+            (0..lines).for_each(|line| fetch(ptr::from_ref(far).cast(), line));
+        }
+        // Acquire: pairs with the release in `post`.
+        let here = cell.number.load(Ordering::Acquire) == self.call + 1;
+        here.then_some(Found {
+            cells: &self.cells,
+            cell,
+            far,
+            call: self.call,
+            all_here: from != self.me && self.cells.columns.len() == 2,
+        })
+    }
+
+    /// Takes note of what a message told.
+    ///
+    /// # Panics
+    ///
+    /// If it was one of other cells.
+    #[inline]
+    pub(crate) fn learn(&mut self, floor: Floor) {
+        assert!(ptr::eq(floor.of, &*self.cells), "a floor of other cells");
+        self.floor = self.floor.max(floor.floor);
+    }
+
+    /// Whether a rank has left all calls that this one has left.
+    pub(crate) fn has_left(&self, rank: Rank) -> bool {
+        // Acquire: as in `find_lagging`.
+        self.cells.columns[rank].left.load(Ordering::Acquire) >= self.call
+    }
+
+    /// This rank is done with the present call: it reads none of its messages any more.
+    #[inline]
+    pub(crate) fn leave(&mut self, stamp: Stamp) {
+        self.warm_next();
+        self.last = Some(stamp);
+        self.call += 1;
+        self.seen = 0;
+        self.posted = false;
+        // Release: pairs with the acquire in `find_lagging`.
+        self.cells.columns[self.me]
+            .left
+            .store(self.call, Ordering::Release);
+    }
+
+    /// Writes something, no matter what, to the cell of the next call, if it is free and this is not done: its
+    /// lines, as many as were used last time, are then on their way from those who read them while this rank waits
+    /// for others, or does other things.
+    #[inline]
+    fn warm_next(&mut self) {
+        let call = self.call + 1;
+        if self.warm < call && self.is_free_for(call) {
+            self.warm = call;
+            let (column, place) = (&self.cells.columns[self.me], place_of(call));
+            // SAFETY: nobody reads the place before its number is stored, see the head.
+            column.cells[place]
+                .near
+                .with_mut(|near| unsafe { (*near).above = 0 });
+            let far = &column.far[place];
+            for line in 0..self.lines[place] {
+                // SAFETY: as above, and the place has so many lines.
+                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * LINE).write(0) });
+            }
+        }
+    }
+}
+
+/// A message that is there. Who has found it has not left its call: that would need its desk for itself.
+pub(crate) struct Found<'a> {
+    cells: &'a Cells,
+    cell: &'a Cell,
+    far: &'a Place<Far>,
+    call: u64,
+    /// Whether its writer is the only other rank, so that all are in this call.
+    all_here: bool,
+}
+
+/// What a message told that was opened: all ranks have left the calls below.
+pub(crate) struct Floor {
+    of: *const Cells,
+    floor: u64,
+}
+
+impl Found<'_> {
+    /// Shows the message, and answers with the floor that its writer knew, or that follows from its being there. If
+    /// it is of another call, of another length or of another type, this is said of it instead.
+    #[inline(always)]
+    pub(crate) fn open<T: Element>(
+        self,
+        stamp: Stamp,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<Floor, Label> {
+        self.cell.near.with(|near| {
+            // SAFETY: it is written, as its finder has seen, who has not left the call (see the head).
+            let near = unsafe { &*near };
+            let ours = near.stamp == stamp && near.count as usize == count;
+            if !ours || !near.info.is(Info::of::<T>()) {
+                return Err(near.label());
+            }
+            self.show(near, count, show);
+            let above = if self.all_here { 0 } else { near.above };
+            Ok(Floor {
+                of: self.cells,
+                floor: self.call - u64::from(above),
+            })
+        })
+    }
+
+    /// Shows a message of so many elements of this type.
+    #[inline]
+    fn show<T: Element>(&self, near: &Near, count: usize, show: impl FnOnce(&[T])) {
+        let show = |first: *const u8| {
+            // An empty message may be of a type that is not aligned here.
+            let first = match count * size_of::<T>() {
+                0 => ptr::NonNull::dangling().as_ptr(),
+                _ => first.cast::<T>(),
+            };
+            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
+            // writes before the finder leaves the call, which needs its desk for itself. Either place begins at
+            // a multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
+            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
+            show(unsafe { slice::from_raw_parts(first, count) })
+        };
+        match count * size_of::<T>() <= NEAR {
+            true => show(near.body.as_ptr().cast()),
+            false => self.far.with(|far| show(far.cast())),
+        }
+    }
+}
+
+/// Asks for a line of a message. Nothing is read: what is there may be written just now.
+#[inline]
+fn fetch(message: *const u8, line: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = message.wrapping_add(line * LINE);
+        // SAFETY: a hint, which may have any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (message, line);
+}
+
+/// Which of its cells a rank has for a call.
+#[inline]
+fn place_of(call: u64) -> usize {
+    (call % DEPTH as u64) as usize
+}
+
+/// Copies a message to where there is room for it.
+///
+/// # Safety
+///
+/// `to` is a place for so many bytes, and does not overlap `data`.
+#[inline]
+unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
+    let from = data.as_ptr().cast::<u8>();
+    // SAFETY: by the caller.
+    unsafe {
+        match data {
+            // The commonest messages have a size known here and need no call of `memcpy`.
+            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
+            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! The words of a call in which ranks touch each other's memory: who is here with what, whether the call
+//! goes ahead, and who is through with it.
+//!
+//! # One call
+//!
+//! ```text
+//! each rank     writes down what it brings;  here ← k;  light();  looks until all are here
+//!               light();  word = contested, aborted?  no: go        touches memory;  out ← k
+//!               looks until all are out                             leaves
+//! whoever       word ← contested(k);  heavy();  looks once more
+//! wants to      some are not here:  word ← aborted, leaves
+//! leave early   all are here:       word ← go(k), reports out as failed, and leaves when all are out
+//! ```
+//!
+//! *Gathering → go | aborted* is decided once. As long as nobody wants to leave early there is nothing to
+//! write: that all are here *is* the decision, and a call costs two exchanges of lines, one at each end.
+//! Whoever wants to leave says so in the word before it looks who is here, and everybody else looks into the
+//! word after it has seen that all are here. One of the two [fences](crate::transport::memory::fences) comes first: if it is that of a rank that
+//! goes ahead, the other one finds all ranks here and does not abort; if it is the other's, the rank finds
+//! the word contested, and compare-and-swap decides for all.
+//!
+//! After *go* nobody leaves before all have reported out, so nothing that a rank brought is touched after
+//! it has left; and between *go* and *out* a rank waits for nobody. After an abort nothing is done here any
+//! more: the call has failed, and its communicator is broken with it.
+//!
+//! # One call at a time
+//!
+//! What a rank has brought is *out* from its arrival until it [takes it back](Meeting::take_back), which it may when
+//! all have reported out, or when nobody will ever go ahead. While it is out, a second arrival of the same rank is
+//! refused before anything is written: others may have compared the lengths already, and read the pointers again.
+//! So no rank's words change between *go* and the last *out*, whatever the rank calls meanwhile, and nothing outside
+//! this file is relied on for it.
+//!
+//! `k` counts the calls that a rank has made here. Every word but the one in the middle has one writer.
+
+use crossbeam_utils::CachePadded;
+
+use crate::Rank;
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::transport::memory::fences;
+use crate::transport::memory::head::Info;
+
+/// Of what call one's own is.
+pub(crate) type Ticket = u64;
+
+/// The word, where it is not `k` and a state: nothing happens here any more.
+const ABORTED: u64 = u64::MAX;
+const STATES: u64 = 2;
+const CONTESTED: u64 = 0;
+const GO: u64 = 1;
+
+/// An *out* that says: what this rank had to do is not done.
+const FAILED: u32 = 1 << 31;
+
+/// The *out* of a call. Only that of the call before can be met in its place.
+fn out_of(ticket: Ticket) -> u32 {
+    ticket as u32 & !FAILED
+}
+
+/// Where the ranks of a communicator meet.
+pub(crate) struct Meeting {
+    word: CachePadded<AtomicU64>,
+    hot: Box<[CachePadded<[Hot; 2]>]>,
+    cold: Box<[CachePadded<Cold>]>,
+    /// How many calls each rank has made here, times two; one more while what it has brought is out. Only it looks: it
+    /// need not fetch its hot line to write there.
+    calls: Box<[CachePadded<AtomicU64>]>,
+}
+
+/// What one rank writes in every call. Nobody else writes it.
+///
+/// It is half a line. Each rank's has a line of its own, but two ranks share one: two that write to one line
+/// in turns hand it over in half the time that two lines take, one for each direction.
+struct Hot {
+    here: AtomicU64,
+    out: AtomicU32,
+    print: AtomicU32,
+    input: AtomicPtr<u8>,
+    output: AtomicPtr<u8>,
+}
+
+/// What is the same in most calls of a rank, and is written only if it is not: so nobody else has to fetch
+/// it again. (Pointers are always written. One to the same address would not be the same pointer.)
+struct Cold {
+    job: AtomicU32,
+    info: AtomicPtr<Info>,
+    input_length: AtomicUsize,
+    output_length: AtomicUsize,
+}
+
+/// What a rank brings: the fingerprint of its call, what it is about to do with memory, and its vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct Brought {
+    pub print: u32,
+    pub job: u32,
+    pub info: *const Info,
+    pub input: (*const u8, usize),
+    pub output: (*mut u8, usize),
+}
+
+/// Why a rank cannot come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// Nothing is done here any more.
+    Aborted,
+    /// What it brought to its last call is out still.
+    Inside,
+}
+
+/// How a call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Go,
+    Aborted,
+}
+
+impl Meeting {
+    pub(crate) fn new(ranks: usize) -> Meeting {
+        let lines = if ranks == 2 { 1 } else { ranks };
+        Meeting {
+            word: CachePadded::new(AtomicU64::new(0)),
+            hot: (0..lines).map(|_| CachePadded::default()).collect(),
+            cold: (0..ranks).map(|_| CachePadded::default()).collect(),
+            calls: (0..ranks)
+                .map(|_| CachePadded::new(AtomicU64::new(0)))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.cold.len()
+    }
+
+    #[inline]
+    fn hot(&self, rank: Rank) -> &Hot {
+        if self.ranks() == 2 {
+            &self.hot[0][rank]
+        } else {
+            &self.hot[rank][0]
+        }
+    }
+
+    /// A rank is here for its next call, with what it brings.
+    ///
+    /// Whoever then sees that [all are here](Self::all_here) wakes who sleeps: a sleeper that has missed some
+    /// rank's arrival is seen to sleep by that rank.
+    pub(crate) fn arrive(&self, me: Rank, brought: &Brought) -> Result<Ticket, Turned> {
+        // Relaxed: an early look only; who aborts after it is heard of later.
+        if self.word.load(Ordering::Relaxed) == ABORTED {
+            return Err(Turned::Aborted);
+        }
+        let hot = self.hot(me);
+        // Relaxed: only this rank reads or writes it.
+        let calls = self.calls[me].load(Ordering::Relaxed);
+        if calls % 2 == 1 {
+            return Err(Turned::Inside);
+        }
+        let ticket = calls / 2 + 1;
+        self.calls[me].store(calls + 3, Ordering::Relaxed);
+        // Relaxed: all of it is published by the store that follows.
+        self.cold[me].write(brought);
+        hot.print.store(brought.print, Ordering::Relaxed);
+        hot.input
+            .store(brought.input.0.cast_mut(), Ordering::Relaxed);
+        hot.output.store(brought.output.0, Ordering::Relaxed);
+        // Release: pairs with the acquire in `is_here`.
+        hot.here.store(ticket, Ordering::Release);
+        // Pairs with the heavy halves of a sleeper and of whoever contests.
+        fences::light();
+        Ok(ticket)
+    }
+
+    #[inline]
+    fn is_here(&self, rank: Rank, ticket: Ticket) -> bool {
+        // Acquire: what the rank brings, and what it wrote before it came, is seen.
+        self.hot(rank).here.load(Ordering::Acquire) == ticket
+    }
+
+    /// Whether all ranks from `next` on are here; `next` moves on over those who are.
+    #[inline]
+    pub(crate) fn all_here_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
+        while *next < self.ranks() && self.is_here(*next, ticket) {
+            *next += 1;
+        }
+        *next == self.ranks()
+    }
+
+    /// Whether all ranks have come to the call.
+    pub(crate) fn all_here(&self, ticket: Ticket) -> bool {
+        self.all_here_from(&mut 0, ticket)
+    }
+
+    /// What a rank brings, which must be here.
+    #[inline]
+    pub(crate) fn brought(&self, rank: Rank) -> Brought {
+        let cold = &self.cold[rank];
+        Brought {
+            print: self.print(rank),
+            // Relaxed: published by the store to `here` that was seen before.
+            job: cold.job.load(Ordering::Relaxed),
+            info: cold.info.load(Ordering::Relaxed),
+            input: self.input(rank),
+            output: self.output(rank),
+        }
+    }
+
+    /// What a rank brings to be read, and its length.
+    #[inline]
+    pub(crate) fn input(&self, rank: Rank) -> (*const u8, usize) {
+        // Relaxed, both: published by the store to `here` that was seen before.
+        let length = self.cold[rank].input_length.load(Ordering::Relaxed);
+        (self.hot(rank).input.load(Ordering::Relaxed), length)
+    }
+
+    /// What a rank brings to be written, and its length.
+    #[inline]
+    pub(crate) fn output(&self, rank: Rank) -> (*mut u8, usize) {
+        // Relaxed, both: published by the store to `here` that was seen before.
+        let length = self.cold[rank].output_length.load(Ordering::Relaxed);
+        (self.hot(rank).output.load(Ordering::Relaxed), length)
+    }
+
+    #[inline]
+    fn print(&self, rank: Rank) -> u32 {
+        // Relaxed: published by the store to `here` that was seen before.
+        self.hot(rank).print.load(Ordering::Relaxed)
+    }
+
+    /// A rank that has come to the call with another fingerprint.
+    #[cold]
+    pub(crate) fn stranger(&self, ticket: Ticket, print: u32) -> Option<Rank> {
+        let strange = |rank: &Rank| self.is_here(*rank, ticket) && self.print(*rank) != print;
+        (0..self.ranks()).find(strange)
+    }
+
+    /// A rank that has seen that all are here goes ahead, unless somebody was faster to leave.
+    #[inline]
+    pub(crate) fn go(&self, ticket: Ticket) -> Decision {
+        // Pairs with the heavy half in `leave_early`: it has seen that all are here, or we see that it asked.
+        fences::light();
+        // Relaxed: the fence orders it.
+        let word = self.word.load(Ordering::Relaxed);
+        if word == ABORTED || word / STATES == ticket {
+            return self.settle(ticket, GO);
+        }
+        Decision::Go
+    }
+
+    /// A rank wants to leave before all are here. After [`Decision::Go`] it may not: all were here.
+    #[cold]
+    pub(crate) fn leave_early(&self, ticket: Ticket) -> Decision {
+        self.settle(ticket, CONTESTED);
+        // Pairs with the light half in `go`.
+        fences::heavy();
+        let state = if self.all_here(ticket) { GO } else { ABORTED };
+        self.settle(ticket, state)
+    }
+
+    /// Brings the word of a call to a state, unless that is decided.
+    #[cold]
+    fn settle(&self, ticket: Ticket, state: u64) -> Decision {
+        let word_of = |state| ticket * STATES + state;
+        let next = if state == ABORTED {
+            ABORTED
+        } else {
+            word_of(state)
+        };
+        // Acquire: whoever decided has seen what it says.
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let decided = word == ABORTED || word == word_of(GO) || word == next;
+            if decided {
+                return if word == ABORTED {
+                    Decision::Aborted
+                } else {
+                    Decision::Go
+                };
+            }
+            // AcqRel: the order of decisions is that of what they were made from.
+            let swap = self
+                .word
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Acquire);
+            word = match swap {
+                Ok(_) => next,
+                Err(now) => now,
+            };
+        }
+    }
+
+    /// A rank is through: it touches nobody's memory any more. Whether it has done its part.
+    ///
+    /// Whoever then sees that [all are out](Self::all_out) wakes who sleeps.
+    #[inline]
+    pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, well: bool) {
+        let failed = if well { 0 } else { FAILED };
+        // Release: what it wrote is seen by all, and what it read was read before.
+        self.hot(me)
+            .out
+            .store(out_of(ticket) | failed, Ordering::Release);
+        // Pairs with the heavy half of a sleeper.
+        fences::light();
+    }
+
+    /// Whether all ranks from `next` on are through; `next` moves on over those who are.
+    #[inline]
+    pub(crate) fn all_out_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
+        // Acquire: pairs with the release in `report_out`.
+        let out =
+            |rank: Rank| self.hot(rank).out.load(Ordering::Acquire) & !FAILED == out_of(ticket);
+        while *next < self.ranks() && out(*next) {
+            *next += 1;
+        }
+        *next == self.ranks()
+    }
+
+    /// Whether all ranks are through.
+    pub(crate) fn all_out(&self, ticket: Ticket) -> bool {
+        self.all_out_from(&mut 0, ticket)
+    }
+
+    /// Takes back what a rank has brought to its call, if nobody can touch it any more: all are through, or nobody
+    /// ever went ahead.
+    pub(crate) fn take_back(&self, me: Rank, ticket: Ticket) -> bool {
+        // Acquire: whoever aborted a later call has seen the end of this one.
+        let over = self.all_out(ticket) || self.word.load(Ordering::Acquire) == ABORTED;
+        if over {
+            // Relaxed: only this rank reads or writes it.
+            self.calls[me].store(2 * ticket, Ordering::Relaxed);
+        }
+        over
+    }
+
+    /// The ranks that are not through yet.
+    #[cold]
+    pub(crate) fn not_out(&self, ticket: Ticket) -> impl Iterator<Item = Rank> {
+        // Relaxed: for reports, and for who must act before all are out.
+        let out = move |rank: &Rank| {
+            self.hot(*rank).out.load(Ordering::Relaxed) & !FAILED == out_of(ticket)
+        };
+        (0..self.ranks()).filter(move |rank| !out(rank))
+    }
+
+    /// The first rank that has not done its part, when all are out. Until this rank arrives again nobody
+    /// else can report out of another call.
+    #[inline]
+    pub(crate) fn failed(&self) -> Option<Rank> {
+        // Relaxed: all were seen to be out before.
+        let failed = |rank: &Rank| self.hot(*rank).out.load(Ordering::Relaxed) & FAILED != 0;
+        (0..self.ranks()).find(failed)
+    }
+}
+
+impl Default for Hot {
+    fn default() -> Hot {
+        Hot {
+            here: AtomicU64::new(0),
+            out: AtomicU32::new(0),
+            print: AtomicU32::new(0),
+            input: AtomicPtr::default(),
+            output: AtomicPtr::default(),
+        }
+    }
+}
+
+impl Default for Cold {
+    fn default() -> Cold {
+        Cold {
+            job: AtomicU32::new(0),
+            info: AtomicPtr::default(),
+            input_length: AtomicUsize::new(0),
+            output_length: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Cold {
+    #[inline]
+    fn write(&self, brought: &Brought) {
+        let Brought { job, info, .. } = *brought;
+        let (input, output) = (brought.input.1, brought.output.1);
+        // Relaxed: this rank alone writes it, and the store to `here` publishes it.
+        let held = self.job.load(Ordering::Relaxed) == job
+            && std::ptr::eq(self.info.load(Ordering::Relaxed), info)
+            && self.input_length.load(Ordering::Relaxed) == input
+            && self.output_length.load(Ordering::Relaxed) == output;
+        if !held {
+            self.job.store(job, Ordering::Relaxed);
+            self.info.store(info.cast_mut(), Ordering::Relaxed);
+            self.input_length.store(input, Ordering::Relaxed);
+            self.output_length.store(output, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn brought(length: usize) -> Brought {
+        Brought {
+            print: 7,
+            job: 1,
+            info: Info::of::<u64>(),
+            input: (std::ptr::without_provenance(8), length),
+            output: (std::ptr::without_provenance_mut(8), length),
+        }
+    }
+
+    /// Whatever an operator may call: the words that others have compared stay what they were.
+    #[test]
+    fn a_rank_cannot_come_again_before_it_has_taken_back_what_it_brought() {
+        let meeting = Meeting::new(2);
+        for call in 1..4 {
+            let ticket = meeting.arrive(0, &brought(1)).unwrap();
+            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
+            assert_eq!(meeting.arrive(1, &brought(1)), Ok(ticket), "call {call}");
+            assert_eq!(meeting.go(ticket), Decision::Go);
+            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
+            meeting.report_out(0, ticket, true);
+            assert!(!meeting.take_back(0, ticket), "the other is not through");
+            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
+            assert_eq!(meeting.input(0).1, 1);
+            meeting.report_out(1, ticket, true);
+            assert!(meeting.take_back(0, ticket) && meeting.take_back(1, ticket));
+        }
+    }
+
+    #[test]
+    fn what_was_brought_to_an_aborted_call_is_taken_back_at_once() {
+        let meeting = Meeting::new(2);
+        let ticket = meeting.arrive(0, &brought(1)).unwrap();
+        assert!(!meeting.take_back(0, ticket), "the other may still come");
+        assert_eq!(meeting.leave_early(ticket), Decision::Aborted);
+        assert!(meeting.take_back(0, ticket));
+        assert_eq!(meeting.arrive(0, &brought(1)), Err(Turned::Aborted));
+    }
+}

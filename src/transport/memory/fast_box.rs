@@ -1,0 +1,366 @@
+//! The hatch in a rank's door: a short ring of cells through which one other rank, the one that talks to it most,
+//! hands it short messages past its mailbox.
+//!
+//! A message through the channel of a mailbox moves more than three cache lines between the two ranks, one after the
+//! other, since any number of ranks may post there. A cell has one writer and one reader: the lines that the message
+//! fills move, and nothing else does.
+//!
+//! # One order for two ways
+//!
+//! A message goes by the hatch only if its sender finds the mailbox empty at that moment, and a receiver takes from its
+//! mailbox only what was there before it found the hatch empty ([`incoming`](crate::transport::matching::incoming)). So of two messages
+//! of which one was sent before the other, by the same rank or because of the other, the first is taken first:
+//!
+//! - *mailbox, then hatch*: the sender of the second has found the first taken, or it would not have used the hatch;
+//! - *hatch, then mailbox*: who sees the second in the mailbox sees the first in the hatch when it looks there after
+//!   that.
+//!
+//! # Whose it is
+//!
+//! A hatch has one writer at a time. Who has sent several messages in a row to one rank takes its hatch, if it is
+//! free, and lets go of the one that it had. A rank that has none sends by the mailbox, as does whoever finds the
+//! ring full. So each rank reads one hatch and writes one at most, however many ranks there are.
+//!
+//! # Who may touch what
+//!
+//! A cell is written by the rank that has taken the hatch, and handed over by the release of its turn; it is the
+//! writer's again with the release of the count of what was read. From one writer to the next all goes over by the
+//! release and acquire of the owner's word, and from one reader to the next by that of the readers' word: the rank
+//! itself, and after it whoever counts what was left. Neither end can be copied, and both need `&mut`.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_utils::CachePadded;
+
+use crate::Rank;
+use crate::op::Element;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
+use crate::transport::memory::head::{Head, Info};
+use crate::transport::memory::packet::{self, EAGER_BYTES, PIECE, Packet};
+
+/// Messages that a hatch holds.
+const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
+/// The longest message in bytes.
+const FITS: usize = 1024;
+/// How many messages in a row make a rank the one that its sender talks to.
+const ROW: u32 = if cfg!(all(test, loom)) { 1 } else { 8 };
+/// No rank.
+const NOBODY: u32 = u32::MAX;
+
+/// What the door of a rank has.
+pub(in crate::transport) struct Hatch {
+    ends: CachePadded<Ends>,
+    /// How many messages were read, where the writer looks now and then.
+    read: CachePadded<AtomicU32>,
+    /// Made when somebody first takes the hatch.
+    ring: OnceLock<Box<Ring>>,
+}
+
+type Ring = [Cell; CELLS as usize];
+
+/// Who has which end.
+struct Ends {
+    /// The rank that writes.
+    owner: AtomicU32,
+    /// How many messages were written when the last owner let go.
+    written: AtomicU32,
+    /// How many read: one or none.
+    readers: AtomicU32,
+}
+
+#[repr(C, align(64))]
+struct Cell {
+    /// The number of the message, from 1 on, and how many elements it has.
+    turn: AtomicU64,
+    cargo: Place<MaybeUninit<Cargo>>,
+}
+
+#[repr(C)]
+struct Cargo {
+    info: &'static Info,
+    head: Head,
+    bytes: [MaybeUninit<u8>; FITS],
+}
+
+#[cfg(not(all(test, loom)))]
+const _: () = assert!(
+    EAGER_BYTES + std::mem::offset_of!(Cargo, bytes) + size_of::<AtomicU64>() <= 64,
+    "an eager message lies in one line"
+);
+
+// SAFETY: what a cell holds is made of elements, which are `Send`; it is touched by its writer or its reader, who hand
+// it over by release and acquire, see the head.
+unsafe impl Send for Hatch {}
+// SAFETY: the same.
+unsafe impl Sync for Hatch {}
+
+impl Cell {
+    fn new() -> Cell {
+        Cell {
+            turn: AtomicU64::new(0),
+            cargo: Place::new(MaybeUninit::uninit()),
+        }
+    }
+}
+
+#[inline]
+fn turn(number: u32, count: u32) -> u64 {
+    u64::from(number) << 32 | u64::from(count)
+}
+
+/// Whether a turn is that of the message behind so many.
+#[inline]
+fn is_next(turn: u64, behind: u32) -> bool {
+    (turn >> 32) as u32 == behind.wrapping_add(1)
+}
+
+impl Hatch {
+    pub(in crate::transport) fn new() -> Arc<Hatch> {
+        Hatch::after(0)
+    }
+
+    /// One through which so many messages have gone already.
+    fn after(messages: u32) -> Arc<Hatch> {
+        let ends = Ends {
+            owner: AtomicU32::new(NOBODY),
+            written: AtomicU32::new(messages),
+            readers: AtomicU32::new(0),
+        };
+        Arc::new(Hatch {
+            ends: CachePadded::new(ends),
+            read: CachePadded::new(AtomicU32::new(messages)),
+            ring: OnceLock::new(),
+        })
+    }
+
+    /// The cell of the message behind so many, if anybody ever wrote one.
+    #[inline]
+    fn cell(&self, behind: u32) -> Option<&Cell> {
+        let ring = self.ring.get()?;
+        Some(&ring[(behind % CELLS) as usize])
+    }
+
+    /// Whether there is nothing to read. For when nobody writes or reads.
+    pub(in crate::transport) fn is_empty(&self) -> bool {
+        // Relaxed: who asks knows that both have left.
+        let read = self.read.load(Ordering::Relaxed);
+        let next = self.cell(read);
+        next.is_none_or(|cell| !is_next(cell.turn.load(Ordering::Relaxed), read))
+    }
+}
+
+/// The reading end.
+pub(in crate::transport) struct In {
+    hatch: Arc<Hatch>,
+    read: u32,
+}
+
+impl Drop for In {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `new`.
+        self.hatch.ends.readers.store(0, Ordering::Release);
+    }
+}
+
+impl In {
+    /// While somebody else has this end (a rank that was forgotten), that of a hatch where nothing comes.
+    pub(in crate::transport) fn new(hatch: Arc<Hatch>) -> In {
+        // Acquire: pairs with the release in `drop`.
+        let free = hatch.ends.readers.swap(1, Ordering::Acquire) == 0;
+        let hatch = if free { hatch } else { Hatch::new() };
+        // Relaxed: only readers write it.
+        let read = hatch.read.load(Ordering::Relaxed);
+        In { hatch, read }
+    }
+
+    /// Moves the next message into `place`; whether there was one.
+    #[inline]
+    pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
+        let Some(cell) = self.hatch.cell(self.read) else {
+            return false;
+        };
+        // Acquire: pairs with the release in `post`.
+        let turn = cell.turn.load(Ordering::Acquire);
+        if !is_next(turn, self.read) {
+            return false;
+        }
+        cell.cargo.with(|cargo| {
+            let cargo = cargo.cast::<Cargo>();
+            // SAFETY: its turn says that the cell was written, with so many elements of the type that it names, before
+            // the release that was acquired. It is not overwritten before the count below is seen.
+            unsafe {
+                let bytes = (&raw const (*cargo).bytes).cast();
+                place.load_short((*cargo).head, (*cargo).info, turn as u32, bytes);
+            }
+        });
+        self.read = self.read.wrapping_add(1);
+        // Release: pairs with the acquire in `look_again`.
+        self.hatch.read.store(self.read, Ordering::Release);
+        true
+    }
+}
+
+/// The writing end of a rank: of the hatch that it has taken, if it has.
+pub(in crate::transport) struct Out {
+    me: Rank,
+    /// Whose it is.
+    taken: Option<(Rank, Arc<Hatch>)>,
+    /// How many messages were written there, and how many had been read when this end looked last.
+    written: u32,
+    read: u32,
+    /// To whom the last messages went by the mailbox, and how many in a row.
+    lately: (Rank, u32),
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+impl Out {
+    pub(in crate::transport) fn new(me: Rank) -> Out {
+        Out {
+            me,
+            taken: None,
+            written: 0,
+            read: 0,
+            lately: (me, 0),
+        }
+    }
+
+    /// Whether a message is short enough.
+    #[inline]
+    fn fits<T: Element>(data: &[T]) -> bool {
+        let eager = size_of_val(data) <= EAGER_BYTES;
+        let short = size_of_val(data) <= FITS && align_of::<T>() <= PIECE;
+        (eager || short) && u32::try_from(data.len()).is_ok()
+    }
+
+    /// Whether there is room for a message, as far as this end knows.
+    #[inline]
+    pub(in crate::transport) fn has_room<T: Element>(&self, to: Rank, data: &[T]) -> bool {
+        self.room(to, data).is_some()
+    }
+
+    /// The next cell, if this rank has taken the hatch of `to` and the message can lie there.
+    #[inline]
+    fn room<T: Element>(&self, to: Rank, data: &[T]) -> Option<&Cell> {
+        let (_, hatch) = self.taken.as_ref().filter(|(whose, _)| *whose == to)?;
+        let free = self.written.wrapping_sub(self.read) < CELLS;
+        let cell = hatch.cell(self.written)?;
+        (free && Self::fits(data)).then_some(cell)
+    }
+
+    /// Writes a message, if there is room and, which is asked last of all, the mailbox of `to` is empty; whether it
+    /// did.
+    #[inline]
+    pub(in crate::transport) fn post<T: Element>(
+        &mut self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        is_empty: impl FnOnce() -> bool,
+    ) -> bool {
+        let Some(cell) = self.room(to, data).filter(|_| is_empty()) else {
+            return false;
+        };
+        let number = self.written.wrapping_add(1);
+        cell.cargo.with_mut(|cargo| {
+            let cargo = cargo.cast::<Cargo>();
+            // SAFETY: this is the only writer. The reader has read what was here, as its count says that `look_again`
+            // has acquired, and looks at it again only after the release below. There is room for what fits.
+            unsafe {
+                (&raw mut (*cargo).info).write(Info::of::<T>());
+                (&raw mut (*cargo).head).write(head);
+                packet::copy_out(data, (&raw mut (*cargo).bytes).cast());
+            }
+        });
+        // Release: pairs with the acquire in `take`.
+        cell.turn
+            .store(turn(number, data.len() as u32), Ordering::Release);
+        self.written = number;
+        true
+    }
+
+    /// Sees what was read meanwhile, if it is time for that: after a post, when nobody waits for this rank.
+    #[inline]
+    pub(in crate::transport) fn look(&mut self) {
+        if self.written.wrapping_sub(self.read) > CELLS / 2 {
+            self.look_again();
+        }
+    }
+
+    #[inline(never)]
+    fn look_again(&mut self) {
+        if let Some((_, hatch)) = &self.taken {
+            // Acquire: pairs with the release in `In::take`; the cells up to there are this end's again.
+            self.read = hatch.read.load(Ordering::Acquire);
+        }
+    }
+
+    /// A message goes to `to` by the mailbox. If it would fit and is the last of several in a row, the next may go by
+    /// the hatch there.
+    #[cold]
+    pub(in crate::transport) fn goes_by_mailbox<T: Element>(
+        &mut self,
+        to: Rank,
+        data: &[T],
+        hatch: &Arc<Hatch>,
+    ) {
+        if Self::fits(data) {
+            self.count(to, hatch);
+        }
+    }
+
+    fn count(&mut self, to: Rank, hatch: &Arc<Hatch>) {
+        let (last, row) = self.lately;
+        let row = if last == to { row + 1 } else { 1 };
+        self.lately = (to, row % ROW);
+        if row == ROW {
+            self.look_again();
+            self.turn_to(to, hatch);
+        }
+    }
+
+    /// Takes the hatch of `to`, unless somebody has it, or all is not read of what this rank has put into another.
+    fn turn_to(&mut self, to: Rank, hatch: &Arc<Hatch>) {
+        let has = self.taken.as_ref().is_some_and(|(whose, _)| *whose == to);
+        if !has && self.written == self.read {
+            self.let_go();
+            self.take(to, hatch);
+        }
+    }
+
+    fn take(&mut self, to: Rank, hatch: &Arc<Hatch>) {
+        let Ends { owner, written, .. } = &*hatch.ends;
+        let me = self.me as u32;
+        // Relaxed: a look that leaves the line where it is. Acquire: pairs with the release in `let_go`.
+        let free = owner.load(Ordering::Relaxed) == NOBODY
+            && owner
+                .compare_exchange(NOBODY, me, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
+        if !free {
+            return;
+        }
+        let new = || Box::new(std::array::from_fn(|_| Cell::new()));
+        hatch.ring.get_or_init(new);
+        // Relaxed: the owner's word hands it over.
+        self.written = written.load(Ordering::Relaxed);
+        self.taken = Some((to, hatch.clone()));
+        self.look_again();
+    }
+
+    fn let_go(&mut self) {
+        if let Some((_, hatch)) = self.taken.take() {
+            let Ends { owner, written, .. } = &*hatch.ends;
+            // Relaxed: the owner's word hands it over.
+            written.store(self.written, Ordering::Relaxed);
+            // Release: pairs with the acquire in `take`.
+            owner.store(NOBODY, Ordering::Release);
+            (self.written, self.read) = (0, 0);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A fence in two halves: nothing for those who post, dear for the one that goes to sleep.
+//!
+//! A store and a later load of another word may change places; a post and the look at the sleeping flag
+//! must not, nor may the sleeper's own store of that flag and its last look for a post. Two fences keep
+//! both in order, but then every post pays for one: it waits until the line that was just written belongs
+//! to this CPU, which is as long as the message itself takes.
+//!
+//! # Why half a fence is enough
+//!
+//! ```text
+//! poster:   post;          light();  load flag
+//! sleeper:  store ASLEEP;  heavy();  look for a post
+//! ```
+//!
+//! `light` is a compiler fence: it keeps the order in which the CPU is given the two instructions. `heavy`
+//! asks Linux (`membarrier`, private expedited) to execute a full barrier on every CPU that runs a thread of this
+//! process, between the call and its return; a thread that does not run passes one on its way in or out. So
+//! somewhere in its program the poster has executed a full barrier, at one of two places:
+//!
+//! - after its load of the flag, or between post and load: the post is in memory before `heavy` returns, and
+//!   the look after it sees the post;
+//! - before its post, or between post and load: the load comes after the barrier began, hence after
+//!   `ASLEEP` was in memory, and sees it (or something newer).
+//!
+//! That is what the two fences promise, so whatever is proved of those holds, the loom models among it:
+//! in them, and wherever the call is not to be had (another system, an old kernel, a filter of system
+//! calls, a processor on which nobody has tried it), both halves are the real fence. Which it is, is
+//! decided once for the process, before its first rank is made: a mixture would promise nothing.
+
+use crate::sync::{Ordering, fence};
+
+pub(in crate::transport) use split::prepare;
+
+/// The poster's half, between its post and its look at the flag.
+#[inline]
+pub(in crate::transport) fn light() {
+    if split::is_on() {
+        // Pairs with the barrier in `heavy`, which is executed on this CPU too.
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    } else {
+        // Pairs with the fence in `heavy`.
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// The sleeper's half, between its flag and its last look.
+pub(in crate::transport) fn heavy() {
+    // Pairs with `light`, whichever it is.
+    fence(Ordering::SeqCst);
+    if split::is_on() {
+        split::everywhere();
+    }
+}
+
+/// Where the system can make all CPUs execute a barrier.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(all(test, loom))))]
+mod split {
+    use std::env;
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use crossbeam_utils::CachePadded;
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    /// If this is set, both halves are real fences.
+    const STRICT: &str = "RANKFOLD_STRICT_FENCES";
+
+    static DECIDED: Once = Once::new();
+    /// Read with every post: it shares its line with nothing that is written.
+    static ON: CachePadded<AtomicBool> = CachePadded::new(AtomicBool::new(false));
+
+    /// Decides for the process. In one that has threads already, Linux takes some ten milliseconds for the
+    /// first call.
+    pub(in crate::transport) fn prepare() {
+        DECIDED.call_once(|| {
+            let strict = env::var_os(STRICT).is_some_and(|value| value != "0");
+            // Only once more after that: a filter may refuse one and not the other.
+            let register = || membarrier(MembarrierCommand::RegisterPrivateExpedited);
+            let barrier = || membarrier(MembarrierCommand::PrivateExpedited);
+            let on = !strict && register().and_then(|()| barrier()).is_ok();
+            // Relaxed: whoever asks has been handed something that was made after this.
+            ON.store(on, Ordering::Relaxed);
+        });
+    }
+
+    /// Whether the halves are unlike. Who asks has been handed something that was made after `prepare`.
+    #[inline]
+    pub(in crate::transport) fn is_on() -> bool {
+        ON.load(Ordering::Relaxed)
+    }
+
+    /// A barrier on all CPUs.
+    pub(in crate::transport) fn everywhere() {
+        if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
+            // It went well before, so somebody has forbidden it since. A store reaches memory by itself, and
+            // long before this is over.
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Where it cannot, or nobody has tried.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(all(test, loom)))))]
+mod split {
+    pub(in crate::transport) fn prepare() {}
+
+    #[inline]
+    pub(in crate::transport) fn is_on() -> bool {
+        false
+    }
+
+    pub(in crate::transport) fn everywhere() {}
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::hint::spin_loop;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use crossbeam_utils::CachePadded;
+    use crossbeam_utils::sync::Parker;
+
+    use super::*;
+    use crate::transport::progress::sleeper::Sleeper;
+
+    const TIMES: u64 = 30_000;
+
+    /// Lets two threads go at the same moment, again and again.
+    #[derive(Default)]
+    struct Gun([CachePadded<AtomicU64>; 2]);
+
+    impl Gun {
+        fn meet(&self, me: usize, time: u64) {
+            self.0[me].store(time, Ordering::Release);
+            let mut looks = 0;
+            while self.0[1 - me].load(Ordering::Acquire) < time {
+                looks += 1;
+                if looks % 200 == 0 {
+                    thread::yield_now();
+                }
+                spin_loop();
+            }
+        }
+    }
+
+    /// Some looks at nothing, so that neither is always first.
+    fn dither(me: usize, time: u64) {
+        (0..time * (7 + 6 * me as u64) % 23).for_each(|_| spin_loop());
+    }
+
+    fn both(life: impl Fn(usize) + Sync) {
+        prepare();
+        thread::scope(|scope| {
+            scope.spawn(|| life(1));
+            life(0);
+        });
+    }
+
+    #[test]
+    fn of_a_light_and_a_heavy_half_one_sees_what_came_before_the_other() {
+        let (gun, words, seen) = <(Gun, [CachePadded<AtomicU64>; 2], [AtomicU64; 2])>::default();
+        both(|me| {
+            for time in 1..=TIMES {
+                gun.meet(me, 2 * time - 1);
+                dither(me, time);
+                words[me].store(time, Ordering::Relaxed);
+                [light, heavy][me]();
+                let other = words[1 - me].load(Ordering::Relaxed);
+                seen[me].store(other, Ordering::Relaxed);
+                gun.meet(me, 2 * time);
+                let missed = |of: usize| seen[of].load(Ordering::Relaxed) < time;
+                assert!(!missed(0) || !missed(1), "both missed the other's store");
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_sleeps_through_a_post_that_comes_as_it_lies_down() {
+        let (gun, mail) = <(Gun, CachePadded<AtomicU64>)>::default();
+        let parker = std::sync::Mutex::new(Parker::new());
+        let sleeper = CachePadded::new(Sleeper::new(&parker.lock().unwrap()));
+        let post = |time| {
+            mail.store(time, Ordering::Relaxed);
+            sleeper.rouse();
+        };
+        let sleep = |time| {
+            let come = || mail.load(Ordering::Relaxed) >= time;
+            while !come() {
+                sleeper.lie_down();
+                if !come() {
+                    // A post that is lost hangs here.
+                    parker.lock().unwrap().park();
+                }
+                sleeper.get_up();
+            }
+        };
+        both(|me| {
+            for time in 1..=TIMES {
+                gun.meet(me, time);
+                dither(me, time);
+                [&post as &dyn Fn(u64), &sleep][me](time);
+            }
+        });
+    }
+}

@@ -1,0 +1,107 @@
+//! What a packet says of itself: where it comes from, what it belongs to, which type it holds.
+
+use std::any::TypeId;
+use std::ptr;
+
+use crate::Rank;
+
+/// What identifies a type at run time. One per type and code unit, so addresses that differ prove
+/// nothing and the ids are compared then.
+pub(crate) struct Info {
+    id: TypeId,
+    name: fn() -> &'static str,
+    size: usize,
+}
+
+impl Info {
+    pub(crate) const fn of<T: 'static>() -> &'static Info {
+        const {
+            &Info {
+                id: TypeId::of::<T>(),
+                name: std::any::type_name::<T>,
+                size: size_of::<T>(),
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is(&'static self, other: &'static Info) -> bool {
+        ptr::eq(self, other) || self.id == other.id
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        (self.name)()
+    }
+
+    /// The bytes of one element.
+    pub(in crate::transport) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn id(&self) -> TypeId {
+        self.id
+    }
+}
+
+/// Where a packet comes from and what it belongs to.
+///
+/// Two words, which travel in registers, and not the four halves that they are made of: written as
+/// four and moved as two, they would stall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Head {
+    line: u64,
+    call: u64,
+}
+
+impl Head {
+    #[inline]
+    pub(crate) fn new(context: u32, source: Rank, tag: u32, print: u32) -> Self {
+        let word = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        Head {
+            line: word(context, source as u32),
+            call: word(tag, print),
+        }
+    }
+
+    /// From its two words.
+    #[inline]
+    pub(in crate::transport) fn of(line: u64, call: u64) -> Self {
+        Head { line, call }
+    }
+
+    /// Communicator and source: the same for all messages of a lane.
+    #[inline]
+    pub(in crate::transport) fn line(self) -> u64 {
+        self.line
+    }
+
+    /// Tag and fingerprint.
+    #[inline]
+    pub(in crate::transport) fn call(self) -> u64 {
+        self.call
+    }
+
+    /// The communicator, and whether point-to-point or collective.
+    #[inline]
+    pub(crate) fn context(self) -> u32 {
+        (self.line >> 32) as u32
+    }
+
+    #[inline]
+    pub(crate) fn source(self) -> Rank {
+        self.line as u32 as Rank
+    }
+
+    /// The user's tag; in collectives the number of the call.
+    #[inline]
+    pub(crate) fn tag(self) -> u32 {
+        (self.call >> 32) as u32
+    }
+
+    /// The fingerprint of the call in collectives.
+    #[inline]
+    pub(crate) fn print(self) -> u32 {
+        self.call as u32
+    }
+}

@@ -1,0 +1,140 @@
+//! Lending a buffer for the length of a call, and settling what was borrowed: the two guards around
+//! a loan's [word](crate::transport::memory::loan). No `unsafe` here; `packet` and `haul` rely on what this file promises.
+//!
+//! - [`lend`] comes back only when the loan was revoked or settled, also by unwinding. Its guard never
+//!   leaves its frame, so it cannot be forgotten.
+//! - A [`Loan`] is made only there, and lent for as long as that lasts: who has one may
+//!   [help](Loan::help) whoever has claimed it.
+//! - [`Settle`] settles a claimed loan, also when the operator that reads it panics.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use crate::Rank;
+use crate::op::Element;
+use crate::op::copies::Copies;
+use crate::transport::memory::cooperative_copy;
+use crate::transport::memory::copy_claims::{End, Joint};
+use crate::transport::memory::head::Head;
+use crate::transport::memory::loan::{LoanWord, Ticket};
+use crate::transport::memory::packet::Packet;
+
+/// Where packets find the words of those who lend, and how those hear that a loan is settled.
+pub(crate) trait Lenders {
+    fn word(&self, lender: Rank) -> &LoanWord;
+    /// Where lender and borrower share the copying.
+    fn joint(&self, lender: Rank) -> &Joint;
+    fn settled(&self, lender: Rank);
+}
+
+/// Settles one loan, also when the borrower panics.
+pub(in crate::transport) struct Settle<'a, W: Fn()> {
+    pub word: &'a LoanWord,
+    pub ticket: Ticket,
+    pub wake: W,
+}
+
+impl<W: Fn()> Drop for Settle<'_, W> {
+    fn drop(&mut self) {
+        self.word.settle(self.ticket);
+        (self.wake)();
+    }
+}
+
+/// Lends nothing, for tests in which nothing is lent.
+#[cfg(test)]
+pub(in crate::transport) struct Nobody;
+
+#[cfg(test)]
+impl Lenders for Nobody {
+    fn word(&self, _: Rank) -> &LoanWord {
+        unreachable!("nothing here is lent")
+    }
+    fn joint(&self, _: Rank) -> &Joint {
+        unreachable!("nothing here is lent")
+    }
+    fn settled(&self, _: Rank) {}
+}
+
+/// Lends `data` for as long as `during` runs: it gets the packet to post, and the loan to watch.
+/// Comes back only when nobody can look at `data` any more; `wait` waits until a claimed loan is settled.
+pub(crate) fn lend<T: Element, R>(
+    word: &LoanWord,
+    head: Head,
+    data: &[T],
+    wait: impl Fn(&LoanWord, Ticket),
+    during: impl FnOnce(Packet, &Loan<'_>) -> R,
+) -> R {
+    let ticket = word.offer();
+    let guard = Guard {
+        word,
+        ticket,
+        wait,
+        _borrow: PhantomData::<&[T]>,
+    };
+    during(
+        Packet::lent(head, data, ticket),
+        &Loan {
+            word: guard.word,
+            ticket,
+            bytes: cooperative_copy::bytes(data),
+        },
+    )
+}
+
+/// A loan as its lender sees it.
+pub(crate) struct Loan<'a> {
+    word: &'a LoanWord,
+    ticket: Ticket,
+    /// What is lent, as it lies there.
+    bytes: &'a [MaybeUninit<u8>],
+}
+
+impl Loan<'_> {
+    /// Copies what the borrower leaves of it, if that has shown where it goes; whether it was anything.
+    /// `joint` must be the lender's own.
+    pub(crate) fn help(&self, joint: &Joint, end: End, copies: &Copies) -> bool {
+        cooperative_copy::help(self, joint, end, copies)
+    }
+
+    pub(in crate::transport) fn bytes(&self) -> &[MaybeUninit<u8>] {
+        self.bytes
+    }
+
+    /// Whether the message was read.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.word.is_settled(self.ticket)
+    }
+
+    /// Takes the loan back; `false`: somebody is reading it or has read it.
+    pub(crate) fn revoke(&self) -> bool {
+        self.word.revoke(self.ticket)
+    }
+}
+
+/// Keeps the lent slice borrowed until it is revoked or settled, also while unwinding.
+struct Guard<'a, T, W: Fn(&LoanWord, Ticket)> {
+    word: &'a LoanWord,
+    ticket: Ticket,
+    wait: W,
+    _borrow: PhantomData<&'a [T]>,
+}
+
+impl<T, W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, T, W> {
+    fn drop(&mut self) {
+        if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket)
+            || self.word.is_revoked(self.ticket)
+        {
+            return;
+        }
+        (self.wait)(self.word, self.ticket);
+        assert_settled(self.word, self.ticket);
+    }
+}
+
+/// The wait must not come back early: reading freed memory would be worse than the end of the process.
+fn assert_settled(word: &LoanWord, ticket: Ticket) {
+    if !word.is_settled(ticket) {
+        std::process::abort();
+    }
+}

@@ -1,0 +1,17 @@
+//! Memory that ranks hand each other: packets, lent buffers, SPSC rings, cells and shared vectors.
+
+pub(crate) mod cells;
+pub(crate) mod cooperative_copy;
+pub(crate) mod copy_claims;
+pub(crate) mod eager_limit;
+pub(crate) mod epoch;
+pub(crate) mod fast_box;
+pub(crate) mod fences;
+pub(crate) mod head;
+pub(crate) mod lend;
+pub(crate) mod loan;
+pub(crate) mod packet;
+pub(crate) mod receipt;
+pub(crate) mod shared_vectors;
+pub(crate) mod slot;
+pub(crate) mod slot_words;

@@ -1,0 +1,105 @@
+//! How a thread that stays is given its next job and gives it back: one word, on a line of its own.
+//!
+//! ```text
+//! caller   word ← job;  light();  asleep? wake             looks until the word is empty
+//! server   looks until there is a job;  does it;  word ← empty;  light();  caller asleep? wake
+//! ```
+//!
+//! The two write in turns: the caller only where the word is empty, the server only where there is a job. So
+//! no number is needed to tell one job from the next, and the line goes over once with the job and once with
+//! its end. Who has nothing to look at any more goes to sleep as ranks do, see [`sleeper`](crate::transport::progress::sleeper).
+
+use std::ptr;
+
+use crate::sync::{AtomicPtr, Ordering, Parker};
+use crate::transport::memory::fences;
+use crate::transport::progress::sleeper::Sleeper;
+use crate::transport::progress::wait::{self, Patience};
+
+/// Where a thread that stays gets its jobs. A job is memory of the caller's, which is the server's to read from
+/// [`next`](Self::next) to [`done`](Self::done).
+pub(crate) struct Berth<T> {
+    /// Null: empty.
+    word: AtomicPtr<T>,
+    server: Sleeper,
+}
+
+/// The job that says that there will be none: no object has this address.
+fn no_more<T>() -> *mut T {
+    const { assert!(align_of::<T>() > 1) };
+    ptr::without_provenance_mut(1)
+}
+
+impl<T> Berth<T> {
+    /// A berth for whoever has this parker.
+    pub(crate) fn new(server: &Parker) -> Berth<T> {
+        fences::prepare();
+        Berth {
+            word: AtomicPtr::new(ptr::null_mut()),
+            server: Sleeper::new(server),
+        }
+    }
+
+    /// Gives the server its next job. It must be [empty](Self::is_empty).
+    #[inline]
+    pub(crate) fn give(&self, job: *const T) {
+        self.put(job.cast_mut());
+    }
+
+    /// The server may go home. It must be [empty](Self::is_empty).
+    pub(crate) fn close(&self) {
+        self.put(no_more());
+    }
+
+    #[inline]
+    fn put(&self, word: *mut T) {
+        // Release: pairs with the acquire in `look`: the job is read as it was written.
+        self.word.store(word, Ordering::Release);
+        self.server.rouse();
+    }
+
+    /// Whether the last job is done.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Acquire: pairs with the release in `done`: all that the server did for it is seen, and it reads the job
+        // no more.
+        self.word.load(Ordering::Acquire).is_null()
+    }
+
+    /// The server's: waits for the next job; `None`: there will be none. `part` is called when it begins to yield.
+    pub(crate) fn next(
+        &self,
+        parker: &Parker,
+        patience: Patience,
+        part: impl FnOnce(),
+    ) -> Option<*const T> {
+        let look = || {
+            // Acquire: pairs with the release in `put`.
+            let word = self.word.load(Ordering::Acquire);
+            (!word.is_null()).then_some(word)
+        };
+        let word = wait::idle(&self.server, parker, patience, part, look);
+        (word != no_more()).then_some(word.cast_const())
+    }
+
+    /// The caller's: waits until the last job is done, as in [`next`](Self::next). The server rouses `caller`, whose
+    /// parker this is.
+    pub(crate) fn wait(
+        &self,
+        caller: &Sleeper,
+        parker: &Parker,
+        patience: Patience,
+        part: impl FnOnce(),
+    ) {
+        let done = || self.is_empty().then_some(());
+        wait::idle(caller, parker, patience, part, done);
+    }
+
+    /// The server's: the job is done, and its memory not looked at any more.
+    #[inline]
+    pub(crate) fn done(&self, caller: &Sleeper) {
+        // Release: pairs with the acquire in `is_empty`.
+        self.word.store(ptr::null_mut(), Ordering::Release);
+        caller.rouse();
+    }
+}

@@ -1,0 +1,6 @@
+//! What ranks leave on record of what they do.
+
+pub(crate) mod clock;
+pub(crate) mod event_ring;
+pub(crate) mod record;
+pub(crate) mod recorder;

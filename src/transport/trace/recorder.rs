@@ -1,0 +1,309 @@
+//! The hand of a rank that writes down what it does: for the flight recorder in a few nanoseconds, for a
+//! trace with exact times.
+//!
+//! It is done where the rank would wait anyhow: a receive is written down before it waits, a send that does
+//! not wait after its message is out, and the messages that a call has passed on when it waits for long or ends.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::Rank;
+use crate::transport::memory::head::Head;
+use crate::transport::trace::clock::Clock;
+use crate::transport::trace::event_ring::DEPTH;
+use crate::transport::trace::record::{Course, Deed, Event, Known, Last, Progress, Record, Told};
+
+/// What tells calls apart: the addresses of their line, their verb and the type of their elements. The
+/// same call may have several; then it stands in the list several times.
+type Key = [usize; 3];
+
+/// Places for calls that are found without a search.
+const NEAR: usize = 64;
+
+/// What is needed to end an operation: the one around it, if there is one, and how far that has come.
+#[derive(Clone, Copy)]
+pub(crate) struct Token {
+    outer: u64,
+    course: Course,
+}
+
+/// A rank's own end of its record.
+pub(crate) struct Scribe {
+    record: Option<Arc<Record>>,
+    /// Whether it is a trace as well.
+    traces: bool,
+    clock: Cell<Clock>,
+    near: [Cell<(Key, u32)>; NEAR],
+    far: RefCell<HashMap<Key, u32>>,
+    /// Operations begun.
+    begun: Cell<u64>,
+    /// The one that the rank is inside.
+    inside: Cell<u64>,
+    /// The last time that was noted: cheap times lag behind exact ones.
+    time: Cell<u64>,
+    /// What that one has passed on so far.
+    course: Counted,
+    /// Whether it is still to be written down.
+    later: Cell<bool>,
+}
+
+/// A [`Course`] that is counted: each part by itself, so that none is read as it is written.
+#[derive(Default)]
+struct Counted {
+    sent: Cell<u64>,
+    received: Cell<u64>,
+    last: Cell<Last>,
+}
+
+impl Counted {
+    #[inline]
+    fn get(&self) -> Course {
+        Course {
+            sent: self.sent.get(),
+            received: self.received.get(),
+            last: self.last.get(),
+        }
+    }
+
+    #[inline]
+    fn set(&self, course: Course) {
+        self.sent.set(course.sent);
+        self.received.set(course.received);
+        self.last.set(course.last);
+    }
+}
+
+impl Scribe {
+    pub(crate) fn new(record: Option<Arc<Record>>, clock: Clock) -> Scribe {
+        Scribe {
+            traces: record
+                .as_ref()
+                .is_some_and(|record| record.events.is_some()),
+            record,
+            clock: Cell::new(clock),
+            near: std::array::from_fn(|_| Cell::new(([0; 3], 0))),
+            far: RefCell::default(),
+            begun: Cell::new(0),
+            inside: Cell::new(0),
+            time: Cell::new(0),
+            course: Counted::default(),
+            later: Cell::new(false),
+        }
+    }
+
+    /// Forgets all operations, for a run that begins then; what is known of calls stays.
+    pub(in crate::transport) fn begin_again(&self, begin: u64) {
+        self.clock.set(self.clock.get().beginning(begin));
+        if let Some(ring) = self.record.as_ref().and_then(|record| record.ring.as_ref()) {
+            ring.forget(self.begun.get());
+        }
+        for count in [&self.begun, &self.inside, &self.time] {
+            count.set(0);
+        }
+        self.course.set(Course::default());
+        self.later.set(false);
+    }
+
+    /// An operation begins; `show` is asked how it prints if nothing is known of it.
+    #[inline]
+    pub(crate) fn begin(&self, told: &impl Told, show: &dyn Fn() -> String) -> Token {
+        let token = Token {
+            outer: self.inside.get(),
+            course: self.course.get(),
+        };
+        if self.record.is_some() {
+            let number = self.begun.get() + 1;
+            self.begun.set(number);
+            self.inside.set(number);
+            self.course.set(Course::default());
+            // Before a post the receiver would wait for all this: it is written down after it.
+            let later = told.posts() && !self.traces;
+            self.later.set(later);
+            if !later {
+                self.write(told, show, Progress::Inside);
+            }
+        }
+        token
+    }
+
+    /// Writes down the operation that the rank is inside.
+    #[inline(never)]
+    fn write(&self, told: &impl Told, show: &dyn Fn() -> String, progress: Progress) {
+        let Some(record) = &self.record else {
+            return;
+        };
+        let words = told.words(|deed| self.known(record, deed, show));
+        if let Some(ring) = &record.ring {
+            let fixed = words.begun_at(self.now());
+            ring.write(self.inside.get(), fixed, self.course.get().notes(progress));
+        }
+        self.trace(|time| Event::Begin { words, time });
+    }
+
+    /// Writes down the operation that the rank is inside, if that was left for later: it is about to wait.
+    #[inline]
+    pub(crate) fn settle(&self, told: &impl Told, show: &dyn Fn() -> String) {
+        if self.later.replace(false) {
+            self.write(told, show, Progress::Inside);
+        }
+    }
+
+    /// Notes how far the operation has come, if it is written down: it waits for long.
+    pub(crate) fn catch_up(&self) {
+        if !self.later.get() {
+            self.note(Progress::Inside);
+        }
+    }
+
+    /// The operation is over.
+    #[inline]
+    pub(crate) fn end(
+        &self,
+        token: Token,
+        told: &impl Told,
+        show: &dyn Fn() -> String,
+        well: bool,
+    ) {
+        let progress = match well {
+            true => Progress::Done,
+            false => Progress::Failed,
+        };
+        match self.later.replace(false) {
+            true => self.write(told, show, progress),
+            false => self.note(progress),
+        }
+        self.inside.set(token.outer);
+        self.course.set(token.course);
+        self.trace(|time| Event::End { well, time });
+    }
+
+    /// Notes how far the operation has come, where it is written down.
+    #[inline]
+    fn note(&self, progress: Progress) {
+        let number = self.inside.get();
+        // If so many have begun inside it, another one has its place.
+        let there = self.begun.get() - number < DEPTH as u64;
+        let ring = self.record.as_ref().and_then(|record| record.ring.as_ref());
+        if let Some(ring) = ring.filter(|_| there) {
+            ring.note(number, self.course.get().notes(progress));
+        }
+    }
+
+    /// Whether the rank has begun an operation that is written down.
+    #[inline]
+    pub(in crate::transport) fn is_used(&self) -> bool {
+        self.begun.get() > 0
+    }
+
+    /// Whether anything is written down.
+    #[inline]
+    pub(crate) fn writes(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// A message is about to be on its way.
+    #[inline]
+    pub(crate) fn sent(&self, to: Rank, head: Head, bytes: usize) {
+        self.sends(to, || head, bytes);
+        self.has_sent(to);
+    }
+
+    /// Counts a message that is on its way.
+    #[inline]
+    pub(crate) fn has_sent(&self, to: Rank) {
+        self.course.sent.set(self.course.sent.get() + 1);
+        self.course.last.set(Last::to(to));
+    }
+
+    /// Traces that a message is about to be on its way.
+    #[inline]
+    pub(crate) fn sends(&self, to: Rank, head: impl FnOnce() -> Head, bytes: usize) {
+        self.trace(|time| Event::Sent {
+            to,
+            head: head(),
+            bytes,
+            time,
+        });
+    }
+
+    /// A message has been taken.
+    #[inline]
+    pub(crate) fn received(&self, head: Head) {
+        self.received_from(head.source(), || head);
+    }
+
+    /// The same, of a message whose head is made up for a trace only.
+    #[inline]
+    pub(crate) fn received_from(&self, from: Rank, head: impl FnOnce() -> Head) {
+        self.course.received.set(self.course.received.get() + 1);
+        self.course.last.set(Last::from(from));
+        self.trace(|time| Event::Received { head: head(), time });
+    }
+
+    /// A cheap time, not before any that was noted.
+    #[inline]
+    fn now(&self) -> u64 {
+        let time = self.clock.get().cheap().max(self.time.get());
+        self.time.set(time);
+        time
+    }
+
+    #[inline]
+    fn trace(&self, event: impl FnOnce(u64) -> Event) {
+        if self.traces {
+            self.append(event);
+        }
+    }
+
+    #[cold]
+    fn append(&self, event: impl FnOnce(u64) -> Event) {
+        let event = event(self.clock.get().exact());
+        let events = self
+            .record
+            .as_ref()
+            .and_then(|record| record.events.as_ref());
+        if let Some(events) = events {
+            events.lock().push(event);
+        }
+    }
+
+    /// The number of a call in the list of known ones.
+    #[inline]
+    fn known(&self, record: &Record, deed: &Deed, show: &dyn Fn() -> String) -> u32 {
+        let info = deed.info.map_or(0, |info| std::ptr::from_ref(info).addr());
+        let site = std::ptr::from_ref(deed.site).addr();
+        let key = [site, deed.verb.as_ptr().addr(), info];
+        // Lines lie 24 bytes apart.
+        let near = &self.near[(site / 8) % NEAR];
+        let (found, number) = near.get();
+        if found == key {
+            return number;
+        }
+        let number = self.look_up(record, key, deed, show);
+        near.set((key, number));
+        number
+    }
+
+    #[cold]
+    fn look_up(&self, record: &Record, key: Key, deed: &Deed, show: &dyn Fn() -> String) -> u32 {
+        let enter = || {
+            let mut known = record.known.lock();
+            known.push(Known {
+                verb: verb(deed, show),
+                site: deed.site,
+                info: deed.info,
+            });
+            known.len() as u32 - 1
+        };
+        *self.far.borrow_mut().entry(key).or_insert_with(enter)
+    }
+}
+
+/// What a call is called.
+fn verb(deed: &Deed, show: &dyn Fn() -> String) -> String {
+    match deed.verb {
+        "" => show().split('(').next().unwrap_or_default().to_owned(),
+        verb => verb.to_owned(),
+    }
+}
