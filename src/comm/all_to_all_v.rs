@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
-use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::communicator::call::{Call, Verb};
 
 impl Comm {
     /// [`all_to_all`](Self::all_to_all) with pieces of any lengths: `to[q]` elements for rank `q`, one piece

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::execute::Link;
 use crate::names::Collective;
 use crate::op::{Element, Operator, fold_left, fold_right};
-use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::lanes::lane::Form;
 use crate::unwind;
 

@@ -15,9 +15,9 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result, Site};
 use crate::names::Collective;
 use crate::op::{Element, Kind};
-use crate::transport::communicator::board::{
-    Arrival, Call, CallLog, Detail, Digest, Verb, Verdict,
-};
+use crate::transport::communicator::call::{Call, Detail, Digest, Verb, Verdict};
+use crate::transport::communicator::call_log::CallLog;
+use crate::transport::communicator::gate::Arrival;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;

@@ -9,7 +9,7 @@ use crate::Rank;
 use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
-use crate::transport::communicator::board::{Call, Detail, Grid, Verb, digest};
+use crate::transport::communicator::call::{Call, Detail, Grid, Verb, digest};
 use crate::transport::communicator::origin::Birth;
 
 /// A communicator whose ranks stand on a grid of any number of dimensions, the last coordinate running

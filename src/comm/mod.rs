@@ -64,7 +64,7 @@ use crate::Rank;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::topology::Levels;
-use crate::transport::communicator::board::Call;
+use crate::transport::communicator::call::Call;
 use crate::transport::lanes::Ends;
 use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::memory::shared_vectors::Lists;

@@ -10,7 +10,7 @@ use crate::Rank;
 use crate::error::{Error, Result, Site};
 use crate::op::{Associative, Element, Kind, Operator, copied, fold_right};
 use crate::topology::Topology;
-use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 
 /// In which order a rank folds what its predecessors send.

@@ -13,7 +13,7 @@ use crate::execute::over_cells;
 use crate::op::{Element, Kind, Operator};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
-use crate::transport::communicator::board::{Call, Verb, digest};
+use crate::transport::communicator::call::{Call, Verb, digest};
 use crate::transport::memory::cells::{self, Desk};
 
 impl Comm {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
 use crate::op::{Element, Operator};
 use crate::schedule::{Lengths, Schedule, Step};
-use crate::transport::communicator::board::{Call, Verb, Verdict, digest};
+use crate::transport::communicator::call::{Call, Verb, Verdict, digest};
 use crate::unwind;
 
 impl Comm {

@@ -9,7 +9,7 @@ use crate::Rank;
 use crate::error::{Result, Site, on};
 use crate::machine::{Cpus, Kind, Machine, Object};
 use crate::transport::CommShared;
-use crate::transport::communicator::board::{Call, Detail, Verb, digest};
+use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::origin::Birth;
 use crate::transport::deadlock::wait_for_graph::Needs;

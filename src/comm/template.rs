@@ -6,7 +6,7 @@ use super::Comm;
 use super::call::{From, InCall};
 use crate::error::{Error, Result};
 use crate::op::Kind;
-use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 use crate::unwind;
 

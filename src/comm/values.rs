@@ -14,7 +14,7 @@ use crate::collective::Collective;
 use crate::error::{Error, Result, Site};
 use crate::op::Kind;
 use crate::topology::{Topology, Triple};
-use crate::transport::communicator::board::{Call, Verb};
+use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 
 impl Comm {

@@ -1,6 +1,9 @@
 //! What the members of a communicator share.
 
-pub(crate) mod board;
+pub(crate) mod call;
+pub(crate) mod call_log;
+pub(crate) mod gate;
 pub(crate) mod members;
 pub(crate) mod origin;
+pub(crate) mod shared;
 pub(crate) mod shrink;

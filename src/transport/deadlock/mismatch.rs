@@ -5,7 +5,8 @@
 
 use crate::Rank;
 use crate::error::{Called, Gone, Mismatch};
-use crate::transport::communicator::board::{Call, DEPTH};
+use crate::transport::communicator::call::Call;
+use crate::transport::communicator::call_log::DEPTH;
 use crate::transport::memory::cells::{self, Stamp};
 use crate::transport::{CommShared, Fabric};
 

@@ -12,7 +12,8 @@ use std::panic::Location;
 use super::explore;
 use crate::names::Collective;
 use crate::op::Kind;
-use crate::transport::communicator::board::{Call, CallLog, Detail, Verb};
+use crate::transport::communicator::call::{Call, Detail, Verb};
+use crate::transport::communicator::call_log::CallLog;
 
 /// A call of a communicator whose length says which one it is.
 fn call(context: u32, length: usize) -> Call {

@@ -13,7 +13,7 @@ use loom::thread;
 
 use super::{Mail, explore, sleep, sleep_in, world};
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::communicator::board::{Arrival, Gate};
+use crate::transport::communicator::gate::{Arrival, Gate};
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Port;

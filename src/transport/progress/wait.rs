@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result, Site};
 use crate::op::copies::Copies;
 use crate::op::{Element, copied};
 use crate::sync::{Ordering, Parker};
-use crate::transport::communicator::board::CallLog;
+use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::registry::{Turn, Wait};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::{Inbox, Want};

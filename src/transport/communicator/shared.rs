@@ -1,0 +1,135 @@
+//! What the members of one communicator share.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+use crate::Rank;
+use crate::error::Cause;
+use crate::transport::communicator::call::Verdict;
+use crate::transport::communicator::gate::Gate;
+use crate::transport::communicator::members::Members;
+use crate::transport::communicator::origin::Origin;
+use crate::transport::communicator::shrink::Shrinking;
+use crate::transport::lanes::Books;
+use crate::transport::memory::cells::{Cells, Desk};
+use crate::transport::memory::epoch::Meeting;
+use crate::transport::progress::sleeper::Run;
+
+use crate::transport::endpoint::Door;
+
+/// What a communicator's members share.
+pub(crate) struct CommShared {
+    /// Even: point-to-point; plus one: collectives.
+    pub context: u32,
+    pub members: Members,
+    pub origin: Arc<Origin>,
+    /// Theirs, in the same order.
+    pub(in crate::transport) doors: Box<[Arc<Door>]>,
+    pub gate: Gate,
+    pub lanes: Books,
+    pub(in crate::transport) meeting: OnceLock<Meeting>,
+    /// Made when somebody first writes there.
+    pub cells: OnceLock<Arc<Cells>>,
+    /// What the examination of the present call has found.
+    pub verdict: parking_lot::Mutex<Verdict>,
+    /// Why the communicator is broken, once it is: its collectives fail with this.
+    pub cause: OnceLock<Cause>,
+    /// Why nothing at all goes on here any more, once somebody leaves the dead behind.
+    pub revoked: OnceLock<Cause>,
+    pub shrinking: Shrinking,
+    /// What the layers above have worked out about the members, once for all of them.
+    pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl CommShared {
+    pub(in crate::transport) fn new(
+        context: u32,
+        members: Members,
+        origin: Arc<Origin>,
+        all: &[Arc<Door>],
+    ) -> Arc<CommShared> {
+        Arc::new(CommShared {
+            context,
+            origin,
+            doors: members.iter().map(|rank| all[rank].clone()).collect(),
+            members,
+            gate: Gate::new(),
+            lanes: Books::default(),
+            meeting: OnceLock::new(),
+            cells: OnceLock::new(),
+            verdict: Default::default(),
+            cause: OnceLock::new(),
+            revoked: OnceLock::new(),
+            shrinking: Shrinking::new(),
+            levels: OnceLock::new(),
+        })
+    }
+
+    /// Its name, unless it is the world.
+    pub(crate) fn name(&self) -> Option<Arc<str>> {
+        self.origin.name()
+    }
+
+    /// Where its ranks meet to touch each other's memory; made for the first who come.
+    #[inline]
+    pub(crate) fn meeting(&self) -> &Meeting {
+        self.meeting
+            .get_or_init(|| Meeting::new(self.members.size()))
+    }
+
+    /// Whether a member has not ended in that run, the present one.
+    #[inline]
+    pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
+        !self.doors[member].sleeper.is_gone(run)
+    }
+
+    /// Wakes a member that sleeps, after something was put where it looks.
+    #[inline]
+    pub(crate) fn rouse(&self, member: Rank) {
+        self.doors[member].sleeper.rouse();
+    }
+
+    /// The same for all members but this one.
+    #[inline]
+    pub(crate) fn rouse_others(&self, me: Rank) {
+        // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
+        crate::transport::memory::fences::light();
+        self.rouse_others_fenced(me);
+    }
+
+    /// The same after a fence that followed what they wait for.
+    #[inline]
+    pub(crate) fn rouse_others_fenced(&self, me: Rank) {
+        let others = self.doors.iter().enumerate();
+        let others = others.filter(|(member, _)| *member != me);
+        others.for_each(|(_, door)| door.sleeper.rouse_fenced());
+    }
+
+    /// Wakes whoever waits for the rank at this desk to leave a call, after it has.
+    #[inline]
+    pub(crate) fn after_leaving(&self, desk: &Desk) {
+        // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
+        crate::transport::memory::fences::light();
+        if desk.is_awaited() {
+            self.rouse_others_fenced(desk.me());
+        }
+    }
+}
+
+impl CommShared {
+    /// A rank's end of the cells; once for each.
+    pub(crate) fn desk(&self, me: Rank) -> Desk {
+        let new = || Arc::new(Cells::new(self.members.size()));
+        Desk::new(self.cells.get_or_init(new).clone(), me)
+    }
+
+    /// Whether it is known that nothing is left in a cell that somebody should have read.
+    pub(in crate::transport) fn all_was_read(&self) -> bool {
+        let agree = |cells: &Arc<Cells>| {
+            cells
+                .ends()
+                .is_some_and(|ends| crate::transport::memory::cells::agree(&ends))
+        };
+        self.cells.get().is_none_or(agree)
+    }
+}

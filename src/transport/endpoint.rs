@@ -1,0 +1,119 @@
+//! What others see of one rank: where its messages arrive, whether it sleeps, what it has done so far.
+
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicU64, Ordering, Parker};
+use crate::transport::communicator::call_log::CallLog;
+use crate::transport::matching::incoming::Incoming;
+use crate::transport::matching::mailbox::Inbox;
+use crate::transport::memory::copy_claims::Joint;
+use crate::transport::memory::eager_limit::Account;
+use crate::transport::memory::fast_box::Hatch;
+use crate::transport::memory::loan::LoanWord;
+use crate::transport::memory::packet::Packet;
+use crate::transport::progress::sleeper::Sleeper;
+use crate::transport::trace::record::Record;
+
+/// What others see of one rank.
+pub(in crate::transport) struct Door {
+    /// Until its rank enters.
+    pub(in crate::transport) parker: parking_lot::Mutex<Option<Parker>>,
+    pub(in crate::transport) mail: Sender<Packet>,
+    /// The other end, kept so that messages nobody received can be counted at the end.
+    pub(in crate::transport) left: Receiver<Packet>,
+    /// The way past it.
+    pub(in crate::transport) hatch: Arc<Hatch>,
+    pub(in crate::transport) sleeper: CachePadded<Sleeper>,
+    pub(in crate::transport) loan: CachePadded<LoanWord>,
+    /// Where a borrower lets this rank help to copy what it has lent.
+    pub(in crate::transport) joint: CachePadded<Joint>,
+    pub(in crate::transport) tally: CachePadded<Tally>,
+    pub(in crate::transport) log: CachePadded<CallLog>,
+    /// What is kept for it, where that has a limit.
+    pub(in crate::transport) account: Account,
+    /// What the rank does, from when it enters, if that is to be written down.
+    pub(in crate::transport) record: OnceLock<Arc<Record>>,
+}
+
+impl Door {
+    pub(in crate::transport) fn new(parker: Parker) -> Self {
+        let (mail, left) = unbounded();
+        Door {
+            mail,
+            left,
+            hatch: Hatch::new(),
+            sleeper: CachePadded::new(Sleeper::new(&parker)),
+            parker: parking_lot::Mutex::new(Some(parker)),
+            loan: CachePadded::new(LoanWord::new()),
+            joint: CachePadded::new(Joint::new()),
+            tally: CachePadded::new(Tally::new()),
+            log: CachePadded::new(CallLog::new()),
+            account: Account::new(),
+            record: OnceLock::new(),
+        }
+    }
+
+    /// The receiving end of all that comes here. There may be one at a time.
+    pub(in crate::transport) fn inbox(&self) -> Inbox {
+        Inbox::new(Incoming::new(self.left.clone(), self.hatch.clone()))
+    }
+
+    #[inline]
+    pub(in crate::transport) fn begun(&self) -> u64 {
+        // Relaxed: a reading for reports.
+        self.tally.begun.load(Ordering::Relaxed)
+    }
+}
+
+/// What a rank has done so far. Only the rank writes it; all accesses are relaxed, readings for reports.
+pub(in crate::transport) struct Tally {
+    /// Operations begun.
+    pub(in crate::transport) begun: AtomicU64,
+    /// Messages of elements sent.
+    pub(in crate::transport) messages: AtomicU64,
+    /// The bytes in them.
+    pub(in crate::transport) bytes: AtomicU64,
+    /// Waits so long that it went to sleep.
+    pub(in crate::transport) sleeps: AtomicU64,
+    /// Nanoseconds in waits, after spinning was given up.
+    pub(in crate::transport) waited: AtomicU64,
+}
+
+impl Tally {
+    pub(in crate::transport) fn new() -> Self {
+        Tally {
+            begun: AtomicU64::new(0),
+            messages: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+        }
+    }
+
+    /// All of it, in the order that [`Fabric::tallies`] tells.
+    pub(in crate::transport) fn counts(&self) -> [&AtomicU64; 5] {
+        let Tally {
+            begun,
+            messages,
+            bytes,
+            sleeps,
+            waited,
+        } = self;
+        [begun, messages, bytes, sleeps, waited]
+    }
+
+    /// Adds to a count without a locked instruction: nobody else does.
+    #[inline]
+    pub(in crate::transport) fn add(count: &AtomicU64, more: u64) {
+        count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(in crate::transport) fn sent(&self, bytes: usize) {
+        Tally::add(&self.messages, 1);
+        Tally::add(&self.bytes, bytes as u64);
+    }
+}

@@ -1,0 +1,356 @@
+//! What all ranks of a world share: their endpoints, the registry of waits, the communicators.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use crate::Rank;
+use crate::error::{Site, on};
+use crate::machine::Near;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
+use crate::transport::communicator::members::Members;
+use crate::transport::communicator::origin::{Former, Names, Origin};
+use crate::transport::deadlock::registry::Book;
+use crate::transport::lanes::Make;
+use crate::transport::matching::scheduler::{Chooser, Steering};
+use crate::transport::memory::copy_claims::Joint;
+use crate::transport::memory::eager_limit::{Buffering, Charge};
+use crate::transport::memory::lend::Lenders;
+use crate::transport::memory::loan::LoanWord;
+use crate::transport::memory::packet::Packet;
+use crate::transport::progress::cpu_collision::Spots;
+use crate::transport::progress::sleeper::Run;
+use crate::transport::progress::wait::Port;
+use crate::transport::trace::clock::Clock;
+use crate::transport::trace::record::Record;
+use crate::transport::trace::recorder::Scribe;
+use crate::unwind;
+
+use crate::transport::communicator::shared::CommShared;
+use crate::transport::endpoint::Door;
+
+/// Everything that the ranks of one world share.
+pub(crate) struct Fabric {
+    pub(in crate::transport) doors: Box<[Arc<Door>]>,
+    /// To be opened by [`open_book`](Self::open_book).
+    pub(in crate::transport) book: Mutex<Book>,
+    /// How many ranks have lain down with a page in the book.
+    pub(in crate::transport) waiting: CachePadded<AtomicU32>,
+    /// The communicator of all ranks.
+    pub(crate) all: Arc<CommShared>,
+    /// All communicators that somebody may still hold, or that have something to tell.
+    pub(in crate::transport) comms: parking_lot::Mutex<Vec<Arc<CommShared>>>,
+    /// The names of those that are forgotten. Locked after `comms`, where both are.
+    pub(in crate::transport) former: parking_lot::Mutex<Former>,
+    /// The next context that no communicator has.
+    pub(in crate::transport) contexts: std::sync::atomic::AtomicU32,
+    pub(crate) settings: Settings,
+    pub(in crate::transport) present: CachePadded<Present>,
+    /// Of its first run.
+    pub(in crate::transport) clock: Clock,
+    /// Only where somebody chooses who comes first.
+    pub(in crate::transport) steering: Option<Steering>,
+    /// Requests that nobody saw to their end.
+    pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
+    /// Whether a panic of this world has been printed.
+    pub(crate) printed: Arc<AtomicBool>,
+}
+
+/// What begins anew with each run: apart from all else, which ranks read and nobody writes.
+pub(in crate::transport) struct Present {
+    pub(in crate::transport) run: crate::transport::progress::sleeper::Present,
+    /// When it began, as the clock's [note](Clock::note) has it.
+    pub(in crate::transport) begin: AtomicU64,
+}
+
+/// A request of a rank that was neither waited for nor cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The rank that made it.
+    pub rank: Rank,
+    /// What was asked for, as it prints.
+    pub call: String,
+    /// The line of that call.
+    pub site: Site,
+    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    pub comm: Option<Arc<str>>,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unfinished {
+            rank, call, site, ..
+        } = self;
+        write!(
+            f,
+            "rank {rank}, {call} at {site}{}",
+            on(self.comm.as_deref())
+        )
+    }
+}
+
+/// What holds for the whole world.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// CPUs that the ranks share among them; 0: unknown yet.
+    pub cpus: usize,
+    /// The watchdog's patience with one wait.
+    pub timeout: Option<Duration>,
+    /// Whether every collective begins with a round of agreement.
+    pub check: bool,
+    /// Whether the last operations of each rank are kept.
+    pub record: bool,
+    /// Whether everything is.
+    pub trace: bool,
+    /// Failures asked for: in this rank, at this operation.
+    pub faults: Vec<(Rank, u64, Fault)>,
+    /// Who chooses among messages that could be received; `None`: whoever is first.
+    pub chooser: Option<Arc<dyn Chooser>>,
+    /// For reports, and for what is drawn at random.
+    pub seed: Option<u64>,
+    /// How much is kept of what is sent.
+    pub buffering: Buffering,
+    /// What the lanes of collectives are made of.
+    pub lanes: Make,
+    /// Which part of the machine each rank is in.
+    pub near: Arc<Near>,
+    /// Where the ranks wait, if they may have to part.
+    pub spots: Option<Arc<Spots>>,
+    /// What the layers above look at when they choose an algorithm, the same for all ranks.
+    pub tuning: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// A failure that a test asks for, see [`World::inject`](crate::World::inject).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The operation panics.
+    Panic,
+    /// The operation fails with [`ErrorKind::Injected`](crate::ErrorKind::Injected).
+    Error,
+    /// The rank's closure ends there and then, as if it had returned early.
+    Return,
+    /// The rank sleeps for some milliseconds before it goes on, so that the others overtake it.
+    Delay,
+}
+
+impl Fabric {
+    /// A fabric for `ranks` ranks.
+    pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
+        crate::transport::memory::fences::prepare();
+        let door = |_| Arc::new(Door::new(Parker::new()));
+        let doors: Box<[_]> = (0..ranks).map(door).collect();
+        let clock = Clock::new();
+        let present = CachePadded::new(Present {
+            run: crate::transport::progress::sleeper::Present::new(),
+            begin: AtomicU64::new(clock.note()),
+        });
+        let all = CommShared::new(0, Members::All(ranks), Origin::world(), &doors);
+        Arc::new(Fabric {
+            doors,
+            waiting: CachePadded::new(AtomicU32::new(0)),
+            printed: Arc::default(),
+            book: Mutex::new(Book::new(ranks)),
+            comms: parking_lot::Mutex::new(vec![all.clone()]),
+            former: Default::default(),
+            contexts: std::sync::atomic::AtomicU32::new(2),
+            all,
+            steering: settings
+                .chooser
+                .clone()
+                .map(|chooser| Steering::new(chooser, ranks)),
+            settings,
+            unfinished: Default::default(),
+            present,
+            clock,
+        })
+    }
+
+    /// The clock of the present run.
+    pub(crate) fn clock(&self) -> Clock {
+        // Relaxed: it changes while no rank runs.
+        let begin = self.present.begin.load(Ordering::Relaxed);
+        self.clock.beginning(begin)
+    }
+
+    #[inline]
+    pub(in crate::transport) fn run(&self) -> Run {
+        self.present.run.run()
+    }
+
+    /// A communicator of some of the ranks, with a context of its own.
+    pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
+        // Relaxed: the number alone counts.
+        let context = self.contexts.fetch_add(2, Ordering::Relaxed);
+        let comm = CommShared::new(context, members, origin, &self.doors);
+        let mut comms = self.comms.lock();
+        self.sweep(&mut comms);
+        comms.push(comm.clone());
+        comm
+    }
+
+    /// Forgets the communicators that nobody holds and that have nothing to tell.
+    pub(in crate::transport) fn sweep(&self, comms: &mut Vec<Arc<CommShared>>) {
+        let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
+        let silent = |comm: &CommShared| {
+            comm.cause.get().is_none() && comm.lanes.is_empty() && comm.all_was_read()
+        };
+        comms.retain(|comm| {
+            let over = forgotten(comm) && silent(comm);
+            if over {
+                self.former.lock().add(comm.context, comm.origin.clone());
+            }
+            !over
+        });
+    }
+
+    /// The first failure asked for in this rank after that many operations.
+    pub(crate) fn next_fault(&self, me: Rank, after: u64) -> (u64, Fault) {
+        let faults = self.settings.faults.iter();
+        let mine = faults.filter(|(rank, at, _)| *rank == me && *at > after);
+        let next = mine.min_by_key(|(_, at, _)| *at);
+        next.map_or((u64::MAX, Fault::Error), |&(_, at, fault)| (at, fault))
+    }
+
+    /// The communicators that somebody holds, or that have something to tell.
+    pub(crate) fn comms(&self) -> Vec<Arc<CommShared>> {
+        self.comms.lock().clone()
+    }
+
+    /// What communicators are called, as far as anything may name them still.
+    pub(crate) fn names(&self) -> Names {
+        // No communicator is cloned: the caller may hold the book, and must not drop the last of one.
+        let comms = self.comms.lock();
+        let living = comms.iter().map(|comm| (comm.context, &comm.origin));
+        Names::of(living.chain(self.former.lock().iter()))
+    }
+
+    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps,
+    /// nanoseconds waited.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 5]> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let doors = self.doors.iter();
+        doors.map(move |door| door.tally.counts().map(read))
+    }
+
+    /// The place of `rank` in it; once for each.
+    ///
+    /// # Panics
+    ///
+    /// If somebody has it already.
+    pub(crate) fn port(self: &Arc<Self>, rank: Rank) -> Port {
+        let parker = self.doors[rank].parker.lock().take();
+        let parker = parker.expect("a rank has one port");
+        Port::new(
+            self.clone(),
+            rank,
+            parker,
+            self.doors[rank].inbox().steered(self.is_steered()),
+        )
+    }
+
+    /// How many ranks the world has.
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn ranks(&self) -> usize {
+        self.doors.len()
+    }
+
+    /// What each rank has left to read, if it has entered.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<Arc<Record>>> {
+        self.doors.iter().map(|door| door.record.get().cloned())
+    }
+
+    /// The hand of `rank`, if something is to be written down.
+    pub(in crate::transport) fn scribe(&self, rank: Rank) -> Scribe {
+        let Settings { record, trace, .. } = self.settings;
+        let new = || Arc::new(Record::new(record, trace));
+        let wanted = (record || trace).then(|| self.doors[rank].record.get_or_init(new));
+        Scribe::new(wanted.cloned(), self.clock())
+    }
+
+    /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.
+    #[inline]
+    pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
+        if let Some(steering) = &self.steering {
+            steering.posted(to, packet.head);
+        }
+        let door = &self.doors[to];
+        // Asked before the post: after it the receiver may have taken the packet and ended well.
+        let there = !door.sleeper.is_gone(self.run());
+        // The receiving end lives as long as the door, so a send cannot fail.
+        let _ = door.mail.send(packet);
+        door.sleeper.rouse();
+        there
+    }
+
+    /// Room for a message to `to`; `None`: there is none, and its sender must wait until it is received.
+    pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
+        self.doors[to].account.charge(limit, bytes)
+    }
+
+    /// Whether the world has more ranks than they have CPUs.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.doors.len() > self.settings.cpus
+    }
+
+    /// Whether a rank has not ended.
+    #[inline]
+    pub(crate) fn is_there(&self, rank: Rank) -> bool {
+        !self.doors[rank].sleeper.is_gone(self.run())
+    }
+
+    /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).
+    pub(in crate::transport) fn put_back(&self, rank: Rank, packet: Packet) {
+        // The receiving end lives as long as the door, so a send cannot fail.
+        let _ = self.doors[rank].mail.send(packet);
+    }
+
+    /// The messages nobody received, rank by rank, once all ranks have ended.
+    pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
+        let of = |door: &Door| door.inbox().drain(self);
+        let doors = self.doors.iter().enumerate();
+        let mail =
+            doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)));
+        let comms = self.comms();
+        let lanes = comms.iter().flat_map(|comm| {
+            let left = comm.lanes.drain().into_iter();
+            left.map(|(to, packet)| (comm.members.world(to), packet))
+        });
+        mail.chain(lanes.filter(|(_, packet)| !packet.is_dead(self)))
+            .collect()
+    }
+}
+
+impl Drop for Fabric {
+    /// Drops what nobody received, message by message: a destructor of the user's that panics takes nothing
+    /// else down with it.
+    fn drop(&mut self) {
+        for door in &self.doors {
+            while let Ok(packet) = door.left.try_recv() {
+                unwind::drop_quietly(packet);
+            }
+        }
+    }
+}
+
+impl Lenders for Fabric {
+    #[inline]
+    fn word(&self, lender: Rank) -> &LoanWord {
+        &self.doors[lender].loan
+    }
+
+    #[inline]
+    fn joint(&self, lender: Rank) -> &Joint {
+        &self.doors[lender].joint
+    }
+
+    fn settled(&self, lender: Rank) {
+        self.doors[lender].sleeper.rouse();
+    }
+}
