@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::transport::communicator::call::{Call, Detail, Grid, Verb, digest};
-use crate::transport::communicator::origin::Birth;
+use crate::transport::trace::origin::Birth;
 
 /// A communicator whose ranks stand on a grid of any number of dimensions, the last coordinate running
 /// fastest. It can do what any [`Comm`] can.

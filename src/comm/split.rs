@@ -11,9 +11,9 @@ use crate::machine::{Cpus, Kind, Machine, Object};
 use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::communicator::members::Members;
-use crate::transport::communicator::origin::Birth;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
+use crate::transport::trace::origin::Birth;
 
 /// What a rank asks of a split, and what it gets.
 type Wish = (Option<u32>, i64);

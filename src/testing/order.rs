@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::matching::scheduler::{BySeed, Chooser, Crossing};
+use crate::transport::deadlock::scheduler::{BySeed, Chooser, Crossing};
 
 /// Which messages receives from any source take: what `RANKFOLD_SEED` says.
 ///

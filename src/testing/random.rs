@@ -1,7 +1,7 @@
 //! Random numbers that a seed repeats, different for each rank.
 
 use crate::comm::Comm;
-use crate::transport::matching::scheduler::noise;
+use crate::transport::deadlock::scheduler::noise;
 
 /// Random numbers (SplitMix64): a few lines, and every seed gives its own sequence. Not for secrets.
 ///

@@ -3,7 +3,7 @@
 //!
 //! Choices of different ranks commute, so at a crossing only one rank's ways are tried. The others' are
 //! tried first as well if that rank turns out to have been too early (see
-//! [`steer`](crate::transport::matching::scheduler)). What a sibling has tried *sleeps* until the rank that it
+//! [`steer`](crate::transport::deadlock::scheduler)). What a sibling has tried *sleeps* until the rank that it
 //! concerns does something else, so no order is counted twice: a run in which all ways sleep repeats
 //! one that is known, and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for
 //! the verification of concurrent systems*, 1996; found while running: Flanagan and Godefroid, POPL 2005.)
@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use crate::Rank;
-use crate::transport::matching::scheduler::Way;
+use crate::transport::deadlock::scheduler::Way;
 
 /// Where the search stands.
 #[derive(Debug, Default)]

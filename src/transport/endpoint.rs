@@ -14,8 +14,8 @@ use crate::transport::memory::eager_limit::Account;
 use crate::transport::memory::fast_box::Hatch;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
-use crate::transport::progress::sleeper::Sleeper;
 use crate::transport::trace::record::Record;
+use crate::transport::wakeup::sleeper::Sleeper;
 
 /// What others see of one rank.
 pub(in crate::transport) struct Door {

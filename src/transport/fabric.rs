@@ -13,21 +13,21 @@ use crate::error::{Site, on};
 use crate::machine::Near;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::transport::communicator::members::Members;
-use crate::transport::communicator::origin::{Former, Names, Origin};
 use crate::transport::deadlock::registry::Book;
+use crate::transport::deadlock::scheduler::{Chooser, Steering};
 use crate::transport::lanes::Make;
-use crate::transport::matching::scheduler::{Chooser, Steering};
 use crate::transport::memory::copy_claims::Joint;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
 use crate::transport::memory::lend::Lenders;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
+use crate::transport::port::Port;
 use crate::transport::progress::cpu_collision::Spots;
-use crate::transport::progress::sleeper::Run;
-use crate::transport::progress::wait::Port;
 use crate::transport::trace::clock::Clock;
+use crate::transport::trace::origin::{Former, Names, Origin};
 use crate::transport::trace::record::Record;
 use crate::transport::trace::recorder::Scribe;
+use crate::transport::wakeup::sleeper::Run;
 use crate::unwind;
 
 use crate::transport::communicator::shared::CommShared;
@@ -62,7 +62,7 @@ pub(crate) struct Fabric {
 
 /// What begins anew with each run: apart from all else, which ranks read and nobody writes.
 pub(in crate::transport) struct Present {
-    pub(in crate::transport) run: crate::transport::progress::sleeper::Present,
+    pub(in crate::transport) run: crate::transport::wakeup::sleeper::Present,
     /// When it began, as the clock's [note](Clock::note) has it.
     pub(in crate::transport) begin: AtomicU64,
 }
@@ -142,12 +142,12 @@ pub enum Fault {
 impl Fabric {
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
-        crate::transport::memory::fences::prepare();
+        crate::transport::wakeup::fences::prepare();
         let door = |_| Arc::new(Door::new(Parker::new()));
         let doors: Box<[_]> = (0..ranks).map(door).collect();
         let clock = Clock::new();
         let present = CachePadded::new(Present {
-            run: crate::transport::progress::sleeper::Present::new(),
+            run: crate::transport::wakeup::sleeper::Present::new(),
             begin: AtomicU64::new(clock.note()),
         });
         let all = CommShared::new(0, Members::All(ranks), Origin::world(), &doors);

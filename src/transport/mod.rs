@@ -9,7 +9,7 @@
 //!   wait for their messages
 //! - [`fast_box`](memory::fast_box) a way past the mailbox for whoever talks most; [`incoming`](matching::incoming) both ways in one order
 //! - [`lane`](lanes::lane) the ways of collective packets, one direction between two ranks each, and those that are
-//!   channels; [`slot`](memory::slot), [`slot_words`](memory::slot_words) and [`slot_lanes`](lanes::slot_lanes) those that are cache lines; [`lanes`](lanes) which a communicator has
+//!   channels; [`slot`](lanes::slot), [`slot_words`](lanes::slot_words) and [`slot_lanes`](lanes::slot_lanes) those that are cache lines; [`lanes`](lanes) which a communicator has
 //! - [`epoch`](memory::epoch) the words of a call in which ranks touch each other's memory; [`shared_vectors`](memory::shared_vectors) the guards around
 //!   it, and what is done with the pointers
 //! - [`cells`](memory::cells) places that one rank writes and all may read, for short vectors
@@ -17,13 +17,13 @@
 //! - [`recorder`](trace::recorder) how a rank writes down what it does; [`record`](trace::record) what others may read of it; [`event_ring`](trace::event_ring) its
 //!   last operations, [`clock`](trace::clock) their times
 //! - [`members`](communicator::members) who belongs to a communicator; [`shrink`](communicator::shrink) how the living leave the dead behind
-//! - [`sleeper`](progress::sleeper) the flag and bell of a rank, and the hand-shake that loses no post; [`fences`](memory::fences) what orders it
+//! - [`sleeper`](wakeup::sleeper) the flag and bell of a rank, and the hand-shake that loses no post; [`fences`](wakeup::fences) what orders it
 //! - [`wait`](progress::wait) the one wait loop: spin, yield, park; [`cpu_collision`](progress::cpu_collision) how ranks that wait on one CPU part
 //! - [`job_slot`](reuse::job_slot) how a thread that stays is given its next job; [`fabric_reuse`](reuse::fabric_reuse) what is used again for the next run
-//! - [`scheduler`](matching::scheduler) worlds in which it is chosen who comes first
+//! - [`scheduler`](deadlock::scheduler) worlds in which it is chosen who comes first
 //! - [`wait_for_graph`](deadlock::wait_for_graph) who can never move again; [`registry`](deadlock::registry) the book of waits and ends around it; [`mismatch`](deadlock::mismatch) whose collective
 //!   calls differ from the others'
-//! - [`origin`](communicator::origin) where a communicator comes from, for reports
+//! - [`origin`](trace::origin) where a communicator comes from, for reports
 
 pub(crate) mod communicator;
 pub(crate) mod deadlock;
@@ -34,9 +34,11 @@ pub(crate) mod lanes;
 mod loom_models;
 pub(crate) mod matching;
 pub(crate) mod memory;
+pub(crate) mod port;
 pub(crate) mod progress;
 pub(crate) mod reuse;
 pub(crate) mod trace;
+pub(crate) mod wakeup;
 
 pub(crate) use communicator::shared::CommShared;
 use endpoint::{Door, Tally};

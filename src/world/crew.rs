@@ -43,10 +43,10 @@ use crate::machine::PinError;
 use crate::sync::Parker;
 use crate::transport::Fabric;
 use crate::transport::progress::cpu_collision::Spots;
-use crate::transport::progress::sleeper::Sleeper;
 use crate::transport::progress::wait::{Live, Patience};
 use crate::transport::reuse::fabric_reuse::{Again, Rest};
 use crate::transport::reuse::job_slot::Berth;
+use crate::transport::wakeup::sleeper::Sleeper;
 use crate::unwind;
 
 /// What the caller of a run and the ranks that have threads share.

@@ -4,6 +4,5 @@ pub(crate) mod call;
 pub(crate) mod call_log;
 pub(crate) mod gate;
 pub(crate) mod members;
-pub(crate) mod origin;
 pub(crate) mod shared;
 pub(crate) mod shrink;

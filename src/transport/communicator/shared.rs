@@ -8,12 +8,12 @@ use crate::error::Cause;
 use crate::transport::communicator::call::Verdict;
 use crate::transport::communicator::gate::Gate;
 use crate::transport::communicator::members::Members;
-use crate::transport::communicator::origin::Origin;
 use crate::transport::communicator::shrink::Shrinking;
 use crate::transport::lanes::Books;
 use crate::transport::memory::cells::{Cells, Desk};
 use crate::transport::memory::epoch::Meeting;
-use crate::transport::progress::sleeper::Run;
+use crate::transport::trace::origin::Origin;
+use crate::transport::wakeup::sleeper::Run;
 
 use crate::transport::endpoint::Door;
 
@@ -93,7 +93,7 @@ impl CommShared {
     #[inline]
     pub(crate) fn rouse_others(&self, me: Rank) {
         // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
-        crate::transport::memory::fences::light();
+        crate::transport::wakeup::fences::light();
         self.rouse_others_fenced(me);
     }
 
@@ -109,7 +109,7 @@ impl CommShared {
     #[inline]
     pub(crate) fn after_leaving(&self, desk: &Desk) {
         // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
-        crate::transport::memory::fences::light();
+        crate::transport::wakeup::fences::light();
         if desk.is_awaited() {
             self.rouse_others_fenced(desk.me());
         }

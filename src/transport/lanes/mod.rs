@@ -1,7 +1,9 @@
 //! Which lanes a communicator has: slots, or channels where somebody asks for the reference.
 
 pub(crate) mod lane;
+pub(crate) mod slot;
 pub(crate) mod slot_lanes;
+pub(crate) mod slot_words;
 
 use std::sync::Arc;
 

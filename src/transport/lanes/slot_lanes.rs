@@ -1,4 +1,4 @@
-//! Lanes made of [slots](crate::transport::memory::slot): which rank has which end, and what nobody took.
+//! Lanes made of [slots](crate::transport::lanes::slot): which rank has which end, and what nobody took.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use crate::Rank;
 use crate::op::Element;
 use crate::transport::lanes::lane::{Form, Lanes, Peers};
+use crate::transport::lanes::slot::{End, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
-use crate::transport::memory::slot::{End, ends};
 
 /// The ends that nobody has: of each pair the lesser rank's, and the other's.
 type Free = HashMap<(Rank, Rank), [Option<End>; 2]>;
@@ -129,6 +129,6 @@ impl Drop for SlotLanes {
 /// A book in which ranks 0 and 1 have exchanged almost as many messages as there are numbers for.
 #[cfg(all(test, not(loom)))]
 pub(in crate::transport) fn near_the_end_of_numbers() -> SlotBook {
-    let ends = crate::transport::memory::slot::ends_after(u32::MAX - 5).map(Some);
+    let ends = crate::transport::lanes::slot::ends_after(u32::MAX - 5).map(Some);
     SlotBook(Mutex::new(HashMap::from([((0, 1), ends)])))
 }

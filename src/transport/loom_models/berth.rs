@@ -14,9 +14,9 @@ use loom::thread;
 
 use super::explore;
 use crate::sync::Parker;
-use crate::transport::progress::sleeper::Sleeper;
 use crate::transport::progress::wait::Patience;
 use crate::transport::reuse::job_slot::Berth;
+use crate::transport::wakeup::sleeper::Sleeper;
 
 /// What a caller and a server share.
 struct Shared {

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cells::{Cells, Desk, Stamp};
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// A message that lies beside its number, and one that does not.
 const SHORT: usize = 1;

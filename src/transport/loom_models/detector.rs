@@ -20,7 +20,7 @@ use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// So many ranks live `life` with mail between them.
 fn with_mail<R: 'static>(

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::communicator::gate::{Arrival, Gate};
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// What every rank does: write, barrier, read what all wrote, barrier, and all over.
 fn write_and_read(me: usize, cells: &[Cell<u32>], rounds: u32, barrier: impl Fn(u32)) {

@@ -24,7 +24,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
 use crate::transport::memory::packet::Packet;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// What lies between the two: the lent buffers, one a loan, and the packets on their way.
 pub(super) struct Between {

@@ -25,7 +25,7 @@ use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::epoch::{Brought, Decision, Meeting, Ticket};
 use crate::transport::memory::head::Info;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// What a rank brings to a call: all of it differs from what anyone else brings, and from what it brought before.
 fn brought(me: Rank, call: u32) -> Brought {

@@ -54,7 +54,8 @@ use crate::Rank;
 use crate::error::Result;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::{Port, Reason};
+use crate::transport::port::Port;
+use crate::transport::progress::wait::Reason;
 
 /// Runs `model` in every order; with at most so many preemptions, where given.
 fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {

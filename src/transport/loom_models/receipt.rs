@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::receipt::Receipt;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// One message without a buffer from each rank to each other, and plain mail beside them.
 struct Post {

@@ -16,7 +16,7 @@ use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 
 /// What lies on the way to each of two ranks.
 struct Ways([Arc<Between>; 2]);

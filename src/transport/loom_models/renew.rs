@@ -15,7 +15,7 @@ use loom::thread;
 use super::{Mail, explore, sleep};
 use crate::error::{Error, ErrorKind};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
 use crate::transport::{Fabric, Settings};
 
 /// What the ranks of a run do.

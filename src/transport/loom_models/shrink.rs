@@ -13,9 +13,9 @@ use crate::Rank;
 use crate::error::Result;
 use crate::transport::CommShared;
 use crate::transport::communicator::members::Members;
-use crate::transport::communicator::origin::Origin;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Port;
+use crate::transport::port::Port;
+use crate::transport::trace::origin::Origin;
 
 /// What `Comm::shrink` does.
 fn shrink(port: &Port) -> Result<Arc<CommShared>> {

@@ -10,7 +10,7 @@ use loom::thread;
 
 use super::explore;
 use crate::sync::Parker;
-use crate::transport::progress::sleeper::Sleeper;
+use crate::transport::wakeup::sleeper::Sleeper;
 
 /// One sleeper and so many posters, each of which posts once.
 fn posts_are_found(posters: u32) {

@@ -12,10 +12,10 @@ use loom::thread;
 
 use super::explore;
 use crate::transport::lanes::lane::Form::{self, Exchange, OneWay};
+use crate::transport::lanes::slot::{End, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::Nobody;
 use crate::transport::memory::packet::Packet;
-use crate::transport::memory::slot::{End, ends};
 
 fn post(end: &mut End, form: Form, number: u32, count: usize) {
     let head = Head::new(1, 0, number, number);

@@ -9,9 +9,9 @@ use std::mem;
 use std::rc::Rc;
 
 use crate::Rank;
+use crate::transport::deadlock::scheduler::Line;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
-use crate::transport::matching::scheduler::Line;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::Lenders;
 use crate::transport::memory::packet::Packet;

@@ -3,4 +3,3 @@
 pub(crate) mod incoming;
 pub(crate) mod mailbox;
 pub(crate) mod posted_receives;
-pub(crate) mod scheduler;

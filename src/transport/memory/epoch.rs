@@ -15,7 +15,7 @@
 //! *Gathering → go | aborted* is decided once. As long as nobody wants to leave early there is nothing to
 //! write: that all are here *is* the decision, and a call costs two exchanges of lines, one at each end.
 //! Whoever wants to leave says so in the word before it looks who is here, and everybody else looks into the
-//! word after it has seen that all are here. One of the two [fences](crate::transport::memory::fences) comes first: if it is that of a rank that
+//! word after it has seen that all are here. One of the two [fences](crate::transport::wakeup::fences) comes first: if it is that of a rank that
 //! goes ahead, the other one finds all ranks here and does not abort; if it is the other's, the rank finds
 //! the word contested, and compare-and-swap decides for all.
 //!
@@ -37,8 +37,8 @@ use crossbeam_utils::CachePadded;
 
 use crate::Rank;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::transport::memory::fences;
 use crate::transport::memory::head::Info;
+use crate::transport::wakeup::fences;
 
 /// Of what call one's own is.
 pub(crate) type Ticket = u64;

@@ -1,5 +1,4 @@
 //! How ranks wait: spin, yield, park; and who wakes them.
 
 pub(crate) mod cpu_collision;
-pub(crate) mod sleeper;
 pub(crate) mod wait;

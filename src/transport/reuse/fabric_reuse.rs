@@ -7,7 +7,7 @@
 
 use crate::sync::Ordering;
 use crate::transport::memory::cells::Stamp;
-use crate::transport::progress::sleeper::Run;
+use crate::transport::wakeup::sleeper::Run;
 use crate::transport::{Door, Fabric, Tally};
 
 /// Where a rank stands that has returned and left nothing that it knows of.

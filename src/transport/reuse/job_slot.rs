@@ -7,14 +7,14 @@
 //!
 //! The two write in turns: the caller only where the word is empty, the server only where there is a job. So
 //! no number is needed to tell one job from the next, and the line goes over once with the job and once with
-//! its end. Who has nothing to look at any more goes to sleep as ranks do, see [`sleeper`](crate::transport::progress::sleeper).
+//! its end. Who has nothing to look at any more goes to sleep as ranks do, see [`sleeper`](crate::transport::wakeup::sleeper).
 
 use std::ptr;
 
 use crate::sync::{AtomicPtr, Ordering, Parker};
-use crate::transport::memory::fences;
-use crate::transport::progress::sleeper::Sleeper;
 use crate::transport::progress::wait::{self, Patience};
+use crate::transport::wakeup::fences;
+use crate::transport::wakeup::sleeper::Sleeper;
 
 /// Where a thread that stays gets its jobs. A job is memory of the caller's, which is the server's to read from
 /// [`next`](Self::next) to [`done`](Self::done).

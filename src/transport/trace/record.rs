@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::error::{Site, on};
-use crate::transport::communicator::origin::Names;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::trace::event_ring::{Entry, FIXED, NOTES, Ring};
+use crate::transport::trace::origin::Names;
 
 /// What a call is at one line, without its arguments.
 #[derive(Clone)]

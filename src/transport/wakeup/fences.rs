@@ -124,7 +124,7 @@ mod tests {
     use crossbeam_utils::sync::Parker;
 
     use super::*;
-    use crate::transport::progress::sleeper::Sleeper;
+    use crate::transport::wakeup::sleeper::Sleeper;
 
     const TIMES: u64 = 30_000;
 

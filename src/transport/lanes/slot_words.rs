@@ -1,6 +1,6 @@
 //! What both ends of a direction know of the messages so far, and what a word beside a very short one says.
 //!
-//! Messages go two ways, a ring and a line (see [`slot`](crate::transport::memory::slot)), and are one sequence.
+//! Messages go two ways, a ring and a line (see [`slot`](crate::transport::lanes::slot)), and are one sequence.
 //!
 //! # A word
 //!

@@ -11,7 +11,7 @@
 //! the sleeper's, the poster's load after its own fence sees `ASLEEP` (or something newer) and it
 //! wakes the sleeper. If it is the poster's, the sleeper's look after its own fence sees the post.
 //! Either way no post is slept through. Where the system helps, the sleeper's fence does the work of
-//! both and the poster's costs nothing: [`fences`](crate::transport::memory::fences) says why that is as good.
+//! both and the poster's costs nothing: [`fences`](crate::transport::wakeup::fences) says why that is as good.
 //!
 //! The flag also serves the deadlock detector (`monitor`): a poster marks the sleeper awake
 //! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way
@@ -23,7 +23,7 @@
 use std::num::NonZeroU32;
 
 use crate::sync::{AtomicU32, Ordering, Parker, Unparker};
-use crate::transport::memory::fences;
+use crate::transport::wakeup::fences;
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;

@@ -28,7 +28,7 @@
 //!
 //! # What is beside the eight bytes
 //!
-//! A [word](crate::transport::memory::slot_words) that says exactly of which type they are and how many elements, and the call to which
+//! A [word](crate::transport::lanes::slot_words) that says exactly of which type they are and how many elements, and the call to which
 //! they belong. What a word cannot say goes by the ring.
 //!
 //! # Who may touch what
@@ -45,9 +45,9 @@ use crossbeam_utils::CachePadded;
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::lanes::lane::Form;
+use crate::transport::lanes::slot_words::{CELLS, Count, Known};
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::{Cargo, Octet, Packet};
-use crate::transport::memory::slot_words::{CELLS, Count, Known};
 
 /// How many messages of a ring may be short. The last is for one that is lent, see [`lane`](crate::transport::lanes::lane).
 const CREDIT: u32 = CELLS - 1;

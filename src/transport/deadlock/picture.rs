@@ -1,0 +1,116 @@
+//! What each rank of a world is doing, as reports print it: waits, last operations, and who is awake.
+
+use std::iter;
+use std::time::{Duration, Instant};
+
+use crate::Rank;
+use crate::error::on;
+use crate::transport::Fabric;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::trace::origin::Names;
+use crate::transport::trace::record::{Operation, Progress, lines};
+
+use crate::transport::deadlock::registry::{Book, Page, Wait};
+
+impl Fabric {
+    /// Where every rank is, and what it did last: for the watchdog, where `own` is the wait that took too
+    /// long, and for whoever asks from outside.
+    pub(crate) fn picture(&self, own: Option<(Rank, &Wait)>) -> String {
+        let book = self.open_book();
+        let now = Duration::from_nanos(self.clock().exact());
+        let names = self.names();
+        let lines = (0..self.doors.len()).flat_map(|rank| {
+            let recent = self.recent(rank, &names);
+            let line = self.whereabouts(&book, rank, own, recent.last());
+            let line = format!("  rank {rank}  {line}");
+            iter::once(line).chain(lines_before(&recent, now))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    pub(in crate::transport) fn whereabouts(
+        &self,
+        book: &Book,
+        rank: Rank,
+        own: Option<(Rank, &Wait)>,
+        last: Option<&Operation>,
+    ) -> String {
+        match (&book.pages[rank], own) {
+            (_, Some((me, mine))) if rank == me => waiting(mine),
+            (Page { end: Some(end), .. }, _) => end.why.to_string(),
+            (
+                Page {
+                    wait: Some(wait), ..
+                },
+                _,
+            ) => waiting(wait),
+            (
+                Page {
+                    bound: Some((needs, since)),
+                    ..
+                },
+                _,
+            ) => bound(needs, *since),
+            (_, Some((_, mine))) => self.awake(rank, mine, last),
+            (_, None) => "running".into(),
+        }
+    }
+
+    /// The last operations of a rank, if they are recorded.
+    pub(in crate::transport) fn recent(&self, rank: Rank, names: &Names) -> Vec<Operation> {
+        let record = self.doors[rank].record.get();
+        let recent = record.map(|record| record.recent(rank, names));
+        recent.unwrap_or_default()
+    }
+
+    /// A rank that is not asleep in one of our calls; `last` is the last operation that it wrote down.
+    pub(in crate::transport) fn awake(
+        &self,
+        rank: Rank,
+        mine: &Wait,
+        last: Option<&Operation>,
+    ) -> String {
+        let before = mine.begun.get(rank);
+        if before != Some(&self.doors[rank].begun()) {
+            return "running".into();
+        }
+        let quiet = round(mine.since.elapsed());
+        match last {
+            // It runs an operator of the user's, or its own patience has just ended.
+            Some(last) if last.progress == Progress::Inside => {
+                format!(
+                    "inside {}, awake: it has begun nothing else for {quiet:.1?}",
+                    last.place()
+                )
+            }
+            _ if self.settings.record => format!("outside rankfold for at least {quiet:.1?}"),
+            _ => format!("awake, and has begun no operation for at least {quiet:.1?}"),
+        }
+    }
+}
+
+/// A few of the last operations of a rank, a line each.
+pub(in crate::transport) fn lines_before(recent: &[Operation], now: Duration) -> Vec<String> {
+    const SHOWN: usize = 3;
+    lines(recent, SHOWN, now, |time| format!("{time} ago"))
+}
+
+pub(in crate::transport) fn bound(needs: &Needs, since: Instant) -> String {
+    let of = match needs {
+        Needs::One(rank) => format!("rank {rank} no longer uses"),
+        Needs::All(ranks) => format!("ranks {ranks:?} no longer use"),
+        _ => "others no longer use".into(),
+    };
+    let waited = round(since.elapsed());
+    format!("through with its part of a call, waits until {of} its memory, for {waited:.1?}")
+}
+
+pub(in crate::transport) fn waiting(wait: &Wait) -> String {
+    let on = on(wait.comm_name().as_deref());
+    let time = round(wait.since.elapsed());
+    format!("{} at {}{on}, for {time:.1?}", wait.call, wait.site)
+}
+
+pub(in crate::transport) fn round(time: Duration) -> Duration {
+    Duration::from_millis(time.as_millis() as u64)
+}

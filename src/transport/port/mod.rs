@@ -1,0 +1,286 @@
+//! A rank's access to the transport: what it receives by, and what it counts. `send` posts and lends; the wait loop is
+//! [`progress`](super::progress).
+
+mod send;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::thread::yield_now;
+
+use crate::Rank;
+use crate::error::{Error, Result};
+use crate::op::copies::Copies;
+use crate::sync::{Ordering, Parker};
+use crate::transport::communicator::call_log::CallLog;
+use crate::transport::deadlock::scheduler::{Eligible, Line, Sought};
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::mailbox::{Inbox, Want};
+use crate::transport::memory::fast_box::Out;
+use crate::transport::memory::packet::Packet;
+use crate::transport::reuse::fabric_reuse::Again;
+use crate::transport::trace::recorder::Scribe;
+use crate::transport::wakeup::sleeper::Run;
+use crate::transport::{Door, Fabric};
+
+use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
+
+/// The place of one rank in the fabric; it stays on the rank's thread.
+pub(crate) struct Port {
+    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) me: Rank,
+    /// The run it is in.
+    pub(in crate::transport) run: Cell<Run>,
+    /// Its own, which it passes through with every operation.
+    pub(in crate::transport) door: Arc<Door>,
+    pub(in crate::transport) inbox: RefCell<Inbox>,
+    /// Whether all that was there has gone back to the door.
+    pub(in crate::transport) has_left: Cell<bool>,
+    pub(in crate::transport) hatch: RefCell<Out>,
+    pub(in crate::transport) parker: Parker,
+    pub(crate) scribe: Scribe,
+    pub(in crate::transport) spins: Cell<u32>,
+    /// How many looks a lender waits before it copies; adapts like `spins`.
+    pub(in crate::transport) lending: Cell<u32>,
+    /// What it has learnt about long copies.
+    pub(crate) copies: Copies,
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Port {
+    pub(in crate::transport) fn new(
+        fabric: Arc<Fabric>,
+        me: Rank,
+        parker: Parker,
+        inbox: Inbox,
+    ) -> Self {
+        let inbox = RefCell::new(inbox);
+        let scribe = fabric.scribe(me);
+        let run = Cell::new(fabric.run());
+        Port {
+            door: fabric.doors[me].clone(),
+            fabric,
+            me,
+            run,
+            inbox,
+            has_left: Cell::new(false),
+            hatch: RefCell::new(Out::new(me)),
+            parker,
+            scribe,
+            spins: Cell::new(SPINS),
+            lending: Cell::new(SPINS),
+            copies: Copies::default(),
+        }
+    }
+
+    /// Begins another run in the same fabric.
+    #[inline]
+    pub(crate) fn begin_again(&self, again: Again) {
+        self.run.set(again.run);
+        self.scribe.begin_again(again.begin);
+    }
+
+    /// What this rank had set aside goes back to its door, where what nobody received is counted, and so is what
+    /// comes there from now on. For a rank that has ended, though somebody may have forgotten it.
+    pub(crate) fn leave(&self) {
+        if self.has_left.replace(true) {
+            return;
+        }
+        let Ok(mut inbox) = self.inbox.try_borrow_mut() else {
+            return;
+        };
+        let left = inbox.leave(&*self.fabric);
+        left.into_iter()
+            .for_each(|packet| self.fabric.put_back(self.me, packet));
+    }
+
+    /// The run it is in.
+    #[inline]
+    pub(crate) fn run(&self) -> Run {
+        self.run.get()
+    }
+
+    /// Whether this rank has begun no operation in this run.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.begun() == 0 && !self.scribe.is_used()
+    }
+
+    /// Says that this rank has returned.
+    #[inline]
+    pub(crate) fn record_return(&self) {
+        self.fabric.record_return_in(self.run.get(), self.me);
+    }
+
+    /// How many operations this rank has begun.
+    #[inline]
+    pub(crate) fn begun(&self) -> u64 {
+        self.door.begun()
+    }
+
+    /// Counts the operations of this rank where the watchdog can see it.
+    #[inline]
+    pub(crate) fn begin(&self, count: u64) {
+        // Relaxed: one writer, read for reports only.
+        self.door.tally.begun.store(count, Ordering::Relaxed);
+    }
+
+    /// Counts a message that this rank has sent.
+    #[inline]
+    pub(crate) fn count(&self, bytes: usize) {
+        self.door.tally.sent(bytes);
+    }
+
+    /// Where this rank writes down its collective calls.
+    #[inline]
+    pub(crate) fn log(&self) -> &CallLog {
+        &self.door.log
+    }
+
+    /// Whether nothing is kept for this rank at its end, and it awaits nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.inbox.borrow().is_idle()
+    }
+
+    #[inline]
+    pub(crate) fn inbox(&self) -> std::cell::RefMut<'_, Inbox> {
+        self.inbox.borrow_mut()
+    }
+
+    /// Takes in what has arrived, if a posted receive may want it. Every wait that is not for messages
+    /// does this whenever it looks: who waits elsewhere may need them to be received.
+    #[inline]
+    pub(crate) fn progress(&self) {
+        if self.inbox.borrow().has_posted() {
+            self.stow();
+        }
+    }
+
+    /// Takes in what has arrived.
+    pub(crate) fn stow(&self) {
+        if self.fabric.is_steered() {
+            let told = self.told(None);
+            debug_assert!(told.is_none(), "a request was chosen that nobody waits for");
+        }
+        self.inbox.borrow_mut().stow(&*self.fabric);
+    }
+
+    /// Why what this rank needs can no longer come, if a rank has ended that should have brought it.
+    pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
+        let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
+        if !(0..self.fabric.doors.len()).any(|rank| gone(&rank)) {
+            return None;
+        }
+        self.fabric.open_book().lost(self.me, needs)
+    }
+
+    /// Lets others run after a look that found nothing, where they do not all fit on the CPUs.
+    pub(crate) fn give_turn(&self) {
+        if self.crowded() {
+            yield_now();
+        }
+    }
+
+    /// Whether the live ranks do not all fit on the CPUs.
+    #[inline]
+    pub(in crate::transport) fn crowded(&self) -> bool {
+        are_crowded(Live::count(), self.fabric.settings.cpus)
+    }
+
+    /// Puts the first message that `want` accepts into `place` if it is there already.
+    #[inline]
+    pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
+        if want.source.is_none() && self.fabric.is_steered() {
+            return false;
+        }
+        let mut inbox = self.inbox.borrow_mut();
+        inbox.find(want, &*self.fabric, place) || inbox.poll(want, &*self.fabric, place)
+    }
+
+    /// The same, waiting for it as long as it can come. Only right after
+    /// [`receive_now`](Self::receive_now) said no.
+    pub(crate) fn receive(
+        &self,
+        want: &Want,
+        reason: &Reason<'_>,
+        place: &mut Packet,
+    ) -> Result<()> {
+        if self.fabric.is_steered() {
+            return self.receive_steered(want, reason, place);
+        }
+        let mut inbox = self.inbox.borrow_mut();
+        self.wait(reason, || {
+            inbox.poll(want, &*self.fabric, place).then_some(())
+        })
+    }
+
+    /// Whether it is chosen who comes first.
+    #[inline]
+    pub(crate) fn is_steered(&self) -> bool {
+        self.fabric.is_steered()
+    }
+
+    /// Waits for a message where it is chosen whose comes first.
+    #[cold]
+    pub(crate) fn receive_steered(
+        &self,
+        want: &Want,
+        reason: &Reason<'_>,
+        place: &mut Packet,
+    ) -> Result<()> {
+        let sought = || Sought {
+            wants: vec![*want],
+            ..Sought::default()
+        };
+        let reason = Reason {
+            choice: Some(&sought),
+            ..*reason
+        };
+        self.sleep(&reason, || {
+            let source = self.told(Some(want)).map(|line| line.source);
+            let mut inbox = self.inbox.borrow_mut();
+            inbox.stow(&*self.fabric);
+            let certain = Want {
+                source: Some(source.or(want.source)?),
+                ..*want
+            };
+            let found = inbox.poll(&certain, &*self.fabric, place);
+            found.then_some(())
+        })
+    }
+
+    /// What this rank is told to take, if that is for the call it waits in: a line of messages, or one of its
+    /// requests. What falls into a posted receive has done so.
+    pub(crate) fn told(&self, want: Option<&Want>) -> Option<Line> {
+        let line = self.fabric.steering.as_ref()?.line_for(self.me)?;
+        let ours = line.is_request() || !self.inbox.borrow_mut().choose(line, want, &*self.fabric);
+        ours.then_some(line)
+    }
+
+    /// What this rank could get, to be chosen among.
+    pub(in crate::transport) fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
+        if !self.fabric.is_steered() {
+            return None;
+        }
+        let sought = reason.choice.map(|sought| sought()).unwrap_or_default();
+        let inbox = self.inbox.borrow();
+        let (mut lines, other) = inbox.lines(&sought.wants);
+        lines.retain(|line| {
+            // A receive from one source takes what is first in line as soon as it is there.
+            sought.is_open() || inbox.is_contended(*line)
+        });
+        lines.extend(sought.ready.iter().map(|&place| Line::request(place)));
+        let open = sought.is_open();
+        let wants = sought.wants.into_iter().chain(inbox.wild()).collect();
+        let eligible = Eligible {
+            wants,
+            lines,
+            other,
+        };
+        (open || !eligible.is_empty()).then_some(eligible)
+    }
+}

@@ -1,0 +1,224 @@
+//! How a rank posts a message, or lends it until its receiver has read it.
+
+use std::time::{Duration, Instant};
+
+use crate::Rank;
+use crate::error::Result;
+use crate::op::copies::Copies;
+use crate::op::{Element, copied};
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::cooperative_copy::Taker;
+use crate::transport::memory::copy_claims::End;
+use crate::transport::memory::head::Head;
+use crate::transport::memory::lend::{Loan, lend};
+use crate::transport::memory::loan::{LoanWord, Ticket};
+use crate::transport::memory::packet::Packet;
+
+use crate::transport::port::Port;
+use crate::transport::progress::wait::{PATIENT, SPINS};
+
+/// How many bytes a copy to fresh memory takes a nanosecond for, about: their pages have to be found first.
+const COPIED_IN_ONE: usize = 4;
+/// Spinning has taken as long.
+const SHORT_PATIENCE: Duration = Duration::from_micros(10);
+
+impl Port {
+    /// Sends elements: whole if they are short, else lent to a receiver that takes them at once, else
+    /// as a copy. Never waits for a receiver that is not there. `meanwhile` runs after the post.
+    /// Answers whether the receiver can still get it.
+    #[inline]
+    pub(crate) fn send<T: Element, R>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        meanwhile: impl FnOnce() -> Result<R>,
+    ) -> Result<(R, bool)> {
+        if let Some(there) = self.send_by_hatch(to, head, data) {
+            return Ok((meanwhile()?, there));
+        }
+        if !Packet::fits(data) {
+            return self.send_long(to, head, data, meanwhile);
+        }
+        let there = self.post(to, Packet::eager(head, data), size_of_val(data));
+        Ok((meanwhile()?, there))
+    }
+
+    /// Sends a short message through the hatch in its receiver's door, if this rank has taken that and the mailbox
+    /// is empty; answers as [`send`](Self::send).
+    #[inline]
+    pub(in crate::transport) fn send_by_hatch<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+    ) -> Option<bool> {
+        let mut hatch = self.hatch.borrow_mut();
+        let (door, bytes) = (&self.fabric.doors[to], size_of_val(data));
+        // Asked before the post, as in `Fabric::post`.
+        let there = !door.sleeper.is_gone(self.fabric.run());
+        let is_empty = || {
+            let is_empty = door.mail.is_empty();
+            if is_empty {
+                self.scribe.sends(to, || head, bytes);
+            }
+            is_empty
+        };
+        if hatch.post(to, head, data, is_empty) {
+            door.sleeper.rouse();
+            hatch.look();
+            self.scribe.has_sent(to);
+            self.count(bytes);
+            return Some(there);
+        }
+        if to != self.me && !self.is_steered() {
+            hatch.goes_by_mailbox(to, data, &door.hatch);
+        }
+        None
+    }
+
+    /// Whether a message is out as soon as it is sent, as far as can be told before.
+    #[inline]
+    pub(crate) fn posts_at_once<T: Element>(&self, to: Rank, data: &[T]) -> bool {
+        Packet::fits(data) || self.hatch.borrow().has_room(to, data)
+    }
+
+    /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
+    #[inline]
+    pub(in crate::transport) fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
+        self.scribe.sends(to, || packet.head, bytes);
+        let there = self.fabric.post(to, packet);
+        self.scribe.has_sent(to);
+        self.count(bytes);
+        there
+    }
+
+    /// Moves a value to `to`; answers as [`send`](Self::send).
+    #[inline]
+    pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, head: Head, value: V) -> bool {
+        self.scribe.sent(to, head, size_of::<V>());
+        self.fabric.post(to, Packet::value(head, value))
+    }
+
+    // Apart, so that the head of a short message can stay in registers.
+    #[inline(never)]
+    pub(in crate::transport) fn send_long<T: Element, R>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        meanwhile: impl FnOnce() -> Result<R>,
+    ) -> Result<(R, bool)> {
+        if to == self.me || self.crowded() || self.fabric.is_steered() {
+            let packet = Packet::copied(head, copied(data));
+            let there = self.post(to, packet, size_of_val(data));
+            return Ok((meanwhile()?, there));
+        }
+        let word = &*self.door.loan;
+        lend(
+            word,
+            head,
+            data,
+            |word, ticket| self.wait_settled(to, word, ticket),
+            |packet, loan| {
+                let there = self.post(to, packet, size_of_val(data));
+                let result = meanwhile()?;
+                // A receiver that has ended leaves a copy behind as well, to be counted as lost.
+                Ok((result, there & self.settle_or_copy(to, head, data, loan)))
+            },
+        )
+    }
+
+    /// Lends `data` to `to`, which is bound to come: `post` puts the packet on its way, `meanwhile`
+    /// runs after that, and `settled` waits until the receiver is done, or cannot be any more.
+    pub(crate) fn lend<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        post: impl FnOnce(Packet) -> Result<()>,
+        meanwhile: impl FnOnce() -> Result<()>,
+        settled: impl FnOnce(&Loan<'_>) -> Result<()>,
+    ) -> Result<()> {
+        lend(
+            &self.door.loan,
+            head,
+            data,
+            |word, ticket| self.wait_settled(to, word, ticket),
+            |packet, loan| {
+                post(packet)?;
+                meanwhile()?;
+                settled(loan)
+            },
+        )
+    }
+
+    /// Gives the receiver a moment to take what is lent, and helps it to copy; otherwise posts a copy.
+    pub(in crate::transport) fn settle_or_copy<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+        loan: &Loan<'_>,
+    ) -> bool {
+        let mut look = || {
+            if loan.help(&self.door.joint, End::of(self.me, to), &self.copies) {
+                self.fabric.doors[to].sleeper.rouse();
+            }
+            loan.is_settled().then_some(())
+        };
+        if self.spin(&self.lending, &mut look).is_some()
+            || self.stay_patient(size_of_val(data), &mut look).is_some()
+        {
+            return true;
+        }
+        if !loan.revoke() {
+            self.wait_bound(&|| Needs::One(to), || look().is_some());
+            return true;
+        }
+        self.fabric.post(to, Packet::copied(head, copied(data)))
+    }
+
+    /// Waits for a receiver as long as it would take to copy the message and leave it there, which is the dearer
+    /// the longer it is; not so long where receivers mostly come too late.
+    pub(in crate::transport) fn stay_patient<R>(
+        &self,
+        bytes: usize,
+        look: &mut impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        let tried = self.lending.get().max(SPINS / 8);
+        let patience = Duration::from_nanos((bytes / COPIED_IN_ONE) as u64) * tried / SPINS;
+        if !PATIENT || patience < SHORT_PATIENCE {
+            return None;
+        }
+        let found = self.give_way_for(patience, Instant::now(), look);
+        if found.is_some() {
+            self.lending.set(SPINS);
+        }
+        found
+    }
+
+    /// Waits for a borrower that is reading.
+    pub(in crate::transport) fn wait_settled(
+        &self,
+        borrower: Rank,
+        word: &LoanWord,
+        ticket: Ticket,
+    ) {
+        self.wait_bound(&|| Needs::One(borrower), || word.is_settled(ticket));
+    }
+}
+
+impl Taker for Port {
+    fn me(&self) -> Rank {
+        self.me
+    }
+
+    fn copies(&self) -> &Copies {
+        &self.copies
+    }
+
+    fn stay(&self, lender: Rank, done: impl FnMut() -> bool) {
+        self.wait_bound(&|| Needs::One(lender), done);
+    }
+}
