@@ -20,13 +20,13 @@ const LAYERS: &[&[&str]] = &[
 const UNSAFE: &[&str] = &[
     "op/kernels.rs",
     "op/kernels/tests.rs",
-    "transport/cells.rs",
-    "transport/direct.rs",
-    "transport/hatch.rs",
-    "transport/haul.rs",
-    "transport/packet.rs",
-    "transport/slot.rs",
-    "world/crew.rs",
+    "transport/lanes/slot.rs",
+    "transport/memory/cells.rs",
+    "transport/memory/cooperative_copy.rs",
+    "transport/memory/fast_box.rs",
+    "transport/memory/packet.rs",
+    "transport/memory/shared_vectors.rs",
+    "world/pool.rs",
 ];
 
 fn layer(module: &str) -> usize {

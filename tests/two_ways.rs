@@ -1,4 +1,4 @@
-//! Messages of one rank go by two ways, a hatch for short ones and the mailbox for all others, and are received as if
+//! Messages of one rank go by two ways, a fast box for short ones and the mailbox for all others, and are received as if
 //! there were one: in the order in which they were sent, and effects after their causes.
 //!
 //! Nothing here races: all that matters has been sent when the receiver looks.
@@ -10,14 +10,14 @@ use std::sync::Barrier;
 use common::{noise, scaled};
 use rankfold::{Comm, Rank, Result, Source, Tag, World};
 
-/// So many short messages in a row to one rank, each received before the next, are enough to take its hatch.
+/// So many short messages in a row to one rank, each received before the next, are enough to take its fast box.
 const IN_A_ROW: u32 = 40;
-/// Elements of a message that is too long for the hatch.
+/// Elements of a message that is too long for the fast box.
 const LONG: usize = 3000;
 /// The tag of what is no part of a test's order.
 const ASIDE: u32 = 1000;
 
-/// Rank 1 takes the hatch of rank 0, whose mailbox is empty then.
+/// Rank 1 takes the fast box of rank 0, whose mailbox is empty then.
 fn take_hatch(comm: &Comm) -> Result<()> {
     for number in 0..IN_A_ROW {
         match comm.rank() {
@@ -53,7 +53,7 @@ fn receive(comm: &Comm, count: usize) -> Result<Vec<u32>> {
     (0..count).map(next).collect()
 }
 
-/// Rank 1, which has the hatch, and rank 2, which has not, send these messages one after the other: (who, whether it is
+/// Rank 1, which has the fast box, and rank 2, which has not, send these messages one after the other: (who, whether it is
 /// long). Rank 0 looks when all are sent.
 fn come_in_order(sends: &[(Rank, bool)]) {
     let gate = Barrier::new(3);

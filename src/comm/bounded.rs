@@ -60,7 +60,7 @@ impl Comm {
     ) -> Result<Option<Arc<Receipt>>> {
         let fabric = self.fabric();
         let port = &self.core.port;
-        port.scribe.sent(self.world_rank(to), packet.head, bytes);
+        port.recorder.sent(self.world_rank(to), packet.head, bytes);
         let Some(limit) = fabric.settings.buffering.limit() else {
             let there = fabric.post(self.world_rank(to), packet);
             return self.posted(to, there).map(|()| None);

@@ -312,8 +312,8 @@ impl InCall<'_> {
     /// another one.
     #[inline]
     pub(super) fn settle(&self) {
-        let scribe = &self.comm.core.port.scribe;
-        scribe.settle(self.described, &|| self.call.to_string());
+        let recorder = &self.comm.core.port.recorder;
+        recorder.settle(self.described, &|| self.call.to_string());
     }
 
     fn with_reason<R>(
@@ -387,7 +387,7 @@ impl InCall<'_> {
         };
         let ranks: Vec<Rank> = ranks.iter().map(|&rank| members.world(rank)).collect();
         let whole = self.comm.shared.cause.get().is_none();
-        let dead = self.comm.fabric().open_book().first_gone(&ranks);
+        let dead = self.comm.fabric().open_registry().first_gone(&ranks);
         dead.filter(|_| whole).and_then(|dead| members.member(dead))
     }
 
@@ -405,7 +405,7 @@ impl InCall<'_> {
             if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
                 unwind::operator(|| arrived(data))
             }) {
-                self.comm.core.port.scribe.received(packet.head);
+                self.comm.core.port.recorder.received(packet.head);
                 return Ok((source, done));
             }
         }
@@ -418,7 +418,7 @@ impl InCall<'_> {
         self.next(from, &mut packet)?;
         match packet.take_value(&**self.comm.fabric()) {
             Some(value) => {
-                self.comm.core.port.scribe.received(packet.head);
+                self.comm.core.port.recorder.received(packet.head);
                 Ok((self.comm.member(&packet), value))
             }
             None => Err(self.strange(&packet)),

@@ -26,7 +26,7 @@ impl InCall<'_> {
         self.comm.core.tick()?;
         let me = self.rank();
         let coming = Coming {
-            meeting: self.comm.shared.meeting(),
+            epoch: self.comm.shared.epoch(),
             me,
             print: self.print,
             job: direct::job(shape),
@@ -72,7 +72,7 @@ impl InCall<'_> {
 
     /// Writes down what would be received.
     fn note_all_received(&self, shape: &Shape) {
-        if !self.comm.core.port.scribe.writes() {
+        if !self.comm.core.port.recorder.writes() {
             return;
         }
         let others = (0..self.size()).filter(|&other| other != self.rank());
@@ -128,16 +128,16 @@ impl Waiting for InCall<'_> {
         if all_here() {
             return Ok(());
         }
-        let meeting = self.comm.shared.meeting();
+        let epoch = self.comm.shared.epoch();
         let mut looks = 0u32;
-        let found = self.wait(&|| self.all_at(), Some(Turn::Meeting(ticket)), || {
+        let found = self.wait(&|| self.all_at(), Some(Turn::Epoch(ticket)), || {
             if all_here() {
                 return Some(None);
             }
             // Those who are here may mean another call: there is no hurry to find out.
             looks += 1;
             let odd = looks.is_multiple_of(64) || looks < 2;
-            let stranger = odd.then(|| meeting.stranger(ticket, self.print)).flatten();
+            let stranger = odd.then(|| epoch.stranger(ticket, self.print)).flatten();
             stranger.map(Some)
         })?;
         found.map_or(Ok(()), |rank| Err(self.stranger(rank)))
@@ -145,10 +145,10 @@ impl Waiting for InCall<'_> {
 
     fn stay(&self, ticket: Ticket, all_out: impl FnMut() -> bool) {
         let port = &self.comm.core.port;
-        port.scribe
+        port.recorder
             .settle(self.described, &|| self.call.to_string());
         let shared = &self.comm.shared;
-        let not_out = || shared.meeting().not_out(ticket);
+        let not_out = || shared.epoch().not_out(ticket);
         port.wait_bound(
             &|| Needs::All(not_out().map(|rank| shared.members.world(rank)).collect()),
             all_out,

@@ -76,7 +76,7 @@ impl Link for InCall<'_> {
             self.settle();
             // If the sender took the loan back it has failed, and the next look will say why.
             if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
-                self.comm.core.port.scribe.received(packet.head);
+                self.comm.core.port.recorder.received(packet.head);
                 return done;
             }
         }
@@ -87,23 +87,23 @@ impl InCall<'_> {
     /// Traces that a message of this call is about to be on its way.
     #[inline]
     pub(super) fn note_sending(&self, to: Rank, bytes: usize) {
-        let (world, scribe) = (self.comm.world_rank(to), &self.comm.core.port.scribe);
-        scribe.sends(world, || self.head(), bytes);
+        let (world, recorder) = (self.comm.world_rank(to), &self.comm.core.port.recorder);
+        recorder.sends(world, || self.head(), bytes);
     }
 
     /// Notes that it is on its way.
     #[inline]
     pub(super) fn note_sent(&self, to: Rank) {
-        let scribe = &self.comm.core.port.scribe;
-        scribe.has_sent(self.comm.world_rank(to));
+        let recorder = &self.comm.core.port.recorder;
+        recorder.has_sent(self.comm.world_rank(to));
     }
 
     /// Notes that a message of this call from a rank was taken.
     #[inline]
     pub(super) fn note_received(&self, from: Rank) {
         let from = self.comm.world_rank(from);
-        let scribe = &self.comm.core.port.scribe;
-        scribe.received_from(from, || self.head_of(from));
+        let recorder = &self.comm.core.port.recorder;
+        recorder.received_from(from, || self.head_of(from));
     }
 
     /// Puts a message into the lane to `to`, which must be there.

@@ -239,7 +239,7 @@ impl Message<'_> {
         let comm = self.comm;
         comm.op(site, &show, || {
             let opened = take(&mut self)?;
-            comm.core.port.scribe.received(self.packet.head);
+            comm.core.port.recorder.received(self.packet.head);
             // Nothing is left of it that could be found again.
             self.packet = Packet::empty();
             Ok(opened)

@@ -70,7 +70,7 @@ use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::memory::shared_vectors::Lists;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::Live;
-use crate::transport::reuse::fabric_reuse::{Again, Rest};
+use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::trace::record::{Deed, OnComm, Told};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};
@@ -204,7 +204,7 @@ impl Comm {
     }
 
     /// Makes this thread, which counts as live, the same rank again, for another run: see [`rest`](Self::rest).
-    pub(crate) fn enter_again(&self, again: Again) {
+    pub(crate) fn enter_again(&self, again: Reuse) {
         let core = &self.core;
         let (limit, fault) = self.fabric().next_fault(core.port.me, 0);
         core.limit.set(limit);
@@ -217,7 +217,7 @@ impl Comm {
     /// Leaves this thread, after the end of the rank. If nothing of it is alive but this, and nothing is open, it
     /// may [enter](Self::enter_again) the next run of the same fabric, on any thread: then this says where it
     /// stands.
-    pub(crate) fn rest(&self) -> Option<Rest> {
+    pub(crate) fn rest(&self) -> Option<EndState> {
         let core = &self.core;
         core.stand_up();
         core.workspace.clear();
@@ -227,7 +227,7 @@ impl Comm {
             core.port.leave();
         }
         let idle = core.asked.borrow().is_empty() && core.port.is_idle();
-        (alone && idle).then(|| Rest {
+        (alone && idle).then(|| EndState {
             calls: (self.calls.get(), self.prints.get()),
             cells: self.desk.last(),
             lanes: self.lanes.traffic(),
@@ -315,12 +315,12 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        let scribe = &self.core.port.scribe;
+        let recorder = &self.core.port.recorder;
         let context = self.shared.context;
         let told = &OnComm { told, context };
-        let token = scribe.begin(told, show);
+        let token = recorder.begin(told, show);
         let result = self.guarded(told, show, body);
-        scribe.end(token, told, show, result.is_ok());
+        recorder.end(token, told, show, result.is_ok());
         result
     }
 
@@ -427,7 +427,7 @@ impl Core {
             ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
-                // Into the book: guards may wait still, on the way out.
+                // Into the registry: guards may wait still, on the way out.
                 self.end(Gone::Returned, None, false);
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
             }
@@ -485,8 +485,8 @@ impl Core {
     /// as the one that the rank ended in.
     #[cold]
     fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
-        self.port.scribe.settle(told, show);
-        self.port.scribe.catch_up();
+        self.port.recorder.settle(told, show);
+        self.port.recorder.catch_up();
         self.end_by_panic();
     }
 

@@ -153,7 +153,7 @@ impl Comm {
             let status = self.status(&packet);
             // If the sender took the loan back meanwhile, the same message comes again.
             if let Some(opened) = open(&mut packet) {
-                self.core.port.scribe.received(packet.head);
+                self.core.port.recorder.received(packet.head);
                 return Ok((opened, status));
             }
             clear(&mut packet);

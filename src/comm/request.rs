@@ -194,7 +194,7 @@ impl Core {
         }
         self.wait_for(asked, Until::One, call, site, None, || {
             let place = self.port.told(None).map(|line| line.source);
-            self.port.stow();
+            self.port.take_in();
             place
         })
     }
@@ -240,7 +240,7 @@ impl Core {
     }
 
     fn are_ready(&self, asked: &[Rc<Asked>], until: Until) -> bool {
-        self.port.stow();
+        self.port.take_in();
         match until {
             Until::All => asked.iter().all(|one| one.is_ready()),
             Until::One => asked.iter().any(|one| one.is_ready()),
@@ -252,7 +252,7 @@ impl Core {
         if self.port.is_steered() {
             return self.is_ready_at_last(asked);
         }
-        self.port.stow();
+        self.port.take_in();
         if asked.is_ready() {
             return Ok(true);
         }
@@ -264,7 +264,7 @@ impl Core {
             return Ok(false);
         };
         // Whoever has ended did all that it did before that.
-        self.port.stow();
+        self.port.take_in();
         if asked.is_ready() {
             Ok(true)
         } else {
@@ -413,7 +413,7 @@ impl<'c, R> Request<'c, R> {
         let head = packet.head;
         let result = finish(&mut packet);
         if result.is_ok() {
-            core.port.scribe.received(head);
+            core.port.recorder.received(head);
         } else {
             let mut inbox = core.port.inbox();
             inbox.give_back(packet, arrival, &*core.port.fabric);

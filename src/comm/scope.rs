@@ -51,7 +51,7 @@ impl Begun<'_> {
         let port = &self.core.port;
         let landed = land(&mut packet);
         if landed.is_ok() {
-            port.scribe.received(packet.head);
+            port.recorder.received(packet.head);
         } else {
             port.inbox().give_back(packet, arrival, &*port.fabric);
         }

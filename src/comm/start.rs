@@ -226,7 +226,7 @@ impl Comm {
     #[track_caller]
     pub fn progress(&self) -> Result<()> {
         self.op(Location::caller(), &|| "progress".into(), || {
-            self.core.port.stow();
+            self.core.port.take_in();
             Ok(())
         })
     }

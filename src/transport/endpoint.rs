@@ -9,27 +9,27 @@ use crate::sync::{AtomicU64, Ordering, Parker};
 use crate::transport::communicator::call_log::CallLog;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::mailbox::Inbox;
-use crate::transport::memory::copy_claims::Joint;
+use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::Account;
-use crate::transport::memory::fast_box::Hatch;
+use crate::transport::memory::fast_box::FastBox;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::Record;
 use crate::transport::wakeup::sleeper::Sleeper;
 
 /// What others see of one rank.
-pub(in crate::transport) struct Door {
+pub(in crate::transport) struct Endpoint {
     /// Until its rank enters.
     pub(in crate::transport) parker: parking_lot::Mutex<Option<Parker>>,
     pub(in crate::transport) mail: Sender<Packet>,
     /// The other end, kept so that messages nobody received can be counted at the end.
     pub(in crate::transport) left: Receiver<Packet>,
     /// The way past it.
-    pub(in crate::transport) hatch: Arc<Hatch>,
+    pub(in crate::transport) fast_box: Arc<FastBox>,
     pub(in crate::transport) sleeper: CachePadded<Sleeper>,
     pub(in crate::transport) loan: CachePadded<LoanWord>,
     /// Where a borrower lets this rank help to copy what it has lent.
-    pub(in crate::transport) joint: CachePadded<Joint>,
+    pub(in crate::transport) claims: CachePadded<CopyClaims>,
     pub(in crate::transport) tally: CachePadded<Tally>,
     pub(in crate::transport) log: CachePadded<CallLog>,
     /// What is kept for it, where that has a limit.
@@ -38,17 +38,17 @@ pub(in crate::transport) struct Door {
     pub(in crate::transport) record: OnceLock<Arc<Record>>,
 }
 
-impl Door {
+impl Endpoint {
     pub(in crate::transport) fn new(parker: Parker) -> Self {
         let (mail, left) = unbounded();
-        Door {
+        Endpoint {
             mail,
             left,
-            hatch: Hatch::new(),
+            fast_box: FastBox::new(),
             sleeper: CachePadded::new(Sleeper::new(&parker)),
             parker: parking_lot::Mutex::new(Some(parker)),
             loan: CachePadded::new(LoanWord::new()),
-            joint: CachePadded::new(Joint::new()),
+            claims: CachePadded::new(CopyClaims::new()),
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
             account: Account::new(),
@@ -58,7 +58,7 @@ impl Door {
 
     /// The receiving end of all that comes here. There may be one at a time.
     pub(in crate::transport) fn inbox(&self) -> Inbox {
-        Inbox::new(Incoming::new(self.left.clone(), self.hatch.clone()))
+        Inbox::new(Incoming::new(self.left.clone(), self.fast_box.clone()))
     }
 
     #[inline]

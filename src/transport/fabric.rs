@@ -13,32 +13,32 @@ use crate::error::{Site, on};
 use crate::machine::Near;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::registry::Book;
+use crate::transport::deadlock::registry::Registry;
 use crate::transport::deadlock::scheduler::{Chooser, Steering};
 use crate::transport::lanes::Make;
-use crate::transport::memory::copy_claims::Joint;
+use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
 use crate::transport::memory::lend::Lenders;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
-use crate::transport::progress::cpu_collision::Spots;
+use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::trace::clock::Clock;
 use crate::transport::trace::origin::{Former, Names, Origin};
 use crate::transport::trace::record::Record;
-use crate::transport::trace::recorder::Scribe;
+use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::Run;
 use crate::unwind;
 
 use crate::transport::communicator::shared::CommShared;
-use crate::transport::endpoint::Door;
+use crate::transport::endpoint::Endpoint;
 
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
-    pub(in crate::transport) doors: Box<[Arc<Door>]>,
-    /// To be opened by [`open_book`](Self::open_book).
-    pub(in crate::transport) book: Mutex<Book>,
-    /// How many ranks have lain down with a page in the book.
+    pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
+    /// To be opened by [`open_registry`](Self::open_registry).
+    pub(in crate::transport) registry: Mutex<Registry>,
+    /// How many ranks have lain down with an entry in the registry.
     pub(in crate::transport) waiting: CachePadded<AtomicU32>,
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
@@ -120,7 +120,7 @@ pub(crate) struct Settings {
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
     /// Where the ranks wait, if they may have to part.
-    pub spots: Option<Arc<Spots>>,
+    pub spots: Option<Arc<WaitingCpus>>,
     /// What the layers above look at when they choose an algorithm, the same for all ranks.
     pub tuning: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -143,19 +143,19 @@ impl Fabric {
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
         crate::transport::wakeup::fences::prepare();
-        let door = |_| Arc::new(Door::new(Parker::new()));
-        let doors: Box<[_]> = (0..ranks).map(door).collect();
+        let endpoint = |_| Arc::new(Endpoint::new(Parker::new()));
+        let endpoints: Box<[_]> = (0..ranks).map(endpoint).collect();
         let clock = Clock::new();
         let present = CachePadded::new(Present {
             run: crate::transport::wakeup::sleeper::Present::new(),
             begin: AtomicU64::new(clock.note()),
         });
-        let all = CommShared::new(0, Members::All(ranks), Origin::world(), &doors);
+        let all = CommShared::new(0, Members::All(ranks), Origin::world(), &endpoints);
         Arc::new(Fabric {
-            doors,
+            endpoints,
             waiting: CachePadded::new(AtomicU32::new(0)),
             printed: Arc::default(),
-            book: Mutex::new(Book::new(ranks)),
+            registry: Mutex::new(Registry::new(ranks)),
             comms: parking_lot::Mutex::new(vec![all.clone()]),
             former: Default::default(),
             contexts: std::sync::atomic::AtomicU32::new(2),
@@ -187,7 +187,7 @@ impl Fabric {
     pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
         // Relaxed: the number alone counts.
         let context = self.contexts.fetch_add(2, Ordering::Relaxed);
-        let comm = CommShared::new(context, members, origin, &self.doors);
+        let comm = CommShared::new(context, members, origin, &self.endpoints);
         let mut comms = self.comms.lock();
         self.sweep(&mut comms);
         comms.push(comm.clone());
@@ -224,7 +224,7 @@ impl Fabric {
 
     /// What communicators are called, as far as anything may name them still.
     pub(crate) fn names(&self) -> Names {
-        // No communicator is cloned: the caller may hold the book, and must not drop the last of one.
+        // No communicator is cloned: the caller may hold the registry, and must not drop the last of one.
         let comms = self.comms.lock();
         let living = comms.iter().map(|comm| (comm.context, &comm.origin));
         Names::of(living.chain(self.former.lock().iter()))
@@ -234,8 +234,8 @@ impl Fabric {
     /// nanoseconds waited.
     pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 5]> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let doors = self.doors.iter();
-        doors.map(move |door| door.tally.counts().map(read))
+        let endpoints = self.endpoints.iter();
+        endpoints.map(move |endpoint| endpoint.tally.counts().map(read))
     }
 
     /// The place of `rank` in it; once for each.
@@ -244,33 +244,35 @@ impl Fabric {
     ///
     /// If somebody has it already.
     pub(crate) fn port(self: &Arc<Self>, rank: Rank) -> Port {
-        let parker = self.doors[rank].parker.lock().take();
+        let parker = self.endpoints[rank].parker.lock().take();
         let parker = parker.expect("a rank has one port");
         Port::new(
             self.clone(),
             rank,
             parker,
-            self.doors[rank].inbox().steered(self.is_steered()),
+            self.endpoints[rank].inbox().steered(self.is_steered()),
         )
     }
 
     /// How many ranks the world has.
     #[cfg(all(unix, feature = "signal"))]
     pub(crate) fn ranks(&self) -> usize {
-        self.doors.len()
+        self.endpoints.len()
     }
 
     /// What each rank has left to read, if it has entered.
     pub(crate) fn records(&self) -> impl Iterator<Item = Option<Arc<Record>>> {
-        self.doors.iter().map(|door| door.record.get().cloned())
+        self.endpoints
+            .iter()
+            .map(|endpoint| endpoint.record.get().cloned())
     }
 
     /// The hand of `rank`, if something is to be written down.
-    pub(in crate::transport) fn scribe(&self, rank: Rank) -> Scribe {
+    pub(in crate::transport) fn recorder(&self, rank: Rank) -> Recorder {
         let Settings { record, trace, .. } = self.settings;
         let new = || Arc::new(Record::new(record, trace));
-        let wanted = (record || trace).then(|| self.doors[rank].record.get_or_init(new));
-        Scribe::new(wanted.cloned(), self.clock())
+        let wanted = (record || trace).then(|| self.endpoints[rank].record.get_or_init(new));
+        Recorder::new(wanted.cloned(), self.clock())
     }
 
     /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.
@@ -279,44 +281,45 @@ impl Fabric {
         if let Some(steering) = &self.steering {
             steering.posted(to, packet.head);
         }
-        let door = &self.doors[to];
+        let endpoint = &self.endpoints[to];
         // Asked before the post: after it the receiver may have taken the packet and ended well.
-        let there = !door.sleeper.is_gone(self.run());
-        // The receiving end lives as long as the door, so a send cannot fail.
-        let _ = door.mail.send(packet);
-        door.sleeper.rouse();
+        let there = !endpoint.sleeper.is_gone(self.run());
+        // The receiving end lives as long as the endpoint, so a send cannot fail.
+        let _ = endpoint.mail.send(packet);
+        endpoint.sleeper.rouse();
         there
     }
 
     /// Room for a message to `to`; `None`: there is none, and its sender must wait until it is received.
     pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
-        self.doors[to].account.charge(limit, bytes)
+        self.endpoints[to].account.charge(limit, bytes)
     }
 
     /// Whether the world has more ranks than they have CPUs.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
-        self.doors.len() > self.settings.cpus
+        self.endpoints.len() > self.settings.cpus
     }
 
     /// Whether a rank has not ended.
     #[inline]
     pub(crate) fn is_there(&self, rank: Rank) -> bool {
-        !self.doors[rank].sleeper.is_gone(self.run())
+        !self.endpoints[rank].sleeper.is_gone(self.run())
     }
 
-    /// Leaves a packet at the door of a rank that has ended, for [`leftovers`](Self::leftovers).
+    /// Leaves a packet at the endpoint of a rank that has ended, for [`leftovers`](Self::leftovers).
     pub(in crate::transport) fn put_back(&self, rank: Rank, packet: Packet) {
-        // The receiving end lives as long as the door, so a send cannot fail.
-        let _ = self.doors[rank].mail.send(packet);
+        // The receiving end lives as long as the endpoint, so a send cannot fail.
+        let _ = self.endpoints[rank].mail.send(packet);
     }
 
     /// The messages nobody received, rank by rank, once all ranks have ended.
     pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
-        let of = |door: &Door| door.inbox().drain(self);
-        let doors = self.doors.iter().enumerate();
-        let mail =
-            doors.flat_map(|(rank, door)| of(door).into_iter().map(move |packet| (rank, packet)));
+        let of = |endpoint: &Endpoint| endpoint.inbox().drain(self);
+        let endpoints = self.endpoints.iter().enumerate();
+        let mail = endpoints.flat_map(|(rank, endpoint)| {
+            of(endpoint).into_iter().map(move |packet| (rank, packet))
+        });
         let comms = self.comms();
         let lanes = comms.iter().flat_map(|comm| {
             let left = comm.lanes.drain().into_iter();
@@ -331,8 +334,8 @@ impl Drop for Fabric {
     /// Drops what nobody received, message by message: a destructor of the user's that panics takes nothing
     /// else down with it.
     fn drop(&mut self) {
-        for door in &self.doors {
-            while let Ok(packet) = door.left.try_recv() {
+        for endpoint in &self.endpoints {
+            while let Ok(packet) = endpoint.left.try_recv() {
                 unwind::drop_quietly(packet);
             }
         }
@@ -342,15 +345,15 @@ impl Drop for Fabric {
 impl Lenders for Fabric {
     #[inline]
     fn word(&self, lender: Rank) -> &LoanWord {
-        &self.doors[lender].loan
+        &self.endpoints[lender].loan
     }
 
     #[inline]
-    fn joint(&self, lender: Rank) -> &Joint {
-        &self.doors[lender].joint
+    fn claims(&self, lender: Rank) -> &CopyClaims {
+        &self.endpoints[lender].claims
     }
 
     fn settled(&self, lender: Rank) {
-        self.doors[lender].sleeper.rouse();
+        self.endpoints[lender].sleeper.rouse();
     }
 }

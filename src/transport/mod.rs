@@ -21,7 +21,7 @@
 //! - [`wait`](progress::wait) the one wait loop: spin, yield, park; [`cpu_collision`](progress::cpu_collision) how ranks that wait on one CPU part
 //! - [`job_slot`](reuse::job_slot) how a thread that stays is given its next job; [`fabric_reuse`](reuse::fabric_reuse) what is used again for the next run
 //! - [`scheduler`](deadlock::scheduler) worlds in which it is chosen who comes first
-//! - [`wait_for_graph`](deadlock::wait_for_graph) who can never move again; [`registry`](deadlock::registry) the book of waits and ends around it; [`mismatch`](deadlock::mismatch) whose collective
+//! - [`wait_for_graph`](deadlock::wait_for_graph) who can never move again; [`registry`](deadlock::registry) the registry of waits and ends around it; [`mismatch`](deadlock::mismatch) whose collective
 //!   calls differ from the others'
 //! - [`origin`](trace::origin) where a communicator comes from, for reports
 
@@ -41,6 +41,6 @@ pub(crate) mod trace;
 pub(crate) mod wakeup;
 
 pub(crate) use communicator::shared::CommShared;
-use endpoint::{Door, Tally};
+use endpoint::{Endpoint, Tally};
 pub(crate) use fabric::{Fabric, Settings};
 pub use fabric::{Fault, Unfinished};

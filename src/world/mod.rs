@@ -5,14 +5,14 @@
 //! - `report` what came of it
 //! - `trace` all that went on in it; `perfetto`: written down for a viewer
 //! - `dump` what goes on in it, asked for by a signal
-//! - `team` ranks that stay for many runs; `crew`: their threads, and how they get their parts
+//! - `team` ranks that stay for many runs; `pool`: their threads, and how they get their parts
 //! - `seat` ranks on threads that somebody else started
 //! - `rank` the life of one rank on its thread
 
-mod crew;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;
 mod perfetto;
+mod pool;
 mod rank;
 mod report;
 mod seat;
@@ -43,7 +43,7 @@ use crate::topology::Levels;
 use crate::transport::deadlock::scheduler::{BySeed, Chooser};
 use crate::transport::lanes::Make;
 use crate::transport::memory::eager_limit::Buffering;
-use crate::transport::progress::cpu_collision::Spots;
+use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::progress::wait::{Live, are_crowded};
 use crate::transport::{Fabric, Fault, Settings};
 use crate::unwind;
@@ -633,7 +633,7 @@ impl Venue {
         // A pinned rank stays where it is, and on seats the threads are somebody else's.
         let unpinned = placement.cpu.iter().all(Option::is_none) && !world.on_seats;
         let may_part = unpinned && world.ranks > 1 && !are_crowded(world.ranks, usable);
-        let spots = || Arc::new(Spots::new(world.ranks, usize::from(caller), usable));
+        let spots = || Arc::new(WaitingCpus::new(world.ranks, usize::from(caller), usable));
         let settings = Settings {
             cpus: usable,
             timeout: world.timeout,

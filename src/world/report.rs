@@ -226,9 +226,9 @@ impl<R, E> Report<R, E> {
         self.unfinished.retain(returned);
         // Each rank's own stay in their order.
         self.unfinished.sort_by_key(|one| one.rank);
-        let book = fabric.open_book();
-        self.deadlocks = book.deadlocks.clone();
-        drop(book);
+        let registry = fabric.open_registry();
+        self.deadlocks = registry.deadlocks.clone();
+        drop(registry);
         self.blame_first(fabric);
         self.mismatch = noticed;
         if self.mismatch.is_none() {
@@ -248,9 +248,9 @@ impl<R, E> Report<R, E> {
 
     /// The culprit, by how the ranks ended.
     fn blame_first(&mut self, fabric: &Fabric) {
-        let book = fabric.open_book();
+        let registry = fabric.open_registry();
         let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));
-        let ends = (0..self.outcomes.len()).filter_map(|rank| Some((rank, book.end(rank)?)));
+        let ends = (0..self.outcomes.len()).filter_map(|rank| Some((rank, registry.end(rank)?)));
         let failed: Vec<_> = ends.filter(|(rank, _)| failed(rank)).collect();
         let first = |followers: bool| {
             let ends = failed.iter().filter(|(_, end)| followed(end) == followers);

@@ -7,7 +7,7 @@
 //!
 //! Unless somebody has asked for a binding, the caller's own thread is rank 0, as the master of an OpenMP team is: it
 //! need not be woken, and does not stand in the way of those who run. Who runs a team often runs it again soon: a
-//! rank that is done looks for its next part for a moment before it sleeps, see [`crew`](super::crew).
+//! rank that is done looks for its next part for a moment before it sleeps, see [`pool`](super::pool).
 //! After a run that ended clean the next one goes on in the same fabric, see [`renew`](crate::transport::reuse::fabric_reuse), and
 //! each rank keeps its end of it.
 
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::crew::{Caller, Came, Crew, Kept, Lived, Part};
+use super::pool::{Caller, Came, Kept, Lived, Part, Pool};
 use super::rank::broken;
 use super::{Outcome, Report, Venue, World, WorldError};
 use crate::comm::Comm;
@@ -28,7 +28,7 @@ use crate::machine::Bind;
 use crate::sync::Parker;
 use crate::transport::Fabric;
 use crate::transport::progress::wait::{Patience, are_crowded};
-use crate::transport::reuse::fabric_reuse::Rest;
+use crate::transport::reuse::fabric_reuse::EndState;
 use crate::unwind;
 
 /// Ranks that stay for many runs, see [`World::start`].
@@ -50,7 +50,7 @@ use crate::unwind;
 pub struct Team {
     /// Locked for the length of a run: runs of several callers take turns.
     desk: Mutex<Desk>,
-    crew: Arc<Crew>,
+    pool: Arc<Pool>,
     threads: Vec<JoinHandle<()>>,
     venue: Venue,
 }
@@ -63,7 +63,7 @@ struct Desk {
     /// Whether no rank did anything in it, and nobody has asked how it ended.
     quiet: bool,
     /// Where each rank stood when it last told; those who did nothing stand there still.
-    rests: Vec<Rest>,
+    rests: Vec<EndState>,
 }
 
 /// A run that is over, but for what is told of it. The team is still taken.
@@ -86,7 +86,7 @@ impl Team {
         // Where the caller is none of the ranks, its thread has no place among theirs.
         let spots = venue.settings.spots.clone().filter(|_| caller);
         let parker = Parker::new();
-        let (crew, parkers) = Crew::new(first, ranks, patience, spots, &parker);
+        let (pool, parkers) = Pool::new(first, ranks, patience, spots, &parker);
         let kept = Kept::default();
         let desk = Desk {
             caller: Caller { parker, kept },
@@ -96,16 +96,16 @@ impl Team {
         };
         let mut team = Team {
             desk: Mutex::new(desk),
-            crew: Arc::new(crew),
+            pool: Arc::new(pool),
             threads: Vec::new(),
             venue,
         };
         let pins = team.venue.pins().into_iter().enumerate().skip(first);
         for ((rank, pin), parker) in pins.zip(parkers) {
-            let crew = team.crew.clone();
+            let pool = team.pool.clone();
             let thread = thread::Builder::new()
                 .name(format!("rank-{rank}"))
-                .spawn(move || crew.serve(rank, pin, &parker));
+                .spawn(move || pool.serve(rank, pin, &parker));
             team.threads
                 .push(thread.map_err(|error| WorldError::Spawn { rank, error })?);
         }
@@ -188,7 +188,7 @@ impl Team {
     }
 
     fn refuse_own_ranks<E>(&self) -> Result<(), WorldError<E>> {
-        match self.crew.is_inside() {
+        match self.pool.is_inside() {
             false => Ok(()),
             true => Err(WorldError::Usage(
                 "a rank of a team may not run the same team".into(),
@@ -210,15 +210,15 @@ impl Team {
                 (fabric, Some(again))
             }
             None => {
-                desk.rests = vec![Rest::default(); self.size()];
+                desk.rests = vec![EndState::default(); self.size()];
                 (self.venue.fabric(), None)
             }
         };
-        let came = self.crew.run(&mut desk.caller, &fabric, again, f);
+        let came = self.pool.run(&mut desk.caller, &fabric, again, f);
         let clean = self.venue.is_lasting() && fabric.is_lasting() && desk.is_clean(&fabric, &came);
         if !clean {
             // What they keep may hold what is to be reported.
-            self.crew.let_go(&mut desk.caller);
+            self.pool.let_go(&mut desk.caller);
         }
         Ran {
             desk,
@@ -234,7 +234,7 @@ impl Team {
         let wall = ran
             .begin
             .map_or_else(Default::default, |begin| begin.elapsed());
-        let placement = self.venue.placement(self.crew.refused.lock().clone());
+        let placement = self.venue.placement(self.pool.refused.lock().clone());
         let outcomes = ran.came.outcomes();
         let report = Report::new(outcomes, placement, &self.venue, &ran.fabric, wall);
         // What was written down belongs to the report.
@@ -318,7 +318,7 @@ fn patience(ranks: usize, others: usize, room: usize) -> Patience {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.crew.close();
+        self.pool.close();
         for thread in mem::take(&mut self.threads) {
             // A rank's panics are caught above, so this cannot fail.
             let _ = thread.join();

@@ -11,11 +11,11 @@ use crate::transport::communicator::members::Members;
 use crate::transport::communicator::shrink::Shrinking;
 use crate::transport::lanes::Books;
 use crate::transport::memory::cells::{Cells, Desk};
-use crate::transport::memory::epoch::Meeting;
+use crate::transport::memory::epoch::Epoch;
 use crate::transport::trace::origin::Origin;
 use crate::transport::wakeup::sleeper::Run;
 
-use crate::transport::endpoint::Door;
+use crate::transport::endpoint::Endpoint;
 
 /// What a communicator's members share.
 pub(crate) struct CommShared {
@@ -24,10 +24,10 @@ pub(crate) struct CommShared {
     pub members: Members,
     pub origin: Arc<Origin>,
     /// Theirs, in the same order.
-    pub(in crate::transport) doors: Box<[Arc<Door>]>,
+    pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
     pub gate: Gate,
     pub lanes: Books,
-    pub(in crate::transport) meeting: OnceLock<Meeting>,
+    pub(in crate::transport) epoch: OnceLock<Epoch>,
     /// Made when somebody first writes there.
     pub cells: OnceLock<Arc<Cells>>,
     /// What the examination of the present call has found.
@@ -46,16 +46,16 @@ impl CommShared {
         context: u32,
         members: Members,
         origin: Arc<Origin>,
-        all: &[Arc<Door>],
+        all: &[Arc<Endpoint>],
     ) -> Arc<CommShared> {
         Arc::new(CommShared {
             context,
             origin,
-            doors: members.iter().map(|rank| all[rank].clone()).collect(),
+            endpoints: members.iter().map(|rank| all[rank].clone()).collect(),
             members,
             gate: Gate::new(),
             lanes: Books::default(),
-            meeting: OnceLock::new(),
+            epoch: OnceLock::new(),
             cells: OnceLock::new(),
             verdict: Default::default(),
             cause: OnceLock::new(),
@@ -72,21 +72,20 @@ impl CommShared {
 
     /// Where its ranks meet to touch each other's memory; made for the first who come.
     #[inline]
-    pub(crate) fn meeting(&self) -> &Meeting {
-        self.meeting
-            .get_or_init(|| Meeting::new(self.members.size()))
+    pub(crate) fn epoch(&self) -> &Epoch {
+        self.epoch.get_or_init(|| Epoch::new(self.members.size()))
     }
 
     /// Whether a member has not ended in that run, the present one.
     #[inline]
     pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
-        !self.doors[member].sleeper.is_gone(run)
+        !self.endpoints[member].sleeper.is_gone(run)
     }
 
     /// Wakes a member that sleeps, after something was put where it looks.
     #[inline]
     pub(crate) fn rouse(&self, member: Rank) {
-        self.doors[member].sleeper.rouse();
+        self.endpoints[member].sleeper.rouse();
     }
 
     /// The same for all members but this one.
@@ -100,9 +99,9 @@ impl CommShared {
     /// The same after a fence that followed what they wait for.
     #[inline]
     pub(crate) fn rouse_others_fenced(&self, me: Rank) {
-        let others = self.doors.iter().enumerate();
+        let others = self.endpoints.iter().enumerate();
         let others = others.filter(|(member, _)| *member != me);
-        others.for_each(|(_, door)| door.sleeper.rouse_fenced());
+        others.for_each(|(_, endpoint)| endpoint.sleeper.rouse_fenced());
     }
 
     /// Wakes whoever waits for the rank at this desk to leave a call, after it has.

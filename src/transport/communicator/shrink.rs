@@ -12,10 +12,10 @@ use crate::sync::Mutex;
 use crate::transport::CommShared;
 
 /// The shrinkings of one communicator, by number: usually one.
-pub(crate) struct Shrinking(Mutex<HashMap<u32, Meeting>>);
+pub(crate) struct Shrinking(Mutex<HashMap<u32, Epoch>>);
 
 #[derive(Default)]
-struct Meeting {
+struct Epoch {
     /// By their numbers in the world.
     come: Vec<Rank>,
     led_to: Option<Arc<CommShared>>,
@@ -39,15 +39,15 @@ impl Shrinking {
         gone: impl Fn(Rank) -> bool,
         make: impl FnOnce(Vec<Rank>) -> Arc<CommShared>,
     ) -> Option<Arc<CommShared>> {
-        let mut meetings = self.0.lock();
-        let meeting = meetings.entry(number).or_default();
-        if meeting.led_to.is_none() {
+        let mut epochs = self.0.lock();
+        let epoch = epochs.entry(number).or_default();
+        if epoch.led_to.is_none() {
             let (come, away): (Vec<Rank>, Vec<Rank>) =
-                members.partition(|rank| meeting.come.contains(rank));
+                members.partition(|rank| epoch.come.contains(rank));
             if away.into_iter().all(gone) {
-                meeting.led_to = Some(make(come));
+                epoch.led_to = Some(make(come));
             }
         }
-        meeting.led_to.clone()
+        epoch.led_to.clone()
     }
 }

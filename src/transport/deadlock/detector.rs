@@ -1,17 +1,17 @@
-//! Who waits for whom, who has ended and why: the book that is opened when a rank goes to sleep,
+//! Who waits for whom, who has ended and why: the registry that is opened when a rank goes to sleep,
 //! wakes up or ends, and never on the fast path.
 //!
 //! # The detector is exact
 //!
-//! A rank goes to sleep under the book's lock: it writes down what it waits for, lies down (see
+//! A rank goes to sleep under the registry's lock: it writes down what it waits for, lies down (see
 //! [`sleeper`](crate::transport::wakeup::sleeper)), looks for a post once more, and then asks who is
 //! [`stuck`](wait_for_graph::stuck). Suppose the answer names rank r as stuck though a message that frees r was
 //! posted. The poster's fence came after r lay down, or r's own last look would have found the
 //! message; so the poster saw the flag and marks r awake in the same call, before it can itself come
-//! to the book's lock and lie down. Either it has not done so, then it is awake and counts as running,
+//! to the registry's lock and lie down. Either it has not done so, then it is awake and counts as running,
 //! or the mark was made before the question was asked, then r counts as running. Both contradict.
 //!
-//! Three things free *several* ranks before each of them can be marked: a gate that turns, a meeting to
+//! Three things free *several* ranks before each of them can be marked: a gate that turns, an epoch to
 //! which the last one comes, and a communicator that breaks. Whoever noticed by itself may be asleep again, waiting for a rank that has
 //! not been marked yet; so a wait that is over in this way counts as running without a mark. Nobody
 //! can be past one of these that the detector does not see: it lay down under the same lock.
@@ -22,14 +22,14 @@
 //! sleeper is one of its readers. If that comes after the sleeper's last look and before its needs are written down,
 //! they are empty, which the walk would take for a wait that can end. So a rank that needs nothing looks once more.
 //!
-//! # Ends that are not in the book yet
+//! # Ends that are not in the registry yet
 //!
 //! ```text
-//! returns:   posts;  door ← gone;   light();  waiting > 0?   then: opens the book, wakes who needs it
-//! sleeper:   (book open)  waiting + 1;  flag ← ASLEEP;  heavy();  takes in the ends;  looks;  walks
+//! returns:   posts;  endpoint ← gone;   light();  waiting > 0?   then: opens the registry, wakes who needs it
+//! sleeper:   (registry open)  waiting + 1;  flag ← ASLEEP;  heavy();  takes in the ends;  looks;  walks
 //! ```
 //!
-//! A rank that returns while nobody waits leaves the book closed. One of the two fences comes first: if it is
+//! A rank that returns while nobody waits leaves the registry closed. One of the two fences comes first: if it is
 //! that of the rank that returns, the sleeper takes in its end, and finds all that it had posted before; else the
 //! rank sees that somebody waits, and comes to the lock after the sleeper has left it, as any other end does.
 //! To the sleeper it was running until then.
@@ -45,7 +45,7 @@ use crate::transport::deadlock::wait_for_graph::{self, Needs, State};
 use crate::transport::wakeup::sleeper::Run;
 use crate::transport::{CommShared, Fabric, wakeup::fences};
 
-use crate::transport::deadlock::registry::{Book, Page, Wait};
+use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 
 impl Fabric {
     /// Puts `me` to sleep: `Ok(None)` means that it must park now. Anything else and it is up again,
@@ -56,16 +56,16 @@ impl Fabric {
         wait: impl FnOnce() -> Wait,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<Option<R>, Error> {
-        let mut book = self.open_book();
-        if let Some(end) = book.end(me) {
+        let mut registry = self.open_registry();
+        if let Some(end) = registry.end(me) {
             // A destructor that waits while its rank unwinds: the others know already that it is gone.
             return look().map(Some).ok_or_else(|| end.gone(me).into());
         }
         // Relaxed: the fence in `lie_down` orders it before the look at the ends.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        self.doors[me].sleeper.lie_down();
-        // Who returns after this sees that somebody waits, and comes to the book.
-        self.take_in_ends(&mut book);
+        self.endpoints[me].sleeper.lie_down();
+        // Who returns after this sees that somebody waits, and comes to the registry.
+        self.take_in_ends(&mut registry);
         // The look comes after that: a rank that has ended posted all it had before that.
         let (mut found, mut described) = (look(), None);
         if found.is_none() {
@@ -78,34 +78,36 @@ impl Fabric {
             described = Some(wait);
         }
         let answer = match (found, described) {
-            (None, Some(wait)) => self.may_sleep(&mut book, me, wait).map_or(Ok(None), Err),
+            (None, Some(wait)) => self
+                .may_sleep(&mut registry, me, wait)
+                .map_or(Ok(None), Err),
             (found, _) => Ok(found),
         };
         if !matches!(answer, Ok(None)) {
-            self.rise(&mut book, me);
+            self.rise(&mut registry, me);
         }
         answer
     }
 
     /// `me` is up again: what others decided about it meanwhile.
     pub(crate) fn get_up(&self, me: Rank) -> Option<Error> {
-        let mut book = self.open_book();
-        self.rise(&mut book, me);
-        book.pages[me].verdict.take().map(Error::from)
+        let mut registry = self.open_registry();
+        self.rise(&mut registry, me);
+        registry.entries[me].verdict.take().map(Error::from)
     }
 
-    pub(in crate::transport) fn rise(&self, book: &mut Book, me: Rank) {
-        book.pages[me].wait = None;
-        book.pages[me].bound = None;
-        self.doors[me].sleeper.get_up();
-        // Relaxed: who reads it late opens the book for nothing.
+    pub(in crate::transport) fn rise(&self, registry: &mut Registry, me: Rank) {
+        registry.entries[me].wait = None;
+        registry.entries[me].bound = None;
+        self.endpoints[me].sleeper.get_up();
+        // Relaxed: who reads it late opens the registry for nothing.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Writes the wait down; the reason not to sleep, if there is one.
     pub(in crate::transport) fn may_sleep(
         &self,
-        book: &mut Book,
+        registry: &mut Registry,
         me: Rank,
         wait: Wait,
     ) -> Option<Error> {
@@ -113,16 +115,16 @@ impl Fabric {
             return Some(cause.clone().into());
         }
         if wait.choice.is_none()
-            && let Some(gone) = book.lost(me, &wait.needs)
+            && let Some(gone) = registry.lost(me, &wait.needs)
         {
             return Some(gone);
         }
-        book.pages[me].wait = Some(wait);
-        let Some(found) = self.find_stuck(book, me) else {
-            self.steer(book);
+        registry.entries[me].wait = Some(wait);
+        let Some(found) = self.find_stuck(registry, me) else {
+            self.steer(registry);
             return None;
         };
-        self.sentence(book, me, found)
+        self.sentence(registry, me, found)
     }
 
     /// Puts `me` to sleep in a wait without a way out; whether what it waits for is there after all, and it is up.
@@ -135,117 +137,117 @@ impl Fabric {
         needs: impl FnOnce() -> Needs,
         done: impl FnOnce() -> bool,
     ) -> bool {
-        let mut book = self.open_book();
+        let mut registry = self.open_registry();
         // Relaxed: as in `lie_down`.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        self.doors[me].sleeper.lie_down();
+        self.endpoints[me].sleeper.lie_down();
         if done() {
-            self.rise(&mut book, me);
+            self.rise(&mut registry, me);
             return true;
         }
-        book.pages[me].bound = Some((needs(), since));
+        registry.entries[me].bound = Some((needs(), since));
         // A rank that unwinds counts as ended.
-        if book.end(me).is_none()
-            && let Some(found) = self.find_stuck(&mut book, me)
+        if registry.end(me).is_none()
+            && let Some(found) = self.find_stuck(&mut registry, me)
         {
-            self.sentence(&mut book, me, found);
+            self.sentence(&mut registry, me, found);
         }
         false
     }
 
     /// `me` is up again from such a wait.
     pub(crate) fn get_up_bound(&self, me: Rank) {
-        self.rise(&mut self.open_book(), me);
+        self.rise(&mut self.open_registry(), me);
     }
 
     /// The ranks that can never move, if `me` is among them and any of them has a way out, and why.
     pub(in crate::transport) fn find_stuck(
         &self,
-        book: &mut Book,
+        registry: &mut Registry,
         me: Rank,
     ) -> Option<(Cause, Vec<Rank>)> {
-        let states = self.states(book);
+        let states = self.states(registry);
         let stuck = wait_for_graph::stuck(&states, me)?;
         let cycle = wait_for_graph::cycle(&states, &stuck);
-        let has_way_out = |rank: &Rank| book.pages[*rank].wait.is_some();
+        let has_way_out = |rank: &Rank| registry.entries[*rank].wait.is_some();
         let ways_out: Vec<Rank> = stuck.iter().copied().filter(has_way_out).collect();
         if ways_out.is_empty() {
             return None;
         }
-        let mismatch = self.mismatch(book, &ways_out);
-        Some(mismatch.unwrap_or_else(|| (self.deadlock(book, &stuck, cycle), ways_out)))
+        let mismatch = self.mismatch(registry, &ways_out);
+        Some(mismatch.unwrap_or_else(|| (self.deadlock(registry, &stuck, cycle), ways_out)))
     }
 
-    pub(in crate::transport) fn states<'a>(&self, book: &'a Book) -> Vec<State<'a>> {
-        let state = |(rank, page): (Rank, &'a Page)| match page {
-            Page { end: Some(_), .. } => State::Ended,
-            Page {
+    pub(in crate::transport) fn states<'a>(&self, registry: &'a Registry) -> Vec<State<'a>> {
+        let state = |(rank, entry): (Rank, &'a RankEntry)| match entry {
+            RankEntry { end: Some(_), .. } => State::Ended,
+            RankEntry {
                 wait: Some(wait), ..
-            } if self.doors[rank].sleeper.asleep()
+            } if self.endpoints[rank].sleeper.asleep()
                 && !wait.ends_by_itself
                 && !wait.is_over()
-                && !book.may_choose(rank, wait) =>
+                && !registry.may_choose(rank, wait) =>
             {
                 State::Waiting(&wait.needs)
             }
-            Page {
+            RankEntry {
                 bound: Some((needs, _)),
                 ..
-            } if self.doors[rank].sleeper.asleep() && !book.unwinds_among(needs) => {
+            } if self.endpoints[rank].sleeper.asleep() && !registry.unwinds_among(needs) => {
                 State::Waiting(needs)
             }
             _ => State::Running,
         };
-        book.pages.iter().enumerate().map(state).collect()
+        registry.entries.iter().enumerate().map(state).collect()
     }
 
     /// Tells `ranks` why they are woken; `me` gets its own copy as the answer.
     pub(in crate::transport) fn sentence(
         &self,
-        book: &mut Book,
+        registry: &mut Registry,
         me: Rank,
         (cause, ranks): (Cause, Vec<Rank>),
     ) -> Option<Error> {
         for &rank in ranks.iter().filter(|&&rank| rank != me) {
-            book.pages[rank].verdict = Some(cause.clone());
-            self.doors[rank].sleeper.rouse();
+            registry.entries[rank].verdict = Some(cause.clone());
+            self.endpoints[rank].sleeper.rouse();
         }
         ranks.contains(&me).then(|| cause.into())
     }
 
     pub(in crate::transport) fn deadlock(
         &self,
-        book: &mut Book,
+        registry: &mut Registry,
         stuck: &[Rank],
         cycle: Vec<Rank>,
     ) -> Cause {
         let rows = stuck
             .iter()
-            .filter_map(|&rank| Some((rank, book.pages[rank].wait.as_ref()?)));
+            .filter_map(|&rank| Some((rank, registry.entries[rank].wait.as_ref()?)));
         let row = |(rank, wait): (Rank, &Wait)| Stuck {
             rank,
             call: wait.call.clone(),
             site: wait.site,
             comm: wait.comm_name(),
-            note: (!cycle.contains(&rank)).then(|| self.note(book, &wait.needs)),
+            note: (!cycle.contains(&rank)).then(|| self.note(registry, &wait.needs)),
             needs_buffer: wait.needs_buffer,
         };
-        let others = book.pages.len() - stuck.len() - book.ended;
+        let others = registry.entries.len() - stuck.len() - registry.ended;
         let knot = Arc::new(Deadlock {
             stuck: rows.map(row).collect(),
             others,
             cycle: cycle.clone(),
             unreceived: None,
         });
-        book.deadlocks.push(knot.clone());
+        registry.deadlocks.push(knot.clone());
         Cause::Deadlock(knot)
     }
 
     /// What a rank outside the cycle waits for.
-    pub(in crate::transport) fn note(&self, book: &Book, needs: &Needs) -> String {
+    pub(in crate::transport) fn note(&self, registry: &Registry, needs: &Needs) -> String {
         match needs {
             Needs::One(one) => format!("waits for rank {one}"),
-            Needs::Any(_) if book.ended + 1 >= book.pages.len() => {
+            Needs::Any(_) if registry.ended + 1 >= registry.entries.len() => {
                 "every other rank has ended".into()
             }
             Needs::Any(_) => "no rank that could send will come".into(),
@@ -263,10 +265,10 @@ impl Fabric {
     /// waits for those before it fails.
     pub(in crate::transport) fn mismatch(
         &self,
-        book: &Book,
+        registry: &Registry,
         stuck: &[Rank],
     ) -> Option<(Cause, Vec<Rank>)> {
-        let collective = |rank: &Rank| book.pages[*rank].wait.as_ref()?.call();
+        let collective = |rank: &Rank| registry.entries[*rank].wait.as_ref()?.call();
         let (comm, found) = stuck
             .iter()
             .filter_map(collective)
@@ -280,19 +282,19 @@ impl Fabric {
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
-    /// Opens the book, with the ends of ranks that have just [left](Self::record_return).
-    pub(crate) fn open_book(&self) -> impl DerefMut<Target = Book> {
-        let mut book = self.book.lock();
-        self.take_in_ends(&mut book);
-        book
+    /// Opens the registry, with the ends of ranks that have just [left](Self::record_return).
+    pub(crate) fn open_registry(&self) -> impl DerefMut<Target = Registry> {
+        let mut registry = self.registry.lock();
+        self.take_in_ends(&mut registry);
+        registry
     }
 
-    /// Writes down who has returned and said so at its door only.
-    pub(in crate::transport) fn take_in_ends(&self, book: &mut Book) {
+    /// Writes down who has returned and said so at its endpoint only.
+    pub(in crate::transport) fn take_in_ends(&self, registry: &mut Registry) {
         let run = self.run();
-        for (rank, door) in self.doors.iter().enumerate() {
-            if book.pages[rank].end.is_none() && door.sleeper.has_left(run) {
-                book.write_end(rank, Gone::Returned, None, None);
+        for (rank, endpoint) in self.endpoints.iter().enumerate() {
+            if registry.entries[rank].end.is_none() && endpoint.sleeper.has_left(run) {
+                registry.write_end(rank, Gone::Returned, None, None);
             }
         }
     }
@@ -300,7 +302,7 @@ impl Fabric {
     /// A rank has returned, and waits for nothing any more; only the first record of its end counts. Whoever needs it
     /// is woken.
     ///
-    /// Mostly nobody does, and the book stays closed: the rank says at its door that it is gone, and looks whether
+    /// Mostly nobody does, and the registry stays closed: the rank says at its endpoint that it is gone, and looks whether
     /// somebody lies asleep. See the head for why nobody who goes to sleep meanwhile misses it.
     pub(crate) fn record_return(&self, rank: Rank) {
         self.record_return_in(self.run(), rank);
@@ -309,7 +311,7 @@ impl Fabric {
     /// The same by a rank that knows the present run.
     #[inline]
     pub(crate) fn record_return_in(&self, run: Run, rank: Rank) {
-        let sleeper = &self.doors[rank].sleeper;
+        let sleeper = &self.endpoints[rank].sleeper;
         if self.is_steered() {
             return self.record_end(rank, Gone::Returned, None, None);
         }
@@ -321,7 +323,7 @@ impl Fabric {
         fences::light();
         // Relaxed: the fence orders it.
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            self.wake_if(&self.open_book(), |wait| wait.needs.involves(rank));
+            self.wake_if(&self.open_registry(), |wait| wait.needs.involves(rank));
         }
     }
 
@@ -333,19 +335,19 @@ impl Fabric {
         site: Option<Arc<str>>,
         follows: Option<Cause>,
     ) {
-        let mut book = self.open_book();
-        if book.pages[rank].end.is_some() {
+        let mut registry = self.open_registry();
+        if registry.entries[rank].end.is_some() {
             return;
         }
-        book.write_end(rank, why, site, follows);
-        self.doors[rank].sleeper.depart(self.run());
-        self.wake_if(&book, |wait| wait.needs.involves(rank));
-        self.steer(&mut book);
+        registry.write_end(rank, why, site, follows);
+        self.endpoints[rank].sleeper.depart(self.run());
+        self.wake_if(&registry, |wait| wait.needs.involves(rank));
+        self.steer(&mut registry);
     }
 
     /// The error for a rank that is not there any more.
     pub(crate) fn gone(&self, rank: Rank) -> Error {
-        let cause = self.open_book().end(rank).map(|end| end.cause(rank));
+        let cause = self.open_registry().end(rank).map(|end| end.cause(rank));
         let returned = || Cause::Gone {
             rank,
             why: Gone::Returned,
@@ -357,7 +359,7 @@ impl Fabric {
     /// Whether a rank that has ended failed, as the error for those who send to it.
     pub(crate) fn check_failed(&self, rank: Rank) -> Result<(), Error> {
         let returned = self
-            .open_book()
+            .open_registry()
             .end(rank)
             .is_none_or(|end| end.why == Gone::Returned);
         if returned {
@@ -374,7 +376,7 @@ impl Fabric {
             let call = wait.call();
             call.is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm))
         };
-        self.wake_if(&self.open_book(), inside);
+        self.wake_if(&self.open_registry(), inside);
     }
 
     /// Nothing goes on in a communicator any more: all members inside any call of it get to know.
@@ -386,20 +388,24 @@ impl Fabric {
         let cause = comm.cause.get_or_init(left).clone();
         comm.revoked.get_or_init(|| cause);
         let inside = |wait: &Wait| wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
-        self.wake_if(&self.open_book(), inside);
+        self.wake_if(&self.open_registry(), inside);
     }
 
     /// Tells everybody who waits for the living members of a communicator that one more has come.
     pub(crate) fn rouse_shrinking(&self, context: u32) {
         let waits =
             |wait: &Wait| matches!(wait.needs, Needs::Shrink((theirs, ..), _) if theirs == context);
-        self.wake_if(&self.open_book(), waits);
+        self.wake_if(&self.open_registry(), waits);
     }
 
-    pub(in crate::transport) fn wake_if(&self, book: &Book, concerned: impl Fn(&Wait) -> bool) {
-        for (page, door) in book.pages.iter().zip(&self.doors) {
-            if page.wait.as_ref().is_some_and(&concerned) {
-                door.sleeper.rouse();
+    pub(in crate::transport) fn wake_if(
+        &self,
+        registry: &Registry,
+        concerned: impl Fn(&Wait) -> bool,
+    ) {
+        for (entry, endpoint) in registry.entries.iter().zip(&self.endpoints) {
+            if entry.wait.as_ref().is_some_and(&concerned) {
+                endpoint.sleeper.rouse();
             }
         }
     }

@@ -20,12 +20,12 @@ pub(crate) struct Compared {
 impl Fabric {
     /// What `rank` called as collective `number`, if it has, and not long ago.
     pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
-        self.doors[rank].log.find(context, number)
+        self.endpoints[rank].log.find(context, number)
     }
 
     /// Whether `rank` has made collectives of this communicator after this one.
     pub(crate) fn has_passed(&self, rank: Rank, context: u32, number: u32) -> bool {
-        let calls = self.doors[rank].log.last_of(context);
+        let calls = self.endpoints[rank].log.last_of(context);
         calls.iter().any(|(later, _)| is_later(*later, number))
     }
 
@@ -55,7 +55,7 @@ impl Fabric {
     /// The same for all collectives that are on record, after the ranks have ended.
     pub(crate) fn compare_all(&self, comm: &CommShared) -> Option<Mismatch> {
         let of = |rank: Rank| {
-            let calls = self.doors[rank].log.last_of(comm.context).into_iter();
+            let calls = self.endpoints[rank].log.last_of(comm.context).into_iter();
             calls.map(move |(number, call)| (number, rank, call))
         };
         let mut calls: Vec<_> = comm.members.iter().flat_map(of).collect();
@@ -128,8 +128,10 @@ impl Fabric {
     }
 
     fn has_returned(&self, rank: Rank) -> bool {
-        let book = self.open_book();
-        book.end(rank).is_some_and(|end| end.why == Gone::Returned)
+        let registry = self.open_registry();
+        registry
+            .end(rank)
+            .is_some_and(|end| end.why == Gone::Returned)
     }
 }
 

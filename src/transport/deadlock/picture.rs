@@ -10,18 +10,18 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::trace::origin::Names;
 use crate::transport::trace::record::{Operation, Progress, lines};
 
-use crate::transport::deadlock::registry::{Book, Page, Wait};
+use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 
 impl Fabric {
     /// Where every rank is, and what it did last: for the watchdog, where `own` is the wait that took too
     /// long, and for whoever asks from outside.
     pub(crate) fn picture(&self, own: Option<(Rank, &Wait)>) -> String {
-        let book = self.open_book();
+        let registry = self.open_registry();
         let now = Duration::from_nanos(self.clock().exact());
         let names = self.names();
-        let lines = (0..self.doors.len()).flat_map(|rank| {
+        let lines = (0..self.endpoints.len()).flat_map(|rank| {
             let recent = self.recent(rank, &names);
-            let line = self.whereabouts(&book, rank, own, recent.last());
+            let line = self.whereabouts(&registry, rank, own, recent.last());
             let line = format!("  rank {rank}  {line}");
             iter::once(line).chain(lines_before(&recent, now))
         });
@@ -30,22 +30,22 @@ impl Fabric {
 
     pub(in crate::transport) fn whereabouts(
         &self,
-        book: &Book,
+        registry: &Registry,
         rank: Rank,
         own: Option<(Rank, &Wait)>,
         last: Option<&Operation>,
     ) -> String {
-        match (&book.pages[rank], own) {
+        match (&registry.entries[rank], own) {
             (_, Some((me, mine))) if rank == me => waiting(mine),
-            (Page { end: Some(end), .. }, _) => end.why.to_string(),
+            (RankEntry { end: Some(end), .. }, _) => end.why.to_string(),
             (
-                Page {
+                RankEntry {
                     wait: Some(wait), ..
                 },
                 _,
             ) => waiting(wait),
             (
-                Page {
+                RankEntry {
                     bound: Some((needs, since)),
                     ..
                 },
@@ -58,7 +58,7 @@ impl Fabric {
 
     /// The last operations of a rank, if they are recorded.
     pub(in crate::transport) fn recent(&self, rank: Rank, names: &Names) -> Vec<Operation> {
-        let record = self.doors[rank].record.get();
+        let record = self.endpoints[rank].record.get();
         let recent = record.map(|record| record.recent(rank, names));
         recent.unwrap_or_default()
     }
@@ -71,7 +71,7 @@ impl Fabric {
         last: Option<&Operation>,
     ) -> String {
         let before = mine.begun.get(rank);
-        if before != Some(&self.doors[rank].begun()) {
+        if before != Some(&self.endpoints[rank].begun()) {
             return "running".into();
         }
         let quiet = round(mine.since.elapsed());

@@ -9,9 +9,9 @@ use crate::transport::deadlock::scheduler::{Eligible, Line, Way, failed};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::{CommShared, memory::epoch};
 
-/// One rank's page.
+/// One rank's entry.
 #[derive(Default)]
-pub(crate) struct Page {
+pub(crate) struct RankEntry {
     pub(in crate::transport) wait: Option<Wait>,
     /// What it waits for without a way out, and since when.
     pub(in crate::transport) bound: Option<(Needs, Instant)>,
@@ -34,7 +34,7 @@ pub(crate) struct Wait {
     pub also: Vec<Arc<CommShared>>,
     /// In collectives: the call's number.
     pub collective: Option<u32>,
-    /// The turn of the communicator's gate, or the meeting, that it waits to see the end of.
+    /// The turn of the communicator's gate, or the epoch, that it waits to see the end of.
     pub turn: Option<Turn>,
     /// What it could take, where that is chosen: it lies still until it is.
     pub choice: Option<Eligible>,
@@ -50,15 +50,15 @@ pub(crate) struct Wait {
 pub(crate) enum Turn {
     /// The gate's.
     Gate(u32),
-    /// All ranks have come to a meeting.
-    Meeting(epoch::Ticket),
+    /// All ranks have come to an epoch.
+    Epoch(epoch::Ticket),
 }
 
 impl Turn {
     pub(in crate::transport) fn is_over(self, comm: &CommShared) -> bool {
         match self {
             Turn::Gate(turn) => comm.gate.turned_by(turn).is_some(),
-            Turn::Meeting(ticket) => comm.meeting().all_here(ticket),
+            Turn::Epoch(ticket) => comm.epoch().all_here(ticket),
         }
     }
 }
@@ -124,24 +124,24 @@ impl End {
     }
 }
 
-/// All pages.
-pub(crate) struct Book {
-    pub(in crate::transport) pages: Vec<Page>,
+/// All entries.
+pub(crate) struct Registry {
+    pub(in crate::transport) entries: Vec<RankEntry>,
     pub(in crate::transport) ended: usize,
     pub(crate) deadlocks: Vec<Arc<Deadlock>>,
 }
 
-impl Book {
+impl Registry {
     pub(crate) fn new(ranks: usize) -> Self {
-        Book {
-            pages: (0..ranks).map(|_| Page::default()).collect(),
+        Registry {
+            entries: (0..ranks).map(|_| RankEntry::default()).collect(),
             ended: 0,
             deadlocks: Vec::new(),
         }
     }
 
     pub(crate) fn end(&self, rank: Rank) -> Option<&End> {
-        self.pages[rank].end.as_ref()
+        self.entries[rank].end.as_ref()
     }
 
     pub(in crate::transport) fn write_end(
@@ -151,7 +151,7 @@ impl Book {
         site: Option<Arc<str>>,
         follows: Option<Cause>,
     ) {
-        self.pages[rank].end = Some(End {
+        self.entries[rank].end = Some(End {
             why,
             site,
             follows,
@@ -162,14 +162,14 @@ impl Book {
 
     /// Whether one of these has ended: it is on its way out then, and does what it must for who is bound to wait.
     pub(in crate::transport) fn unwinds_among(&self, needs: &Needs) -> bool {
-        let mut ranks = 0..self.pages.len();
+        let mut ranks = 0..self.entries.len();
         self.ended > 0 && ranks.any(|rank| self.end(rank).is_some() && needs.involves(rank))
     }
 
     /// Forgets how ranks ended, for the next run.
     pub(in crate::transport) fn forget_ends(&mut self) {
         if self.ended > 0 {
-            self.pages.iter_mut().for_each(|page| page.end = None);
+            self.entries.iter_mut().for_each(|entry| entry.end = None);
             self.ended = 0;
         }
     }
@@ -226,7 +226,7 @@ impl Book {
 }
 
 /// What a steered world asks.
-impl Book {
+impl Registry {
     /// Whether a rank that lies still while it is chosen for will be told something.
     pub(in crate::transport) fn may_choose(&self, rank: Rank, wait: &Wait) -> bool {
         let choice = wait.choice.as_ref();
@@ -237,9 +237,9 @@ impl Book {
 
     /// Whether a rank has ended, or waits and nothing has come of it yet.
     pub(in crate::transport) fn is_at_rest(&self, rank: Rank, asleep: impl Fn() -> bool) -> bool {
-        match &self.pages[rank] {
-            Page { end: Some(_), .. } => true,
-            Page {
+        match &self.entries[rank] {
+            RankEntry { end: Some(_), .. } => true,
+            RankEntry {
                 wait: Some(wait), ..
             } => asleep() && !wait.is_over(),
             _ => false,
@@ -247,9 +247,9 @@ impl Book {
     }
 
     pub(in crate::transport) fn living(&self) -> impl Iterator<Item = (Rank, &Wait)> {
-        let pages = self.pages.iter().enumerate();
-        let living = pages.filter(|(_, page)| page.end.is_none());
-        living.filter_map(|(rank, page)| Some((rank, page.wait.as_ref()?)))
+        let entries = self.entries.iter().enumerate();
+        let living = entries.filter(|(_, entry)| entry.end.is_none());
+        living.filter_map(|(rank, entry)| Some((rank, entry.wait.as_ref()?)))
     }
 
     /// The ways on for what ranks wait for; where there is none, those for what they have posted besides.
@@ -273,12 +273,12 @@ impl Book {
     }
 
     pub(in crate::transport) fn eligible(&self, rank: Rank) -> Option<&Eligible> {
-        self.pages[rank].wait.as_ref()?.choice.as_ref()
+        self.entries[rank].wait.as_ref()?.choice.as_ref()
     }
 
     /// The call of a rank that waits.
     pub(in crate::transport) fn call_of(&self, rank: Rank) -> (String, Site) {
-        let wait = self.pages[rank].wait.as_ref();
+        let wait = self.entries[rank].wait.as_ref();
         let wait = wait.expect("who has a way on waits");
         (wait.call.clone(), wait.site)
     }
@@ -290,7 +290,7 @@ impl Book {
     }
 
     pub(in crate::transport) fn tell(&mut self, rank: Rank, cause: Cause) {
-        self.pages[rank].verdict = Some(cause);
+        self.entries[rank].verdict = Some(cause);
     }
 
     /// The ranks that wait with a deadline.

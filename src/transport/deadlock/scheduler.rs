@@ -6,7 +6,7 @@
 //! A rank whose calls name their senders is a function of what it receives, and each pair of ranks keeps
 //! its order: such programs end the same however their threads are scheduled (Kahn networks). Only a
 //! receive from any source sees who came first. In a steered world it does not look: it lies down, and
-//! says in the book which senders' messages it could take. When every rank has ended or sleeps, all
+//! says in the registry which senders' messages it could take. When every rank has ended or sleeps, all
 //! that can be sent without another choice has been sent, so the *ways* on, (rank, source), are the
 //! same in every run with the same choices before. One is chosen, that rank goes on, and so forth. A
 //! call with a deadline comes too late only when there is no way on.
@@ -26,10 +26,10 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::error::{Cause, Gone, Site};
-use crate::transport::deadlock::registry::Book;
+use crate::transport::deadlock::registry::Registry;
 use crate::transport::matching::mailbox::Want;
 use crate::transport::memory::head::Head;
-use crate::transport::{Door, Fabric};
+use crate::transport::{Endpoint, Fabric};
 
 /// The messages of one source in one context, in their order; or one of the requests that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +89,7 @@ pub(crate) struct Crossing<'a> {
     pub call: &'a dyn Fn(Rank) -> (String, Site),
 }
 
-/// Who chooses. It is asked under the book's lock, and must not touch the world.
+/// Who chooses. It is asked under the registry's lock, and must not touch the world.
 pub(crate) trait Chooser: fmt::Debug + Send + Sync {
     /// The place among the ways of the one to go.
     fn choose(&self, crossing: &Crossing<'_>) -> usize;
@@ -248,9 +248,9 @@ impl State {
         }
     }
 
-    fn note_moves(&mut self, doors: &[Arc<Door>]) {
-        for (rank, door) in doors.iter().enumerate() {
-            let begun = door.begun();
+    fn note_moves(&mut self, endpoints: &[Arc<Endpoint>]) {
+        for (rank, endpoint) in endpoints.iter().enumerate() {
+            let begun = endpoint.begun();
             if begun != self.begun[rank] {
                 self.begun[rank] = begun;
                 self.moved(rank);
@@ -259,9 +259,11 @@ impl State {
     }
 
     /// Tells the next rank with a deadline that it is too late: each in turn, for they may look again.
-    fn next_late(&mut self, book: &Book) -> Option<Rank> {
-        let later = book.with_deadline().find(|&rank| rank >= self.late_from);
-        let rank = later.or_else(|| book.with_deadline().next())?;
+    fn next_late(&mut self, registry: &Registry) -> Option<Rank> {
+        let later = registry
+            .with_deadline()
+            .find(|&rank| rank >= self.late_from);
+        let rank = later.or_else(|| registry.with_deadline().next())?;
         self.late_from = rank + 1;
         self.told[rank] = Some(Told::TooLate);
         Some(rank)
@@ -285,26 +287,26 @@ impl Fabric {
     }
 
     /// If nothing moves any more, somebody is shown a way on, should there be one.
-    pub(in crate::transport) fn steer(&self, book: &mut Book) {
-        let Some(steering) = self.steering.as_ref().filter(|_| self.is_still(book)) else {
+    pub(in crate::transport) fn steer(&self, registry: &mut Registry) {
+        let Some(steering) = self.steering.as_ref().filter(|_| self.is_still(registry)) else {
             return;
         };
-        if !self.take_a_way(book, steering)
-            && !self.give_up_hope(book, steering)
-            && let Some(rank) = steering.state.lock().next_late(book)
+        if !self.take_a_way(registry, steering)
+            && !self.give_up_hope(registry, steering)
+            && let Some(rank) = steering.state.lock().next_late(registry)
         {
             steering.chooser.passed();
-            self.doors[rank].sleeper.rouse();
+            self.endpoints[rank].sleeper.rouse();
         }
     }
 
-    fn is_still(&self, book: &Book) -> bool {
-        let asleep = |rank: Rank| self.doors[rank].sleeper.asleep();
-        (0..self.doors.len()).all(|rank| book.is_at_rest(rank, || asleep(rank)))
+    fn is_still(&self, registry: &Registry) -> bool {
+        let asleep = |rank: Rank| self.endpoints[rank].sleeper.asleep();
+        (0..self.endpoints.len()).all(|rank| registry.is_at_rest(rank, || asleep(rank)))
     }
 
-    fn take_a_way(&self, book: &Book, steering: &Steering) -> bool {
-        let ways = book.ways();
+    fn take_a_way(&self, registry: &Registry, steering: &Steering) -> bool {
+        let ways = registry.ways();
         if ways.is_empty() {
             return false;
         }
@@ -312,28 +314,28 @@ impl Fabric {
         let crossing = Crossing {
             nth: state.made.len(),
             ways: &ways,
-            call: &|rank| book.call_of(rank),
+            call: &|rank| registry.call_of(rank),
         };
         let chosen = steering.chooser.choose(&crossing);
         let way = ways[chosen.min(ways.len() - 1)];
         if steering.looks_back {
-            state.note_moves(&self.doors);
+            state.note_moves(&self.endpoints);
         }
-        if let Some(eligible) = book.eligible(way.rank) {
+        if let Some(eligible) = registry.eligible(way.rank) {
             state.make(way, eligible.clone());
         }
         state.told[way.rank] = Some(Told::Take(way.line));
-        self.doors[way.rank].sleeper.rouse();
+        self.endpoints[way.rank].sleeper.rouse();
         true
     }
 
     /// Who awaits any message, and nothing is there for it, does not wait for a rank that has failed.
-    fn give_up_hope(&self, book: &mut Book, steering: &Steering) -> bool {
-        let hopeless: Vec<(Rank, Cause)> = book.hopeless().collect();
+    fn give_up_hope(&self, registry: &mut Registry, steering: &Steering) -> bool {
+        let hopeless: Vec<(Rank, Cause)> = registry.hopeless().collect();
         for (rank, cause) in &hopeless {
             steering.chooser.passed();
-            book.tell(*rank, cause.clone());
-            self.doors[*rank].sleeper.rouse();
+            registry.tell(*rank, cause.clone());
+            self.endpoints[*rank].sleeper.rouse();
         }
         !hopeless.is_empty()
     }

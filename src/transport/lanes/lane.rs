@@ -112,7 +112,7 @@ impl LaneBook {
 /// Lanes that are crossbeam channels: the reference.
 pub(crate) struct ChannelLanes {
     me: Rank,
-    book: Arc<LaneBook>,
+    registry: Arc<LaneBook>,
     out: RefCell<Peers<Out>>,
     into: RefCell<Peers<Receiver<Packet>>>,
 }
@@ -146,10 +146,10 @@ impl Out {
 }
 
 impl ChannelLanes {
-    pub(crate) fn new(me: Rank, book: Arc<LaneBook>) -> ChannelLanes {
+    pub(crate) fn new(me: Rank, registry: Arc<LaneBook>) -> ChannelLanes {
         ChannelLanes {
             me,
-            book,
+            registry,
             out: RefCell::default(),
             into: RefCell::default(),
         }
@@ -158,7 +158,7 @@ impl ChannelLanes {
     #[inline]
     fn out<R>(&self, to: Rank, f: impl FnOnce(&Out) -> R) -> R {
         let mut out = self.out.borrow_mut();
-        f(out.get(to, || Out::new(self.book.lane(self.me, to).post)))
+        f(out.get(to, || Out::new(self.registry.lane(self.me, to).post)))
     }
 }
 
@@ -181,7 +181,7 @@ impl Lanes for ChannelLanes {
     #[inline]
     fn take(&self, from: Rank, _: Form, place: &mut Packet) -> bool {
         let mut into = self.into.borrow_mut();
-        let lane = into.get(from, || self.book.lane(from, self.me).take);
+        let lane = into.get(from, || self.registry.lane(from, self.me).take);
         let Ok(packet) = lane.try_recv() else {
             return false;
         };
@@ -253,18 +253,18 @@ mod tests {
 
     #[test]
     fn who_sends_first_takes_a_lane_that_its_receiver_has_made() {
-        let book = LaneBook::default();
-        book.offer(2, 2);
-        let left = |to| book.spares.lock().get(&to).map_or(0, Vec::len);
+        let registry = LaneBook::default();
+        registry.offer(2, 2);
+        let left = |to| registry.spares.lock().get(&to).map_or(0, Vec::len);
         let sender = ChannelLanes::new(0, Arc::default());
         assert!(sender.has_room(2, Form::OneWay), "without any it makes one");
-        book.lane(0, 2);
-        book.lane(0, 2);
+        registry.lane(0, 2);
+        registry.lane(0, 2);
         assert_eq!(left(2), 1, "one for each pair");
-        book.lane(2, 0);
+        registry.lane(2, 0);
         assert_eq!(left(2), 1, "those into other ranks are not touched");
-        book.lane(1, 2);
-        book.lane(3, 2);
-        assert_eq!((left(2), book.lanes.lock().len()), (0, 4));
+        registry.lane(1, 2);
+        registry.lane(3, 2);
+        assert_eq!((left(2), registry.lanes.lock().len()), (0, 4));
     }
 }

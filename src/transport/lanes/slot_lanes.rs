@@ -72,14 +72,14 @@ impl SlotBook {
 /// Lanes whose packets lie in slots.
 pub(crate) struct SlotLanes {
     me: Rank,
-    book: Arc<SlotBook>,
+    registry: Arc<SlotBook>,
     ends: RefCell<Peers<End>>,
 }
 
 impl SlotLanes {
-    pub(crate) fn new(me: Rank, book: Arc<SlotBook>) -> SlotLanes {
+    pub(crate) fn new(me: Rank, registry: Arc<SlotBook>) -> SlotLanes {
         let ends = RefCell::default();
-        SlotLanes { me, book, ends }
+        SlotLanes { me, registry, ends }
     }
 
     /// How many packets were sent by these ends, and taken; the numbers wrap.
@@ -95,7 +95,7 @@ impl SlotLanes {
     #[inline]
     fn end<R>(&self, other: Rank, f: impl FnOnce(&mut End) -> R) -> R {
         let mut ends = self.ends.borrow_mut();
-        f(ends.get(other, || self.book.take_end(self.me, other)))
+        f(ends.get(other, || self.registry.take_end(self.me, other)))
     }
 }
 
@@ -122,11 +122,11 @@ impl Lanes for SlotLanes {
 
 impl Drop for SlotLanes {
     fn drop(&mut self) {
-        self.book.give_back(self.me, self.ends.get_mut().take());
+        self.registry.give_back(self.me, self.ends.get_mut().take());
     }
 }
 
-/// A book in which ranks 0 and 1 have exchanged almost as many messages as there are numbers for.
+/// A registry in which ranks 0 and 1 have exchanged almost as many messages as there are numbers for.
 #[cfg(all(test, not(loom)))]
 pub(in crate::transport) fn near_the_end_of_numbers() -> SlotBook {
     let ends = crate::transport::lanes::slot::ends_after(u32::MAX - 5).map(Some);

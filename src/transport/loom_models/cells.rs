@@ -6,7 +6,7 @@
 //!
 //! Checked by hand that the models can fail: with the release of a number or of the word that says what was left
 //! relaxed, or the acquire of either; with room for one call more than there is; with a cell that says that its writer
-//! knows all of the calls before; with a meeting that is taken to say that its own call was left too; with nothing
+//! knows all of the calls before; with an epoch that is taken to say that its own call was left too; with nothing
 //! learnt from a cell; without a look at who waits after leaving. Not noticed, within a minute each: a floor above the
 //! rank's own call in `find_lagging`, and `after_leaving` without its fence.
 
@@ -171,7 +171,7 @@ fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
 
 /// Whoever has seen the cells of all knows that they are in that call, and not that they have left it.
 #[test]
-fn after_a_meeting_a_root_that_runs_ahead_waits_for_who_still_reads() {
+fn after_a_epoch_a_root_that_runs_ahead_waits_for_who_still_reads() {
     at_desks(2, 3, |me, desk| {
         post(desk, me, 0, LONG);
         until(2, || desk.missing().is_none())?;

@@ -2,12 +2,12 @@
 //! by exactly one of its ranks and everybody in it gets out, and a rank that a post wakes just then is
 //! never named as stuck.
 //!
-//! The book, `wait_for_graph::stuck`, the sleepers and the last stage of the wait are the real ones.
+//! The registry, `wait_for_graph::stuck`, the sleepers and the last stage of the wait are the real ones.
 //!
 //! Checked by hand that the models can fail: if `states` does not ask whether a rank is `asleep`, or
 //! if `wake` only rings and does not mark, the token is taken for a knot; without the look after lying
 //! down, so is an exchange; if a broken communicator does not count in `is_over`, who is about to be told
-//! of it is named; without the page of a rank that is bound to wait, nobody who waits for it is ever told; if it
+//! of it is named; without the entry of a rank that is bound to wait, nobody who waits for it is ever told; if it
 //! counts as waiting though it is not `asleep`, a right exchange with it is a knot.
 
 use std::sync::Arc;
@@ -32,9 +32,10 @@ fn with_mail<R: 'static>(
 }
 
 fn knots(fabric: &Fabric) -> Vec<Vec<Rank>> {
-    let book = fabric.open_book();
+    let registry = fabric.open_registry();
     let ranks = |stuck: &[crate::error::Stuck]| stuck.iter().map(|stuck| stuck.rank).collect();
-    book.deadlocks
+    registry
+        .deadlocks
         .iter()
         .map(|knot| ranks(&knot.stuck))
         .collect()

@@ -58,7 +58,7 @@ impl Between {
     /// Lends buffer `which` for as long as `during` takes, and writes it again as soon as it may.
     fn lend(&self, port: &Port, which: usize, during: impl FnOnce(&Loan<'_>)) {
         self.buffers[which].set(1);
-        let word = &*port.fabric.doors[port.me].loan;
+        let word = &*port.fabric.endpoints[port.me].loan;
         let wait = |word: &crate::transport::memory::loan::LoanWord, ticket| {
             port.sleep_bound(&|| Needs::One(1 - port.me), || word.is_settled(ticket))
         };
@@ -95,7 +95,7 @@ fn one_loan(during: fn(&Loan<'_>), borrow: fn(&Between, &Port) -> Option<bool>) 
         }
         _ => borrow(&between, port),
     });
-    let (word, first) = (&fabric.doors[0].loan, 1);
+    let (word, first) = (&fabric.endpoints[0].loan, 1);
     let (settled, revoked) = (word.is_settled(first), word.is_revoked(first));
     assert!(settled != revoked, "exactly one of claim and revoke wins");
     assert_eq!(settled, had[1] == Some(true));
@@ -165,7 +165,7 @@ fn a_stale_packet_never_opens_a_later_loan() {
         });
         // The word tells of the second loan: it was settled by the second packet or by nobody.
         let second = had[1].iter().flatten().nth(1) == Some(&true);
-        assert_eq!(fabric.doors[0].loan.is_settled(2), second);
-        assert_eq!(fabric.doors[0].loan.is_revoked(2), !second);
+        assert_eq!(fabric.endpoints[0].loan.is_settled(2), second);
+        assert_eq!(fabric.endpoints[0].loan.is_revoked(2), !second);
     });
 }

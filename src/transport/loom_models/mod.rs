@@ -2,19 +2,19 @@
 //! that the memory model allows. Run with `.ci/loom`.
 //!
 //! - `sleeper` no post is slept through
-//! - `berth` a thread that stays is given its jobs, and gives them back
+//! - `job_slot` a thread that stays is given its jobs, and gives them back
 //! - `detector` a knot is found once, and nothing else is taken for one
 //! - `loan` lent memory is never read after its lender has left
-//! - `joint` what both ends of a loan copy together is copied once, and is the borrower's again
+//! - `copy_claims` what both ends of a loan copy together is copied once, and is the borrower's again
 //! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
 //! - `receipt` who waits until its message is received is woken, and taken back is not received
-//! - `renew` what a run leaves at the doors says nothing in the next
+//! - `fabric_reuse` what a run leaves at the endpoints says nothing in the next
 //! - `shrink` the living find each other
 //! - `slot` what two ranks hand each other is read whole, once and in order
-//! - `hatch` what comes past the mailbox is read whole, once and in order with the mail
+//! - `fast_box` what comes past the mailbox is read whole, once and in order with the mail
 //! - `gate` nobody leaves a barrier early
-//! - `meeting` nobody touches the memory of a rank that has left
-//! - `ring` nobody reads an operation that is half overwritten
+//! - `epoch` nobody touches the memory of a rank that has left
+//! - `event_ring` nobody reads an operation that is half overwritten
 //! - `call_log` nobody takes a call for another one while its rank writes
 //! - `cells` what ranks write for each other is read whole, and not overwritten while it is read
 //!
@@ -25,19 +25,19 @@
 //! Where a model needs a bound on preemptions, it says so: orders with more forced switches are not
 //! visited. Loom takes sequential consistency seriously only in fences, which is where ours is.
 
-mod berth;
 mod call_log;
 mod cells;
+mod copy_claims;
 mod detector;
+mod epoch;
+mod event_ring;
+mod fabric_reuse;
+mod fast_box;
 mod gate;
-mod hatch;
-mod joint;
+mod job_slot;
 mod loan;
-mod meeting;
 mod receipt;
 mod rendezvous;
-mod renew;
-mod ring;
 mod shrink;
 mod sleeper;
 mod slot;
@@ -78,7 +78,7 @@ fn prepared_world<R: 'static>(
     let fabric = Fabric::new(ranks, Settings::default());
     prepare(&fabric);
     // What makes it at its first use knows nothing of loom.
-    fabric.all.meeting();
+    fabric.all.epoch();
     let life = Rc::new(life);
     let mut lives = (0..ranks).map(|me| {
         let (life, port) = (life.clone(), fabric.port(me));
@@ -111,7 +111,7 @@ impl Mail {
     /// Posts one message and rouses its receiver, as [`Fabric::post`] does.
     fn send(&self, port: &Port, to: Rank) {
         self.line(port.me, to).fetch_add(1, Ordering::Relaxed);
-        port.fabric.doors[to].sleeper.rouse();
+        port.fabric.endpoints[to].sleeper.rouse();
     }
 
     /// Sleeps until `from` has sent `count` messages. Never spins: that would hide a lost post.

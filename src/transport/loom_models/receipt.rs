@@ -2,7 +2,7 @@
 //! receiver that takes it while it waits for something else, or for its own message to be received, or
 //! that dies without a look; and that a message is received or taken back, never both.
 //!
-//! `Receipt`, the book and the last stage of the wait are the real ones.
+//! `Receipt`, the registry and the last stage of the wait are the real ones.
 //!
 //! Checked by hand that the models can fail: if who receives a message for later does not rouse its
 //! sender, or does not look for it while it waits for something else, a knot is found that is none; with an
@@ -73,7 +73,7 @@ fn with_post<R: 'static>(
 
 fn all_is_well((fabric, results): (StdArc<Fabric>, Vec<Result<()>>)) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
-    assert!(fabric.open_book().deadlocks.is_empty());
+    assert!(fabric.open_registry().deadlocks.is_empty());
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn two_that_send_first_without_a_buffer_are_a_knot() {
             matches!(kind, Err(ErrorKind::Deadlock(_)))
         };
         assert!(results.iter().all(knotted), "{results:?}");
-        assert_eq!(fabric.open_book().deadlocks.len(), 1);
+        assert_eq!(fabric.open_registry().deadlocks.len(), 1);
     });
 }
 

@@ -2,7 +2,7 @@
 //! loan is settled, when the other dies without a look, or because both do nothing but wait. Whatever
 //! happens, it may write its buffer again when [`Port::lend`] comes back.
 //!
-//! `Port::lend`, [`Packet::open`](crate::transport::memory::packet::Packet::open), the book and the last stage
+//! `Port::lend`, [`Packet::open`](crate::transport::memory::packet::Packet::open), the registry and the last stage
 //! of the wait are the real ones, as in a step of a schedule whose message is long.
 //!
 //! Checked by hand that the models can fail: with a `settle` that does not rouse the lender all

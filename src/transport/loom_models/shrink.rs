@@ -1,7 +1,7 @@
 //! Proves that the living find each other: whoever wants to leave the dead behind comes out when every
 //! other member has come or has ended, wherever it ended, with the same communicator as the others.
 //!
-//! The meeting, the book and the last stage of the wait are the real ones.
+//! The epoch, the registry and the last stage of the wait are the real ones.
 //!
 //! Checked by hand that the models can fail: if `record_return` did not wake those who shrink, or if
 //! `rouse_shrinking` did nothing, somebody sleeps for ever.

@@ -1,11 +1,11 @@
-//! What comes to a rank, by its mailbox and by its [`hatch`](crate::transport::memory::fast_box), in one order.
+//! What comes to a rank, by its mailbox and by its [`fast_box`](crate::transport::memory::fast_box), in one order.
 
 use std::mem;
 use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
-use crate::transport::memory::fast_box::{Hatch, In};
+use crate::transport::memory::fast_box::{FastBox, In};
 use crate::transport::memory::packet::Packet;
 
 /// The mailbox, as its rank sees it.
@@ -36,22 +36,22 @@ impl Mail for Receiver<Packet> {
 /// The receiving end of all that is sent to one rank.
 pub(in crate::transport) struct Incoming<M = Receiver<Packet>> {
     mail: M,
-    hatch: In,
+    fast_box: In,
 }
 
 impl<M: Mail> Incoming<M> {
-    pub(in crate::transport) fn new(mail: M, hatch: Arc<Hatch>) -> Incoming<M> {
-        let hatch = In::new(hatch);
-        Incoming { mail, hatch }
+    pub(in crate::transport) fn new(mail: M, fast_box: Arc<FastBox>) -> Incoming<M> {
+        let fast_box = In::new(fast_box);
+        Incoming { mail, fast_box }
     }
 
     /// Moves the next message into `place`, which owns nothing; whether there was one.
     ///
-    /// What is in the mailbox now is taken only if the hatch is found empty after that: see there.
+    /// What is in the mailbox now is taken only if the fast box is found empty after that: see there.
     #[inline]
     pub(in crate::transport) fn next(&mut self, place: &mut Packet) -> bool {
         let mailed = !self.mail.is_empty();
-        self.hatch.take(place) || mailed && self.mail.take(place)
+        self.fast_box.take(place) || mailed && self.mail.take(place)
     }
 
     /// The same for whoever keeps it.
@@ -60,8 +60,8 @@ impl<M: Mail> Incoming<M> {
         self.next(&mut place).then_some(place)
     }
 
-    /// Takes nothing any more that comes by the hatch: whoever counts what was left may.
-    pub(in crate::transport) fn leave_hatch(&mut self) {
-        self.hatch = In::new(Hatch::new());
+    /// Takes nothing any more that comes by the fast box: whoever counts what was left may.
+    pub(in crate::transport) fn leave_fast_box(&mut self) {
+        self.fast_box = In::new(FastBox::new());
     }
 }

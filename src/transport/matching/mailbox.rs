@@ -139,14 +139,14 @@ impl Inbox {
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
         if self.steered {
-            self.stow_steered(lenders);
+            self.take_in_steered(lenders);
             return self.find(want, lenders, place);
         }
         // What is in the place is nothing, or a dead loan: there is nothing to drop.
         while self.mail.next(place) {
             self.arrivals += 1;
             if place.is_dead(lenders) {
-                self.bury(place);
+                self.discard(place);
             } else if self.posted.is_empty() || self.is_unwanted(place, lenders) {
                 if want.accepts(place.head) {
                     self.taken = self.arrivals;
@@ -163,13 +163,13 @@ impl Inbox {
     fn is_unwanted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
         let offered = self.posted.offer(place, self.arrivals, lenders);
         if matches!(offered, Offered::Dead) {
-            self.bury(place);
+            self.discard(place);
         }
         matches!(offered, Offered::Unwanted)
     }
 
     /// Empties the place of a message that was taken back.
-    fn bury(&mut self, place: &mut Packet) {
+    fn discard(&mut self, place: &mut Packet) {
         let dead = mem::replace(place, Packet::empty());
         if dead.is_owned() {
             self.buried.push(dead);
@@ -177,7 +177,7 @@ impl Inbox {
     }
 
     /// Takes in all that has arrived: for posted receives, and for later ones.
-    pub(crate) fn stow(&mut self, lenders: &impl Lenders) {
+    pub(crate) fn take_in(&mut self, lenders: &impl Lenders) {
         let mut place = Packet::empty();
         let found = self.poll(&Want::NOTHING, lenders, &mut place);
         debug_assert!(!found, "nothing wants nothing");
@@ -185,7 +185,7 @@ impl Inbox {
 
     /// The same in a steered world: only what needs no choice falls into posted receives.
     #[cold]
-    fn stow_steered(&mut self, lenders: &impl Lenders) {
+    fn take_in_steered(&mut self, lenders: &impl Lenders) {
         while let Some(packet) = self.mail.pop() {
             self.arrivals += 1;
             self.keep(self.arrivals, packet);
@@ -223,7 +223,7 @@ impl Inbox {
                 Offered::Dead
             )
         {
-            self.bury(&mut packet);
+            self.discard(&mut packet);
         }
     }
 
@@ -306,17 +306,17 @@ impl Inbox {
     pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
         if self.steered {
             let slot = self.posted.open(want);
-            self.stow_steered(lenders);
+            self.take_in_steered(lenders);
             return slot;
         }
         while let Some(mut packet) = self.find_early(&want, lenders) {
             if packet.make_own(lenders) {
                 return Posted::filled(want, packet, self.taken);
             }
-            self.bury(&mut packet);
+            self.discard(&mut packet);
         }
         let slot = self.posted.open(want);
-        self.stow(lenders);
+        self.take_in(lenders);
         slot
     }
 
@@ -355,11 +355,11 @@ impl Inbox {
     pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
         if self.steered {
             self.keep(arrival, packet);
-            return self.stow_steered(lenders);
+            return self.take_in_steered(lenders);
         }
         match self.posted.offer(&mut packet, arrival, lenders) {
             Offered::Taken => {}
-            Offered::Dead => self.bury(&mut packet),
+            Offered::Dead => self.discard(&mut packet),
             Offered::Unwanted => self.keep(arrival, packet),
         }
     }
@@ -391,7 +391,7 @@ impl Inbox {
     /// The same by a rank that has ended: what comes after this is somebody else's to drain.
     pub(in crate::transport) fn leave(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let left = self.drain(lenders);
-        self.mail.leave_hatch();
+        self.mail.leave_fast_box();
         left
     }
 }

@@ -18,7 +18,7 @@ use crate::Rank;
 use crate::op::Element;
 use crate::op::copies::{Copies, Part, Way};
 use crate::op::kernels::copy_bytes_past_caches;
-use crate::transport::memory::copy_claims::{End, JOINT, Joint, part, parts};
+use crate::transport::memory::copy_claims::{CopyClaims, End, JOINT, part, parts};
 use crate::transport::memory::lend::Loan;
 
 /// How a borrower copies, and how it waits for a lender that helps it.
@@ -41,10 +41,10 @@ pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] 
 ///
 /// # Safety
 ///
-/// `joint` is that of `lender`, the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
+/// `claims` is that of `lender`, the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
 /// bytes as `from`, and nobody else touches them.
 pub(in crate::transport) unsafe fn copy_jointly(
-    joint: &Joint,
+    claims: &CopyClaims,
     lender: Rank,
     taker: &impl Taker,
     to: *mut u8,
@@ -53,32 +53,32 @@ pub(in crate::transport) unsafe fn copy_jointly(
     let end = End::of(taker.me(), lender);
     let nobody_leaves = NobodyLeaves;
     // SAFETY: the caller's promise; what is taken here the lender does not touch.
-    let copy = || unsafe { copy_parts(joint, end, Part::Received, taker.copies(), to, from) };
-    joint.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
+    let copy = || unsafe { copy_parts(claims, end, Part::Received, taker.copies(), to, from) };
+    claims.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
     mem::forget(nobody_leaves);
 }
 
 /// The lender's part of [`copy_jointly`]; whether there was any.
 pub(in crate::transport) fn help(
     loan: &Loan<'_>,
-    joint: &Joint,
+    claims: &CopyClaims,
     end: End,
     copies: &Copies,
 ) -> bool {
     let from = loan.bytes();
-    // SAFETY: what is open is this loan, see the head of `joint`. Its borrower has shown a place of its length, and
+    // SAFETY: what is open is this loan, see the head of `claims`. Its borrower has shown a place of its length, and
     // keeps it there until what is taken here is reported.
-    let copy = |to| unsafe { copy_parts(joint, end, Part::Helped, copies, to, from) };
-    from.len() >= JOINT && joint.help(copy)
+    let copy = |to| unsafe { copy_parts(claims, end, Part::Helped, copies, to, from) };
+    from.len() >= JOINT && claims.help(copy)
 }
 
 /// Takes parts at one end and copies them, until none are left; how many.
 ///
 /// # Safety
 ///
-/// `joint` was opened for a copy of `from` to `to`, which is as long, and stays until all parts are copied.
+/// `claims` was opened for a copy of `from` to `to`, which is as long, and stays until all parts are copied.
 unsafe fn copy_parts(
-    joint: &Joint,
+    claims: &CopyClaims,
     end: End,
     what: Part,
     copies: &Copies,
@@ -88,7 +88,7 @@ unsafe fn copy_parts(
     let (bytes, mut taken) = (from.len(), 0);
     copies.timed(what, bytes, |way| {
         let mut copied = 0;
-        taken = joint.take_all(end, parts(bytes), |number| {
+        taken = claims.take_all(end, parts(bytes), |number| {
             let run = part(bytes, number);
             // SAFETY: inside both, and nobody else has taken it.
             unsafe {

@@ -22,7 +22,7 @@
 //! - The borrower waits for the lender only where that has taken parts, and a lender with a part waits for
 //!   nobody: it copies.
 //!
-//! How the two go about it is here, in [`Joint::borrow`] and [`Joint::help`], so that the models run it; what copies a
+//! How the two go about it is here, in [`CopyClaims::borrow`] and [`CopyClaims::help`], so that the models run it; what copies a
 //! part is in [`haul`](crate::transport::memory::cooperative_copy).
 
 use std::ops::Range;
@@ -65,7 +65,7 @@ struct Taken {
 }
 
 /// The words of one lender.
-pub(crate) struct Joint {
+pub(crate) struct CopyClaims {
     /// Whether it is open, and how many parts were taken at either end.
     taken: AtomicU64,
     /// How many parts the lender has copied.
@@ -84,9 +84,9 @@ pub(crate) fn part(bytes: usize, number: usize) -> Range<usize> {
     start..bytes.min(start + PART)
 }
 
-impl Joint {
-    pub(crate) fn new() -> Joint {
-        Joint {
+impl CopyClaims {
+    pub(crate) fn new() -> CopyClaims {
+        CopyClaims {
             taken: AtomicU64::new(CLOSED),
             helped: AtomicU64::new(0),
             to: AtomicPtr::new(ptr::null_mut()),

@@ -51,8 +51,8 @@ impl Account {
         let bytes = bytes.max(1) as u64;
         // Relaxed, here and in `Charge::drop`: a count, which no memory is handed over by.
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        let book = |used: u64| used.checked_add(bytes).filter(|&used| used <= limit);
-        self.0.fetch_update(set, fetch, book).ok()?;
+        let registry = |used: u64| used.checked_add(bytes).filter(|&used| used <= limit);
+        self.0.fetch_update(set, fetch, registry).ok()?;
         Some(Charge {
             account: self.clone(),
             bytes,

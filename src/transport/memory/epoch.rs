@@ -25,7 +25,7 @@
 //!
 //! # One call at a time
 //!
-//! What a rank has brought is *out* from its arrival until it [takes it back](Meeting::take_back), which it may when
+//! What a rank has brought is *out* from its arrival until it [takes it back](Epoch::take_back), which it may when
 //! all have reported out, or when nobody will ever go ahead. While it is out, a second arrival of the same rank is
 //! refused before anything is written: others may have compared the lengths already, and read the pointers again.
 //! So no rank's words change between *go* and the last *out*, whatever the rank calls meanwhile, and nothing outside
@@ -58,7 +58,7 @@ fn out_of(ticket: Ticket) -> u32 {
 }
 
 /// Where the ranks of a communicator meet.
-pub(crate) struct Meeting {
+pub(crate) struct Epoch {
     word: CachePadded<AtomicU64>,
     hot: Box<[CachePadded<[Hot; 2]>]>,
     cold: Box<[CachePadded<Cold>]>,
@@ -114,10 +114,10 @@ pub(crate) enum Decision {
     Aborted,
 }
 
-impl Meeting {
-    pub(crate) fn new(ranks: usize) -> Meeting {
+impl Epoch {
+    pub(crate) fn new(ranks: usize) -> Epoch {
         let lines = if ranks == 2 { 1 } else { ranks };
-        Meeting {
+        Epoch {
             word: CachePadded::new(AtomicU64::new(0)),
             hot: (0..lines).map(|_| CachePadded::default()).collect(),
             cold: (0..ranks).map(|_| CachePadded::default()).collect(),
@@ -409,29 +409,29 @@ mod tests {
     /// Whatever an operator may call: the words that others have compared stay what they were.
     #[test]
     fn a_rank_cannot_come_again_before_it_has_taken_back_what_it_brought() {
-        let meeting = Meeting::new(2);
+        let epoch = Epoch::new(2);
         for call in 1..4 {
-            let ticket = meeting.arrive(0, &brought(1)).unwrap();
-            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
-            assert_eq!(meeting.arrive(1, &brought(1)), Ok(ticket), "call {call}");
-            assert_eq!(meeting.go(ticket), Decision::Go);
-            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
-            meeting.report_out(0, ticket, true);
-            assert!(!meeting.take_back(0, ticket), "the other is not through");
-            assert_eq!(meeting.arrive(0, &brought(2)), Err(Turned::Inside));
-            assert_eq!(meeting.input(0).1, 1);
-            meeting.report_out(1, ticket, true);
-            assert!(meeting.take_back(0, ticket) && meeting.take_back(1, ticket));
+            let ticket = epoch.arrive(0, &brought(1)).unwrap();
+            assert_eq!(epoch.arrive(0, &brought(2)), Err(Turned::Inside));
+            assert_eq!(epoch.arrive(1, &brought(1)), Ok(ticket), "call {call}");
+            assert_eq!(epoch.go(ticket), Decision::Go);
+            assert_eq!(epoch.arrive(0, &brought(2)), Err(Turned::Inside));
+            epoch.report_out(0, ticket, true);
+            assert!(!epoch.take_back(0, ticket), "the other is not through");
+            assert_eq!(epoch.arrive(0, &brought(2)), Err(Turned::Inside));
+            assert_eq!(epoch.input(0).1, 1);
+            epoch.report_out(1, ticket, true);
+            assert!(epoch.take_back(0, ticket) && epoch.take_back(1, ticket));
         }
     }
 
     #[test]
     fn what_was_brought_to_an_aborted_call_is_taken_back_at_once() {
-        let meeting = Meeting::new(2);
-        let ticket = meeting.arrive(0, &brought(1)).unwrap();
-        assert!(!meeting.take_back(0, ticket), "the other may still come");
-        assert_eq!(meeting.leave_early(ticket), Decision::Aborted);
-        assert!(meeting.take_back(0, ticket));
-        assert_eq!(meeting.arrive(0, &brought(1)), Err(Turned::Aborted));
+        let epoch = Epoch::new(2);
+        let ticket = epoch.arrive(0, &brought(1)).unwrap();
+        assert!(!epoch.take_back(0, ticket), "the other may still come");
+        assert_eq!(epoch.leave_early(ticket), Decision::Aborted);
+        assert!(epoch.take_back(0, ticket));
+        assert_eq!(epoch.arrive(0, &brought(1)), Err(Turned::Aborted));
     }
 }

@@ -1,4 +1,4 @@
-//! The hatch in a rank's door: a short ring of cells through which one other rank, the one that talks to it most,
+//! The fast box in a rank's endpoint: a short ring of cells through which one other rank, the one that talks to it most,
 //! hands it short messages past its mailbox.
 //!
 //! A message through the channel of a mailbox moves more than three cache lines between the two ranks, one after the
@@ -7,23 +7,23 @@
 //!
 //! # One order for two ways
 //!
-//! A message goes by the hatch only if its sender finds the mailbox empty at that moment, and a receiver takes from its
-//! mailbox only what was there before it found the hatch empty ([`incoming`](crate::transport::matching::incoming)). So of two messages
+//! A message goes by the fast box only if its sender finds the mailbox empty at that moment, and a receiver takes from its
+//! mailbox only what was there before it found the fast box empty ([`incoming`](crate::transport::matching::incoming)). So of two messages
 //! of which one was sent before the other, by the same rank or because of the other, the first is taken first:
 //!
-//! - *mailbox, then hatch*: the sender of the second has found the first taken, or it would not have used the hatch;
-//! - *hatch, then mailbox*: who sees the second in the mailbox sees the first in the hatch when it looks there after
+//! - *mailbox, then fast box*: the sender of the second has found the first taken, or it would not have used the fast box;
+//! - *fast box, then mailbox*: who sees the second in the mailbox sees the first in the fast box when it looks there after
 //!   that.
 //!
 //! # Whose it is
 //!
-//! A hatch has one writer at a time. Who has sent several messages in a row to one rank takes its hatch, if it is
+//! A fast box has one writer at a time. Who has sent several messages in a row to one rank takes its fast box, if it is
 //! free, and lets go of the one that it had. A rank that has none sends by the mailbox, as does whoever finds the
-//! ring full. So each rank reads one hatch and writes one at most, however many ranks there are.
+//! ring full. So each rank reads one fast box and writes one at most, however many ranks there are.
 //!
 //! # Who may touch what
 //!
-//! A cell is written by the rank that has taken the hatch, and handed over by the release of its turn; it is the
+//! A cell is written by the rank that has taken the fast box, and handed over by the release of its turn; it is the
 //! writer's again with the release of the count of what was read. From one writer to the next all goes over by the
 //! release and acquire of the owner's word, and from one reader to the next by that of the readers' word: the rank
 //! itself, and after it whoever counts what was left. Neither end can be copied, and both need `&mut`.
@@ -40,7 +40,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::{self, EAGER_BYTES, PIECE, Packet};
 
-/// Messages that a hatch holds.
+/// Messages that a fast box holds.
 const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
 /// The longest message in bytes.
 const FITS: usize = 1024;
@@ -49,12 +49,12 @@ const ROW: u32 = if cfg!(all(test, loom)) { 1 } else { 8 };
 /// No rank.
 const NOBODY: u32 = u32::MAX;
 
-/// What the door of a rank has.
-pub(in crate::transport) struct Hatch {
+/// What the endpoint of a rank has.
+pub(in crate::transport) struct FastBox {
     ends: CachePadded<Ends>,
     /// How many messages were read, where the writer looks now and then.
     read: CachePadded<AtomicU32>,
-    /// Made when somebody first takes the hatch.
+    /// Made when somebody first takes the fast box.
     ring: OnceLock<Box<Ring>>,
 }
 
@@ -92,9 +92,9 @@ const _: () = assert!(
 
 // SAFETY: what a cell holds is made of elements, which are `Send`; it is touched by its writer or its reader, who hand
 // it over by release and acquire, see the head.
-unsafe impl Send for Hatch {}
+unsafe impl Send for FastBox {}
 // SAFETY: the same.
-unsafe impl Sync for Hatch {}
+unsafe impl Sync for FastBox {}
 
 impl Cell {
     fn new() -> Cell {
@@ -116,19 +116,19 @@ fn is_next(turn: u64, behind: u32) -> bool {
     (turn >> 32) as u32 == behind.wrapping_add(1)
 }
 
-impl Hatch {
-    pub(in crate::transport) fn new() -> Arc<Hatch> {
-        Hatch::after(0)
+impl FastBox {
+    pub(in crate::transport) fn new() -> Arc<FastBox> {
+        FastBox::after(0)
     }
 
     /// One through which so many messages have gone already.
-    fn after(messages: u32) -> Arc<Hatch> {
+    fn after(messages: u32) -> Arc<FastBox> {
         let ends = Ends {
             owner: AtomicU32::new(NOBODY),
             written: AtomicU32::new(messages),
             readers: AtomicU32::new(0),
         };
-        Arc::new(Hatch {
+        Arc::new(FastBox {
             ends: CachePadded::new(ends),
             read: CachePadded::new(AtomicU32::new(messages)),
             ring: OnceLock::new(),
@@ -153,32 +153,32 @@ impl Hatch {
 
 /// The reading end.
 pub(in crate::transport) struct In {
-    hatch: Arc<Hatch>,
+    fast_box: Arc<FastBox>,
     read: u32,
 }
 
 impl Drop for In {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `new`.
-        self.hatch.ends.readers.store(0, Ordering::Release);
+        self.fast_box.ends.readers.store(0, Ordering::Release);
     }
 }
 
 impl In {
-    /// While somebody else has this end (a rank that was forgotten), that of a hatch where nothing comes.
-    pub(in crate::transport) fn new(hatch: Arc<Hatch>) -> In {
+    /// While somebody else has this end (a rank that was forgotten), that of a fast box where nothing comes.
+    pub(in crate::transport) fn new(fast_box: Arc<FastBox>) -> In {
         // Acquire: pairs with the release in `drop`.
-        let free = hatch.ends.readers.swap(1, Ordering::Acquire) == 0;
-        let hatch = if free { hatch } else { Hatch::new() };
+        let free = fast_box.ends.readers.swap(1, Ordering::Acquire) == 0;
+        let fast_box = if free { fast_box } else { FastBox::new() };
         // Relaxed: only readers write it.
-        let read = hatch.read.load(Ordering::Relaxed);
-        In { hatch, read }
+        let read = fast_box.read.load(Ordering::Relaxed);
+        In { fast_box, read }
     }
 
     /// Moves the next message into `place`; whether there was one.
     #[inline]
     pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
-        let Some(cell) = self.hatch.cell(self.read) else {
+        let Some(cell) = self.fast_box.cell(self.read) else {
             return false;
         };
         // Acquire: pairs with the release in `post`.
@@ -197,16 +197,16 @@ impl In {
         });
         self.read = self.read.wrapping_add(1);
         // Release: pairs with the acquire in `look_again`.
-        self.hatch.read.store(self.read, Ordering::Release);
+        self.fast_box.read.store(self.read, Ordering::Release);
         true
     }
 }
 
-/// The writing end of a rank: of the hatch that it has taken, if it has.
+/// The writing end of a rank: of the fast box that it has taken, if it has.
 pub(in crate::transport) struct Out {
     me: Rank,
     /// Whose it is.
-    taken: Option<(Rank, Arc<Hatch>)>,
+    taken: Option<(Rank, Arc<FastBox>)>,
     /// How many messages were written there, and how many had been read when this end looked last.
     written: u32,
     read: u32,
@@ -245,12 +245,12 @@ impl Out {
         self.room(to, data).is_some()
     }
 
-    /// The next cell, if this rank has taken the hatch of `to` and the message can lie there.
+    /// The next cell, if this rank has taken the fast box of `to` and the message can lie there.
     #[inline]
     fn room<T: Element>(&self, to: Rank, data: &[T]) -> Option<&Cell> {
-        let (_, hatch) = self.taken.as_ref().filter(|(whose, _)| *whose == to)?;
+        let (_, fast_box) = self.taken.as_ref().filter(|(whose, _)| *whose == to)?;
         let free = self.written.wrapping_sub(self.read) < CELLS;
-        let cell = hatch.cell(self.written)?;
+        let cell = fast_box.cell(self.written)?;
         (free && Self::fits(data)).then_some(cell)
     }
 
@@ -295,47 +295,47 @@ impl Out {
 
     #[inline(never)]
     fn look_again(&mut self) {
-        if let Some((_, hatch)) = &self.taken {
+        if let Some((_, fast_box)) = &self.taken {
             // Acquire: pairs with the release in `In::take`; the cells up to there are this end's again.
-            self.read = hatch.read.load(Ordering::Acquire);
+            self.read = fast_box.read.load(Ordering::Acquire);
         }
     }
 
     /// A message goes to `to` by the mailbox. If it would fit and is the last of several in a row, the next may go by
-    /// the hatch there.
+    /// the fast box there.
     #[cold]
     pub(in crate::transport) fn goes_by_mailbox<T: Element>(
         &mut self,
         to: Rank,
         data: &[T],
-        hatch: &Arc<Hatch>,
+        fast_box: &Arc<FastBox>,
     ) {
         if Self::fits(data) {
-            self.count(to, hatch);
+            self.count(to, fast_box);
         }
     }
 
-    fn count(&mut self, to: Rank, hatch: &Arc<Hatch>) {
+    fn count(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
         let (last, row) = self.lately;
         let row = if last == to { row + 1 } else { 1 };
         self.lately = (to, row % ROW);
         if row == ROW {
             self.look_again();
-            self.turn_to(to, hatch);
+            self.turn_to(to, fast_box);
         }
     }
 
-    /// Takes the hatch of `to`, unless somebody has it, or all is not read of what this rank has put into another.
-    fn turn_to(&mut self, to: Rank, hatch: &Arc<Hatch>) {
+    /// Takes the fast box of `to`, unless somebody has it, or all is not read of what this rank has put into another.
+    fn turn_to(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
         let has = self.taken.as_ref().is_some_and(|(whose, _)| *whose == to);
         if !has && self.written == self.read {
             self.let_go();
-            self.take(to, hatch);
+            self.take(to, fast_box);
         }
     }
 
-    fn take(&mut self, to: Rank, hatch: &Arc<Hatch>) {
-        let Ends { owner, written, .. } = &*hatch.ends;
+    fn take(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
+        let Ends { owner, written, .. } = &*fast_box.ends;
         let me = self.me as u32;
         // Relaxed: a look that leaves the line where it is. Acquire: pairs with the release in `let_go`.
         let free = owner.load(Ordering::Relaxed) == NOBODY
@@ -346,16 +346,16 @@ impl Out {
             return;
         }
         let new = || Box::new(std::array::from_fn(|_| Cell::new()));
-        hatch.ring.get_or_init(new);
+        fast_box.ring.get_or_init(new);
         // Relaxed: the owner's word hands it over.
         self.written = written.load(Ordering::Relaxed);
-        self.taken = Some((to, hatch.clone()));
+        self.taken = Some((to, fast_box.clone()));
         self.look_again();
     }
 
     fn let_go(&mut self) {
-        if let Some((_, hatch)) = self.taken.take() {
-            let Ends { owner, written, .. } = &*hatch.ends;
+        if let Some((_, fast_box)) = self.taken.take() {
+            let Ends { owner, written, .. } = &*fast_box.ends;
             // Relaxed: the owner's word hands it over.
             written.store(self.written, Ordering::Relaxed);
             // Release: pairs with the acquire in `take`.

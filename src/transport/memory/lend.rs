@@ -14,7 +14,7 @@ use crate::Rank;
 use crate::op::Element;
 use crate::op::copies::Copies;
 use crate::transport::memory::cooperative_copy;
-use crate::transport::memory::copy_claims::{End, Joint};
+use crate::transport::memory::copy_claims::{CopyClaims, End};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::{LoanWord, Ticket};
 use crate::transport::memory::packet::Packet;
@@ -23,7 +23,7 @@ use crate::transport::memory::packet::Packet;
 pub(crate) trait Lenders {
     fn word(&self, lender: Rank) -> &LoanWord;
     /// Where lender and borrower share the copying.
-    fn joint(&self, lender: Rank) -> &Joint;
+    fn claims(&self, lender: Rank) -> &CopyClaims;
     fn settled(&self, lender: Rank);
 }
 
@@ -50,7 +50,7 @@ impl Lenders for Nobody {
     fn word(&self, _: Rank) -> &LoanWord {
         unreachable!("nothing here is lent")
     }
-    fn joint(&self, _: Rank) -> &Joint {
+    fn claims(&self, _: Rank) -> &CopyClaims {
         unreachable!("nothing here is lent")
     }
     fn settled(&self, _: Rank) {}
@@ -92,9 +92,9 @@ pub(crate) struct Loan<'a> {
 
 impl Loan<'_> {
     /// Copies what the borrower leaves of it, if that has shown where it goes; whether it was anything.
-    /// `joint` must be the lender's own.
-    pub(crate) fn help(&self, joint: &Joint, end: End, copies: &Copies) -> bool {
-        cooperative_copy::help(self, joint, end, copies)
+    /// `claims` must be the lender's own.
+    pub(crate) fn help(&self, claims: &CopyClaims, end: End, copies: &Copies) -> bool {
+        cooperative_copy::help(self, claims, end, copies)
     }
 
     pub(in crate::transport) fn bytes(&self) -> &[MaybeUninit<u8>] {

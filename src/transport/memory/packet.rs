@@ -588,10 +588,10 @@ impl Packet {
                 return taker.copies().copy(to, data);
             }
             let (source, to): (_, *mut [T]) = (self.source(), to);
-            let joint = lenders.joint(source);
+            let claims = lenders.claims(source);
             // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the borrow
             // of `to` lasts as long as this call, and nothing else is made of it meanwhile.
-            unsafe { cooperative_copy::copy_jointly(joint, source, taker, to.cast(), bytes(data)) }
+            unsafe { cooperative_copy::copy_jointly(claims, source, taker, to.cast(), bytes(data)) }
         })
     }
 

@@ -1,5 +1,5 @@
 //! Calls in which ranks touch each other's vectors where they lie: the guards around a
-//! [meeting](crate::transport::memory::epoch), and all that is done with the pointers.
+//! [epoch](crate::transport::memory::epoch), and all that is done with the pointers.
 //!
 //! [`meet`] takes a rank's vectors, comes back when nobody can touch them any more, and in between runs
 //! what the rank has to do on the [`Vectors`] of all. What may be done there is said here, so that no two
@@ -15,7 +15,7 @@
 //! - *Nobody leaves too early.* From its arrival on a rank is inside [`Inside`], whose end, also by
 //!   unwinding, is either an abort or the wait until all are out. It never leaves its frame, so it cannot be
 //!   forgotten. Should the wait come back too early, or panic, the process [ends](NobodyLeaves).
-//! - *Nobody's pointers change meanwhile.* They are read again and again between *go* and *out*. The meeting refuses a
+//! - *Nobody's pointers change meanwhile.* They are read again and again between *go* and *out*. The epoch refuses a
 //!   rank that comes while what it has brought is out, so what was compared stays what it was, whatever is called from
 //!   inside the call.
 //! - *Nobody keeps a pointer.* [`Vectors`] are lent to `work` for a lifetime that it cannot name; the
@@ -42,7 +42,7 @@
 //!   and there is nothing to drop. Copies take their bytes as they are, also those that nobody has set.
 //! - *Stores past the caches* are ordered by a fence of their own before a rank reports out, also where it unwinds.
 //! - *Order*: what a rank wrote before it came is seen by whoever saw it here; what it wrote between *go*
-//!   and *out* by whoever saw it out. Both are release and acquire on words of the meeting.
+//!   and *out* by whoever saw it out. Both are release and acquire on words of the epoch.
 #![allow(unsafe_code)]
 
 use std::cell::{RefCell, RefMut};
@@ -57,7 +57,7 @@ use crate::op::copies::{BEYOND, Copies, LONG, Part, Way};
 use crate::op::kernels::{self, To, copy, copy_bytes_past_caches, fold_several};
 use crate::op::{Element, Operator};
 use crate::span;
-use crate::transport::memory::epoch::{Brought, Decision, Meeting, Ticket, Turned};
+use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket, Turned};
 use crate::transport::memory::head::Info;
 
 /// What ranks do with each other's vectors: the same on all of them.
@@ -112,7 +112,7 @@ impl<T> Brings<'_, T> {
 
 /// A call as a rank comes to it.
 pub(crate) struct Coming<'a> {
-    pub meeting: &'a Meeting,
+    pub epoch: &'a Epoch,
     pub me: Rank,
     pub print: u32,
     pub job: Job,
@@ -170,7 +170,7 @@ pub(crate) fn meet<T: Element, W: Waiting>(
     work: impl FnOnce(&Vectors<'_, T>),
 ) -> Result<Met, W::Error> {
     let &Coming {
-        meeting,
+        epoch,
         me,
         print,
         job,
@@ -186,28 +186,28 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         input,
         output,
     };
-    let ticket = match meeting.arrive(me, &brought) {
+    let ticket = match epoch.arrive(me, &brought) {
         Ok(ticket) => ticket,
         Err(Turned::Aborted) => return Ok(Met::Aborted),
         Err(Turned::Inside) => return Ok(Met::Inside),
     };
     let mut inside = Inside {
-        meeting,
+        epoch,
         me,
         ticket,
         stage: Stage::Gathering,
         waiting,
     };
     let mut next = 0;
-    waiting.gather(ticket, || meeting.all_here_from(&mut next, ticket))?;
+    waiting.gather(ticket, || epoch.all_here_from(&mut next, ticket))?;
     waiting.rouse();
-    if meeting.go(ticket) == Decision::Aborted {
+    if epoch.go(ticket) == Decision::Aborted {
         inside.stage = Stage::Out;
         return Ok(Met::Aborted);
     }
     inside.stage = Stage::Going;
-    let agrees = |rank: &Rank| agrees::<T>(&brought, &meeting.brought(*rank), lengths(*rank));
-    if let Some(stranger) = (0..meeting.ranks()).find(|rank| !agrees(rank)) {
+    let agrees = |rank: &Rank| agrees::<T>(&brought, &epoch.brought(*rank), lengths(*rank));
+    if let Some(stranger) = (0..epoch.ranks()).find(|rank| !agrees(rank)) {
         return Ok(Met::Strange(stranger));
     }
     work(&Vectors {
@@ -215,7 +215,7 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         _elements: PhantomData,
     });
     inside.report(true);
-    Ok(meeting.failed().map_or(Met::Well, Met::Failed))
+    Ok(epoch.failed().map_or(Met::Well, Met::Failed))
 }
 
 /// Whether what another rank brought is what this one expects of it.
@@ -242,7 +242,7 @@ enum Stage {
 /// Keeps a rank in the call until nobody can touch its vectors, also while it unwinds. It lives inside
 /// [`meet`], and so inside the borrows.
 struct Inside<'a, W: Waiting> {
-    meeting: &'a Meeting,
+    epoch: &'a Epoch,
     me: Rank,
     ticket: Ticket,
     stage: Stage,
@@ -254,12 +254,12 @@ impl<W: Waiting> Inside<'_, W> {
     #[inline]
     fn report(&mut self, well: bool) {
         let nobody_leaves = NobodyLeaves;
-        self.meeting.report_out(self.me, self.ticket, well);
+        self.epoch.report_out(self.me, self.ticket, well);
         self.stage = Stage::Out;
         let (mut next, ticket) = (0, self.ticket);
-        let all_out = || self.meeting.all_out_from(&mut next, ticket);
+        let all_out = || self.epoch.all_out_from(&mut next, ticket);
         self.waiting.stay(ticket, all_out);
-        if self.meeting.take_back(self.me, ticket) {
+        if self.epoch.take_back(self.me, ticket) {
             mem::forget(nobody_leaves);
         }
         self.waiting.rouse();
@@ -279,7 +279,7 @@ impl Drop for NobodyLeaves {
 impl<W: Waiting> Drop for Inside<'_, W> {
     fn drop(&mut self) {
         let must_stay = match self.stage {
-            Stage::Gathering => self.meeting.leave_early(self.ticket) == Decision::Go,
+            Stage::Gathering => self.epoch.leave_early(self.ticket) == Decision::Go,
             Stage::Going => true,
             Stage::Out => false,
         };
@@ -307,7 +307,7 @@ impl<T: Element> Vectors<'_, T> {
     /// What a rank brought to be read.
     #[inline]
     fn input(&self, rank: Rank) -> Run<*const T> {
-        let (start, length) = self.coming.meeting.input(rank);
+        let (start, length) = self.coming.epoch.input(rank);
         let start = start.cast();
         Run { start, length }
     }
@@ -315,14 +315,14 @@ impl<T: Element> Vectors<'_, T> {
     /// What a rank brought to be written.
     #[inline]
     fn output(&self, rank: Rank) -> Run<*mut T> {
-        let (start, length) = self.coming.meeting.output(rank);
+        let (start, length) = self.coming.epoch.output(rank);
         let start = start.cast();
         Run { start, length }
     }
 
     #[inline]
     fn ranks(&self) -> usize {
-        self.coming.meeting.ranks()
+        self.coming.epoch.ranks()
     }
 
     /// The inputs that are not empty.

@@ -17,10 +17,10 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::{Inbox, Want};
 use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::packet::Packet;
-use crate::transport::reuse::fabric_reuse::Again;
-use crate::transport::trace::recorder::Scribe;
+use crate::transport::reuse::fabric_reuse::Reuse;
+use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::Run;
-use crate::transport::{Door, Fabric};
+use crate::transport::{Endpoint, Fabric};
 
 use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
 
@@ -31,13 +31,13 @@ pub(crate) struct Port {
     /// The run it is in.
     pub(in crate::transport) run: Cell<Run>,
     /// Its own, which it passes through with every operation.
-    pub(in crate::transport) door: Arc<Door>,
+    pub(in crate::transport) endpoint: Arc<Endpoint>,
     pub(in crate::transport) inbox: RefCell<Inbox>,
-    /// Whether all that was there has gone back to the door.
+    /// Whether all that was there has gone back to the endpoint.
     pub(in crate::transport) has_left: Cell<bool>,
-    pub(in crate::transport) hatch: RefCell<Out>,
+    pub(in crate::transport) fast_box: RefCell<Out>,
     pub(in crate::transport) parker: Parker,
-    pub(crate) scribe: Scribe,
+    pub(crate) recorder: Recorder,
     pub(in crate::transport) spins: Cell<u32>,
     /// How many looks a lender waits before it copies; adapts like `spins`.
     pub(in crate::transport) lending: Cell<u32>,
@@ -59,18 +59,18 @@ impl Port {
         inbox: Inbox,
     ) -> Self {
         let inbox = RefCell::new(inbox);
-        let scribe = fabric.scribe(me);
+        let recorder = fabric.recorder(me);
         let run = Cell::new(fabric.run());
         Port {
-            door: fabric.doors[me].clone(),
+            endpoint: fabric.endpoints[me].clone(),
             fabric,
             me,
             run,
             inbox,
             has_left: Cell::new(false),
-            hatch: RefCell::new(Out::new(me)),
+            fast_box: RefCell::new(Out::new(me)),
             parker,
-            scribe,
+            recorder,
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
             copies: Copies::default(),
@@ -79,12 +79,12 @@ impl Port {
 
     /// Begins another run in the same fabric.
     #[inline]
-    pub(crate) fn begin_again(&self, again: Again) {
+    pub(crate) fn begin_again(&self, again: Reuse) {
         self.run.set(again.run);
-        self.scribe.begin_again(again.begin);
+        self.recorder.begin_again(again.begin);
     }
 
-    /// What this rank had set aside goes back to its door, where what nobody received is counted, and so is what
+    /// What this rank had set aside goes back to its endpoint, where what nobody received is counted, and so is what
     /// comes there from now on. For a rank that has ended, though somebody may have forgotten it.
     pub(crate) fn leave(&self) {
         if self.has_left.replace(true) {
@@ -107,7 +107,7 @@ impl Port {
     /// Whether this rank has begun no operation in this run.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
-        self.begun() == 0 && !self.scribe.is_used()
+        self.begun() == 0 && !self.recorder.is_used()
     }
 
     /// Says that this rank has returned.
@@ -119,26 +119,26 @@ impl Port {
     /// How many operations this rank has begun.
     #[inline]
     pub(crate) fn begun(&self) -> u64 {
-        self.door.begun()
+        self.endpoint.begun()
     }
 
     /// Counts the operations of this rank where the watchdog can see it.
     #[inline]
     pub(crate) fn begin(&self, count: u64) {
         // Relaxed: one writer, read for reports only.
-        self.door.tally.begun.store(count, Ordering::Relaxed);
+        self.endpoint.tally.begun.store(count, Ordering::Relaxed);
     }
 
     /// Counts a message that this rank has sent.
     #[inline]
     pub(crate) fn count(&self, bytes: usize) {
-        self.door.tally.sent(bytes);
+        self.endpoint.tally.sent(bytes);
     }
 
     /// Where this rank writes down its collective calls.
     #[inline]
     pub(crate) fn log(&self) -> &CallLog {
-        &self.door.log
+        &self.endpoint.log
     }
 
     /// Whether nothing is kept for this rank at its end, and it awaits nothing.
@@ -156,26 +156,26 @@ impl Port {
     #[inline]
     pub(crate) fn progress(&self) {
         if self.inbox.borrow().has_posted() {
-            self.stow();
+            self.take_in();
         }
     }
 
     /// Takes in what has arrived.
-    pub(crate) fn stow(&self) {
+    pub(crate) fn take_in(&self) {
         if self.fabric.is_steered() {
             let told = self.told(None);
             debug_assert!(told.is_none(), "a request was chosen that nobody waits for");
         }
-        self.inbox.borrow_mut().stow(&*self.fabric);
+        self.inbox.borrow_mut().take_in(&*self.fabric);
     }
 
     /// Why what this rank needs can no longer come, if a rank has ended that should have brought it.
     pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
         let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
-        if !(0..self.fabric.doors.len()).any(|rank| gone(&rank)) {
+        if !(0..self.fabric.endpoints.len()).any(|rank| gone(&rank)) {
             return None;
         }
-        self.fabric.open_book().lost(self.me, needs)
+        self.fabric.open_registry().lost(self.me, needs)
     }
 
     /// Lets others run after a look that found nothing, where they do not all fit on the CPUs.
@@ -243,7 +243,7 @@ impl Port {
         self.sleep(&reason, || {
             let source = self.told(Some(want)).map(|line| line.source);
             let mut inbox = self.inbox.borrow_mut();
-            inbox.stow(&*self.fabric);
+            inbox.take_in(&*self.fabric);
             let certain = Want {
                 source: Some(source.or(want.source)?),
                 ..*want

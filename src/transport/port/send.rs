@@ -34,7 +34,7 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if let Some(there) = self.send_by_hatch(to, head, data) {
+        if let Some(there) = self.send_by_fast_box(to, head, data) {
             return Ok((meanwhile()?, there));
         }
         if !Packet::fits(data) {
@@ -44,35 +44,35 @@ impl Port {
         Ok((meanwhile()?, there))
     }
 
-    /// Sends a short message through the hatch in its receiver's door, if this rank has taken that and the mailbox
+    /// Sends a short message through the fast box in its receiver's endpoint, if this rank has taken that and the mailbox
     /// is empty; answers as [`send`](Self::send).
     #[inline]
-    pub(in crate::transport) fn send_by_hatch<T: Element>(
+    pub(in crate::transport) fn send_by_fast_box<T: Element>(
         &self,
         to: Rank,
         head: Head,
         data: &[T],
     ) -> Option<bool> {
-        let mut hatch = self.hatch.borrow_mut();
-        let (door, bytes) = (&self.fabric.doors[to], size_of_val(data));
+        let mut fast_box = self.fast_box.borrow_mut();
+        let (endpoint, bytes) = (&self.fabric.endpoints[to], size_of_val(data));
         // Asked before the post, as in `Fabric::post`.
-        let there = !door.sleeper.is_gone(self.fabric.run());
+        let there = !endpoint.sleeper.is_gone(self.fabric.run());
         let is_empty = || {
-            let is_empty = door.mail.is_empty();
+            let is_empty = endpoint.mail.is_empty();
             if is_empty {
-                self.scribe.sends(to, || head, bytes);
+                self.recorder.sends(to, || head, bytes);
             }
             is_empty
         };
-        if hatch.post(to, head, data, is_empty) {
-            door.sleeper.rouse();
-            hatch.look();
-            self.scribe.has_sent(to);
+        if fast_box.post(to, head, data, is_empty) {
+            endpoint.sleeper.rouse();
+            fast_box.look();
+            self.recorder.has_sent(to);
             self.count(bytes);
             return Some(there);
         }
         if to != self.me && !self.is_steered() {
-            hatch.goes_by_mailbox(to, data, &door.hatch);
+            fast_box.goes_by_mailbox(to, data, &endpoint.fast_box);
         }
         None
     }
@@ -80,15 +80,15 @@ impl Port {
     /// Whether a message is out as soon as it is sent, as far as can be told before.
     #[inline]
     pub(crate) fn posts_at_once<T: Element>(&self, to: Rank, data: &[T]) -> bool {
-        Packet::fits(data) || self.hatch.borrow().has_room(to, data)
+        Packet::fits(data) || self.fast_box.borrow().has_room(to, data)
     }
 
     /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
     #[inline]
     pub(in crate::transport) fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
-        self.scribe.sends(to, || packet.head, bytes);
+        self.recorder.sends(to, || packet.head, bytes);
         let there = self.fabric.post(to, packet);
-        self.scribe.has_sent(to);
+        self.recorder.has_sent(to);
         self.count(bytes);
         there
     }
@@ -96,7 +96,7 @@ impl Port {
     /// Moves a value to `to`; answers as [`send`](Self::send).
     #[inline]
     pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, head: Head, value: V) -> bool {
-        self.scribe.sent(to, head, size_of::<V>());
+        self.recorder.sent(to, head, size_of::<V>());
         self.fabric.post(to, Packet::value(head, value))
     }
 
@@ -114,7 +114,7 @@ impl Port {
             let there = self.post(to, packet, size_of_val(data));
             return Ok((meanwhile()?, there));
         }
-        let word = &*self.door.loan;
+        let word = &*self.endpoint.loan;
         lend(
             word,
             head,
@@ -141,7 +141,7 @@ impl Port {
         settled: impl FnOnce(&Loan<'_>) -> Result<()>,
     ) -> Result<()> {
         lend(
-            &self.door.loan,
+            &self.endpoint.loan,
             head,
             data,
             |word, ticket| self.wait_settled(to, word, ticket),
@@ -162,8 +162,8 @@ impl Port {
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
-            if loan.help(&self.door.joint, End::of(self.me, to), &self.copies) {
-                self.fabric.doors[to].sleeper.rouse();
+            if loan.help(&self.endpoint.claims, End::of(self.me, to), &self.copies) {
+                self.fabric.endpoints[to].sleeper.rouse();
             }
             loan.is_settled().then_some(())
         };

@@ -30,7 +30,7 @@ const CPU: u64 = (1 << 16) - 1;
 
 /// Where the ranks of a world were when they last began to yield.
 #[derive(Debug)]
-pub(crate) struct Spots {
+pub(crate) struct WaitingCpus {
     each: Box<[CachePadded<Spot>]>,
     /// The first rank whose thread is ours to move.
     ours: Rank,
@@ -47,10 +47,10 @@ struct Spot {
     stays: AtomicU64,
 }
 
-impl Spots {
+impl WaitingCpus {
     /// For so many ranks on so many CPUs. The threads of those before `ours` are never moved.
-    pub(crate) fn new(ranks: usize, ours: Rank, room: usize) -> Spots {
-        Spots {
+    pub(crate) fn new(ranks: usize, ours: Rank, room: usize) -> WaitingCpus {
+        WaitingCpus {
             each: (0..ranks).map(|_| CachePadded::default()).collect(),
             ours,
             room,
@@ -122,7 +122,7 @@ mod tests {
 
     /// Whether `me` of two ranks moves, or would if it could, when it finds the other where it is itself.
     #[cfg(target_os = "linux")]
-    fn moves(spots: &Spots, me: Rank) -> bool {
+    fn moves(spots: &WaitingCpus, me: Rank) -> bool {
         let stays = &spots.each[me].stays;
         let before = stays.load(Ordering::Relaxed);
         // The system may move this thread between the note and the look.
@@ -139,13 +139,13 @@ mod tests {
     fn a_rank_whose_thread_is_ours_leaves_another_one_and_may_run_where_it_might_before() {
         let life = || {
             let mask = Cpus::here().mask;
-            let spots = Spots::new(2, 1, usize::MAX);
+            let spots = WaitingCpus::new(2, 1, usize::MAX);
             assert!(!moves(&spots, 0), "the caller's thread");
             assert!(moves(&spots, 1));
             spots.each[1].stays.store(u64::MAX, Ordering::Relaxed);
             assert!(!moves(&spots, 1), "so soon again");
             let _live = Live::new(2);
-            assert!(!moves(&Spots::new(2, 1, 1), 1), "there is no room");
+            assert!(!moves(&WaitingCpus::new(2, 1, 1), 1), "there is no room");
             assert_eq!(Cpus::here().mask, mask);
         };
         thread::spawn(life).join().unwrap();

@@ -149,7 +149,7 @@ pub(crate) struct Reason<'a> {
     pub also: &'a [Arc<CommShared>],
     /// In collectives: the call's number.
     pub collective: Option<u32>,
-    /// The turn of the communicator's gate, or the meeting, that it waits to see the end of.
+    /// The turn of the communicator's gate, or the epoch, that it waits to see the end of.
     pub turn: Option<Turn>,
     pub deadline: Option<Instant>,
     /// What it is after, where it is chosen what it gets; else messages that it waits for, if any, are
@@ -194,7 +194,7 @@ impl Port {
 
     pub(in crate::transport) fn count_wait(&self, begin: Instant) {
         let waited = begin.elapsed().as_nanos() as u64;
-        crate::transport::Tally::add(&self.door.tally.waited, waited);
+        crate::transport::Tally::add(&self.endpoint.tally.waited, waited);
     }
 
     /// Looks again and again for a while that grows with success and shrinks with failure.
@@ -235,7 +235,7 @@ impl Port {
         start: Instant,
         look: &mut impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        self.scribe.catch_up();
+        self.recorder.catch_up();
         if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
             spots.part(self.me);
         }
@@ -257,10 +257,10 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        self.scribe.catch_up();
+        self.recorder.catch_up();
         let since = Instant::now();
         let begun = self.begun_by_all();
-        crate::transport::Tally::add(&self.door.tally.sleeps, 1);
+        crate::transport::Tally::add(&self.endpoint.tally.sleeps, 1);
         loop {
             if let Some(found) =
                 self.fabric
@@ -321,8 +321,8 @@ impl Port {
     /// How many operations each rank has begun, where the watchdog will want to know.
     pub(in crate::transport) fn begun_by_all(&self) -> Vec<u64> {
         let watched = self.fabric.settings.timeout.is_some();
-        let doors = self.fabric.doors.iter().filter(|_| watched);
-        doors.map(|door| door.begun()).collect()
+        let endpoints = self.fabric.endpoints.iter().filter(|_| watched);
+        endpoints.map(|endpoint| endpoint.begun()).collect()
     }
 
     /// A wait; `begun` is what all had begun when it began.
@@ -381,7 +381,7 @@ impl Port {
         mut done: impl FnMut() -> bool,
     ) {
         let since = Instant::now();
-        crate::transport::Tally::add(&self.door.tally.sleeps, 1);
+        crate::transport::Tally::add(&self.endpoint.tally.sleeps, 1);
         let timeout = self.fabric.settings.timeout;
         let mut limit = timeout.and_then(|timeout| since.checked_add(timeout));
         while !done() && !self.fabric.lie_down_bound(self.me, since, needs, &mut done) {

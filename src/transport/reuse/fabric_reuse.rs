@@ -8,11 +8,11 @@
 use crate::sync::Ordering;
 use crate::transport::memory::cells::Stamp;
 use crate::transport::wakeup::sleeper::Run;
-use crate::transport::{Door, Fabric, Tally};
+use crate::transport::{Endpoint, Fabric, Tally};
 
 /// Where a rank stands that has returned and left nothing that it knows of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct EndState {
     /// How many collectives of the world's communicator it has begun, and the fingerprint of all.
     pub calls: (u32, u32),
     /// The last of them at the cells.
@@ -21,15 +21,15 @@ pub(crate) struct Rest {
     pub lanes: (u32, u32),
 }
 
-impl Rest {
+impl EndState {
     /// Whether ranks that stand so can begin another run together: they made the same calls, and every packet
     /// was taken. In no lane can more have been taken than put, so the sums tell.
-    fn agree(mut rests: impl Iterator<Item = Rest>) -> bool {
+    fn agree(mut rests: impl Iterator<Item = EndState>) -> bool {
         let Some(first) = rests.next() else {
             return false;
         };
         let (sent, taken) = first.lanes;
-        let same = |rest: &Rest| (rest.calls, rest.cells) == (first.calls, first.cells);
+        let same = |rest: &EndState| (rest.calls, rest.cells) == (first.calls, first.cells);
         let open = rests.try_fold(sent.wrapping_sub(taken), |open, rest| {
             let open = open.wrapping_add(rest.lanes.0).wrapping_sub(rest.lanes.1);
             same(&rest).then_some(open)
@@ -40,7 +40,7 @@ impl Rest {
 
 /// What a rank must know of a run that begins in the fabric of another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Again {
+pub(crate) struct Reuse {
     pub(in crate::transport) run: Run,
     /// When it begins, as the clock [notes](crate::transport::trace::clock::Clock::note) it.
     pub(in crate::transport) begin: u64,
@@ -56,11 +56,11 @@ impl Fabric {
 
     /// Whether the next run can [begin](Self::begin_again) here, once all ranks have let go: `rests` is where each
     /// of them stands.
-    pub(crate) fn ended_clean(&self, rests: impl Iterator<Item = Rest>) -> bool {
+    pub(crate) fn ended_clean(&self, rests: impl Iterator<Item = EndState>) -> bool {
         self.is_lasting()
-            && Rest::agree(rests)
-            && (!self.was_used() || self.doors.iter().all(|door| door.is_clean()))
-            && self.book.lock().deadlocks.is_empty()
+            && EndState::agree(rests)
+            && (!self.was_used() || self.endpoints.iter().all(|endpoint| endpoint.is_clean()))
+            && self.registry.lock().deadlocks.is_empty()
             && self.unfinished.lock().is_empty()
             && self.only_all_is_left()
     }
@@ -80,17 +80,19 @@ impl Fabric {
 
     /// Whether any rank has begun an operation in this run.
     pub(crate) fn was_used(&self) -> bool {
-        self.doors.iter().any(|door| door.was_used())
+        self.endpoints.iter().any(|endpoint| endpoint.was_used())
     }
 
     /// Begins another run after one that [ended clean](Self::ended_clean), or after a quiet one: no rank had begun
     /// an operation, and nobody has looked who has ended. No rank is in it yet.
     ///
     /// After a quiet one nothing is written that ranks look at all the time.
-    pub(crate) fn begin_again(&self, quiet: bool) -> Again {
+    pub(crate) fn begin_again(&self, quiet: bool) -> Reuse {
         if !quiet {
-            self.doors.iter().for_each(|door| door.begin_again());
-            self.book.lock().forget_ends();
+            self.endpoints
+                .iter()
+                .for_each(|endpoint| endpoint.begin_again());
+            self.registry.lock().forget_ends();
         }
         // Relaxed: as below.
         if self.printed.load(Ordering::Relaxed) {
@@ -100,18 +102,18 @@ impl Fabric {
         // Relaxed: whoever starts the ranks orders it.
         self.present.begin.store(begin, Ordering::Relaxed);
         let run = self.present.run.begin_again();
-        Again { run, begin }
+        Reuse { run, begin }
     }
 }
 
-impl Door {
+impl Endpoint {
     fn was_used(&self) -> bool {
         let record = self.record.get();
         self.begun() > 0 || record.is_some_and(|record| record.is_used())
     }
 
     fn is_clean(&self) -> bool {
-        self.left.is_empty() && self.hatch.is_empty() && self.account.is_empty()
+        self.left.is_empty() && self.fast_box.is_empty() && self.account.is_empty()
     }
 
     fn begin_again(&self) {

@@ -18,7 +18,7 @@ use crate::transport::wakeup::sleeper::Sleeper;
 
 /// Where a thread that stays gets its jobs. A job is memory of the caller's, which is the server's to read from
 /// [`next`](Self::next) to [`done`](Self::done).
-pub(crate) struct Berth<T> {
+pub(crate) struct JobSlot<T> {
     /// Null: empty.
     word: AtomicPtr<T>,
     server: Sleeper,
@@ -30,11 +30,11 @@ fn no_more<T>() -> *mut T {
     ptr::without_provenance_mut(1)
 }
 
-impl<T> Berth<T> {
-    /// A berth for whoever has this parker.
-    pub(crate) fn new(server: &Parker) -> Berth<T> {
+impl<T> JobSlot<T> {
+    /// A job slot for whoever has this parker.
+    pub(crate) fn new(server: &Parker) -> JobSlot<T> {
         fences::prepare();
-        Berth {
+        JobSlot {
             word: AtomicPtr::new(ptr::null_mut()),
             server: Sleeper::new(server),
         }

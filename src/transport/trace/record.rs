@@ -1,7 +1,7 @@
 //! What a rank leaves for others to read of what it has done: the flight recorder's last operations, and
 //! the whole trace where one was asked for.
 //!
-//! A rank writes through its [`Scribe`](crate::transport::trace::recorder::Scribe). Names and lines do not fit into words, so the
+//! A rank writes through its [`Recorder`](crate::transport::trace::recorder::Recorder). Names and lines do not fit into words, so the
 //! ring holds numbers of entries in a list of [`Known`] calls, which grows only when a call is made at a
 //! line for the first time.
 
@@ -77,7 +77,7 @@ impl Deed {
     }
 }
 
-/// An operation as a scribe hears of it.
+/// An operation as a recorder hears of it.
 pub(crate) trait Told {
     fn deed(&self) -> Deed;
 

@@ -29,7 +29,7 @@ pub(crate) struct Token {
 }
 
 /// A rank's own end of its record.
-pub(crate) struct Scribe {
+pub(crate) struct Recorder {
     record: Option<Arc<Record>>,
     /// Whether it is a trace as well.
     traces: bool,
@@ -74,9 +74,9 @@ impl Counted {
     }
 }
 
-impl Scribe {
-    pub(crate) fn new(record: Option<Arc<Record>>, clock: Clock) -> Scribe {
-        Scribe {
+impl Recorder {
+    pub(crate) fn new(record: Option<Arc<Record>>, clock: Clock) -> Recorder {
+        Recorder {
             traces: record
                 .as_ref()
                 .is_some_and(|record| record.events.is_some()),

@@ -116,7 +116,7 @@ impl Sleeper {
     #[cold]
     fn wake(&self) {
         // AcqRel: the mark is made before anything this rank does later, such as lying down itself; who then
-        // holds the book's lock sees it.
+        // holds the registry's lock sees it.
         let mark = self
             .flag
             .compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Sleeper {
 
     /// Whether the rank has lain down and nobody has roused it since.
     pub(crate) fn asleep(&self) -> bool {
-        // Acquire: pairs with the mark in `wake`; it is asked under the book's lock.
+        // Acquire: pairs with the mark in `wake`; it is asked under the registry's lock.
         self.flag.load(Ordering::Acquire) == ASLEEP
     }
 

@@ -1,11 +1,11 @@
-//! Proves that what one run leaves at the doors says nothing in the next: a rank that has returned is there again, what
+//! Proves that what one run leaves at the endpoints says nothing in the next: a rank that has returned is there again, what
 //! it sends before it returns once more is found, and the run after it finds its end.
 //!
-//! The book, the flags and the last stage of the wait are the real ones. That whoever starts the ranks of a run has
-//! seen the end of those before is a join here; `berth` proves it of what a team has for it.
+//! The registry, the flags and the last stage of the wait are the real ones. That whoever starts the ranks of a run has
+//! seen the end of those before is a join here; `job_slot` proves it of what a team has for it.
 //!
 //! Checked by hand that the models can fail: if the flag of a rank that has ended said the same in every run, if what
-//! the book knows of ends is kept, and if a rank took itself to be in the run before. Not noticed: a relaxed store in
+//! the registry knows of ends is kept, and if a rank took itself to be in the run before. Not noticed: a relaxed store in
 //! `depart` or load in `has_left`. Not decided within a minute: without the look at who has left of a rank that lies
 //! down, and without the fence of one that leaves (`shrink` notices that).
 
@@ -64,7 +64,7 @@ impl Deed {
 fn runs(deeds: &[Deed]) {
     let fabric = Fabric::new(2, Settings::default());
     // What makes it at its first use knows nothing of loom.
-    fabric.all.meeting();
+    fabric.all.epoch();
     let mail = LoomArc::new(Mail::new(2));
     // Not on the stack of a modelled thread, which is small.
     let (first, mut second) = (Box::new(fabric.port(0)), Box::new(fabric.port(1)));

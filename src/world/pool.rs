@@ -1,11 +1,11 @@
 //! The threads of a team: how they get their parts of a run, and give back what came of them.
 //!
 //! ```text
-//! caller   slip ← order;  word ← frame      part of rank 0      word empty?  answers
-//! rank     order;  part of the rank;  slip ← answer;  word ← empty
+//! caller   job ← order;  word ← frame      part of rank 0      word empty?  answers
+//! rank     order;  part of the rank;  job ← answer;  word ← empty
 //! ```
 //!
-//! Beside the word of its [berth](crate::transport::reuse::job_slot), on the same line, each rank has a slip: the caller writes
+//! Beside the word of its [job slot](crate::transport::reuse::job_slot), on the same line, each rank has a job: the caller writes
 //! on it what is to be done, the rank in its place what came of it. So a run in which ranks do nothing moves one line
 //! to and fro, and whatever else they would read there is in the frame of the call, for those who need it.
 //!
@@ -13,11 +13,11 @@
 //!
 //! A run's closure borrows from its caller, but the threads live longer, so its type and lifetime are erased on the
 //! way to them: they get its address, that of a [`Frame`] on the caller's stack, and a function that knows the types
-//! of both. [`Crew::hand_out`] does not come back, not even by unwinding, before every thread has said that it is
+//! of both. [`Pool::hand_out`] does not come back, not even by unwinding, before every thread has said that it is
 //! done, which it does after its last look at either, also when something panicked: a guard, made before the first
 //! order is given, waits for them.
 //!
-//! A slip is the caller's while the word is empty, and the rank's from when it finds a word there until it empties
+//! A job is the caller's while the word is empty, and the rank's from when it finds a word there until it empties
 //! it; both ways the word is stored with release and found with acquire.
 //!
 //! The end that rank 0 keeps may be used by another caller's thread, or dropped by one, though it is not `Send`;
@@ -42,15 +42,15 @@ use crate::error::Result;
 use crate::machine::PinError;
 use crate::sync::Parker;
 use crate::transport::Fabric;
-use crate::transport::progress::cpu_collision::Spots;
+use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::progress::wait::{Live, Patience};
-use crate::transport::reuse::fabric_reuse::{Again, Rest};
-use crate::transport::reuse::job_slot::Berth;
+use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
+use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;
 use crate::unwind;
 
 /// What the caller of a run and the ranks that have threads share.
-pub(super) struct Crew {
+pub(super) struct Pool {
     /// The first rank that has a thread. The caller is those before it.
     pub first: Rank,
     /// One for each rank that has a thread.
@@ -60,7 +60,7 @@ pub(super) struct Crew {
     /// How all of these wait.
     patience: Patience,
     /// And where, if they may have to part.
-    spots: Option<Arc<Spots>>,
+    spots: Option<Arc<WaitingCpus>>,
     /// The ranks that could not be pinned. Complete once each of them has done something.
     pub refused: Mutex<Vec<(Rank, PinError)>>,
 }
@@ -74,22 +74,22 @@ pub(super) struct Caller {
 
 /// All that goes to and fro between the caller and a rank.
 struct Line {
-    berth: Berth<AnyFrame>,
-    slip: UnsafeCell<Slip>,
+    job_slot: JobSlot<AnyFrame>,
+    job: UnsafeCell<Job>,
 }
 
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Line>() <= 64, "it goes over in one piece");
 
 // SAFETY: it is touched by one thread at a time, see the head; what is on it is that of a run whose closure may be
-// shared and whose results may be sent, as `Crew::run` demands.
+// shared and whose results may be sent, as `Pool::run` demands.
 unsafe impl Send for Line {}
 // SAFETY: as above.
 unsafe impl Sync for Line {}
 
 /// What is to be done, or what came of it.
 #[derive(Clone, Copy)]
-union Slip {
+union Job {
     order: Order,
     answer: Answer,
 }
@@ -100,7 +100,7 @@ struct Order {
     /// The closure.
     f: *const (),
     /// The run begins where the one before it ended.
-    again: Option<Again>,
+    again: Option<Reuse>,
 }
 
 /// Does what an order says, as this rank. The frame and the closure must be of the types that it was made for, and
@@ -117,7 +117,7 @@ struct Answer {
 /// Room for a small value of any type.
 type Room = MaybeUninit<[u64; 4]>;
 
-/// Whether a value finds room on a slip.
+/// Whether a value finds room on a job.
 const fn fits<R>() -> bool {
     size_of::<R>() <= size_of::<Room>() && align_of::<R>() <= align_of::<Room>()
 }
@@ -160,7 +160,7 @@ struct AnyFrame {
 struct Frame<'a, R, E> {
     fabric: &'a Arc<Fabric>,
     ranks: usize,
-    /// What came of ranks with threads where that was not put on the slip.
+    /// What came of ranks with threads where that was not put on the job.
     parts: OnceLock<Parts<R, E>>,
 }
 
@@ -184,7 +184,7 @@ pub(super) enum Part<R, E> {
 /// What is left of a rank.
 pub(super) struct Lived<R, E> {
     pub outcome: Outcome<R, E>,
-    pub rest: Option<Rest>,
+    pub rest: Option<EndState>,
 }
 
 /// What came of all ranks.
@@ -212,7 +212,7 @@ impl Kept {
     fn live<'a, R, E: fmt::Display>(
         &mut self,
         rank: Rank,
-        again: Option<Again>,
+        again: Option<Reuse>,
         fabric: impl FnOnce() -> &'a Arc<Fabric>,
         f: impl Fn(&Comm) -> Result<R, E>,
     ) -> Part<R, E> {
@@ -302,25 +302,25 @@ fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-impl Crew {
-    /// A crew of so many ranks but for those before `first`, and what each of them waits with.
+impl Pool {
+    /// A worker pool of so many ranks but for those before `first`, and what each of them waits with.
     pub(super) fn new(
         first: Rank,
         ranks: usize,
         patience: Patience,
-        spots: Option<Arc<Spots>>,
+        spots: Option<Arc<WaitingCpus>>,
         caller: &Parker,
-    ) -> (Crew, Vec<Parker>) {
+    ) -> (Pool, Vec<Parker>) {
         let parkers: Vec<Parker> = (first..ranks).map(|_| Parker::new()).collect();
         let line = |parker| {
             CachePadded::new(Line {
-                berth: Berth::new(parker),
-                slip: UnsafeCell::new(Slip {
+                job_slot: JobSlot::new(parker),
+                job: UnsafeCell::new(Job {
                     answer: Answer::ELSEWHERE,
                 }),
             })
         };
-        let crew = Crew {
+        let pool = Pool {
             first,
             lines: parkers.iter().map(line).collect(),
             caller: CachePadded::new(Sleeper::new(caller)),
@@ -328,7 +328,7 @@ impl Crew {
             spots,
             refused: Mutex::default(),
         };
-        (crew, parkers)
+        (pool, parkers)
     }
 
     /// Who waits for long may find that it has to part from another rank.
@@ -347,23 +347,23 @@ impl Crew {
         let refused = pin.and_then(Pin::refused);
         self.refused.lock().extend(refused.map(|why| (rank, why)));
         let _inside = Inside::enter(self);
-        let Line { berth, slip } = &*self.lines[rank - self.first];
+        let Line { job_slot, job } = &*self.lines[rank - self.first];
         let mut kept = Kept::default();
-        while let Some(frame) = berth.next(parker, self.patience, || self.part(rank)) {
-            // SAFETY: there is a word, so the slip is this thread's, and an order on it.
-            let order = unsafe { (*slip.get()).order };
+        while let Some(frame) = job_slot.next(parker, self.patience, || self.part(rank)) {
+            // SAFETY: there is a word, so the job is this thread's, and an order on it.
+            let order = unsafe { (*job.get()).order };
             // SAFETY: `hand_out` has put both there, made for each other, and waits, before anything that they borrow
             // goes, until this thread says below that it is done.
             let answer = unsafe { (order.act)(order, frame, rank, &mut kept) };
-            // SAFETY: the slip is this thread's still.
-            unsafe { (*slip.get()).answer = answer };
-            berth.done(&self.caller);
+            // SAFETY: the job is this thread's still.
+            unsafe { (*job.get()).answer = answer };
+            job_slot.done(&self.caller);
         }
     }
 
     /// The threads may go home.
     pub(super) fn close(&self) {
-        self.lines.iter().for_each(|line| line.berth.close());
+        self.lines.iter().for_each(|line| line.job_slot.close());
     }
 
     /// Runs `f` once on every rank.
@@ -371,7 +371,7 @@ impl Crew {
         &self,
         caller: &mut Caller,
         fabric: &Arc<Fabric>,
-        again: Option<Again>,
+        again: Option<Reuse>,
         f: &F,
     ) -> Came<R, E>
     where
@@ -427,8 +427,8 @@ impl Crew {
         rank: Rank,
         frame: &Frame<'_, R, E>,
     ) -> Option<Part<R, E>> {
-        // SAFETY: the word is empty, so the slip is the caller's, and an answer on it.
-        let answer = unsafe { (*self.lines[place].slip.get()).answer };
+        // SAFETY: the word is empty, so the job is the caller's, and an answer on it.
+        let answer = unsafe { (*self.lines[place].job.get()).answer };
         // SAFETY: as promised.
         match unsafe { answer.take::<R>() } {
             Some(value) => Some(Part::Quiet(value)),
@@ -458,14 +458,14 @@ impl Crew {
         meanwhile: impl FnOnce(),
     ) {
         let mut until_done = UntilDone {
-            crew: self,
+            pool: self,
             parker,
             _live: None,
         };
         for line in &self.lines {
-            // SAFETY: the word is empty, so the slip is the caller's.
-            unsafe { (*line.slip.get()).order = order };
-            line.berth.give(frame);
+            // SAFETY: the word is empty, so the job is the caller's.
+            unsafe { (*line.job.get()).order = order };
+            line.job_slot.give(frame);
         }
         // A caller that is a rank of another world counts already.
         let counted = usize::from(self.first > 0 && unwind::is_rank());
@@ -477,7 +477,7 @@ impl Crew {
 
 /// Waits for all ranks that have threads when it is dropped.
 struct UntilDone<'a> {
-    crew: &'a Crew,
+    pool: &'a Pool,
     parker: &'a Parker,
     /// All ranks of the run.
     _live: Option<Live>,
@@ -485,30 +485,30 @@ struct UntilDone<'a> {
 
 impl Drop for UntilDone<'_> {
     fn drop(&mut self) {
-        let crew = self.crew;
-        for line in &crew.lines {
-            line.berth
-                .wait(&crew.caller, self.parker, crew.patience, || crew.part(0));
+        let pool = self.pool;
+        for line in &pool.lines {
+            line.job_slot
+                .wait(&pool.caller, self.parker, pool.patience, || pool.part(0));
         }
     }
 }
 
 thread_local! {
-    /// The teams that this thread is a rank of, as the addresses of their crews.
-    static INSIDE: RefCell<Vec<*const Crew>> = const { RefCell::new(Vec::new()) };
+    /// The teams that this thread is a rank of, as the addresses of their worker pools.
+    static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
 }
 
 /// This thread is a rank of a team for as long as it lives.
 struct Inside;
 
 impl Inside {
-    fn enter(crew: &Crew) -> Inside {
-        INSIDE.with_borrow_mut(|teams| teams.push(crew));
+    fn enter(pool: &Pool) -> Inside {
+        INSIDE.with_borrow_mut(|teams| teams.push(pool));
         Inside
     }
 }
 
-impl Crew {
+impl Pool {
     /// Whether this thread is a rank of it.
     pub(super) fn is_inside(&self) -> bool {
         // A thread that has lost the list already is in no team.

@@ -1,7 +1,7 @@
 //! Proves that jobs are handed over and given back: the server reads each as it was written, the caller sees what the
 //! server did and that it reads the job no more, and neither sleeps through what the other has to say.
 //!
-//! A job is a number that the caller writes and overwrites, with nothing but the berth to order it.
+//! A job is a number that the caller writes and overwrites, with nothing but the job slot to order it.
 //!
 //! Checked by hand that the models can fail: with a relaxed store or load in `put`, `next`, `done` or `is_empty` a
 //! number is missed or comes too early, and without the call that rouses the server, or the caller, it sleeps for ever.
@@ -15,12 +15,12 @@ use loom::thread;
 use super::explore;
 use crate::sync::Parker;
 use crate::transport::progress::wait::Patience;
-use crate::transport::reuse::job_slot::Berth;
+use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;
 
 /// What a caller and a server share.
 struct Shared {
-    berth: Berth<u32>,
+    job_slot: JobSlot<u32>,
     caller: Sleeper,
     job: AtomicU32,
     result: AtomicU32,
@@ -30,7 +30,7 @@ struct Shared {
 fn server(jobs: u32, parker: &Parker) -> (Arc<Shared>, thread::JoinHandle<()>) {
     let server = Parker::new();
     let shared = Arc::new(Shared {
-        berth: Berth::new(&server),
+        job_slot: JobSlot::new(&server),
         caller: Sleeper::new(parker),
         job: AtomicU32::new(0),
         result: AtomicU32::new(0),
@@ -38,18 +38,18 @@ fn server(jobs: u32, parker: &Parker) -> (Arc<Shared>, thread::JoinHandle<()>) {
     let theirs = shared.clone();
     let serve = move || {
         let Shared {
-            berth,
+            job_slot,
             caller,
             job,
             result,
         } = &*theirs;
         for number in 1..=jobs {
-            assert!(berth.next(&server, Patience::None, || ()).is_some());
+            assert!(job_slot.next(&server, Patience::None, || ()).is_some());
             assert_eq!(job.load(Ordering::Relaxed), number);
             result.store(number, Ordering::Relaxed);
-            berth.done(caller);
+            job_slot.done(caller);
         }
-        assert!(berth.next(&server, Patience::None, || ()).is_none());
+        assert!(job_slot.next(&server, Patience::None, || ()).is_none());
     };
     (shared, thread::spawn(serve))
 }
@@ -57,11 +57,12 @@ fn server(jobs: u32, parker: &Parker) -> (Arc<Shared>, thread::JoinHandle<()>) {
 impl Shared {
     fn give(&self, number: u32) {
         self.job.store(number, Ordering::Relaxed);
-        self.berth.give(ptr::dangling());
+        self.job_slot.give(ptr::dangling());
     }
 
     fn wait(&self, number: u32, parker: &Parker) {
-        self.berth.wait(&self.caller, parker, Patience::None, || ());
+        self.job_slot
+            .wait(&self.caller, parker, Patience::None, || ());
         assert_eq!(self.result.load(Ordering::Relaxed), number);
         self.job.store(0, Ordering::Relaxed);
     }
@@ -76,7 +77,7 @@ fn a_job_after_another_is_read_whole_and_given_back() {
             shared.give(number);
             shared.wait(number, &parker);
         }
-        shared.berth.close();
+        shared.job_slot.close();
         thread.join().unwrap();
     });
 }
@@ -85,7 +86,7 @@ fn a_job_after_another_is_read_whole_and_given_back() {
 fn a_server_goes_home_whenever_it_is_told() {
     explore(None, || {
         let (shared, thread) = server(0, &Parker::new());
-        shared.berth.close();
+        shared.job_slot.close();
         thread.join().unwrap();
     });
 }
@@ -98,7 +99,7 @@ fn one_caller_waits_for_two() {
         all.iter().for_each(|(shared, _)| shared.give(1));
         for (shared, thread) in all {
             shared.wait(1, &parker);
-            shared.berth.close();
+            shared.job_slot.close();
             thread.join().unwrap();
         }
     });

@@ -1,7 +1,7 @@
 //! Proves that what both ends of a loan copy together is copied once and whole: no part is written by both, the
 //! borrower has its place to itself again when it settles, and the next loan finds nothing of this one.
 //!
-//! What both do is the real code ([`Joint::borrow`], [`Joint::help`]), but for the copying and for the wait, which
+//! What both do is the real code ([`CopyClaims::borrow`], [`CopyClaims::help`]), but for the copying and for the wait, which
 //! yields. The parts are cells of loom's, which reports two accesses that are not ordered. The packet travels unordered. A
 //! place is known by the ticket of its loan, and a message that follows another one is longer.
 //!
@@ -18,7 +18,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::explore;
-use crate::transport::memory::copy_claims::{End, Joint};
+use crate::transport::memory::copy_claims::{CopyClaims, End};
 use crate::transport::memory::loan::{LoanWord, Ticket};
 
 /// Parts of the longest message.
@@ -27,7 +27,7 @@ const PARTS: usize = 2;
 /// Words of a lender, and where its messages go.
 struct Between {
     word: LoanWord,
-    joint: Joint,
+    claims: CopyClaims,
     posted: AtomicU32,
     places: [Cell<u64>; PARTS],
 }
@@ -44,7 +44,7 @@ fn place(ticket: Ticket) -> *mut u8 {
 
 impl Between {
     fn copy(&self, end: End, (ticket, parts): (Ticket, usize), to: *mut u8) -> usize {
-        self.joint.take_all(end, parts, |part| {
+        self.claims.take_all(end, parts, |part| {
             assert_eq!(to, place(ticket), "the place of another message");
             let old = self.places[part].replace(content(ticket, part));
             assert_eq!(old, 0, "a part that is written twice");
@@ -57,7 +57,7 @@ impl Between {
         self.posted.fetch_add(1, Ordering::Relaxed);
         let help = || {
             let copy = |to| self.copy(End::Back, (ticket, parts), to);
-            self.joint.help(copy);
+            self.claims.help(copy);
         };
         help();
         if self.word.revoke(ticket) {
@@ -77,7 +77,7 @@ impl Between {
         }
         self.places.iter().for_each(|place| place.set(0));
         let copy = || self.copy(End::Front, (ticket, parts), place(ticket));
-        self.joint.borrow(place(ticket), parts, copy, |done| {
+        self.claims.borrow(place(ticket), parts, copy, |done| {
             while !done() {
                 thread::yield_now();
             }
@@ -95,7 +95,7 @@ impl Between {
 fn loans(messages: &'static [usize]) {
     let between = Arc::new(Between {
         word: LoanWord::new(),
-        joint: Joint::new(),
+        claims: CopyClaims::new(),
         posted: AtomicU32::new(0),
         places: std::array::from_fn(|_| Cell::new(0)),
     });
@@ -120,11 +120,11 @@ fn the_next_loan_is_shared_as_if_it_were_the_first() {
 #[test]
 fn what_was_helped_in_one_loan_is_not_taken_for_help_in_the_next() {
     explore(None, || {
-        let joint = Joint::new();
-        joint.open(place(1));
-        joint.report(1);
-        joint.close();
-        joint.open(place(2));
-        assert!(!joint.has_helped(1));
+        let claims = CopyClaims::new();
+        claims.open(place(1));
+        claims.report(1);
+        claims.close();
+        claims.open(place(2));
+        assert!(!claims.has_helped(1));
     });
 }

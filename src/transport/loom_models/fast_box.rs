@@ -1,13 +1,13 @@
-//! Proves that what comes by a hatch is read whole and once, is not overwritten while it is read, and comes in one order
-//! with what comes by the mailbox; also where the hatch goes from one rank to another.
+//! Proves that what comes by a fast box is read whole and once, is not overwritten while it is read, and comes in one order
+//! with what comes by the mailbox; also where the fast box goes from one rank to another.
 //!
-//! The hatch and the rule by which its reader looks at both ways are the real ones, in loom's cells, which report every
+//! The fast box and the rule by which its reader looks at both ways are the real ones, in loom's cells, which report every
 //! access that is not ordered with the ones before; it has two cells here, so that they are soon overwritten. The
 //! mailbox is a model of the channel: places are counted before they are filled, and taken before they are read.
 //!
 //! Checked by hand that the models can fail: with the release of a turn, of the count of what was read or of the owner's
-//! word relaxed, or the acquire of any of them; with a hatch that is used while there is mail; with mail that is taken
-//! though it was not there before the look at the hatch, or before the hatch is looked into at all. That senders look at the
+//! word relaxed, or the acquire of any of them; with a fast box that is used while there is mail; with mail that is taken
+//! though it was not there before the look at the fast box, or before the fast box is looked into at all. That senders look at the
 //! mailbox is a rule of theirs, which the model repeats; `tests/two_ways.rs` holds the real one.
 
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use loom::thread;
 use super::explore;
 use crate::Rank;
 use crate::transport::matching::incoming::{Incoming, Mail};
-use crate::transport::memory::fast_box::{Hatch, Out};
+use crate::transport::memory::fast_box::{FastBox, Out};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::Nobody;
 use crate::transport::memory::packet::Packet;
 
-/// The rank whose hatch it is.
+/// The rank whose fast box it is.
 const READER: Rank = 0;
 /// One that takes part in nothing.
 const NOT_HERE: Rank = 3;
@@ -86,7 +86,7 @@ fn message(number: u32) -> [u32; LENGTH] {
 #[derive(Clone)]
 struct Shared {
     mail: Arc<Letters>,
-    hatch: Arc<Hatch>,
+    fast_box: Arc<FastBox>,
     /// A word that one sender says to another.
     said: Arc<AtomicU32>,
 }
@@ -95,22 +95,22 @@ impl Shared {
     fn new() -> Shared {
         let shared = Shared {
             mail: Arc::new(Letters::new()),
-            hatch: Hatch::new(),
+            fast_box: FastBox::new(),
             said: Arc::new(AtomicU32::new(0)),
         };
-        // What makes the ring for the first who takes the hatch knows nothing of loom.
+        // What makes the ring for the first who takes the fast box knows nothing of loom.
         drop(shared.out(NOT_HERE));
         shared
     }
 
-    /// The end of a rank that has just taken the hatch, if it was free.
+    /// The end of a rank that has just taken the fast box, if it was free.
     fn out(&self, me: Rank) -> Out {
         let mut out = Out::new(me);
-        out.goes_by_mailbox(READER, &message(0), &self.hatch);
+        out.goes_by_mailbox(READER, &message(0), &self.fast_box);
         out
     }
 
-    /// Sends a message by the hatch if it may go there, else by the mailbox.
+    /// Sends a message by the fast box if it may go there, else by the mailbox.
     fn send(&self, out: &mut Out, number: u32) {
         let (head, message) = (head(number), message(number));
         if !out.post(READER, head, &message, || self.mail.is_empty()) {
@@ -132,7 +132,7 @@ impl Shared {
     }
 
     fn incoming(&self) -> Incoming<Arc<Letters>> {
-        Incoming::new(self.mail.clone(), self.hatch.clone())
+        Incoming::new(self.mail.clone(), self.fast_box.clone())
     }
 
     /// The numbers of what comes while one looks a few times in vain.
@@ -186,7 +186,7 @@ fn in_order(mailed: &'static [u32]) {
 }
 
 #[test]
-fn more_than_fit_into_the_hatch_come_in_order() {
+fn more_than_fit_into_the_fast_box_come_in_order() {
     in_order(&[]);
 }
 
@@ -228,10 +228,10 @@ fn because_of(first: fn(&Shared, &mut Out), second: fn(&Shared, &mut Out)) {
 }
 
 #[test]
-fn mail_that_follows_from_what_came_by_the_hatch_comes_after_it() {
+fn mail_that_follows_from_what_came_by_the_fast_box_comes_after_it() {
     because_of(
         |shared, out| {
-            out.goes_by_mailbox(READER, &message(0), &shared.hatch);
+            out.goes_by_mailbox(READER, &message(0), &shared.fast_box);
             shared.send(out, 1);
         },
         |shared, _| shared.mail.post(2),
@@ -239,18 +239,18 @@ fn mail_that_follows_from_what_came_by_the_hatch_comes_after_it() {
 }
 
 #[test]
-fn what_comes_by_the_hatch_comes_after_mail_that_it_follows_from() {
+fn what_comes_by_the_fast_box_comes_after_mail_that_it_follows_from() {
     because_of(
         |shared, _| shared.mail.post(1),
         |shared, out| {
-            out.goes_by_mailbox(READER, &message(0), &shared.hatch);
+            out.goes_by_mailbox(READER, &message(0), &shared.fast_box);
             shared.send(out, 2);
         },
     );
 }
 
 #[test]
-fn a_hatch_goes_from_one_rank_to_another() {
+fn a_fast_box_goes_from_one_rank_to_another() {
     explore(Some(3), || {
         let shared = Shared::new();
         let lives = [1, 2].map(|me: Rank| {

@@ -1,4 +1,4 @@
-//! Proves that after a meeting nobody touches what a rank brought once that rank has left, that all ranks
+//! Proves that after an epoch nobody touches what a rank brought once that rank has left, that all ranks
 //! that stayed decide alike, and that whoever sleeps is woken.
 //!
 //! Checked by hand that the models can fail. With a relaxed store or load of *here*, a rank does not see what
@@ -10,7 +10,7 @@
 //! parks, and without the call of `rouse` after all are here, or after all are out, a rank sleeps for ever.
 //!
 //! Two things they do not show to be needed: the orders in `settle`, since whoever touches memory has seen all
-//! others here itself; and `Turn::Meeting`, since a rank that has come cannot end before all are out.
+//! others here itself; and `Turn::Epoch`, since a rank that has come cannot end before all are out.
 
 use std::ptr;
 
@@ -23,7 +23,7 @@ use crate::Rank;
 use crate::error::Result;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::epoch::{Brought, Decision, Meeting, Ticket};
+use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket};
 use crate::transport::memory::head::Info;
 use crate::transport::port::Port;
 
@@ -43,8 +43,8 @@ fn brought(me: Rank, call: u32) -> Brought {
 }
 
 /// Whether what is read of a rank is what it brought to this call, every word of it.
-fn agrees(meeting: &Meeting, rank: Rank, call: u32) -> bool {
-    let (found, wanted) = (meeting.brought(rank), brought(rank, call));
+fn agrees(epoch: &Epoch, rank: Rank, call: u32) -> bool {
+    let (found, wanted) = (epoch.brought(rank), brought(rank, call));
     let words = |it: &Brought| (it.print, it.job, it.info, it.input, it.output);
     words(&found) == words(&wanted)
 }
@@ -54,8 +54,8 @@ fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
     Arc::new((0..ranks).map(|_| Cell::new(0)).collect())
 }
 
-fn arrive(meeting: &Meeting, me: Rank, call: u32) -> Ticket {
-    let arrived = meeting.arrive(me, &brought(me, call));
+fn arrive(epoch: &Epoch, me: Rank, call: u32) -> Ticket {
+    let arrived = epoch.arrive(me, &brought(me, call));
     arrived.expect("nobody has aborted, and it has taken back what it brought before")
 }
 
@@ -72,20 +72,20 @@ fn spin_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-fn spin_through(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, call: u32) {
+fn spin_through(epoch: &Epoch, cells: &[Cell<u32>], me: Rank, call: u32) {
     assert_eq!(cells[me].get(), 2 * call);
-    let ticket = arrive(meeting, me, call);
+    let ticket = arrive(epoch, me, call);
     let (mut here, mut out) = (0, 0);
-    spin_until(|| meeting.all_here_from(&mut here, ticket));
+    spin_until(|| epoch.all_here_from(&mut here, ticket));
     // Not after `go`: its fence would hide what the words themselves do not promise.
-    (0..cells.len()).for_each(|rank| assert!(agrees(meeting, rank, call)));
-    assert_eq!(meeting.go(ticket), Decision::Go);
+    (0..cells.len()).for_each(|rank| assert!(agrees(epoch, rank, call)));
+    assert_eq!(epoch.go(ticket), Decision::Go);
     touch(cells, me, call);
-    (0..cells.len()).for_each(|rank| assert!(agrees(meeting, rank, call)));
-    meeting.report_out(me, ticket, true);
-    spin_until(|| meeting.all_out_from(&mut out, ticket));
-    assert!(meeting.take_back(me, ticket));
-    assert_eq!(meeting.failed(), None);
+    (0..cells.len()).for_each(|rank| assert!(agrees(epoch, rank, call)));
+    epoch.report_out(me, ticket, true);
+    spin_until(|| epoch.all_out_from(&mut out, ticket));
+    assert!(epoch.take_back(me, ticket));
+    assert_eq!(epoch.failed(), None);
     assert_eq!(
         cells[me].get(),
         2 * call + 1,
@@ -95,10 +95,10 @@ fn spin_through(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, call: u32) {
 }
 
 fn calls_in_a_row(ranks: usize, calls: u32) {
-    let shared = (Arc::new(Meeting::new(ranks)), cells(ranks));
+    let shared = (Arc::new(Epoch::new(ranks)), cells(ranks));
     let life = |me: Rank| {
-        let (meeting, cells) = shared.clone();
-        move || (0..calls).for_each(|call| spin_through(&meeting, &cells, me, call))
+        let (epoch, cells) = shared.clone();
+        move || (0..calls).for_each(|call| spin_through(&epoch, &cells, me, call))
     };
     let others: Vec<_> = (1..ranks).map(|me| thread::spawn(life(me))).collect();
     life(0)();
@@ -111,43 +111,43 @@ fn two_have_their_vectors_to_themselves_between_calls() {
 }
 
 /// Whether a rank touched the others' vectors; who leaves early looks at its own as soon as it may.
-fn leave_or_stay(meeting: &Meeting, cells: &[Cell<u32>], me: Rank, leaves: bool) -> bool {
-    let Ok(ticket) = meeting.arrive(me, &brought(me, 0)) else {
+fn leave_or_stay(epoch: &Epoch, cells: &[Cell<u32>], me: Rank, leaves: bool) -> bool {
+    let Ok(ticket) = epoch.arrive(me, &brought(me, 0)) else {
         return false;
     };
     let decision = if leaves {
-        meeting.leave_early(ticket)
+        epoch.leave_early(ticket)
     } else {
         // Somebody who stays is told of an abort by other ways; here it looks once.
-        if meeting.all_here(ticket) {
-            meeting.go(ticket)
+        if epoch.all_here(ticket) {
+            epoch.go(ticket)
         } else {
-            meeting.leave_early(ticket)
+            epoch.leave_early(ticket)
         }
     };
     if decision == Decision::Go {
         if !leaves {
             touch(cells, me, 0);
         }
-        meeting.report_out(me, ticket, !leaves);
+        epoch.report_out(me, ticket, !leaves);
         let mut out = 0;
-        spin_until(|| meeting.all_out_from(&mut out, ticket));
+        spin_until(|| epoch.all_out_from(&mut out, ticket));
         assert!(
-            !leaves || meeting.failed().is_some(),
+            !leaves || epoch.failed().is_some(),
             "it has not done its part"
         );
     }
-    assert!(meeting.take_back(me, ticket));
+    assert!(epoch.take_back(me, ticket));
     // Its vector is its own again.
     cells[me].set(9);
     decision == Decision::Go
 }
 
 fn some_leave(ranks: usize, leaving: &'static [Rank]) {
-    let shared = (Arc::new(Meeting::new(ranks)), cells(ranks));
+    let shared = (Arc::new(Epoch::new(ranks)), cells(ranks));
     let life = |me: Rank| {
-        let (meeting, cells) = shared.clone();
-        move || leave_or_stay(&meeting, &cells, me, leaving.contains(&me))
+        let (epoch, cells) = shared.clone();
+        move || leave_or_stay(&epoch, &cells, me, leaving.contains(&me))
     };
     let others: Vec<_> = (1..ranks).map(|me| thread::spawn(life(me))).collect();
     let mut went = vec![life(0)()];
@@ -173,22 +173,20 @@ fn one_of_three_leaves_early_or_all_go() {
 /// A call in which every wait goes to sleep at once.
 fn sleep_through(port: &Port, cells: &[Cell<u32>]) -> Result<()> {
     let all = &port.fabric.all;
-    let meeting = all.meeting();
-    let ticket = arrive(meeting, port.me, 0);
-    if !meeting.all_here(ticket) {
+    let epoch = all.epoch();
+    let ticket = arrive(epoch, port.me, 0);
+    if !epoch.all_here(ticket) {
         let needs = Needs::Gate((0, 0, 7), all.members.clone());
-        let turn = Some(Turn::Meeting(ticket));
-        sleep_in(Some((all, 0)), turn, port, needs, || {
-            meeting.all_here(ticket)
-        })?;
+        let turn = Some(Turn::Epoch(ticket));
+        sleep_in(Some((all, 0)), turn, port, needs, || epoch.all_here(ticket))?;
     }
     all.rouse_others_fenced(port.me);
-    assert_eq!(meeting.go(ticket), Decision::Go);
+    assert_eq!(epoch.go(ticket), Decision::Go);
     touch(cells, port.me, 0);
-    meeting.report_out(port.me, ticket, true);
-    let not_out = || Needs::All(meeting.not_out(ticket).collect());
-    port.sleep_bound(&not_out, || meeting.all_out(ticket));
-    assert!(meeting.take_back(port.me, ticket));
+    epoch.report_out(port.me, ticket, true);
+    let not_out = || Needs::All(epoch.not_out(ticket).collect());
+    port.sleep_bound(&not_out, || epoch.all_out(ticket));
+    assert!(epoch.take_back(port.me, ticket));
     all.rouse_others_fenced(port.me);
     cells[port.me].set(9);
     Ok(())
