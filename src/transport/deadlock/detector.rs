@@ -48,18 +48,21 @@ use crate::transport::{CommShared, Fabric, wakeup::fences};
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 
 impl Fabric {
-    /// Puts `me` to sleep: `Ok(None)` means that it must park now. Anything else and it is up again,
-    /// with what it was looking for, or with the reason why that will not come.
-    pub(crate) fn lie_down<R>(
+    /// Puts `me` to sleep: `Ok(false)` means that it must park now. Anything else and it is up again:
+    /// `look` has found what it was looking for, or that will not come.
+    pub(crate) fn lie_down(
         &self,
         me: Rank,
-        wait: impl FnOnce() -> Wait,
-        mut look: impl FnMut() -> Option<R>,
-    ) -> Result<Option<R>, Error> {
+        wait: &mut dyn FnMut() -> Wait,
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, Error> {
         let mut registry = self.open_registry();
         if let Some(end) = registry.end(me) {
             // A destructor that waits while its rank unwinds: the others know already that it is gone.
-            return look().map(Some).ok_or_else(|| end.gone(me).into());
+            return match look() {
+                true => Ok(true),
+                false => Err(end.gone(me).into()),
+            };
         }
         // Relaxed: the fence in `lie_down` orders it before the look at the ends.
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +71,7 @@ impl Fabric {
         self.take_in_ends(&mut registry);
         // The look comes after that: a rank that has ended posted all it had before that.
         let (mut found, mut described) = (look(), None);
-        if found.is_none() {
+        if !found {
             let wait = wait();
             if wait.needs.is_nothing() {
                 // It came after the look, perhaps from a rank in another call, which does not know that this one needs
@@ -78,12 +81,12 @@ impl Fabric {
             described = Some(wait);
         }
         let answer = match (found, described) {
-            (None, Some(wait)) => self
+            (false, Some(wait)) => self
                 .may_sleep(&mut registry, me, wait)
-                .map_or(Ok(None), Err),
+                .map_or(Ok(false), Err),
             (found, _) => Ok(found),
         };
-        if !matches!(answer, Ok(None)) {
+        if !matches!(answer, Ok(false)) {
             self.rise(&mut registry, me);
         }
         answer
@@ -421,12 +424,12 @@ mod tests {
     #[test]
     fn a_rank_that_needs_nothing_any_more_looks_again_and_does_not_sleep() {
         let fabric = Fabric::new(2, Settings::default());
-        let wait = || Wait::for_needs(Needs::All(Vec::new()));
+        let wait = &mut || Wait::for_needs(Needs::All(Vec::new()));
         let mut looks = 0;
-        let look = || {
+        let look = &mut || {
             looks += 1;
-            (looks > 1).then_some(())
+            looks > 1
         };
-        assert!(matches!(fabric.lie_down(0, wait, look), Ok(Some(()))));
+        assert!(matches!(fabric.lie_down(0, wait, look), Ok(true)));
     }
 }
