@@ -14,7 +14,8 @@
 //! Three things free *several* ranks before each of them can be marked: a gate that turns, an epoch to
 //! which the last one comes, and a communicator that breaks. Whoever noticed by itself may be asleep again, waiting for a rank that has
 //! not been marked yet; so a wait that is over in this way counts as running without a mark. Nobody
-//! can be past one of these that the detector does not see: it lay down under the same lock.
+//! can be past one of these that the detector does not see: it lay down under the same lock. A shrink that completes
+//! frees several ranks too; each rank that leaves it marks all others first.
 //! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
 //! found, by one of its own ranks, while others run on.
 //!
