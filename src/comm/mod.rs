@@ -375,8 +375,8 @@ impl Core {
                 "an operator may not call a communicator of a rank that its thread was before the operator began",
             ));
         }
-        // The operator in which the rank entered has ended: from now on, calls from inside operators at this depth are
-        // refused.
+        // The operator in which the rank entered has ended: from now on, calls from inside any operator that begins at
+        // this depth are refused.
         self.depth.set(depth);
         unwind::set_follows(None);
         Ok(())

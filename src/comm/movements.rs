@@ -72,7 +72,7 @@ impl Comm {
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if there is no such root; [`RankGone`](crate::ErrorKind::RankGone),
     /// [`Mismatch`](crate::ErrorKind::Mismatch) and [`Broken`](crate::ErrorKind::Broken) if another rank makes the call
-    /// fail. The buffer's contents are unspecified after an error.
+    /// fail: the buffer's contents are then unspecified.
     ///
     /// # Examples
     ///
@@ -432,8 +432,8 @@ impl Comm {
     ///
     /// # Shape
     ///
-    /// `all` has the same length N on every rank, and `block` has the length of the rank's own block: [`span::block(N,
-    /// size, rank)`](crate::span::block).
+    /// `all` has the same length N on every rank, and `block` has the length of the rank's own block:
+    /// [`span::block(N, size, rank)`](crate::span::block).
     ///
     /// # Cost
     ///
