@@ -37,7 +37,7 @@ pub(super) struct Asked {
 
 /// A request's direction.
 pub(super) enum Way {
-    /// A message that has been sent; with a receipt if its receipt must be awaited.
+    /// A message that has been posted; with a receipt if the sender must wait until it is received.
     Send {
         verb: &'static str,
         to: Rank,
