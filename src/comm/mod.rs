@@ -128,8 +128,8 @@ struct Core {
     limit: Cell<u64>,
     /// That fault.
     fault: Cell<Fault>,
-    /// The thread's depth of nested operators when the rank entered, or the smallest since: calls from a greater depth
-    /// are refused.
+    /// The depth of nested operators on its thread when the rank entered, lowered when a later operation begins at a
+    /// lower depth: calls from a greater depth are refused.
     depth: Cell<Depth>,
     /// What the last operation failed with, if it failed because of other ranks.
     follows: RefCell<Option<Cause>>,
