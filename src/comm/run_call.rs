@@ -304,8 +304,8 @@ impl InCall<'_> {
     }
 }
 
-/// Takes a schedule and passes it on as a trait object, so that the executor is compiled once for each type of elements
-/// and operator, and not for each algorithm as well.
+/// Takes a schedule and passes it on without its type, so that what runs it is compiled once for each
+/// type of elements and operator, and not for each algorithm as well.
 struct Behind<'a>(&'a mut dyn FnMut(&dyn Schedule));
 
 impl WithSchedule for Behind<'_> {
