@@ -163,8 +163,7 @@ impl World {
     }
 
     /// Sets the parts of the machine by which collectives decide which ranks are near each other, in any order. The
-    /// default is [`Levels::DEFAULT`](Levels::DEFAULT). To switch a level off, leave it out; with none, all ranks are
-    /// alike.
+    /// default is [`Levels::DEFAULT`]. To switch a level off, leave it out; with none, all ranks are alike.
     ///
     /// # Examples
     ///

@@ -196,7 +196,7 @@ pub(super) enum Came<R, E> {
     Told(Vec<Option<Part<R, E>>>),
 }
 
-/// A rank's end of a fabric between two runs, after [`Comm::rest`](Comm::rest) has returned its state.
+/// A rank's end of a fabric between two runs, after [`Comm::rest`] has returned its state.
 #[derive(Default)]
 pub(super) struct Kept(Option<Box<Comm>>);
 
