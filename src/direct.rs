@@ -6,7 +6,7 @@
 //!                          rank 2   ████ ░░░░ ░░░░
 //! ```
 //!
-//! This module says what each rank brings to the call and what it then does, in terms of shares and blocks.
+//! This module defines what each rank brings to the call and what it then does, in terms of shares and blocks.
 //! [`transport::memory::shared_vectors`](crate::transport::memory::shared_vectors) decides whose memory that is and
 //! when it may be accessed. Operands are folded one after another in rank order, and each element is folded by one
 //! rank.
@@ -92,7 +92,7 @@ fn pieces(call: &Call) -> Pieces {
     call.pieces.clone().unwrap_or_else(alike)
 }
 
-/// Calls `send` with destination and number of elements of each message that a rank would send in the schedule.
+/// Calls `send` with the destination and the number of elements of each message that a rank would send in the schedule.
 pub(crate) fn sends(call: &Call, rank: Rank, mut send: impl FnMut(Rank, usize)) {
     let (count, root, at_root) = (|of| call.blocks.count(of), call.root, rank == call.root);
     let others = || (0..call.ranks()).filter(|&other| other != rank);

@@ -42,9 +42,9 @@ struct Inner {
     call: Option<Failed>,
 }
 
-/// The call that failed, for display.
+/// The call that failed.
 struct Failed {
-    /// How the call prints.
+    /// The call, as printed.
     call: String,
     site: Site,
     /// The name of the communicator, or `None` for the world.
@@ -77,7 +77,7 @@ pub enum ErrorKind {
         sent: &'static str,
         /// The type that this receive asked for.
         wanted: &'static str,
-        /// How the message prints.
+        /// The message, as printed.
         message: String,
     },
     /// The first matching message is longer than the buffer. It stays in its queue.
@@ -86,14 +86,14 @@ pub enum ErrorKind {
         sent: usize,
         /// The number of elements that fit into the buffer.
         room: usize,
-        /// How the message prints.
+        /// The message, as printed.
         message: String,
     },
     /// A collective of this communicator failed in another rank, which broke the communicator.
     Broken {
         /// The rank whose call failed first.
         rank: Rank,
-        /// How its error prints.
+        /// Its error, as printed.
         error: Arc<str>,
     },
     /// A world that [checks](crate::World::check) rejected a schedule because of this [fault](crate::check::Fault),
@@ -373,7 +373,7 @@ pub struct Deadlock {
 pub struct Stuck {
     /// The rank.
     pub rank: Rank,
-    /// How the call that it is in prints.
+    /// The call that it is in, as printed.
     pub call: String,
     /// The line of that call.
     pub site: Site,
@@ -449,7 +449,7 @@ pub struct Mismatch {
 pub struct Called {
     /// The rank.
     pub rank: Rank,
-    /// How the collective prints, with its root, length, type and operator.
+    /// The collective with its root, length, type and operator, as printed.
     pub call: String,
     /// The line of that call; `None` if the rank is too many calls ahead to tell.
     pub site: Option<Site>,

@@ -1,6 +1,7 @@
 //! Sends in worlds with limited buffering or none: a message without room waits until it is received.
 //!
-//! Such a message owns its contents, so that its sender can leave at any time, and carries a receipt.
+//! Such a message owns its contents, so that its sender can leave at any time. It carries a receipt, by which the
+//! sender learns that it was received.
 
 use std::sync::Arc;
 

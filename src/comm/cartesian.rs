@@ -178,7 +178,8 @@ impl Cartesian {
         Some(rank)
     }
 
-    /// The index of a coordinate in a dimension. The coordinate is wider than `isize`, so that the sum of two has room.
+    /// The index of a coordinate in a dimension. The coordinate is wider than `isize`, so that the sum of two cannot
+    /// overflow.
     fn along(&self, dimension: usize, coord: i128) -> Option<usize> {
         let dim = self.dims[dimension] as i128;
         let around = if self.periodic[dimension] {

@@ -107,9 +107,9 @@ pub struct Comm {
     calls: Cell<u32>,
     /// The combined fingerprint of all of them.
     prints: Cell<u32>,
-    /// How often this rank has shrunk this communicator to the surviving ranks.
+    /// How often this rank has called `shrink` on this communicator.
     shrinks: Cell<u32>,
-    /// The levels of the machine that separate these ranks, once asked for; `None` inside: no rank is nearer than
+    /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     levels: OnceCell<Option<Arc<Levels>>>,
 }
@@ -118,7 +118,7 @@ pub struct Comm {
 struct Core {
     port: Port,
     workspace: Workspace,
-    /// The list of ranks whose vectors a call touches, used where there are many ranks.
+    /// Reusable room for the lists of vectors that a call accesses, where there are many ranks.
     lists: Lists,
     /// Cached collective calls of elements, for when they are made again.
     kept: KeptCalls,
@@ -528,12 +528,12 @@ impl<F: Fn()> Drop for WhenUnwinding<F> {
     }
 }
 
-/// The ranks that a thread is. They end when the thread ends, even if their `Comm`s were forgotten or are still there
-/// for a later destructor to call.
+/// The ranks of a thread. They end when the thread ends, even if their `Comm`s were forgotten or are still there for a
+/// later destructor to call.
 #[derive(Default)]
 struct Entered(Vec<Seated>);
 
-/// One rank that a thread is.
+/// One rank of a thread.
 struct Seated {
     core: Weak<Core>,
     fabric: *const Fabric,

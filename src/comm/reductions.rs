@@ -147,8 +147,8 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// As [`reduce`](Self::reduce). A long vector is not copied first where all ranks fold it [where it
-    /// lies](Algorithm::Direct).
+    /// As [`reduce`](Self::reduce). A long vector is not copied first if all ranks fold it
+    /// [directly](Algorithm::Direct).
     ///
     /// # Errors
     ///

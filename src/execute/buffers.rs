@@ -335,7 +335,8 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// The room that holds the elements of a region; brings elements home if they are in two rooms.
+    /// The room that holds the elements of a region. If they are in two rooms, brings those in the spare room home
+    /// first, that is, back into the output.
     #[inline]
     fn room(&mut self, region: Region) -> Room {
         match region.buffer {

@@ -1,10 +1,10 @@
-//! Collectives of short vectors over cells: each rank writes its contribution once, and the ranks that need it read it
-//! there.
+//! Collectives of short vectors over cells, slots in shared memory of which each rank writes its own: each rank writes
+//! its contribution once, and the ranks that need it read it there.
 //!
 //! This takes one hop where ranks need what others have written, and two, *gather* and *release*, where more than two
 //! ranks need one result. Rank 0 then folds for all, or the last rank to arrive where ranks take turns on the CPUs.
 //! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: this module
-//! only says which rank needs what from which.
+//! only defines which rank needs what from which.
 
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};

@@ -54,8 +54,9 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 ///
 /// # Cost
 ///
-/// One run for each order: k! for k messages that one rank receives from any source. Some additional runs, which are
-/// not counted, where several ranks do so and depend on each other. A program without such receives has one order.
+/// One run for each order: k! for k messages that one rank receives from any source. Where several ranks do so and
+/// depend on each other, some additional runs are needed, which do not count as orders. A program without such receives
+/// has one order.
 ///
 /// # Examples
 ///
@@ -262,7 +263,7 @@ impl Explore {
     ///
     /// # Errors
     ///
-    /// Fails if the run fails.
+    /// Returns the failure, if the run fails.
     ///
     /// # Panics
     ///

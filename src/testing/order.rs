@@ -107,7 +107,7 @@ impl Chooser for ByList {
 pub struct Choice {
     /// The rank that received.
     pub rank: Rank,
-    /// How its call prints.
+    /// Its call, as printed.
     pub call: String,
     /// The line of the call.
     pub site: Site,

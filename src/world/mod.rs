@@ -243,7 +243,7 @@ impl World {
         self
     }
 
-    /// Sets how many messages between two ranks are buffered until they are received. The default is all of them.
+    /// Sets how much of what is sent is buffered until it is received. The default is everything.
     ///
     /// A program that is correct only with buffering is found at [`Buffering::Zero`], where every send waits until it
     /// is received: the report of the deadlock names the sends that needed a buffer. Collectives of elements

@@ -99,7 +99,7 @@ struct Order {
     act: Act,
     /// The closure, its type erased.
     f: *const (),
-    /// Set where the run continues where the previous one ended.
+    /// Set if the run continues where the previous one ended.
     again: Option<Reuse>,
 }
 
@@ -201,11 +201,11 @@ pub(super) enum Came<R, E> {
 pub(super) struct Kept(Option<Box<Comm>>);
 
 // SAFETY: the parts of a `Comm` that are not `Send` are reference-counted pointers and cells. They are shared only with
-// what else belongs to the rank: requests, messages and communicators made from it, and the list of the ranks that its
-// thread is. When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core
-// was left, strong or weak, nor an open request, so whatever refers to anything inside moves with the `Comm`. Rooms for
-// elements hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time
-// accesses it: the desk is locked for the duration of a run.
+// what else belongs to the rank: requests, messages and communicators made from it, and the list of its thread's ranks.
+// When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core was left,
+// strong or weak, nor an open request, so whatever refers to anything inside moves with the `Comm`. Rooms for elements
+// hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses
+// it: the desk is locked for the duration of a run.
 unsafe impl Send for Kept {}
 
 impl Kept {
@@ -353,8 +353,8 @@ impl Pool {
         while let Some(frame) = job_slot.next(parker, self.patience, || self.part(rank)) {
             // SAFETY: there is a word, so the job belongs to this thread, and holds an order.
             let order = unsafe { (*job.get()).order };
-            // SAFETY: `hand_out` has put both there, made for each other, and it waits, before anything that they
-            // borrow ends, until this thread reports below that it is done.
+            // SAFETY: `hand_out` has put the order and the frame there, made for each other, and it waits, before
+            // anything that they borrow ends, until this thread reports below that it is done.
             let answer = unsafe { (order.act)(order, frame, rank, &mut kept) };
             // SAFETY: the job still belongs to this thread.
             unsafe { (*job.get()).answer = answer };
@@ -362,7 +362,7 @@ impl Pool {
         }
     }
 
-    /// Ends the threads.
+    /// Tells the threads to end.
     pub(super) fn close(&self) {
         self.lines.iter().for_each(|line| line.job_slot.close());
     }
@@ -499,7 +499,7 @@ thread_local! {
     static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks this thread as a rank of a team while it lives.
+/// While this value lives, its thread is a rank of a team.
 struct Inside;
 
 impl Inside {

@@ -57,7 +57,7 @@ pub struct Trace {
 pub struct TracedCall {
     /// The rank that made it.
     pub rank: Rank,
-    /// How the call prints.
+    /// The call, as printed.
     pub call: String,
     /// Its line.
     pub site: Site,
