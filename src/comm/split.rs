@@ -233,10 +233,10 @@ impl Comm {
     ///     assert_ne!(comm.rank(), 2, "rank 2 fails");
     ///     match sum(comm) {
     ///         Ok(all) => Ok(all),
-    ///         Err(_) => sum(&comm.shrink()?), // go on without it
+    ///         Err(_) => sum(&comm.shrink()?), // continue without rank 2
     ///     }
     /// });
-    /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, and all of them know
+    /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, each with size 3
     /// ```
     #[track_caller]
     pub fn shrink(&self) -> Result<Comm> {

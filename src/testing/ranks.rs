@@ -76,8 +76,8 @@ macro_rules! ranks {
                 ::core::concat!(::core::module_path!(), "::", ::core::stringify!($case)),
                 body,
             );
-            // The call below consists of tokens of the program, `name(comm)`, which are passed on as `tt` so that they keep
-            // their place: a panic in it has the line of the test.
+            // The call below consists of tokens of the program, `name(comm)`, which are passed on as `tt` so that they
+            // keep their location: a panic in it has the line of the test.
             #[track_caller]
             fn $name(result: $crate::testing::Tried) {
                 result.or_panic();

@@ -158,7 +158,7 @@ impl Team {
     /// let team = World::new(2).start()?;
     /// let report = team.try_run_each(|comm| if comm.rank() == 0 { Err("bad day") } else { Ok(1) }).unwrap();
     /// assert!(matches!(report.outcomes[..], [Outcome::Failed("bad day"), Outcome::Returned(1)]));
-    /// assert!(team.run(|comm| comm.barrier()).is_ok()); // the next run knows nothing of it
+    /// assert!(team.run(|comm| comm.barrier()).is_ok()); // the next run is unaffected
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     pub fn try_run_each<R: Send, E: Send + fmt::Display>(
