@@ -316,7 +316,7 @@ impl WithSchedule for Behind<'_> {
     }
 }
 
-/// One block per rank, of the lengths `counts`.
+/// Blocks of these lengths for all ranks.
 pub(super) fn blocks_of(comm: &Comm, counts: &[usize]) -> Result<Blocks> {
     let ranks = comm.size();
     if counts.len() != ranks {
