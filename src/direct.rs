@@ -1,4 +1,4 @@
-//! Collectives over shared memory: every rank reads what it needs of the others' vectors where they lie.
+//! Collectives over shared memory: every rank reads the parts that it needs of the other ranks' vectors in place.
 //!
 //! ```text
 //! all_reduce of three      rank 0   ████ ░░░░ ░░░░      rank 1 folds the middle share of all three
@@ -6,9 +6,10 @@
 //!                          rank 2   ████ ░░░░ ░░░░
 //! ```
 //!
-//! What they bring to the call and what each then does is here, in terms of shares and blocks; whose memory
-//! that is and when it may be touched is the business of [`transport::direct`](crate::transport::memory::shared_vectors).
-//! Operands are folded one after another in the order of their ranks, each element by one rank.
+//! This module defines what each rank brings to the call and what it then does, in terms of shares and blocks.
+//! [`transport::memory::shared_vectors`](crate::transport::memory::shared_vectors) decides whose memory that is and
+//! when it may be accessed. Operands are folded one after another in rank order, and each element is folded by one
+//! rank.
 
 use crate::Rank;
 use crate::collective::{Call, Collective};
@@ -40,7 +41,7 @@ pub(crate) fn brings<'a, T>(
     }
 }
 
-/// How long the input and the output are that a rank brings.
+/// The lengths of the input and the output that a rank brings.
 #[inline]
 pub(crate) fn lengths(call: &Call, rank: Rank) -> (usize, usize) {
     let n = call.length();
@@ -52,7 +53,7 @@ pub(crate) fn lengths(call: &Call, rank: Rank) -> (usize, usize) {
     }
 }
 
-/// What a rank does when all are here.
+/// Runs a rank's part once all ranks have arrived.
 pub(crate) fn run<T: Element>(
     call: &Call,
     rank: Rank,
@@ -80,7 +81,8 @@ pub(crate) fn run<T: Element>(
     }
 }
 
-/// Every rank, from the next one on round the circle: not all read from the same at once.
+/// Visits every rank, starting with the next one and wrapping around, so that not all ranks read from the same one at
+/// once.
 fn from_each(call: &Call, rank: Rank, read: impl FnMut(Rank)) {
     (rank + 1..call.ranks()).chain(0..rank + 1).for_each(read);
 }
@@ -90,7 +92,7 @@ fn pieces(call: &Call) -> Pieces {
     call.pieces.clone().unwrap_or_else(alike)
 }
 
-/// The messages that a rank would have to send, as the schedule has them: to whom, and how many elements.
+/// Calls `send` with the destination and the number of elements of each message that a rank would send in the schedule.
 pub(crate) fn sends(call: &Call, rank: Rank, mut send: impl FnMut(Rank, usize)) {
     let (count, root, at_root) = (|of| call.blocks.count(of), call.root, rank == call.root);
     let others = || (0..call.ranks()).filter(|&other| other != rank);

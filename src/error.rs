@@ -44,14 +44,14 @@ struct Inner {
 
 /// The call that failed.
 struct Failed {
-    /// As it prints.
+    /// The call, as printed.
     call: String,
     site: Site,
-    /// The communicator, unless it is the world.
+    /// The name of the communicator, or `None` for the world.
     comm: Option<Arc<str>>,
 }
 
-/// What an [`Error`] says.
+/// The kinds of [`Error`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -67,53 +67,52 @@ pub enum ErrorKind {
         /// The line where it panicked, or of the last operation that failed in it, where known.
         site: Option<Arc<str>>,
     },
-    /// The rank waits in a knot of ranks that nobody outside can untie.
+    /// The rank is in a set of ranks that wait for each other and that no other rank can release.
     Deadlock(Arc<Deadlock>),
     /// The ranks of a communicator are in collective calls that do not match.
     Mismatch(Arc<Mismatch>),
-    /// The message at the head of the line has another element type; it stays where it is.
+    /// The first matching message has another element type. It stays in its queue.
     WrongType {
-        /// The type that was sent.
+        /// The type that the sender sent.
         sent: &'static str,
-        /// The type asked for here.
+        /// The type that this receive asked for.
         wanted: &'static str,
-        /// The message, as it prints.
+        /// The message, as printed.
         message: String,
     },
-    /// The message at the head of the line is longer than the buffer; it stays where it is.
+    /// The first matching message is longer than the buffer. It stays in its queue.
     TooShort {
-        /// Elements sent.
+        /// The number of elements sent.
         sent: usize,
-        /// Elements that fit.
+        /// The number of elements that fit into the buffer.
         room: usize,
-        /// The message, as it prints.
+        /// The message, as printed.
         message: String,
     },
-    /// A collective of this communicator failed in another rank, and with it the communicator.
+    /// A collective of this communicator failed in another rank, which broke the communicator.
     Broken {
         /// The rank whose call failed first.
         rank: Rank,
-        /// Its error, as it prints.
+        /// Its error, as printed.
         error: Arc<str>,
     },
-    /// A world that [checks](crate::World::check) refuses a schedule: the [fault](crate::check::Fault),
-    /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call
-    /// had not been made.
+    /// A world that [checks](crate::World::check) rejected a schedule because of this [fault](crate::check::Fault),
+    /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call had not been made.
     Refused(Arc<dyn StdError + Send + Sync>),
-    /// The time given to the call, or to the world, ran out.
+    /// The timeout of the call, or of the world, expired.
     TimedOut {
         /// How long the rank waited.
         waited: Duration,
         /// Where every rank was at that moment.
         picture: String,
     },
-    /// The failure that a test asked for.
+    /// A failure injected by a test.
     Injected,
-    /// The program's own error, see [`Error::user`].
+    /// The program's own error; see [`Error::user`].
     User(Box<dyn StdError + Send + Sync>),
 }
 
-/// Why a communicator broke: what every later collective on it fails with.
+/// Why a communicator broke; every later collective on it fails with this.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
     Gone {
@@ -130,7 +129,7 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// The reason to give to the other ranks when a collective failed with `error` in `rank`.
+    /// The cause to report to the other ranks when a collective fails with `error` in `rank`.
     pub(crate) fn of(error: &Error, rank: Rank) -> Self {
         match error.kind() {
             ErrorKind::RankGone { rank, why, site } => Cause::Gone {
@@ -151,7 +150,7 @@ impl Cause {
         }
     }
 
-    /// The one rank to blame, where there is one.
+    /// The one rank to blame, if there is one.
     pub(crate) fn culprit(&self) -> Option<Rank> {
         match self {
             Cause::Gone { rank, .. } | Cause::Other { rank, .. } => Some(*rank),
@@ -178,7 +177,7 @@ impl From<Cause> for Error {
 pub enum Gone {
     /// It returned, without an error.
     Returned,
-    /// It returned the error that prints like this.
+    /// It returned an error that prints like this.
     Failed(Arc<str>),
     /// It panicked with this message.
     Panicked(Arc<str>),
@@ -207,7 +206,7 @@ impl Error {
         Self::new(ErrorKind::Usage(what.into()))
     }
 
-    /// Says in which call the error arose, and on which communicator, unless a call is already named.
+    /// Adds the call in which the error arose and its communicator, unless the error already names a call.
     pub(crate) fn in_call(
         mut self,
         call: impl FnOnce() -> String,
@@ -223,18 +222,18 @@ impl Error {
         self
     }
 
-    /// What went wrong.
+    /// Returns what went wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The line of the call that failed, where there was one.
+    /// Returns the line of the call that failed, if the error belongs to a call.
     pub fn site(&self) -> Option<Site> {
         self.0.call.as_ref().map(|failed| failed.site)
     }
 
-    /// Whether this error only follows from what another rank did, or from a deadlock or mismatch
-    /// of several ranks together.
+    /// Returns whether this error only follows from what another rank did, or from a deadlock or mismatch of several
+    /// ranks together.
     pub fn is_consequence(&self) -> bool {
         use ErrorKind::{Broken, Deadlock, Mismatch, RankGone};
         matches!(
@@ -243,8 +242,7 @@ impl Error {
         )
     }
 
-    /// The one rank to blame, where the error names one: the rank that is gone, or the odd rank of
-    /// a mismatch.
+    /// Returns the one rank to blame, if the error names one: the rank that is gone, or the odd rank of a mismatch.
     pub fn culprit(&self) -> Option<Rank> {
         match self.kind() {
             ErrorKind::RankGone { rank, .. } | ErrorKind::Broken { rank, .. } => Some(*rank),
@@ -256,7 +254,7 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Printed by `unwrap` and by a `main` that returns it: the sentence serves better than the fields.
+        // `unwrap` prints this, as does a `main` that returns the error: the sentence serves better than the fields.
         fmt::Display::fmt(self, f)
     }
 }
@@ -346,26 +344,27 @@ impl fmt::Display for Gone {
     }
 }
 
-/// On which communicator something is, behind the call; nothing where that is the world.
+/// The suffix that names the communicator of a call; empty for the world.
 pub(crate) fn on(comm: Option<&str>) -> String {
     comm.map_or_else(String::new, |comm| format!(" on {comm}"))
 }
 
-/// A knot: ranks that wait for each other, so that none of them can ever move.
+/// A deadlock: ranks that wait for each other, so that none of them can ever proceed.
 ///
-/// It prints as a table with the call and the line of every rank in it, and the communicators unless all calls
-/// are on the world.
+/// It prints as a table with the call and the line of every rank in it, and the communicators unless all calls are on
+/// the world.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
-    /// The ranks that cannot move, in rank order.
+    /// The ranks that cannot proceed, in rank order.
     pub stuck: Vec<Stuck>,
-    /// Ranks each of which waits for the next, the last for the first; empty if what is missing
-    /// is a rank that has ended.
+    /// A cycle of the wait-for graph: each rank waits for the next, and the last for the first. Empty if the ranks wait
+    /// for a rank that has ended.
     pub cycle: Vec<Rank>,
-    /// How many ranks were still running or waiting with hope when the knot was found.
+    /// The number of ranks that were still running, or waiting for something that could still come, when the deadlock
+    /// was found.
     pub others: usize,
-    /// The messages that were sent and never received, as they print: known when the run has ended, so only in the
-    /// [`WorldError`](crate::WorldError) of the run.
+    /// The messages that were sent and never received, as they print. These are known when the run has ended, so only
+    /// the [`WorldError`](crate::WorldError) of the run has them.
     pub unreceived: Option<String>,
 }
 
@@ -374,16 +373,16 @@ pub struct Deadlock {
 pub struct Stuck {
     /// The rank.
     pub rank: Rank,
-    /// The call it is in, as it prints.
+    /// The call that it is in, as printed.
     pub call: String,
     /// The line of that call.
     pub site: Site,
-    /// The communicator that the call is on, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    /// The communicator of the call, such as `dup of world at src/main.rs:7:20`; `None` for the world.
     pub comm: Option<Arc<str>>,
-    /// What it waits for, if it is not part of the cycle.
+    /// What it waits for, unless it is part of the cycle.
     pub note: Option<String>,
-    /// It is in a send that waits to be received, because the world's
-    /// [buffering](crate::World::buffering) has no room for the message: the program needs a buffer here.
+    /// Whether it is in a send that waits to be received because the world's [buffering](crate::World::buffering) has
+    /// no room for the message: the program needs a buffer here.
     pub needs_buffer: bool,
 }
 
@@ -434,14 +433,14 @@ impl fmt::Display for Deadlock {
     }
 }
 
-/// Collective calls of one communicator that do not belong together.
+/// Collective calls of one communicator that do not match.
 #[derive(Debug)]
 pub struct Mismatch {
     /// What each rank called, as far as it is known.
     pub calls: Vec<Called>,
     /// The ranks that differ from the strict majority, if there is one.
     pub odd: Vec<Rank>,
-    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    /// The communicator, such as `dup of world at src/main.rs:7:20`; `None` for the world.
     pub comm: Option<Arc<str>>,
 }
 
@@ -450,7 +449,7 @@ pub struct Mismatch {
 pub struct Called {
     /// The rank.
     pub rank: Rank,
-    /// The collective with its root, length, type and operator, as it prints.
+    /// The collective with its root, length, type and operator, as printed.
     pub call: String,
     /// The line of that call; `None` if the rank is too many calls ahead to tell.
     pub site: Option<Site>,
@@ -479,7 +478,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// A row of a table: what a rank is in.
+/// A row of a table: the call that a rank is in.
 struct Row<'a> {
     rank: Rank,
     call: &'a str,
@@ -495,7 +494,7 @@ impl Row<'_> {
     }
 }
 
-/// Rank, call, place and note in aligned columns, a row a rank.
+/// Writes rank, call, place and note in aligned columns, one row per rank.
 fn table(f: &mut fmt::Formatter<'_>, rows: &[Row<'_>]) -> fmt::Result {
     let widest = |width: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(width).max().unwrap_or(0);
     let call_width = widest(&|row| row.call.chars().count());

@@ -1,4 +1,5 @@
-//! The atomics, the cell and the parker that hand-offs are made of: the real ones, or loom's when its models run.
+//! The atomics, the cell and the parker on which all synchronisation is built: the real ones, or loom's when its models
+//! run.
 //!
 //! The models are unit tests of this crate, so loom stays a dev-dependency and only `cfg(test)` sees it.
 
@@ -20,12 +21,12 @@ pub(crate) use loom::sync::atomic::{
 #[cfg(all(test, loom))]
 pub(crate) use model::{Mutex, Parker, Unparker};
 
-/// The cell with the shape of loom's.
+/// The real cell, with the interface of loom's.
 #[cfg(not(all(test, loom)))]
 mod real {
     use std::cell::UnsafeCell;
 
-    /// Memory that several threads may reach, each access a pointer for as long as a closure runs.
+    /// Memory that several threads may access, each access through a pointer that is valid while a closure runs.
     #[repr(transparent)]
     pub(crate) struct Place<T>(UnsafeCell<T>);
 
@@ -46,7 +47,7 @@ mod real {
     }
 }
 
-/// Parker and mutex with the shape of the real ones, over loom's.
+/// Parker and mutex with the interface of the real ones, built on loom's.
 #[cfg(all(test, loom))]
 mod model {
     use loom::sync::{Arc, Condvar, MutexGuard};
@@ -86,7 +87,7 @@ mod model {
             }
             *token = false;
         }
-        /// Time does not pass in a model: a deadline never comes.
+        /// Time does not pass in a model: a deadline never expires.
         pub(crate) fn park_deadline(&self, _: std::time::Instant) {
             self.park();
         }

@@ -1,5 +1,5 @@
-//! Panics of rank threads: one hook, chained before whatever hook was there, that keeps message and
-//! line for the report and prints only the first panic of a world.
+//! Panics of rank threads: one hook, chained before the existing hook, that keeps message and line for the report and
+//! prints only the first panic of a world.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -11,25 +11,25 @@ use std::thread;
 use parking_lot::Mutex;
 
 thread_local! {
-    /// The worlds that this thread is a rank of; usually one.
+    /// The worlds of which this thread is a rank; usually one.
     static RANK: RefCell<Vec<OnRank>> = const { RefCell::new(Vec::new()) };
-    /// How many operators run on this thread, one inside another, times [`OPERATOR`]; plus [`FOLLOWS`] if the last
-    /// operation failed because of another rank: a panic now only follows from that.
+    /// The depth of nested operators on this thread, times [`OPERATOR`]; plus [`FOLLOWS`] if the last operation failed
+    /// because of another rank, so that a panic now is only a consequence of that.
     static STATE: Cell<u32> = const { Cell::new(0) };
-    /// What that operation said.
+    /// The text of that operation's error.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// In the state of a thread: its last operation failed because of another rank.
+/// Flag in the state of a thread: its last operation failed because of another rank.
 const FOLLOWS: u32 = 1;
-/// In the state of a thread: one operator.
+/// Unit in the state of a thread: one operator.
 const OPERATOR: u32 = 2;
 
-/// How many operators run on a thread, one inside another.
+/// The depth of nested operators on a thread.
 ///
 /// A rank notes it when it is entered. Its communicators refuse a call from any greater depth: that call comes from
-/// within an operator that was called while the thread already was this rank, by whatever way (a thread-local, a
-/// destructor, a panic hook, a run of a [`Team`](crate::Team)). Nothing sets the depth back while an operator runs.
+/// within an operator that was called while the thread already was this rank, by whatever path (a thread-local, a
+/// destructor, a panic hook, a run of a [`Team`](crate::Team)). Nothing resets the depth while an operator runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Depth(u32);
 
@@ -39,7 +39,7 @@ pub(crate) fn depth() -> Depth {
     Depth(STATE.get() & !FOLLOWS)
 }
 
-/// What the hook knows of a rank's thread.
+/// The hook's data for one rank of a thread.
 struct OnRank {
     /// Whether a panic of this world has been printed.
     printed: Arc<AtomicBool>,
@@ -55,17 +55,17 @@ pub(crate) struct Panic {
 
 /// The hook is not installed.
 const MISSING: u8 = 0;
-/// A thread installs it that nothing keeps from doing so.
+/// A thread that is not panicking installs it.
 const COMING: u8 = 1;
-/// A thread of its own installs it, once the hook of a panicking thread has run.
+/// A new thread installs it, once the hook of a panicking thread has run.
 const DEFERRED: u8 = 2;
 const INSTALLED: u8 = 3;
 
 /// Installs the hook, once for the process.
 ///
-/// The standard library refuses to exchange hooks on a thread that panics, where a destructor or a hook may be the
-/// first to enter a rank. A thread of its own does it then. Nothing waits for that, since it may have to wait until
-/// the hook that called us is over. If no thread can be started, the next world tries again.
+/// The standard library refuses to replace hooks on a panicking thread, and a destructor or a hook on such a thread may
+/// be the first to enter a rank. A new thread installs the hook then. Nothing waits for that thread, since it may have
+/// to wait until the hook that called us has returned. If no thread can be started, the next world tries again.
 pub(crate) fn install_hook() {
     static STAGE: AtomicU8 = AtomicU8::new(MISSING);
     static GUARD: Mutex<()> = Mutex::new(());
@@ -93,14 +93,14 @@ pub(crate) fn install_hook() {
     }
 }
 
-/// Whether it falls to this thread to install the hook, in this way.
+/// Whether this thread is the one that installs the hook, in this way.
 fn claim(stage: &AtomicU8, way: u8) -> bool {
     // AcqRel: one thread succeeds until the stage is `MISSING` again.
     let claimed = stage.compare_exchange(MISSING, way, Ordering::AcqRel, Ordering::Acquire);
     claimed.is_ok()
 }
 
-/// Puts ours before the hook that is there.
+/// Puts our hook before the current one.
 fn chain_hook() {
     let previous = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -115,7 +115,7 @@ pub(crate) fn enter(printed: Arc<AtomicBool>) {
     install_hook();
     ranks(|ranks| {
         if ranks.is_empty() {
-            // What an earlier rank on this thread left behind.
+            // Drop the flag that an earlier rank on this thread left.
             STATE.set(depth().0);
         }
         ranks.push(OnRank {
@@ -125,13 +125,13 @@ pub(crate) fn enter(printed: Arc<AtomicBool>) {
     });
 }
 
-/// The list of this thread. A thread that is ending may have lost it already, and some destructor may call us
-/// still: then nobody will ask for what would be in it.
+/// Runs `f` on the list of this thread. A thread that is ending may have lost the list already while a destructor still
+/// calls us; then nothing asks for its contents later.
 fn ranks<R>(f: impl FnOnce(&mut Vec<OnRank>) -> R) -> Option<R> {
     RANK.try_with(|ranks| f(&mut ranks.borrow_mut())).ok()
 }
 
-/// The thread leaves a world that it has entered: the one whose `printed` is at this address. Gives that back.
+/// Removes this thread from the world whose `printed` is at this address, and returns that flag.
 pub(crate) fn leave(printed: *const AtomicBool) -> Option<Arc<AtomicBool>> {
     let left = ranks(|ranks| {
         let place = ranks
@@ -142,13 +142,13 @@ pub(crate) fn leave(printed: *const AtomicBool) -> Option<Arc<AtomicBool>> {
     left.flatten()
 }
 
-/// Whether this thread may become a rank for a while: it is not unwinding, and has not lost its lists.
+/// Whether this thread may temporarily become a rank: it is not unwinding, and has not lost its lists.
 pub(crate) fn can_enter() -> bool {
     !thread::panicking() && RANK.try_with(|_| ()).is_ok() && SAID.try_with(|_| ()).is_ok()
 }
 
-/// Runs what does not follow from the last operation of this thread: as a rank of another world, say. That the
-/// operation has failed is known again afterwards.
+/// Runs code that does not follow from the last operation of this thread, for example as a rank of another world.
+/// Afterwards the failure of that operation is restored.
 pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(Option<String>);
     impl Drop for Restore {
@@ -167,7 +167,7 @@ pub(crate) fn is_rank() -> bool {
     ranks(|ranks| !ranks.is_empty()).unwrap_or(false)
 }
 
-/// Keeps what the panic says; whether it must not be printed.
+/// Keeps the message of a panic; returns whether it must not be printed.
 fn note(info: &PanicHookInfo<'_>) -> bool {
     let noted = ranks(|ranks| {
         let rank = ranks.last_mut()?;
@@ -188,24 +188,23 @@ fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
         .into()
 }
 
-/// Drops what a panic carried if it is text, as it is unless somebody used `panic_any`. Anything else is
-/// leaked: its destructor might panic again.
+/// Drops the payload of a panic if it is text, as it always is without `panic_any`. Any other payload is leaked: its
+/// destructor might panic again.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if !payload.is::<&str>() && !payload.is::<String>() {
         std::mem::forget(payload);
     }
 }
 
-/// Drops a value of the user's whose destructor may panic, where a panic would hit somebody else. The hook
-/// has printed it.
+/// Drops a user's value whose destructor may panic, where a panic would unwind unrelated code. The hook has printed it.
 pub(crate) fn drop_quietly<T>(value: T) {
     if let Err(payload) = panic::catch_unwind(panic::AssertUnwindSafe(|| drop(value))) {
         discard(payload);
     }
 }
 
-/// The panic whose payload was just caught on this thread. One that was resumed has passed no hook, so
-/// what the hook saw last may be another one.
+/// The panic whose payload was just caught on this thread. A resumed panic has passed no hook, so the last panic that
+/// the hook saw may be another one.
 pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Panic {
     let (message, seen) = (message_of(&*payload), last());
     discard(payload);
@@ -230,20 +229,20 @@ pub(crate) fn last() -> Panic {
     })
 }
 
-/// Whether the next operation, of a rank that was entered at this depth, is no common one: this thread is at another
-/// depth, or the last operation failed because of others.
+/// Whether the next operation of a rank that was entered at this depth needs the slow path: this thread is at another
+/// depth, or the last operation failed because of other ranks.
 #[inline]
 pub(crate) fn is_marked(entered: Depth) -> bool {
     STATE.get() != entered.0
 }
 
-/// Whether the last operation of this thread failed because of others; the next one forgets it.
+/// Whether the last operation of this thread failed because of other ranks; the next operation clears this.
 #[inline]
 pub(crate) fn follows() -> bool {
     STATE.get() & FOLLOWS != 0
 }
 
-/// Notes what an operation said that failed because of others; `None`: it failed by itself, or not at all.
+/// Notes the text of an error that other ranks caused; `None` if the operation failed by itself, or did not fail.
 pub(crate) fn set_follows(said: Option<String>) {
     STATE.set(depth().0 | if said.is_some() { FOLLOWS } else { 0 });
     if let Some(said) = said {
@@ -252,13 +251,13 @@ pub(crate) fn set_follows(said: Option<String>) {
     }
 }
 
-/// Whether a panic with this message only repeats what the last operation said, as `unwrap` does.
+/// Whether a panic with this message only repeats the error of the last operation, as `unwrap` does.
 pub(crate) fn repeats(message: &str) -> bool {
     let is_in = |said: &RefCell<String>| message.contains(said.borrow().as_str());
     follows() && SAID.try_with(is_in).unwrap_or(false)
 }
 
-/// Runs code of the user that must not call a communicator of a rank that this thread is already.
+/// Runs user code that must not call a communicator of a rank that this thread already is.
 #[inline]
 pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(Depth);
@@ -273,5 +272,5 @@ pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The payload of an unwinding that stands for an early return.
+/// The payload of an unwinding that represents an early return.
 pub(crate) struct EarlyReturn;

@@ -1,4 +1,4 @@
-//! All-to-all with pieces of any lengths, which only the two ranks of each piece know.
+//! All-to-all with pieces of any lengths. Only the two ranks of a piece know its length.
 
 use super::Comm;
 use super::call::elements;
@@ -13,23 +13,22 @@ use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Verb};
 
 impl Comm {
-    /// [`all_to_all`](Self::all_to_all) with pieces of any lengths: `to[q]` elements for rank `q`, one piece
-    /// after another in `input`, and `from[q]` elements from rank `q`, likewise in `output`.
+    /// [`all_to_all`](Self::all_to_all) with pieces of any lengths: `to[q]` elements for rank `q`, one piece after
+    /// another in `input`, and `from[q]` elements from rank `q`, likewise in `output`.
     ///
     /// # Shape
     ///
-    /// What one rank passes as `to[q]`, rank `q` passes as `from` of that rank. The buffers are as long as
-    /// the sums of the counts.
+    /// What this rank passes as `to[q]`, rank `q` passes as its `from` of this rank. The lengths of the buffers are the
+    /// sums of the counts.
     ///
     /// # Cost
     ///
-    /// P - 1 steps, every element moved once.
+    /// P - 1 steps; every element is moved once.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit its counts;
-    /// [`Mismatch`](crate::ErrorKind::Mismatch) if two ranks differ about the length of a piece; else as
-    /// [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit its counts; [`Mismatch`](crate::ErrorKind::Mismatch)
+    /// if two ranks disagree about the length of a piece; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -73,8 +72,8 @@ impl Comm {
     }
 }
 
-/// What one rank does: a partner a step, its own piece first. Only for that rank: what the others do
-/// it does not know.
+/// The schedule of one rank: one partner per step, its own piece first. It is valid only for that rank, which does not
+/// know the pieces of the others.
 struct Pieces {
     me: Rank,
     to: Blocks,

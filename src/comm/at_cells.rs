@@ -1,5 +1,5 @@
-//! How a rank writes its cell inside a collective call and reads those of others: each read compared with
-//! the call, each wait with a way out, each write followed by a look at who sleeps.
+//! How a rank writes its cell inside a collective call and reads the cells of others. Each read is compared with the
+//! call, each wait can fail, and each write is followed by waking the readers that sleep.
 
 use std::cell::{OnceCell, RefCell, RefMut};
 
@@ -12,15 +12,15 @@ use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cells::{Desk, Stamp};
 
-/// Messages of two ranks that write at the same time are short up to here.
+/// The shortest message, in bytes, that [`Early::Short`] does not prefetch.
 const SHORT: usize = 512 + 1;
 
-/// A rank's end of the cells, from when it first needs them.
+/// A rank's end of the cells, created when it is first needed.
 #[derive(Default)]
 pub(super) struct LazyDesk(OnceCell<RefCell<Desk>>);
 
 impl LazyDesk {
-    /// The last call at the cells that this rank took part in.
+    /// The last call over cells that this rank took part in.
     pub(super) fn last(&self) -> Option<Stamp> {
         self.0.get()?.borrow().last()
     }
@@ -35,7 +35,7 @@ impl LazyDesk {
 pub(super) struct AtDesk<'a> {
     call: &'a InCall<'a>,
     desk: RefMut<'a, Desk>,
-    /// The turn of the gate at which all wait for this rank.
+    /// The turn of the gate at which all ranks wait for this one.
     holds: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ impl AtCells for AtDesk<'_> {
             self.wait_for_room()?;
         }
         let bytes = |reader| share(reader) * size_of::<T>();
-        // Asked before the post: after it a reader may read and end well.
+        // Checked before the post: after it a reader may read and return.
         let mut gone = None;
         call.each(readers, |reader| {
             call.note_sending(reader, bytes(reader));
@@ -99,7 +99,7 @@ impl AtCells for AtDesk<'_> {
         }
     }
 
-    /// Not where it is written down who sends what to whom, or chosen who comes first.
+    /// Not where messages are traced, nor where a scheduler chooses which message arrives first.
     #[inline]
     fn takes_turns(&self) -> bool {
         let fabric = self.call.comm.fabric();
@@ -109,7 +109,7 @@ impl AtCells for AtDesk<'_> {
 
     fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.put(data)?;
-        // Who folds is chance: it is counted as if rank 0 did.
+        // Which rank folds is a matter of timing: messages are counted as if rank 0 did.
         let call = self.call;
         let messages = if call.rank() == 0 { call.size() - 1 } else { 1 };
         (0..messages).for_each(|_| call.comm.core.port.count(size_of_val(data)));
@@ -144,7 +144,7 @@ impl AtCells for AtDesk<'_> {
         self.desk.find(from, count * size_of::<T>());
     }
 
-    // Every caller shows it to a closure of its own, so there is one copy of this for each in any case.
+    // Every caller passes a closure of its own, so there is one copy of this for each in any case.
     #[inline(always)]
     fn read<T: Element>(
         &mut self,
@@ -167,7 +167,7 @@ impl AtCells for AtDesk<'_> {
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }
         if from != self.call.rank() {
-            // Who comes last is chance: it counts no more operations than the others.
+            // Which rank arrives last is a matter of timing: it counts no more operations than the others.
             if self.holds.is_none() {
                 self.call.comm.core.tick()?;
             }
@@ -189,7 +189,7 @@ impl AtCells for AtDesk<'_> {
 }
 
 impl AtDesk<'_> {
-    /// Writes this rank's cell for whoever will look there.
+    /// Writes this rank's cell, for any rank that reads it.
     fn put<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.call.comm.core.tick()?;
         if self.desk.lagging().is_some() {
@@ -210,7 +210,8 @@ impl AtDesk<'_> {
         call.wait(&needs, None, look)
     }
 
-    // What it found is looked up again: it would come by memory, and this way it comes in registers.
+    // The caller looks up the result again: this function would return it through memory, while the look-up leaves it
+    // in registers.
     #[inline(never)]
     fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
@@ -218,7 +219,7 @@ impl AtDesk<'_> {
         self.call.wait(&needs, None, look)
     }
 
-    /// Waits until the readers of its cell have left the call that this rank has just left.
+    /// Waits until the readers of this rank's cell have left the call that this rank has just left.
     #[cold]
     fn wait_until_read(&mut self, readers: Readers) -> Result<()> {
         let (call, desk) = (self.call, &self.desk);
@@ -230,7 +231,7 @@ impl AtDesk<'_> {
         call.wait(&needs, None, || (!reading()).then_some(()))
     }
 
-    /// Waits until all have left the call whose message lies where the next one will.
+    /// Waits until all ranks have left the call whose message occupies the place of the next one.
     #[cold]
     fn wait_for_room(&mut self) -> Result<()> {
         let (call, cells) = (self.call, self.desk.cells());
@@ -246,20 +247,20 @@ impl AtDesk<'_> {
 }
 
 impl InCall<'_> {
-    /// All ranks but this one.
+    /// All ranks except this one.
     #[inline]
     fn others(&self) -> impl Iterator<Item = Rank> + use<> {
         let me = self.rank();
         (0..self.size()).filter(move |rank| *rank != me)
     }
 
-    /// What a wait for all of these others needs.
+    /// What a wait for all other ranks that satisfy `which` needs.
     fn all_of(&self, which: impl Fn(Rank) -> bool) -> Needs {
         let others = self.others().filter(|rank| which(*rank));
         Needs::All(others.map(|rank| self.comm.world_rank(rank)).collect())
     }
 
-    /// Does something for each reader of this rank's cell but itself.
+    /// Calls `f` for each reader of this rank's cell except itself.
     #[inline]
     fn each(&self, readers: Readers, mut f: impl FnMut(Rank)) {
         match readers {
@@ -269,7 +270,7 @@ impl InCall<'_> {
         }
     }
 
-    /// A rank if it has ended.
+    /// Returns `rank` if it has ended.
     #[inline]
     fn is_gone(&self, rank: Rank) -> Option<Rank> {
         let run = self.comm.core.port.run();

@@ -1,7 +1,7 @@
-//! Sends in worlds that keep only so much of what is sent, or nothing: what finds no room waits until it
-//! is received.
+//! Sends in worlds with limited buffering or none: a message without room waits until it is received.
 //!
-//! Such a message owns what is in it, so that its sender can leave at any time, and carries a receipt.
+//! Such a message owns its contents, so that its sender can leave at any time. It carries a receipt, by which the
+//! sender learns that it was received.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::transport::memory::receipt::Receipt;
 use crate::transport::progress::wait::Reason;
 
 impl Comm {
-    /// Whether no send has to wait for room: then it may be written down after its message is out.
+    /// Whether no send has to wait for room. Then a send may be recorded after its message has left.
     #[inline]
     pub(super) fn posts(&self) -> bool {
         !self.core.bounded
     }
 
-    /// [`send`](Self::send) where there is a limit.
+    /// [`send`](Self::send) in a world with limited buffering.
     #[cold]
     pub(super) fn send_bounded<T: Element>(
         &self,
@@ -35,7 +35,7 @@ impl Comm {
         self.await_receipt(receipt, to, show, site)
     }
 
-    /// Posts a copy of elements, as [`post_owned`](Self::post_owned).
+    /// Posts a copy of elements, as [`post_owned`](Self::post_owned) does.
     pub(super) fn post_elements<T: Element>(
         &self,
         to: Rank,
@@ -51,7 +51,7 @@ impl Comm {
         self.post_owned(to, packet, size_of_val(data))
     }
 
-    /// Posts a message of so many bytes; its receipt, if it found no room.
+    /// Posts a message of `bytes` bytes; returns its receipt if there was no room for it.
     pub(super) fn post_owned(
         &self,
         to: Rank,
@@ -71,12 +71,12 @@ impl Comm {
         let there = fabric.post(self.world_rank(to), packet.with_receipt(receipt.clone()));
         match kept {
             true => self.posted(to, there).map(|()| None),
-            // If its receiver is gone, the wait will say so.
+            // If the receiver has ended, the wait reports that.
             false => Ok(Some(receipt)),
         }
     }
 
-    /// Waits until a message is received, where it must; takes it back if that can never be.
+    /// Waits until a message is received, if it has a receipt; retracts it if that can never happen.
     pub(super) fn await_receipt(
         &self,
         receipt: Option<Arc<Receipt>>,
@@ -105,7 +105,7 @@ impl Comm {
             receipt.is_accepted().then_some(())
         };
         let waited = port.wait(&reason, received);
-        // What can no longer be taken back was received at the last moment.
+        // If it can no longer be retracted, it was received at the last moment.
         waited.or_else(|error| if receipt.revoke() { Err(error) } else { Ok(()) })
     }
 }

@@ -1,4 +1,4 @@
-//! One all-reduce written out by hand over the same lanes: what the executor is held against.
+//! One all-reduce written by hand over the same lanes, as a reference for the executor.
 
 use std::panic::Location;
 
@@ -13,8 +13,8 @@ use crate::transport::lanes::lane::Form;
 use crate::unwind;
 
 impl Comm {
-    /// All-reduce by simple exchange, without a schedule: short vectors, a power of two of ranks. It
-    /// is here for the benchmark that shows what running a schedule costs, and for nothing else.
+    /// All-reduce by simple exchange, without a schedule, for short vectors and a power of two of ranks. It exists only
+    /// for the benchmark that measures the overhead of running a schedule.
     #[doc(hidden)]
     #[track_caller]
     pub fn all_reduce_by_hand<T: Element>(

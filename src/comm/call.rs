@@ -1,10 +1,9 @@
-//! What every collective call goes through: its number and fingerprint, the round of agreement where
-//! asked for, and what its failure does to the communicator.
+//! The steps common to all collective calls: number and fingerprint, the agreement round where requested, and how a
+//! failure affects the communicator.
 //!
-//! A packet of a collective carries the call's number and fingerprint, and a receiver compares both
-//! before it touches an element: no element crosses between calls that do not match. A call that
-//! fails after it got its number breaks the communicator: everybody inside, and everybody who comes
-//! later, fails with the same cause.
+//! A packet of a collective carries the call's number and fingerprint, and a receiver compares both before it reads an
+//! element: no element crosses between calls that do not match. A call that fails after it got its number breaks the
+//! communicator: every rank inside, and every rank that arrives later, fails with the same cause.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -34,16 +33,16 @@ pub(super) struct InCall<'a> {
     pub(super) comm: &'a Comm,
     pub(super) call: &'a Call,
     pub(super) described: &'a Described,
-    /// The how-many-th collective of this communicator it is.
+    /// The index of this collective among those of its communicator.
     pub(super) number: u32,
     pub(super) print: u32,
 }
 
-/// A call that can be made again and again without being described anew.
+/// A call that can be made repeatedly without being described again.
 pub(super) struct Described {
     call: Call,
     deed: Deed,
-    /// What the recorder writes down of it, once that is known.
+    /// What the recorder stores about it, once that is known.
     words: OnceCell<Words>,
     digest: Digest,
     /// Its entry in the log of this rank.
@@ -51,8 +50,9 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// The recorder learns of it when its message is out, when it waits, or at its end: what is written before the
-    /// first message is out is time that all lose. For calls whose waits are all those of [`InCall::wait`].
+    /// Defers the record of the call until its message has left, until it waits, or until its end: time spent on the
+    /// record before the first message leaves delays all ranks. Valid for calls whose waits all go through
+    /// [`InCall::wait`].
     pub(super) fn written_when_it_waits(self) -> Described {
         let deed = Deed {
             posts: true,
@@ -80,7 +80,7 @@ impl Told for Described {
 }
 
 impl Comm {
-    /// A description of a collective that is about to begin.
+    /// Describes a collective that is about to begin.
     pub(super) fn call(&self, verb: Verb, site: Site) -> Call {
         Call {
             verb,
@@ -107,7 +107,7 @@ impl Comm {
         }
     }
 
-    /// Writes down that a call is made.
+    /// Records in the log that a call is made.
     #[inline]
     fn write_down(&self, described: &Described, number: u32) {
         if self.core.entered.get() - described.entry.get() > CallLog::LASTING {
@@ -116,7 +116,7 @@ impl Comm {
         self.core.port.log().write(described.entry.get(), number);
     }
 
-    /// A collective from beginning to end; `check` may refuse it for its arguments.
+    /// Runs a collective from beginning to end; `check` may refuse it because of its arguments.
     pub(super) fn collective<R>(
         &self,
         call: Call,
@@ -126,7 +126,7 @@ impl Comm {
         self.again(&self.describe(call), check, body)
     }
 
-    /// The same for a call that is described.
+    /// The same for a call that is already described.
     #[inline]
     pub(super) fn again<R>(
         &self,
@@ -155,7 +155,7 @@ impl Comm {
         })
     }
 
-    /// The fingerprint of a call and of all before it: who has taken part in another call once is found out
+    /// The fingerprint of a call and of all calls before it: a rank that once took part in another call is detected
     /// whenever a message is read after that.
     #[inline]
     fn chain(&self, digest: Digest, number: u32) -> u32 {
@@ -164,10 +164,10 @@ impl Comm {
         print
     }
 
-    /// A call has failed: so will all others here.
+    /// Breaks the communicator after a call has failed, so that all other calls on it fail too.
     #[cold]
     fn break_here(&self, error: &Error) {
-        // A refusal reaches every rank, and before anything was sent.
+        // A refusal reaches every rank, before anything is sent.
         if !matches!(error.kind(), ErrorKind::Refused(_)) {
             self.fabric()
                 .break_comm(&self.shared, error, self.core.port.me)
@@ -184,7 +184,7 @@ impl InCall<'_> {
         self.comm.size()
     }
 
-    /// Before anything is sent: do all ranks mean the same call? Only where the world asks for it.
+    /// Where the world checks, compares the calls of all ranks before anything is sent.
     #[inline]
     fn agree(&self) -> Result<()> {
         match self.comm.fabric().settings.check {
@@ -195,13 +195,13 @@ impl InCall<'_> {
 
     #[cold]
     fn agree_at_gate(&self) -> Result<()> {
-        // A call that tolerates the dead cannot wait for them to agree.
+        // A call that tolerates ranks that have ended cannot wait for them to agree.
         let needless =
             self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
         if needless { Ok(()) } else { self.pass_gate() }
     }
 
-    /// Where the world checks: rank 0 examines what the call is about to do, and all get its verdict.
+    /// Where the world checks, rank 0 examines what the call is about to do, and all ranks get its verdict.
     pub(super) fn agree_that(&self, examine: impl FnOnce() -> Verdict) -> Result<()> {
         if !self.comm.fabric().settings.check {
             return Ok(());
@@ -211,7 +211,7 @@ impl InCall<'_> {
             let found = examine();
             *verdict.lock() = found;
         }
-        // The next call's gate keeps rank 0 from another verdict before all have read this one.
+        // The next call's gate keeps rank 0 from storing another verdict before all ranks have read this one.
         self.pass_gate()?;
         let found = verdict.lock().clone();
         match found {
@@ -221,7 +221,7 @@ impl InCall<'_> {
         }
     }
 
-    /// The mismatch if some rank is about to do something else than `part` says that it does.
+    /// The mismatch if some rank is about to do something other than what `part` expects of it.
     pub(super) fn compare_parts(&self, part: impl Fn(Rank) -> u32) -> Option<Mismatch> {
         let members = self.comm.shared.members.iter().enumerate();
         let (mut calls, mut odd) = (Vec::new(), Vec::new());
@@ -246,7 +246,7 @@ impl InCall<'_> {
         (!odd.is_empty()).then_some(Mismatch { calls, odd, comm })
     }
 
-    /// What a rank of the world has written down of its call of this number.
+    /// What world rank `rank` has recorded for its call of this number.
     pub(super) fn record_of(&self, rank: Rank) -> Option<Call> {
         let context = self.call.context;
         self.comm.fabric().call_of(rank, context, self.number)
@@ -260,8 +260,8 @@ impl InCall<'_> {
         Ok(())
     }
 
-    /// Comes to the gate, and waits until the last one to come lets all go. If that is this rank it must: it waits for
-    /// nobody before it does, since to the detector all the others wait for one that is running.
+    /// Arrives at the gate, and waits until the last rank to arrive releases all ranks. If this rank is the last, it
+    /// must release them, and must not wait before that: for the detector all the others wait for a running rank.
     pub(super) fn come(&self) -> Result<Come> {
         self.comm.core.tick()?;
         let members = &self.comm.shared.members;
@@ -273,18 +273,18 @@ impl InCall<'_> {
             Arrival::Early(turn) => self
                 .wait(&needs, Some(Turn::Gate(turn)), || gate.turned_by(turn))
                 .map(Come::LetGoBy),
-            // Those who are here mean another call. When nobody moves any more, the records are compared.
+            // The ranks at the gate are in another call. The records are compared once no rank can proceed.
             Arrival::Strange => self.wait(&needs, None, || None),
         }
     }
 
-    /// Lets all go, as the last one to [come](Self::come) in this turn.
+    /// Releases all ranks, as the last rank to [arrive](Self::come) in this turn.
     pub(super) fn let_go(&self, turn: u32) {
         self.comm.shared.gate.turn(turn, self.rank());
         self.comm.shared.rouse_others(self.rank());
     }
 
-    /// What a wait for these needs.
+    /// What a wait for packets `from` these ranks needs.
     pub(super) fn needs(&self, from: &From<'_>) -> Needs {
         let world = |rank: &Rank| self.comm.world_rank(*rank);
         match from {
@@ -308,8 +308,8 @@ impl InCall<'_> {
         self.with_reason(needs, turn, |reason| port.wait(reason, look))
     }
 
-    /// The recorder learns of the call, if it has not yet: after this rank's message is out, or before it looks for
-    /// another one.
+    /// Lets the recorder store the call, unless it already has: after this rank's message has left, or before it looks
+    /// for another one.
     #[inline]
     pub(super) fn settle(&self) {
         let recorder = &self.comm.core.port.recorder;
@@ -341,7 +341,7 @@ impl InCall<'_> {
         self.head_of(self.comm.core.port.me)
     }
 
-    /// The head of a message of this call from a rank of the world.
+    /// The head of a message of this call from world rank `source`.
     #[inline]
     pub(super) fn head_of(&self, source: Rank) -> Head {
         Head::new(self.call.context + 1, source, self.number, self.print)
@@ -355,7 +355,7 @@ impl InCall<'_> {
         }
     }
 
-    /// Sends elements to `to`, which must be there.
+    /// Sends elements to `to`, which must not have ended.
     pub(super) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.comm.core.tick()?;
         let ((), there) =
@@ -366,14 +366,14 @@ impl InCall<'_> {
         if there { Ok(()) } else { Err(self.gone(to)) }
     }
 
-    /// Moves a value to `to`; answers whether it is there.
+    /// Moves a value to `to`; returns whether that rank has not ended.
     pub(super) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
         self.comm.core.tick()?;
         let port = &self.comm.core.port;
         Ok(port.send_value(self.comm.world_rank(to), self.head(), value))
     }
 
-    /// The error for a rank that was not there to receive.
+    /// The error for a receiver that has ended.
     pub(super) fn gone(&self, rank: Rank) -> Error {
         self.comm.fabric().gone(self.comm.world_rank(rank))
     }
@@ -391,7 +391,7 @@ impl InCall<'_> {
         dead.filter(|_| whole).and_then(|dead| members.member(dead))
     }
 
-    /// The elements that one of `from` sends in this call, shown to `arrived`; and who it was.
+    /// Shows the elements that one of `from` sends in this call to `arrived`; returns the sender too.
     pub(super) fn expect<T: Element, R>(
         &self,
         from: &From<'_>,
@@ -411,7 +411,7 @@ impl InCall<'_> {
         }
     }
 
-    /// The value that one of `from` sends in this call, and who it was.
+    /// The value that one of `from` sends in this call, and its sender.
     pub(super) fn expect_value<V: 'static>(&self, from: &From<'_>) -> Result<(Rank, V)> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
@@ -425,12 +425,12 @@ impl InCall<'_> {
         }
     }
 
-    /// Puts the next packet for this call into `place`, or proves that its sender is in another one.
+    /// Puts the next packet for this call into `place`, or proves that its sender is in another call.
     fn next(&self, from: &From<'_>, place: &mut Packet) -> Result<()> {
         let (source, tag) = match from {
-            // The head of the sender's line must be of this call, so any other number is found out.
+            // The first packet of the sender's queue must be of this call, so any other number is detected.
             From::Rank(rank) => (Some(self.comm.world_rank(*rank)), None),
-            // Others may be ahead already: their next calls' packets wait.
+            // Other ranks may be ahead already: the packets of their next calls wait.
             From::Any(_) => (None, Some(self.number)),
         };
         let want = Want {
@@ -457,7 +457,7 @@ impl InCall<'_> {
         packet.head.tag() == self.number && packet.head.print() == self.print
     }
 
-    /// The mismatch that a packet of another call proves.
+    /// The mismatch proved by a packet of another call.
     pub(super) fn strange(&self, packet: &Packet) -> Error {
         let fabric = self.comm.fabric();
         let first = self.number.min(packet.head.tag());
@@ -466,14 +466,14 @@ impl InCall<'_> {
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
-    /// What can be said where the other's record is gone: it is many calls ahead.
+    /// The mismatch as far as it is known when the other rank is many calls ahead and its record is overwritten.
     fn two_views(&self, packet: &Packet) -> Mismatch {
         let (theirs, mine) = (packet.head.tag(), self.number);
         let source = packet.source();
         self.against(source, "", format!("its collective {theirs}, not {mine}"))
     }
 
-    /// The mismatch that a cell of another call proves.
+    /// The mismatch proved by a cell of another call.
     #[cold]
     pub(super) fn strange_cell(&self, from: Rank, label: Label) -> Error {
         let fabric = self.comm.fabric();
@@ -487,7 +487,7 @@ impl InCall<'_> {
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }
 
-    /// The mismatch of a message of this call that is not as long as this rank's schedule says.
+    /// The mismatch of a message of this call whose length differs from this rank's schedule.
     pub(super) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let awaits = format!(" awaits {count} elements from rank {}", packet.source());
         let theirs = format!("{} sends {}", self.call, packet.contents());
@@ -498,7 +498,7 @@ impl InCall<'_> {
         ))))
     }
 
-    /// This rank's call, with what it does, against what another rank's message says.
+    /// This rank's call and what it does, against what another rank's message says.
     fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
         let mine = Called {
             rank: self.comm.core.port.me,
@@ -519,7 +519,7 @@ impl InCall<'_> {
 }
 
 impl InCall<'_> {
-    /// The call has failed, and with it the communicator.
+    /// Handles the failure of the call, which breaks the communicator.
     #[cold]
     fn fails(&self, error: Error) -> Error {
         let error = self.blaming_the_odd(error);
@@ -527,11 +527,11 @@ impl InCall<'_> {
         error
     }
 
-    /// A rank that returned is missed where it has made another call than this one: then the records of both
-    /// prove a mismatch, and who returned may be right.
+    /// A rank that returned is missed if it has made another call than this one. Then the records of both prove a
+    /// mismatch, and the rank that returned may be right.
     ///
-    /// As long as it is not decided which rank is odd, this one waits for those that are still to come, for a while:
-    /// they come to this call themselves, or end, or wait for what never comes.
+    /// While it is undecided which rank is odd, this rank waits a while for the ranks that have not arrived: they reach
+    /// this call, or end, or wait for something that never comes.
     fn blaming_the_odd(&self, error: Error) -> Error {
         let shared = &self.comm.shared;
         let gone = match error.kind() {
@@ -562,7 +562,7 @@ impl InCall<'_> {
         passed.then(|| self.against(gone, "", "another call, many calls ago".into()))
     }
 
-    /// Waits until it is decided who is odd, or cannot be; no longer than the [patience](PATIENCE).
+    /// Waits until it is decided which rank is odd, or cannot be decided; no longer than the [patience](PATIENCE).
     fn await_records(&self) {
         let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
         let awaited = || {
@@ -592,24 +592,24 @@ impl InCall<'_> {
     }
 }
 
-/// How long a rank that has found a mismatch waits at most for others to come to the call.
+/// How long a rank that has found a mismatch waits at most for other ranks to reach the call.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits before it looks again, at first.
+/// How long it waits before it looks again, initially.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// How all have come to the gate.
+/// The result of an arrival at the gate.
 pub(super) enum Come {
-    /// This rank was the last one, and holds all others until it lets them go from this turn.
+    /// This rank was the last, and holds all others until it releases them from this turn.
     Last(u32),
-    /// This one was, and has let all go.
+    /// This other rank was the last, and has released all ranks.
     LetGoBy(Rank),
 }
 
-/// Whose packets a step of a collective waits for.
+/// The ranks whose packets a step of a collective waits for.
 pub(super) enum From<'a> {
-    /// This rank's.
+    /// This rank.
     Rank(Rank),
-    /// Those of any of these ranks; all of them are needed in the end.
+    /// Any of these ranks; all of their packets are needed in the end.
     Any(&'a [Rank]),
 }
 
@@ -622,7 +622,7 @@ impl From<'_> {
     }
 }
 
-/// The description of elements of type `T` in a call.
+/// Adds the description of elements of type `T` to a call.
 pub(super) fn elements<T: Element>(call: Call, length: usize) -> Call {
     Call {
         length: Some(length),

@@ -12,12 +12,12 @@ use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::transport::communicator::call::{Call, Detail, Grid, Verb, digest};
 use crate::transport::trace::origin::Birth;
 
-/// A communicator whose ranks stand on a grid of any number of dimensions, the last coordinate running
-/// fastest. It can do what any [`Comm`] can.
+/// A communicator whose ranks are arranged on a grid of any number of dimensions, with the last coordinate running
+/// fastest. It dereferences to [`Comm`].
 ///
 /// # Examples
 ///
-/// Each rank of a ring of three learns what stands to its left and right:
+/// Each rank of a ring of three gets the values of its left and right neighbours:
 ///
 /// ```
 /// use rankfold::World;
@@ -46,13 +46,13 @@ impl Deref for Cartesian {
 }
 
 impl Comm {
-    /// The same ranks on a grid of so many in each dimension; where a dimension is periodic, its ends are
-    /// neighbours. All ranks call it together, with the same grid.
+    /// Makes a communicator of the same ranks on a grid of `dims[i]` ranks in each dimension `i`. Where a dimension is
+    /// periodic, its two ends are neighbours. All ranks call it together, with the same grid.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the grid has another number of places than there are ranks, or
-    /// `periodic` another number of dimensions; else as [`dup`](Self::dup).
+    /// [`Usage`](crate::ErrorKind::Usage) if the grid has another number of places than there are ranks, or `periodic`
+    /// another number of dimensions; otherwise as [`dup`](Self::dup).
     ///
     /// # Examples
     ///
@@ -95,11 +95,11 @@ impl Comm {
     }
 }
 
-/// The most even grid of so many dimensions for so many ranks, the longest dimension first.
+/// Returns the most even grid of `dimensions` dimensions for `ranks` ranks, longest dimension first.
 ///
 /// # Panics
 ///
-/// If there are no dimensions.
+/// Panics if `dimensions` is 0.
 ///
 /// # Examples
 ///
@@ -121,7 +121,7 @@ pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
     dims
 }
 
-/// Largest first.
+/// The prime factors of `n`, largest first.
 fn prime_factors(mut n: usize) -> Vec<usize> {
     let mut factors = Vec::new();
     let mut factor = 2;
@@ -140,16 +140,16 @@ fn prime_factors(mut n: usize) -> Vec<usize> {
 }
 
 impl Cartesian {
-    /// How many ranks stand in each dimension.
+    /// Returns the number of ranks in each dimension.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Where a rank stands.
+    /// Returns the coordinates of a rank.
     ///
     /// # Panics
     ///
-    /// If there is no such rank.
+    /// Panics if there is no such rank.
     pub fn coords(&self, rank: Rank) -> Vec<usize> {
         assert!(rank < self.size(), "rank {rank} of {}", self.size());
         let mut rest = rank;
@@ -160,11 +160,11 @@ impl Cartesian {
         coords
     }
 
-    /// Who stands there; beyond the end of a dimension that is not periodic nobody does.
+    /// Returns the rank at `coords`; `None` beyond the end of a dimension that is not periodic.
     ///
     /// # Panics
     ///
-    /// If there are fewer or more coordinates than dimensions.
+    /// Panics if there are fewer or more coordinates than dimensions.
     pub fn rank_at(&self, coords: &[isize]) -> Option<Rank> {
         assert_eq!(
             coords.len(),
@@ -178,7 +178,8 @@ impl Cartesian {
         Some(rank)
     }
 
-    /// The place of a coordinate in a dimension. Wider than coordinates are: a sum of two of them has room.
+    /// The index of a coordinate in a dimension. The coordinate is wider than `isize`, so that the sum of two cannot
+    /// overflow.
     fn along(&self, dimension: usize, coord: i128) -> Option<usize> {
         let dim = self.dims[dimension] as i128;
         let around = if self.periodic[dimension] {
@@ -189,12 +190,12 @@ impl Cartesian {
         (0..dim).contains(&around).then_some(around as usize)
     }
 
-    /// The ranks so far below and above this one along a dimension: from whom a shift by so much would
-    /// come, and to whom it would go.
+    /// Returns the ranks `by` places below and above this one along a dimension: the source and the destination of a
+    /// shift by `by`.
     ///
     /// # Panics
     ///
-    /// If there is no such dimension.
+    /// Panics if there is no such dimension.
     ///
     /// # Examples
     ///
@@ -211,7 +212,7 @@ impl Cartesian {
     /// ```
     pub fn shift(&self, dimension: usize, by: isize) -> (Option<Rank>, Option<Rank>) {
         let here = self.coords(self.rank())[dimension];
-        // Ranks that are neighbours along the dimension.
+        // The distance in rank numbers between neighbours along the dimension.
         let apart: usize = self.dims[dimension + 1..].iter().product();
         let moved = |by: i128| {
             let there = self.along(dimension, here as i128 + by)?;
@@ -220,22 +221,21 @@ impl Cartesian {
         (moved(-(by as i128)), moved(by as i128))
     }
 
-    /// Sends a piece to each neighbour and gets one from each: the one below and the one above along the
-    /// first dimension, then along the second, and so on.
+    /// Sends a piece to each neighbour and receives one from each: the one below and the one above along the first
+    /// dimension, then along the second, and so on.
     ///
     /// # Shape
     ///
-    /// `input` and `output` have two pieces for each dimension, all equally long. Where there is no
-    /// neighbour, the piece of `input` goes nowhere and that of `output` stays as it is.
+    /// `input` and `output` have two pieces for each dimension, all of the same length. Where there is no neighbour,
+    /// the piece of `input` is not sent and the piece of `output` stays unchanged.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the buffers do not fit; else as
-    /// [`broadcast`](Comm::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if the buffers do not fit; otherwise as [`broadcast`](Comm::broadcast).
     ///
     /// # Examples
     ///
-    /// Halos: each rank has three cells, and a cell of either neighbour around them.
+    /// Halos: each rank has three cells, and one cell of each neighbour on either side:
     ///
     /// ```
     /// use rankfold::World;
@@ -259,7 +259,7 @@ impl Cartesian {
         self.around(call, input, output, (input.len(), piece))
     }
 
-    /// Sends the same to each neighbour and gets a piece from each, in the order of
+    /// Sends the same elements to each neighbour and receives a piece from each, in the order of
     /// [`neighbor_all_to_all`](Self::neighbor_all_to_all).
     ///
     /// # Shape
@@ -280,8 +280,8 @@ impl Cartesian {
         self.around(call, input, output, (pieces, |_, length| 0..length))
     }
 
-    /// An exchange with all neighbours: `of` says how many elements all pieces have together, and where in
-    /// the input a piece is.
+    /// Exchanges pieces with all neighbours. The last argument is the total length of all pieces, and the place of each
+    /// piece in the input.
     fn around<T: Element>(
         &self,
         call: Call,
@@ -320,12 +320,12 @@ impl Cartesian {
     }
 }
 
-/// What one rank does: for each dimension a step up, and a step down. Only for that rank.
+/// The schedule of one rank: for each dimension a step up and a step down. It is valid only for that rank.
 struct Around {
     me: Rank,
     ranks: usize,
     neighbors: Vec<(Option<Rank>, Option<Rank>)>,
-    /// What each neighbour gets.
+    /// The elements that each neighbour gets.
     out: Vec<Region>,
     length: usize,
 }
@@ -343,7 +343,7 @@ impl Schedule for Around {
         let Some(&(below, above)) = self.neighbors.get(step / 2) else {
             return Step::IDLE;
         };
-        // What goes up arrives from below, and the other way round.
+        // Data sent up arrives from below, and the other way round.
         let (low, high) = (step / 2 * 2, step / 2 * 2 + 1);
         let (to, from, sent, got) = match step.is_multiple_of(2) {
             true => (above, below, high, low),

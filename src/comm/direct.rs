@@ -1,4 +1,4 @@
-//! How a rank waits in a call over shared memory, and what it says when the call fails.
+//! Waits and failures of a call over shared memory.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl InCall<'_> {
             |rank| direct::lengths(shape, rank),
             |vectors| {
                 self.note_all_sent::<T>(shape);
-                // What the operator calls would be taken for this call.
+                // The operator's own calls would be recorded as this call.
                 self.settle();
                 unwind::operator(|| direct::run(shape, me, vectors, op));
             },
@@ -50,7 +50,7 @@ impl InCall<'_> {
                 self.note_all_received(shape);
                 Ok(())
             }
-            // It has told everybody why, or is about to end.
+            // That rank has reported the cause to all others, or is about to end.
             Met::Failed(rank) => self.wait(&|| self.needs(&From::Rank(rank)), None, || None),
             Met::Aborted => self.wait(&|| self.all_at(), None, || None),
             Met::Strange(rank) => Err(self.stranger(rank)),
@@ -60,7 +60,7 @@ impl InCall<'_> {
         }
     }
 
-    /// Counts what would be sent, and writes it down where that is asked for.
+    /// Counts the messages that would be sent, and records them where that is requested.
     fn note_all_sent<T: Element>(&self, shape: &Shape) {
         direct::sends(shape, self.rank(), |to, elements| {
             let bytes = elements * size_of::<T>();
@@ -70,7 +70,7 @@ impl InCall<'_> {
         });
     }
 
-    /// Writes down what would be received.
+    /// Records the messages that would be received.
     fn note_all_received(&self, shape: &Shape) {
         if !self.comm.core.port.recorder.writes() {
             return;
@@ -91,7 +91,7 @@ impl InCall<'_> {
         Needs::Gate(call, self.comm.shared.members.clone())
     }
 
-    /// The mismatch with a rank that brought something else.
+    /// The mismatch with a rank that brought vectors of another call.
     #[cold]
     fn stranger(&self, rank: Rank) -> Error {
         let fabric = self.comm.fabric();
@@ -123,7 +123,7 @@ impl Waiting for InCall<'_> {
     }
 
     fn gather(&self, ticket: Ticket, mut all_here: impl FnMut() -> bool) -> Result<()> {
-        // A failure that is asked for may come after the arrival, too.
+        // An injected failure may come after the arrival, too.
         self.comm.core.tick()?;
         if all_here() {
             return Ok(());
@@ -134,7 +134,7 @@ impl Waiting for InCall<'_> {
             if all_here() {
                 return Some(None);
             }
-            // Those who are here may mean another call: there is no hurry to find out.
+            // The ranks that are here may be in another call: there is no hurry to find out.
             looks += 1;
             let odd = looks.is_multiple_of(64) || looks < 2;
             let stranger = odd.then(|| epoch.stranger(ticket, self.print)).flatten();

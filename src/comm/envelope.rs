@@ -1,4 +1,4 @@
-//! What a message is known by: its source, tag and contents, and whether they fit a receive.
+//! The envelope of a message: its source, tag and contents, and whether these fit a receive.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::memory::head::Info;
 use crate::transport::memory::packet::Packet;
 
-/// Whose messages a receive accepts.
+/// The ranks from which a receive accepts messages.
 ///
 /// # Examples
 ///
@@ -17,13 +17,13 @@ use crate::transport::memory::packet::Packet;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Only this rank's.
+    /// Only from this rank.
     Rank(Rank),
-    /// Every rank's; of several messages the one that arrived first.
+    /// From any rank; of several messages the one that arrived first.
     Any,
 }
 
-/// Which tags a receive accepts.
+/// The tags that a receive accepts.
 ///
 /// # Examples
 ///
@@ -33,7 +33,7 @@ pub enum Source {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// Only this one.
+    /// Only this tag.
     Is(u32),
     /// Every tag.
     Any,
@@ -46,7 +46,7 @@ impl From<Rank> for Source {
 }
 
 impl From<i32> for Source {
-    /// So that a plain literal is a source. A negative number is no rank: the receive says so.
+    /// Lets a plain literal be a source. A negative number is not a rank; the receive reports that.
     fn from(rank: i32) -> Self {
         Source::Rank(Rank::try_from(rank).unwrap_or(Rank::MAX))
     }
@@ -59,11 +59,11 @@ impl From<u32> for Tag {
 }
 
 impl From<i32> for Tag {
-    /// So that a plain literal is a tag.
+    /// Lets a plain literal be a tag.
     ///
     /// # Panics
     ///
-    /// If it is negative; any tag is [`Tag::Any`].
+    /// Panics if it is negative; use [`Tag::Any`] for any tag.
     fn from(tag: i32) -> Self {
         Tag::Is(
             u32::try_from(tag)
@@ -90,21 +90,21 @@ impl fmt::Display for Tag {
     }
 }
 
-/// What is known of a message that was received or found.
+/// The envelope of a message that was received or probed.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Status {
-    /// Who sent it, by its number in the communicator.
+    /// The rank that sent it, by its number in the communicator.
     pub source: Rank,
     /// Its tag.
     pub tag: u32,
-    /// How many elements it has; 1 for a moved value.
+    /// The number of its elements; 1 for a moved value.
     pub count: usize,
     info: &'static Info,
 }
 
 impl Status {
-    /// The type of its elements, or of the moved value.
+    /// Returns the name of the type of its elements, or of the moved value.
     pub fn type_name(&self) -> &'static str {
         self.info.name()
     }
@@ -135,7 +135,7 @@ impl Status {
     }
 }
 
-/// A message, for the texts of errors and reports.
+/// Describes a message in errors and reports.
 pub(crate) fn show(packet: &Packet) -> String {
     format!(
         "the message from rank {} with tag {}",

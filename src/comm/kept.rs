@@ -1,7 +1,7 @@
-//! Collective calls that a rank may make again: what follows from their arguments is found out once.
+//! A cache of collective calls, so that whatever follows from their arguments is computed once.
 //!
-//! A program makes the same few calls over and over. Each has been described for reports, checked, and given an
-//! algorithm when it was first made; made again with the same arguments, at the same line, it needs none of that.
+//! A program makes the same few calls over and over. Each is described for reports, checked, and given an algorithm
+//! when it is first made. The same call with the same arguments at the same line then skips all of that.
 
 use std::cell::RefCell;
 use std::mem;
@@ -17,17 +17,17 @@ use crate::error::Site;
 use crate::op::{Element, Kind, Operator};
 use crate::transport::memory::head::Info;
 
-/// What a call asks for besides its data, its type and its operator.
+/// The arguments of a call besides its data, its type and its operator.
 #[derive(Clone, Copy)]
 pub(super) struct Ask {
     pub site: Site,
     pub collective: Collective,
-    /// Elements of the whole vector.
+    /// The length of the whole vector, in elements.
     pub length: usize,
     pub root: Rank,
     pub commutes: bool,
     pub from_input: bool,
-    /// `None`: the automatic choice.
+    /// `None` for the automatic choice.
     pub algorithm: Option<Algorithm>,
 }
 
@@ -42,7 +42,7 @@ impl Ask {
         Ask { algorithm, ..self }
     }
 
-    /// The same where something is folded.
+    /// The same call with a fold.
     #[inline]
     pub(super) fn folding<T: Element>(self, op: &impl Operator<T>) -> Ask {
         Ask {
@@ -51,14 +51,14 @@ impl Ask {
         }
     }
 
-    /// Where it is kept: calls at neighbouring lines are not in each other's way.
+    /// The index of its cache entry: calls at neighbouring lines do not collide.
     #[inline]
     fn place(&self) -> usize {
-        // Lines lie 24 bytes apart.
+        // Locations lie 24 bytes apart.
         ptr::from_ref(self.site).addr() / 8 % PLACES
     }
 
-    /// Whether both ask for the same. Lines are compared as what they are, places in the program.
+    /// Whether both calls ask for the same. Lines are compared by address.
     #[inline]
     fn is(&self, other: &Ask) -> bool {
         let what = |ask: &Ask| {
@@ -71,7 +71,7 @@ impl Ask {
             )
         };
         let same_algorithm = match (&self.algorithm, &other.algorithm) {
-            // The usual case, without a look at what algorithms are made of.
+            // The usual case, without comparing the contents of algorithms.
             (None, None) => true,
             (one, other) => one == other,
         };
@@ -94,11 +94,11 @@ pub(super) fn ask(collective: Collective, length: usize) -> Ask {
     }
 }
 
-/// What a call works on, besides what it asks for.
+/// What a call works on, besides its arguments.
 #[derive(Clone, Copy)]
 pub(super) struct With {
     pub op: Kind,
-    /// Of input and output.
+    /// The lengths of input and output.
     pub lengths: (usize, usize),
     info: &'static Info,
     context: u32,
@@ -122,7 +122,7 @@ impl With {
     }
 }
 
-/// A call that was described, checked and chosen, which follows from what it asks for and works on.
+/// A call that was described, checked and given an algorithm, all of which follows from `ask` and `with`.
 pub(super) struct Kept {
     pub ask: Ask,
     pub with: With,
@@ -131,23 +131,23 @@ pub(super) struct Kept {
     pub described: Described,
 }
 
-/// How the ranks of a call come to its result.
+/// How the ranks of a call compute its result.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
-    /// Each writes its cell and reads those of others.
+    /// Each rank writes its cell and reads the cells of others.
     Cells,
-    /// They meet at one word and send nothing.
+    /// The ranks meet at one atomic word and send nothing.
     Gate,
-    /// They touch each other's vectors.
+    /// The ranks access each other's vectors.
     Direct,
     /// By the messages of this algorithm's schedule.
     Steps(Algorithm),
 }
 
 impl Way {
-    /// The way of an algorithm; `named`: somebody, or a tuning table, says that it is to be this one. A barrier of
-    /// which nothing is said goes through the gate where there are too many ranks for cells, or for the CPUs: at the
-    /// cells all would wait for the turn of rank 0.
+    /// The way of an algorithm. `named` means that the caller, or a tuning table, requests this algorithm. A barrier
+    /// without a named algorithm goes through the gate where there are too many ranks for cells, or more ranks than
+    /// CPUs: at the cells all ranks would wait until rank 0 is scheduled.
     pub(super) fn of(algorithm: Algorithm, named: bool, shape: &Shape) -> Way {
         let barrier = shape.collective == Collective::Barrier && !named;
         match algorithm {
@@ -162,13 +162,13 @@ impl Way {
 
 const PLACES: usize = 16;
 
-/// The calls that a rank may make again: two at each place, the last one that was put there first, so that two
-/// lines that share a place and take turns do not drive each other out.
+/// The cache: two calls at each index, the last one that was stored first, so that two lines that share an index and
+/// alternate do not evict each other.
 #[derive(Default)]
 pub(super) struct KeptCalls(RefCell<[[Option<Rc<Kept>>; 2]; PLACES]>);
 
 impl KeptCalls {
-    /// What is kept of a call.
+    /// Looks up a call.
     #[inline(always)]
     pub(super) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
         let calls = self.0.borrow();
@@ -178,7 +178,7 @@ impl KeptCalls {
         found.or_else(|| second.as_ref().filter(is)).cloned()
     }
 
-    /// Keeps a call, where another one was perhaps, in whose memory it then lies.
+    /// Stores a call, reusing the memory of an evicted one if possible.
     pub(super) fn put(&self, call: Kept) -> Rc<Kept> {
         let [first, second] = &mut self.0.borrow_mut()[call.ask.place()];
         mem::swap(first, second);

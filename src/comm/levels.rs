@@ -1,4 +1,4 @@
-//! Who is near to whom among the ranks of a communicator: worked out when a collective first asks.
+//! Which ranks of a communicator are near each other, computed when a collective first asks.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::machine::Near;
 use crate::topology::Levels;
 
 impl Comm {
-    /// The groups that the ranks here are in, as the machine has them: by packages, NUMA nodes and caches of
-    /// the third level, or by what [`World::levels`](crate::World::levels) says.
+    /// Returns the groups of these ranks on the machine: by packages, NUMA nodes and third-level caches, or as
+    /// [`World::levels`](crate::World::levels) sets them.
     ///
-    /// Collectives follow them: they are what [`hierarchical`](crate::collective::Algorithm::Hierarchical) is
-    /// hierarchical about, and the automatic choice looks at them. They are the same on every rank. `None` where
-    /// nothing tells the ranks apart: they are not pinned, or all in one part of the machine.
+    /// Collectives follow these groups: the [`hierarchical`](crate::collective::Algorithm::Hierarchical) algorithm is
+    /// built on them, and the automatic choice takes them into account. They are the same on every rank. `None` where
+    /// nothing distinguishes the ranks: they are not pinned, or all in one part of the machine.
     ///
     /// # Examples
     ///
@@ -33,14 +33,14 @@ impl Comm {
         self.own_levels().map(|levels| &**levels)
     }
 
-    /// The same, to be put into a call.
+    /// The same, in the form that a call stores.
     #[inline]
     pub(super) fn own_levels(&self) -> Option<&Arc<Levels>> {
         self.levels.get_or_init(|| self.find_levels()).as_ref()
     }
 
-    /// The table is shared by all ranks here, the count of its users is this rank's own: nobody else writes
-    /// to that line when a call begins or ends.
+    /// All ranks share the table, but the reference count is this rank's own: no other rank writes to that cache line
+    /// when a call begins or ends.
     #[cold]
     fn find_levels(&self) -> Option<Arc<Levels>> {
         let levels = || -> Box<dyn std::any::Any + Send + Sync> { Box::new(self.make_levels()) };
@@ -58,7 +58,7 @@ impl Comm {
         Some(Levels::named(&ways, kinds)).filter(|levels| levels.depth() > 1)
     }
 
-    /// Why nothing tells the ranks apart.
+    /// Why nothing distinguishes the ranks.
     pub(super) fn why_alike(&self) -> &str {
         match &*self.fabric().settings.near {
             Near::Alike(why) => why,

@@ -1,5 +1,5 @@
-//! How the messages of a schedule travel inside a collective call: over the lanes, each with the call's
-//! number and fingerprint, each counted, and each wait with a way out.
+//! How the messages of a schedule travel inside a collective call: over the lanes, each with the call's number and
+//! fingerprint. Each message is counted, and each wait can fail.
 
 use super::call::{From, InCall};
 use crate::Rank;
@@ -14,7 +14,7 @@ impl Link for InCall<'_> {
     fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool> {
         self.check_peer(to)?;
         let core = &self.comm.core;
-        // Without buffers a short message is lent as well: its sender waits until it is read.
+        // Without buffering a short message is lent as well: its sender waits until it is read.
         if !Packet::fits(data) || core.synchronous || !self.comm.lanes.has_room(to, form) {
             return Ok(false);
         }
@@ -72,9 +72,9 @@ impl Link for InCall<'_> {
             if packet.count() != Some(count) {
                 return Err(self.unequal(&packet, count));
             }
-            // What an operator calls would be taken for this call.
+            // The operator's own calls would be recorded as this call.
             self.settle();
-            // If the sender took the loan back it has failed, and the next look will say why.
+            // If the sender has revoked the loan it has failed, and the next look says why.
             if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
                 self.comm.core.port.recorder.received(packet.head);
                 return done;
@@ -84,21 +84,21 @@ impl Link for InCall<'_> {
 }
 
 impl InCall<'_> {
-    /// Traces that a message of this call is about to be on its way.
+    /// Traces that a message of this call is about to leave.
     #[inline]
     pub(super) fn note_sending(&self, to: Rank, bytes: usize) {
         let (world, recorder) = (self.comm.world_rank(to), &self.comm.core.port.recorder);
         recorder.sends(world, || self.head(), bytes);
     }
 
-    /// Notes that it is on its way.
+    /// Notes that it has left.
     #[inline]
     pub(super) fn note_sent(&self, to: Rank) {
         let recorder = &self.comm.core.port.recorder;
         recorder.has_sent(self.comm.world_rank(to));
     }
 
-    /// Notes that a message of this call from a rank was taken.
+    /// Notes that a message of this call was received from a rank.
     #[inline]
     pub(super) fn note_received(&self, from: Rank) {
         let from = self.comm.world_rank(from);
@@ -106,10 +106,10 @@ impl InCall<'_> {
         recorder.received_from(from, || self.head_of(from));
     }
 
-    /// Puts a message into the lane to `to`, which must be there.
+    /// Puts a message into the lane to `to`, which must not have ended.
     #[inline]
     fn put(&self, to: Rank, post: impl FnOnce()) -> Result<()> {
-        // Asked before the post: after it the receiver may take the packet and end well.
+        // Checked before the post: after it the receiver may take the packet and return.
         let there = self.comm.shared.is_there(to, self.comm.core.port.run());
         post();
         self.comm.shared.rouse(to);

@@ -1,7 +1,7 @@
-//! [`Message`]: a message that was found and is kept for whoever found it, until it is received.
+//! [`Message`]: a message that a matched probe has found and reserves for its caller until it is received.
 //!
-//! Between a probe and the receive after it nobody else can take the message: not a request posted
-//! meanwhile, and not another receive of the same rank.
+//! Between the probe and the receive, nothing else can take the message: neither a request posted meanwhile nor another
+//! receive of the same rank.
 
 use std::fmt;
 use std::mem;
@@ -16,8 +16,8 @@ use crate::error::{ErrorKind, Result};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 
-/// A message that [`Comm::probe_matched`] has found. Nobody else receives it while this lives; if it is
-/// dropped, the message is where it was in its sender's line.
+/// A message that [`Comm::probe_matched`] has found. No other receive gets it while this value lives. If the value is
+/// dropped, the message returns to its place in the queue of its sender.
 #[must_use = "a message is received, or dropped to be found again"]
 pub struct Message<'c> {
     comm: &'c Comm,
@@ -33,11 +33,11 @@ impl fmt::Debug for Message<'_> {
 }
 
 impl Comm {
-    /// Says what the first message from `from` with `tag` is if it has come, without receiving it.
+    /// Returns the status of the first message from `from` with `tag` if it has arrived, without receiving it.
     ///
     /// # Errors
     ///
-    /// As [`recv`](Self::recv), but for deadlocks: a rank that looks again and again is running.
+    /// As [`recv`](Self::recv), except for deadlocks: a rank that polls is running.
     ///
     /// # Examples
     ///
@@ -66,7 +66,7 @@ impl Comm {
         })
     }
 
-    /// Waits for the first message from `from` with `tag` and keeps it for the caller.
+    /// Waits for the first message from `from` with `tag` and reserves it for the caller.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    /// It is received once:
+    /// It can be received once:
     ///
     /// ```compile_fail,E0382
     /// rankfold::World::new(1).run(|comm| {
@@ -116,7 +116,7 @@ impl Comm {
         })
     }
 
-    /// [`probe_matched`](Self::probe_matched), if the message has come.
+    /// Like [`probe_matched`](Self::probe_matched), but returns `None` if the message has not arrived.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Comm {
         })
     }
 
-    /// Whether the message that a call accepts has come, into `place`; an error if it never can.
+    /// Looks for the message that a call accepts and puts it into `place`; an error if it never can arrive.
     fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
         self.check_source(call)?;
         let (port, want) = (&self.core.port, self.want(call));
@@ -149,7 +149,7 @@ impl Comm {
             port.give_turn();
             return Ok(false);
         };
-        // Whoever has ended sent all that it sent before that.
+        // A rank that has ended sent all its messages before that.
         if port.receive_now(&want, place) {
             Ok(true)
         } else {
@@ -157,7 +157,7 @@ impl Comm {
         }
     }
 
-    /// The same where it is chosen who comes first: whether it is there when nothing else can move.
+    /// The same where a scheduler chooses which message arrives first: whether it is there once no rank can proceed.
     fn find_at_last(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
         let now = Receive {
             deadline: Some(Instant::now()),
@@ -181,7 +181,7 @@ impl Comm {
 }
 
 impl Message<'_> {
-    /// What it is.
+    /// Returns the envelope of the message.
     pub fn status(&self) -> Status {
         self.status
     }
@@ -190,8 +190,8 @@ impl Message<'_> {
     ///
     /// # Errors
     ///
-    /// [`WrongType`](crate::ErrorKind::WrongType) if it holds something else than `T`; it is then where it
-    /// was, to be found again.
+    /// [`WrongType`](crate::ErrorKind::WrongType) if it holds elements of another type than `T`; it then returns to its
+    /// queue and can be found again.
     #[track_caller]
     pub fn recv<T: Element>(self) -> Result<Vec<T>> {
         let take = |message: &mut Self| {
@@ -201,7 +201,7 @@ impl Message<'_> {
         self.open("recv", take)
     }
 
-    /// Receives its elements into the first of `buf`.
+    /// Receives its elements into the first elements of `buf`.
     ///
     /// # Errors
     ///
@@ -217,7 +217,7 @@ impl Message<'_> {
         self.open("recv_into", take)
     }
 
-    /// Receives the value that was moved.
+    /// Receives the moved value.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl Message<'_> {
         comm.op(site, &show, || {
             let opened = take(&mut self)?;
             comm.core.port.recorder.received(self.packet.head);
-            // Nothing is left of it that could be found again.
+            // An empty packet keeps the destructor from giving the message back.
             self.packet = Packet::empty();
             Ok(opened)
         })

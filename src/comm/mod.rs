@@ -1,18 +1,16 @@
-//! [`Comm`]: what a rank talks through.
+//! [`Comm`]: the communicator, through which a rank sends, receives and calls collectives.
 //!
-//! - `point_to_point`: send, recv and their kin; `receive`: what the receiving ones share; `envelope`:
-//!   what a message is known by; `bounded`: sends where messages find no buffer
-//! - `request`: operations in progress; `start`: isend, irecv and their kin; `wait_several`: wait_all,
-//!   wait_any, wait_some; `scope`: requests with borrowed buffers; `matched`: messages found before they
-//!   are received
-//! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce,
-//!   all_reduce, reduce_scatter, scan, exclusive_scan; `run_call`: the way of them all; `kept`: what is known of
-//!   calls that are made again
+//! - `point_to_point`: send, recv and their variants; `receive`: what all receives share; `envelope`: source, tag and
+//!   status of a message; `bounded`: sends under a limited or synchronous buffering mode
+//! - `request`: operations in progress; `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any,
+//!   wait_some; `scope`: requests with borrowed buffers; `matched`: matched probes
+//! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce, all_reduce,
+//!   reduce_scatter, scan, exclusive_scan; `run_call`: how all of these run; `kept`: cached results for repeated calls
 //! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
-//! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`:
-//!   Foster's hypercube template
-//! - `run_schedule`: any schedule; `link`: how its messages travel; `at_cells`: short vectors without any
-//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: who is near to whom
+//! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`: Foster's
+//!   hypercube template
+//! - `run_schedule`: any schedule; `link`: how its messages travel; `at_cells`: short vectors without messages
+//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: which ranks are near each other
 //! - `call`: what all collective calls have in common: number, fingerprint, failure
 
 mod all_to_all_v;
@@ -78,19 +76,18 @@ use at_cells::LazyDesk;
 use kept::KeptCalls;
 use request::Asked;
 
-/// A communicator: the ranks of a world, as one of them sees them.
+/// A communicator: the ranks of a world, as seen by one of them.
 ///
-/// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take
-/// `&self`. Every operation returns a [`Result`]: no rank can make another wait for ever.
+/// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take `&self`. Every
+/// operation returns a [`Result`]: no rank can make another wait for ever.
 ///
 /// # Errors
 ///
 /// Any operation can fail with [`Usage`](ErrorKind::Usage) if it is called from inside an operator or a schedule, with
-/// [`Deadlock`](ErrorKind::Deadlock) if what it waits for can never come, with
-/// [`TimedOut`](ErrorKind::TimedOut) if the [world's patience](crate::World::timeout) ends, and with
-/// [`RankGone`](ErrorKind::RankGone) if a rank that it needs has ended. A collective can also fail with
-/// [`Mismatch`](ErrorKind::Mismatch), and with [`Broken`](ErrorKind::Broken) because another rank's call of it
-/// failed. What else a method can say stands with it.
+/// [`Deadlock`](ErrorKind::Deadlock) if what it waits for can never come, with [`TimedOut`](ErrorKind::TimedOut) if the
+/// [world's timeout](crate::World::timeout) expires, and with [`RankGone`](ErrorKind::RankGone) if a rank that it needs
+/// has ended. A collective can also fail with [`Mismatch`](ErrorKind::Mismatch), and with [`Broken`](ErrorKind::Broken)
+/// because another rank's call of it failed. Each method documents its further errors.
 ///
 /// ```compile_fail,E0277
 /// rankfold::World::new(2).run(|comm| {
@@ -99,69 +96,70 @@ use request::Asked;
 /// });
 /// ```
 pub struct Comm {
-    /// First, so that they are given back before the rank has ended.
+    /// Declared first, so that the lanes are given back before the rank has ended.
     lanes: Ends,
     core: Rc<Core>,
     shared: Arc<CommShared>,
-    /// The number of this rank here.
+    /// This rank's number in this communicator.
     me: Rank,
     desk: LazyDesk,
-    /// How many collectives this rank has begun on this communicator.
+    /// The number of collectives that this rank has begun on this communicator.
     calls: Cell<u32>,
-    /// The fingerprint of all of them.
+    /// The combined fingerprint of all of them.
     prints: Cell<u32>,
-    /// And how often it has left the dead behind here.
+    /// How often this rank has called `shrink` on this communicator.
     shrinks: Cell<u32>,
-    /// Who is near to whom, once that was asked; `None`: nobody is told apart.
+    /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
+    /// another.
     levels: OnceCell<Option<Arc<Levels>>>,
 }
 
-/// One rank, as all its communicators share it.
+/// The state of one rank, shared by all its communicators.
 struct Core {
     port: Port,
     workspace: Workspace,
-    /// Whose vectors a call touches, where ranks are many.
+    /// Reusable room for the lists of vectors that a call accesses, where there are many ranks.
     lists: Lists,
-    /// Collective calls of elements that may be made again.
+    /// Cached collective calls of elements, for when they are made again.
     kept: KeptCalls,
-    /// Calls entered in the log.
+    /// The number of calls entered in the log.
     entered: Cell<u64>,
-    /// The operation from which nothing goes on as it did: there an injected failure strikes. 0: the rank has
-    /// ended.
+    /// Number of the next operation with an injected fault; 0 once the rank has ended.
     limit: Cell<u64>,
-    /// That failure.
+    /// That fault.
     fault: Cell<Fault>,
-    /// How deep in operators its thread was when it entered, or has been since: calls from deeper are refused.
+    /// The depth of nested operators on its thread when the rank entered, lowered when a later operation begins at a
+    /// lower depth: calls from a greater depth are refused.
     depth: Cell<Depth>,
-    /// What the last operation failed with, if it failed because of others.
+    /// What the last operation failed with, if it failed because of other ranks.
     follows: RefCell<Option<Cause>>,
-    /// Whether there is a limit to what is kept of what is sent, and whether nothing is.
+    /// Whether buffering is limited (`bounded`), and whether there is none at all (`synchronous`).
     bounded: bool,
     synchronous: bool,
-    /// Requests that have not come to their end.
+    /// Requests that have not completed.
     asked: RefCell<Vec<Rc<Asked>>>,
-    /// Whether the panics of this world are printed; while it is not on its thread.
+    /// Whether the panics of this world are printed. Held here while the rank is not on its thread.
     printed: Cell<Option<Arc<AtomicBool>>>,
 }
 
 impl Comm {
-    /// The number of this rank: `0..size`.
+    /// Returns the number of this rank: `0..size`.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.me
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     #[inline]
     pub fn size(&self) -> usize {
         self.shared.members.size()
     }
 
-    /// The number in the world of one of the ranks here, as reports and errors have it.
+    /// Returns the world rank of a rank of this communicator, as reports and errors print it.
     ///
     /// # Panics
     ///
-    /// If there is no such rank.
+    /// Panics if there is no such rank.
     ///
     /// # Examples
     ///
@@ -180,8 +178,8 @@ impl Comm {
         self.shared.members.world(rank)
     }
 
-    /// Makes this thread rank `me` of a world of which it is no rank yet. `live`: it counts among those that need
-    /// a CPU, unless somebody else counts it.
+    /// Makes this thread rank `me` of a world of which it is not yet a rank. `live` counts it among the ranks that need
+    /// a CPU; it is `None` where the caller counts it elsewhere.
     pub(crate) fn enter(fabric: &Arc<Fabric>, me: Rank, live: Option<Live>) -> Comm {
         let (limit, fault) = fabric.next_fault(me, 0);
         let core = Rc::new(Core {
@@ -203,7 +201,7 @@ impl Comm {
         Comm::of(core, fabric.all.clone(), me)
     }
 
-    /// Makes this thread, which counts as live, the same rank again, for another run: see [`rest`](Self::rest).
+    /// Makes this thread, which already counts as live, the same rank again for another run; see [`rest`](Self::rest).
     pub(crate) fn enter_again(&self, again: Reuse) {
         let core = &self.core;
         let (limit, fault) = self.fabric().next_fault(core.port.me, 0);
@@ -214,9 +212,9 @@ impl Comm {
         Core::sit_down(core, None);
     }
 
-    /// Leaves this thread, after the end of the rank. If nothing of it is alive but this, and nothing is open, it
-    /// may [enter](Self::enter_again) the next run of the same fabric, on any thread: then this says where it
-    /// stands.
+    /// Leaves this thread after the end of the rank. If this `Comm` is all that is alive of the rank, and nothing is
+    /// pending, the rank may [enter](Self::enter_again) the next run of the same fabric on any thread; the result then
+    /// says where it stands.
     pub(crate) fn rest(&self) -> Option<EndState> {
         let core = &self.core;
         core.stand_up();
@@ -234,12 +232,12 @@ impl Comm {
         })
     }
 
-    /// Whether nothing of this rank is alive but this.
+    /// Whether this `Comm` is all that is alive of this rank.
     fn is_alone(&self) -> bool {
         Rc::strong_count(&self.core) == 1 && Rc::weak_count(&self.core) == 0
     }
 
-    /// The rank has ended. If something of it was forgotten, what nobody received is counted all the same.
+    /// Records that the rank has ended. If part of it was forgotten, its unreceived messages are counted all the same.
     pub(crate) fn leave(&self) {
         let core = &self.core;
         if Rc::strong_count(core) > 1 {
@@ -252,7 +250,7 @@ impl Comm {
         self.core.port.is_quiet()
     }
 
-    /// This rank's end of a communicator in which it has this number.
+    /// This rank's end of a communicator in which it has the number `me`.
     fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
         let make = core.port.fabric.settings.lanes;
         if core.port.fabric.settings.near.has_bounds() {
@@ -283,7 +281,7 @@ impl Comm {
         &self.core.port.fabric
     }
 
-    /// Records how this rank ended; the first record counts. It does nothing more.
+    /// Records how this rank ended, and nothing more; the first record counts.
     pub(crate) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
         let core = &self.core;
         let alone = !consequence || core.follows.borrow().is_none();
@@ -295,7 +293,7 @@ impl Comm {
         }
     }
 
-    /// One operation: refused inside operators, counted, and its errors say where they arose.
+    /// Runs one operation: refuses it inside operators, counts it, and adds the call site to its errors.
     #[inline]
     fn op<R>(
         &self,
@@ -306,8 +304,8 @@ impl Comm {
         self.deed(&|| Deed::at(site), show, body)
     }
 
-    /// The same for an operation whose arguments the recorder is to know. It is asked for them when they are
-    /// written down, which may be after the message is out.
+    /// Like [`op`](Self::op), for an operation whose arguments the recorder stores. The recorder asks for them when it
+    /// writes the record, which may be after the message has left.
     #[inline]
     fn deed<R>(
         &self,
@@ -332,7 +330,7 @@ impl Comm {
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         if thread::panicking() {
-            // A destructor calls while the rank unwinds: nobody must wait for it from here on.
+            // A destructor makes this call while the rank unwinds: no rank may wait for this one from here on.
             self.core.end_by_panic();
         }
         let core = &*self.core;
@@ -356,7 +354,7 @@ fn no_such_rank(what: &str, rank: Rank, size: usize) -> Error {
     Error::usage(format!("{what} {rank} is not one of the {size} ranks"))
 }
 
-/// How long an injected delay takes: long enough for all that the others can do meanwhile.
+/// How long an injected delay takes: long enough for everything that the other ranks can do meanwhile.
 const DELAY: Duration = Duration::from_millis(5);
 
 impl Core {
@@ -368,7 +366,7 @@ impl Core {
         self.tick()
     }
 
-    /// An operation inside an operator, or after one that failed because of others.
+    /// Begins an operation inside an operator, or after one that failed because of other ranks.
     #[cold]
     fn begin_marked(&self) -> Result<()> {
         let depth = unwind::depth();
@@ -377,13 +375,14 @@ impl Core {
                 "an operator may not call a communicator of a rank that its thread was before the operator began",
             ));
         }
-        // The operator in which it was entered has ended: from now on operators from here on are kept out.
+        // The operator in which the rank entered has ended: from now on, calls from inside any operator that begins at
+        // this depth are refused.
         self.depth.set(depth);
         unwind::set_follows(None);
         Ok(())
     }
 
-    /// Counts an operation, or a message of a collective; here injected failures strike.
+    /// Counts an operation, or a message of a collective, and raises injected failures.
     #[inline]
     fn tick(&self) -> Result<()> {
         let count = self.port.begun() + 1;
@@ -394,7 +393,7 @@ impl Core {
         Ok(())
     }
 
-    /// The operation that is the limit, or any after the end.
+    /// Handles the operation that is the limit, and every operation after the end of the rank.
     #[cold]
     fn beyond(&self, count: u64) -> Result<()> {
         let Port { fabric, me, .. } = &self.port;
@@ -427,7 +426,7 @@ impl Core {
             ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
-                // Into the registry: guards may wait still, on the way out.
+                // Recorded first: destructors that run during unwinding may still wait.
                 self.end(Gone::Returned, None, false);
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
             }
@@ -448,7 +447,7 @@ impl Core {
         }
     }
 
-    /// The thread is this rank from now on.
+    /// Makes the thread this rank from now on.
     fn sit_down(this: &Rc<Core>, live: Option<Live>) {
         let seat = Seated {
             core: Rc::downgrade(this),
@@ -461,7 +460,7 @@ impl Core {
         }
     }
 
-    /// It is not any more, if it was.
+    /// Ends that, if the thread was this rank.
     fn stand_up(&self) {
         let printed = self.printed.take().or_else(|| {
             let this: *const Core = self;
@@ -480,9 +479,9 @@ impl Core {
         }
     }
 
-    /// The rank unwinds out of an operation. Its end is recorded now, since other destructors that run on the
-    /// way may wait for ranks that wait for this one. A call that was to be written down later is written down
-    /// as the one that the rank ended in.
+    /// The rank unwinds out of an operation. Its end is recorded now, since destructors that run during unwinding may
+    /// wait for ranks that wait for this one. A call whose record was deferred is recorded as the call that the rank
+    /// ended in.
     #[cold]
     fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
         self.port.recorder.settle(told, show);
@@ -490,7 +489,8 @@ impl Core {
         self.end_by_panic();
     }
 
-    /// The error of an operation, which names its call, line and communicator. It is kept in case the rank fails for it.
+    /// Adds call, line and communicator to the error of an operation, and keeps it in case the rank fails because of
+    /// it.
     #[cold]
     fn failed(
         &self,
@@ -518,7 +518,7 @@ impl Drop for Core {
     }
 }
 
-/// Does something when its frame unwinds; who leaves it in any other way forgets it.
+/// Runs a closure when its frame unwinds; every other exit must `mem::forget` it.
 struct WhenUnwinding<F: Fn()>(F);
 
 impl<F: Fn()> Drop for WhenUnwinding<F> {
@@ -528,12 +528,12 @@ impl<F: Fn()> Drop for WhenUnwinding<F> {
     }
 }
 
-/// The ranks that a thread is. When the thread ends they end, though their `Comm`s were forgotten, or are
-/// still there for a later destructor to call.
+/// The ranks of a thread. They end when the thread ends, even if their `Comm`s were forgotten or are still there for a
+/// later destructor to call.
 #[derive(Default)]
 struct Entered(Vec<Seated>);
 
-/// One rank that a thread is.
+/// One rank of a thread.
 struct Seated {
     core: Weak<Core>,
     fabric: *const Fabric,
@@ -550,7 +550,7 @@ impl Drop for Entered {
     }
 }
 
-/// Whether this thread is a rank of that world.
+/// Whether this thread is a rank of the world of `fabric`.
 pub(crate) fn is_inside(fabric: &Arc<Fabric>) -> bool {
     let mut inside = false;
     entered(|seats| {
@@ -563,7 +563,7 @@ fn entered(f: impl FnOnce(&mut Vec<Seated>)) {
     thread_local! {
         static ENTERED: RefCell<Entered> = RefCell::default();
     }
-    // The list is gone when a `Comm` is dropped by a later destructor of the same thread: then its end is
-    // recorded already, and the core knows it.
+    // The list is gone when a later destructor of the same thread drops a `Comm`. Its end is recorded by then, and the
+    // core knows it.
     let _ = ENTERED.try_with(|seats| f(&mut seats.borrow_mut().0));
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::op::{Element, First};
 
 impl Comm {
-    /// Waits until every rank has come here.
+    /// Blocks until every rank has called it.
     ///
     /// # Errors
     ///
@@ -36,11 +36,11 @@ impl Comm {
         self.run_call::<()>(ask(Collective::Barrier, 0), &[], &mut [], &First)
     }
 
-    /// [`barrier`](Self::barrier) by messages, by the algorithm of your choice, the same on every rank.
+    /// [`barrier`](Self::barrier) by messages, with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`barrier`](Self::barrier).
     ///
     /// # Examples
@@ -57,7 +57,7 @@ impl Comm {
         self.run_call::<()>(ask.by(Some(algorithm)), &[], &mut [], &First)
     }
 
-    /// Copies the root's buffer into everybody's.
+    /// Copies the root's buffer into the buffer of every other rank.
     ///
     /// # Shape
     ///
@@ -65,15 +65,14 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// Short buffers: ⌈log₂ P⌉ steps of the whole buffer. Long ones: twice as many, in which a rank sends
-    /// less than two buffers.
+    /// Short buffers: ⌈log₂ P⌉ steps of the whole buffer. Long ones: twice as many steps, in which a rank sends less
+    /// than two buffers.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such root;
-    /// [`RankGone`](crate::ErrorKind::RankGone), [`Mismatch`](crate::ErrorKind::Mismatch) and
-    /// [`Broken`](crate::ErrorKind::Broken) if another rank spoils it: the buffer's contents are then
-    /// unspecified.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such root; [`RankGone`](crate::ErrorKind::RankGone),
+    /// [`Mismatch`](crate::ErrorKind::Mismatch) and [`Broken`](crate::ErrorKind::Broken) if another rank makes the call
+    /// fail: the buffer's contents are then unspecified.
     ///
     /// # Examples
     ///
@@ -91,18 +90,18 @@ impl Comm {
     ///
     /// # Source
     ///
-    /// The binomial tree of Xiong 1999 (1-tree) run backwards; Sanders' lecture notes.
+    /// The binomial tree of Xiong 1999 (1-tree), run backwards; Sanders' lecture notes.
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
         self.run_call(ask.by(None), &[], buf, &First)
     }
 
-    /// [`broadcast`](Self::broadcast) by the algorithm of your choice, the same on every rank.
+    /// [`broadcast`](Self::broadcast) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
@@ -129,11 +128,11 @@ impl Comm {
         self.run_call(ask.by(Some(algorithm)), &[], buf, &First)
     }
 
-    /// Collects a block from every rank at the root: the root gets them in rank order, the others `None`.
+    /// Collects a block from every rank at the root. The root gets them in rank order, the other ranks get `None`.
     ///
     /// # Shape
     ///
-    /// Blocks are equally long on every rank; else see [`gather_v`](Self::gather_v).
+    /// Blocks have the same length on every rank; for other lengths see [`gather_v`](Self::gather_v).
     ///
     /// # Cost
     ///
@@ -157,11 +156,11 @@ impl Comm {
         self.gather_if(None, root, block)
     }
 
-    /// [`gather`](Self::gather) by the algorithm of your choice, the same on every rank.
+    /// [`gather`](Self::gather) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`gather`](Self::gather).
     ///
     /// # Examples
@@ -191,9 +190,9 @@ impl Comm {
         block: &[T],
     ) -> Result<Option<Vec<T>>> {
         let ranks = if self.rank() == root { self.size() } else { 0 };
-        // More than can be counted are refused with the buffer, which has none then.
+        // If the product overflows, the buffer is empty and the call is refused because of its length.
         let length = block.len().checked_mul(ranks).unwrap_or(0);
-        // Some element to begin with: where there is none, there is nothing to collect.
+        // Any element serves as the initial value; an empty block leaves nothing to collect.
         let mut all: Vec<T> = block.iter().copied().cycle().take(length).collect();
         self.gather_to(algorithm, root, block, &mut all)?;
         Ok((self.rank() == root).then_some(all))
@@ -212,11 +211,11 @@ impl Comm {
         self.run_call(ask.by(algorithm), block, all, &First)
     }
 
-    /// [`gather`](Self::gather) into a buffer of the root's.
+    /// [`gather`](Self::gather) into a buffer that the root provides.
     ///
     /// # Shape
     ///
-    /// `all` has room for the blocks of all ranks at the root, and is empty elsewhere.
+    /// `all` has room for the blocks of all ranks at the root, and is empty on the other ranks.
     ///
     /// # Errors
     ///
@@ -240,7 +239,7 @@ impl Comm {
         self.gather_to(None, root, block, all)
     }
 
-    /// [`gather_into`](Self::gather_into) by the algorithm of your choice, the same on every rank.
+    /// [`gather_into`](Self::gather_into) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
@@ -270,12 +269,12 @@ impl Comm {
         self.gather_to(Some(algorithm), root, block, all)
     }
 
-    /// [`gather_into`](Self::gather_into) with blocks of any lengths: `counts[r]` elements from rank `r`,
-    /// the same counts on every rank.
+    /// [`gather_into`](Self::gather_into) with blocks of any lengths: `counts[r]` elements from rank `r`, the same
+    /// counts on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
@@ -304,21 +303,21 @@ impl Comm {
         self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
     }
 
-    /// Deals out the root's vector: rank `r` gets block `r`.
+    /// Distributes the root's vector: rank `r` gets block `r`.
     ///
     /// # Shape
     ///
-    /// Blocks are equally long on every rank; else see [`scatter_v`](Self::scatter_v). The root passes all of
-    /// them, the others `None`.
+    /// Blocks have the same length on every rank; for other lengths see [`scatter_v`](Self::scatter_v). The root passes
+    /// all blocks, the other ranks pass `None`.
     ///
     /// # Cost
     ///
-    /// As [`gather`](Self::gather), whose reverse it is.
+    /// As [`gather`](Self::gather), of which it is the reverse.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the root passes no vector or one of another length, or another
-    /// rank passes one; else as [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if the root passes no vector or one of another length, or if another rank
+    /// passes one; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -344,11 +343,11 @@ impl Comm {
         self.scatter_if(None, root, all, block)
     }
 
-    /// [`scatter`](Self::scatter) by the algorithm of your choice, the same on every rank.
+    /// [`scatter`](Self::scatter) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`scatter`](Self::scatter).
     ///
     /// # Examples
@@ -389,13 +388,12 @@ impl Comm {
         self.run_call(ask.by(algorithm), all.unwrap_or(&[]), block, &First)
     }
 
-    /// [`scatter`](Self::scatter) with blocks of any lengths: `counts[r]` elements to rank `r`, the same
-    /// counts on every rank.
+    /// [`scatter`](Self::scatter) with blocks of any lengths: `counts[r]` elements to rank `r`, the same counts on
+    /// every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; else as
-    /// [`scatter`](Self::scatter).
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; otherwise as [`scatter`](Self::scatter).
     ///
     /// # Examples
     ///
@@ -434,17 +432,16 @@ impl Comm {
     ///
     /// # Shape
     ///
-    /// `all` has the same length N on every rank, and `block` is as long as the rank's own block:
+    /// `all` has the same length N on every rank, and `block` has the length of the rank's own block:
     /// [`span::block(N, size, rank)`](crate::span::block).
     ///
     /// # Cost
     ///
-    /// Short blocks: ⌈log₂ P⌉ steps. Long ones: P - 1 steps of a block.
+    /// Short blocks: ⌈log₂ P⌉ steps. Long ones: P - 1 steps of one block each.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the block has another length; else as
-    /// [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if the block has another length; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -470,11 +467,11 @@ impl Comm {
         self.run_call(ask.by(None), block, all, &First)
     }
 
-    /// [`all_gather`](Self::all_gather) by the algorithm of your choice, the same on every rank.
+    /// [`all_gather`](Self::all_gather) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`all_gather`](Self::all_gather).
     ///
     /// # Examples
@@ -501,12 +498,12 @@ impl Comm {
         self.run_call(ask.by(Some(algorithm)), block, all, &First)
     }
 
-    /// [`all_gather`](Self::all_gather) with blocks of any lengths: `counts[r]` elements from rank `r`, the
-    /// same counts on every rank.
+    /// [`all_gather`](Self::all_gather) with blocks of any lengths: `counts[r]` elements from rank `r`, the same counts
+    /// on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
@@ -534,21 +531,20 @@ impl Comm {
         self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
     }
 
-    /// Sends block `q` of every rank's input to rank `q`, which gets them in the order of the senders.
+    /// Sends block `q` of every rank's input to rank `q`, which stores them in the order of their senders.
     ///
     /// # Shape
     ///
-    /// `input` has the same length N on every rank, and is cut into one block for each rank; `output` has
-    /// room for as many pieces as there are ranks, each as long as the rank's own block,
-    /// [`span::block(N, size, rank)`](crate::span::block).
+    /// `input` has the same length N on every rank, and is cut into one block for each rank. `output` holds one piece
+    /// from each rank, each of the length of this rank's own block, [`span::block(N, size, rank)`](crate::span::block).
     ///
     /// # Cost
     ///
-    /// P - 1 steps, every element moved once.
+    /// P - 1 steps; every element is moved once.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the output has another length; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the output has another length; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
@@ -571,11 +567,11 @@ impl Comm {
         self.run_call(ask.by(None), input, output, &First)
     }
 
-    /// [`all_to_all`](Self::all_to_all) by the algorithm of your choice, the same on every rank.
+    /// [`all_to_all`](Self::all_to_all) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`all_to_all`](Self::all_to_all).
     ///
     /// # Examples

@@ -1,8 +1,8 @@
 //! SEND and RECV: blocking messages between two ranks.
 //!
-//! A receive names its sender and tag, or accepts [any](Source::Any). Messages between two ranks keep
-//! their order: a receive takes the first one it matches. Sending does not wait for the receiver, unless
-//! the world's [buffering](crate::World::buffering) has no room for the message.
+//! A receive names its sender and tag, or accepts [any](Source::Any). Messages between two ranks keep their order: a
+//! receive takes the first one that matches. A send does not wait for the receiver, unless the world's
+//! [buffering](crate::World::buffering) has no room for the message.
 
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -20,19 +20,19 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::{Deed, Peer, Tagged};
 
 impl Comm {
-    /// Sends elements to rank `to`. It does not wait until they are received, unless the world's
+    /// Sends elements to rank `to`. Does not wait until they are received, unless the world's
     /// [buffering](crate::World::buffering) has no room for them.
     ///
     /// Up to 32 bytes travel in the message itself, and up to 1 KiB if this rank has sent several short messages in a
-    /// row to that one, which keeps up with them. More are read straight out of `data` by a receiver that is
-    /// waiting, or comes within about the time that a copy takes; else a copy is left for it. From 512 KiB on
-    /// both ends copy, each a part, to where [`recv_into`](Self::recv_into) wants it.
+    /// row to that rank and the receiver keeps up with them. A longer message is read straight out of `data` by a
+    /// receiver that is waiting, or that arrives within about the time that a copy takes; otherwise a copy is left for
+    /// it. From 512 KiB on both ends copy, each a part, to where [`recv_into`](Self::recv_into) wants it.
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has
-    /// failed or panicked. A message to a rank that has returned is lost, and the report says so; without
-    /// room for it that is [`RankGone`](ErrorKind::RankGone) too.
+    /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has failed or
+    /// panicked. A message to a rank that has returned is lost, and the report says so; without room for it that is
+    /// [`RankGone`](ErrorKind::RankGone) too.
     ///
     /// # Examples
     ///
@@ -76,8 +76,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`WrongType`](ErrorKind::WrongType) if it holds something else than `T`; it then stays first in
-    /// line. [`RankGone`](ErrorKind::RankGone) if the sender has ended and has left no such message,
+    /// [`WrongType`](ErrorKind::WrongType) if it holds elements of another type than `T`; it then stays first in its
+    /// queue. [`RankGone`](ErrorKind::RankGone) if the sender has ended and has left no such message,
     /// [`Deadlock`](ErrorKind::Deadlock) if none can ever come.
     ///
     /// # Examples
@@ -109,8 +109,8 @@ impl Comm {
         })
     }
 
-    /// Like [`recv`](Self::recv), but gives up after `patience`. A rank that waits with a deadline is
-    /// never part of a deadlock.
+    /// Like [`recv`](Self::recv), but gives up after `patience`. A rank that waits with a deadline is never part of a
+    /// deadlock.
     ///
     /// # Errors
     ///
@@ -151,8 +151,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`TooShort`](ErrorKind::TooShort) if the message has more elements than `buf`; it then stays
-    /// first in line. Else as [`recv`](Self::recv).
+    /// [`TooShort`](ErrorKind::TooShort) if the message has more elements than `buf`; it then stays first in its queue.
+    /// Otherwise as [`recv`](Self::recv).
     ///
     /// # Examples
     ///
@@ -185,7 +185,7 @@ impl Comm {
         Ok(status)
     }
 
-    /// Moves a value of any type to rank `to`; nothing is copied but its own bytes.
+    /// Moves a value of any type to rank `to`; only the bytes of the value itself are copied.
     ///
     /// # Errors
     ///
@@ -248,8 +248,8 @@ impl Comm {
         self.receive(&call, is_value::<V>, |packet| packet.take_value(fabric))
     }
 
-    /// Sends to one rank and receives from another at once, so that rings and exchanges need no care
-    /// about who goes first.
+    /// Sends to one rank and receives from another at once, so that rings and exchanges need no agreement on which rank
+    /// goes first.
     ///
     /// # Errors
     ///
@@ -312,7 +312,7 @@ impl Comm {
         })
     }
 
-    /// Waits for a message and says what it is, without receiving it.
+    /// Blocks until a message matches and returns its status, without receiving it.
     ///
     /// # Errors
     ///
@@ -364,8 +364,8 @@ impl Comm {
         Head::new(self.shared.context, self.core.port.me, tag, 0)
     }
 
-    /// What a sender hears about a receiver that has ended. One that returned just does not read any
-    /// more: the message is lost, whether it came a moment before or after that, and the report says so.
+    /// The result of a send to a receiver that may have ended. A receiver that has returned merely reads no more: the
+    /// message is lost, whether it came shortly before or after that, and the report says so.
     #[inline]
     pub(super) fn posted(&self, to: Rank, there: bool) -> Result<()> {
         if there {
@@ -376,7 +376,7 @@ impl Comm {
     }
 }
 
-/// What the recorder is to know of a call that sends.
+/// What the recorder stores about a call that sends.
 #[inline]
 fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> Deed {
     Deed {

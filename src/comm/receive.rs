@@ -1,5 +1,5 @@
-//! What all receiving calls have in common: they find or await the first message that matches, see
-//! whether it fits, and open it, or leave it first in line.
+//! The steps common to all receives: find or await the first message that matches, check whether it fits, and open it,
+//! or leave it first in its queue.
 
 use std::fmt;
 use std::panic::Location;
@@ -41,7 +41,7 @@ impl Receive {
 }
 
 impl Receive {
-    /// What the recorder is to know of it.
+    /// What the recorder stores about it.
     #[inline]
     pub(super) fn deed(&self) -> Deed {
         let peer = match self.from {
@@ -77,7 +77,7 @@ pub(super) fn receive(
     }
 }
 
-/// Empties the place of a message whose sender has taken it back.
+/// Empties `place` after its sender has retracted the message.
 #[cold]
 #[inline(never)]
 fn clear(place: &mut Packet) {
@@ -93,7 +93,7 @@ impl Comm {
         }
     }
 
-    /// Whether a message can go to a rank, or come from it.
+    /// Checks that a message can go to a rank, or come from it.
     #[inline]
     pub(super) fn check_peer(&self, what: &str, rank: Rank) -> Result<()> {
         self.check_rank(what, rank)?;
@@ -113,14 +113,15 @@ impl Comm {
         Status::of(packet, self.member(packet))
     }
 
-    /// The number here of the rank that sent a packet. Its context says that it is a member.
+    /// The number in this communicator of the rank that sent a packet. The packet's context implies that it is a
+    /// member.
     #[inline]
     pub(super) fn member(&self, packet: &Packet) -> Rank {
         let source = packet.source();
         self.shared.members.member(source).unwrap_or(source)
     }
 
-    /// A receiving call from beginning to end.
+    /// Runs a receive from beginning to end.
     #[inline]
     pub(super) fn receive<R>(
         &self,
@@ -135,7 +136,7 @@ impl Comm {
         })
     }
 
-    /// The first message that matches: opened if it fits, else left where it was.
+    /// Takes the first message that matches: opens it if it fits, and otherwise leaves it where it was.
     #[inline]
     pub(super) fn take<R>(
         &self,
@@ -151,7 +152,7 @@ impl Comm {
                 return Err(error);
             }
             let status = self.status(&packet);
-            // If the sender took the loan back meanwhile, the same message comes again.
+            // If the sender has revoked the loan meanwhile, the same message comes again.
             if let Some(opened) = open(&mut packet) {
                 self.core.port.recorder.received(packet.head);
                 return Ok((opened, status));
@@ -160,7 +161,7 @@ impl Comm {
         }
     }
 
-    /// Which messages a call accepts.
+    /// The messages that a call accepts.
     #[inline]
     pub(super) fn want(&self, call: &Receive) -> Want {
         let tag = match call.tag {
@@ -189,7 +190,8 @@ impl Comm {
         }
     }
 
-    // Apart, once for all types: a message that is there already needs no reason to wait for it.
+    // A separate function, compiled once for all types: a message that has already arrived needs no reason to wait for
+    // it.
     #[inline(never)]
     pub(super) fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
         let reason = Reason {

@@ -6,13 +6,13 @@
 //!   if p ≠ root: send(msg, successor of p)
 //! ```
 //!
-//! Source: Xiong, *Towards Unified Description for Reduction Algorithms*, Computer Science 42(11), 2015;
-//! Xiong 1999. The steps order the receives of one rank; in which order it really takes the messages is
-//! the caller's choice, see [`Order`].
+//! Source: Xiong, *Towards Unified Description for Reduction Algorithms*, Computer Science 42(11), 2015; Xiong 1999.
+//! The steps order the receives of one rank; the order in which it actually takes the messages is the caller's choice,
+//! see [`Order`].
 //!
-//! Any source is right within one call, because a rank has one successor: whatever arrives comes from a
-//! predecessor. A rank that is done may already send for its next call, so the number of the call is
-//! matched too.
+//! A receive may match any source within one call, because a rank has only one successor: every message that arrives
+//! comes from a predecessor. A rank that is done may already send for its next call, so the receive matches the call
+//! number too.
 
 use super::call::{From, InCall};
 use super::reduce_over::{Order, Survivors};
@@ -22,8 +22,8 @@ use crate::op::{Element, Operator, copied, fold_left, fold_right};
 use crate::topology::Topology;
 use crate::unwind;
 
-/// The predecessors of a rank in the order in which it hears them. For rank order: outwards on both
-/// sides, so that what is folded is always a run of neighbours.
+/// The predecessors of a rank in the order in which it receives from them. In rank order this goes outwards on both
+/// sides, so that the ranks folded so far are always a run of neighbours.
 fn hear(topology: &Topology, me: Rank, order: Order) -> Vec<Rank> {
     let mut from: Vec<Rank> = topology
         .predecessors(me)
@@ -56,7 +56,7 @@ pub(super) fn fold_elements<T: Element>(
     }
 }
 
-/// Folds what the ranks `from` send into `acc`.
+/// Folds the elements sent by the ranks `from` into `acc`.
 fn fold_in<T: Element>(
     inside: &InCall<'_>,
     order: Order,
@@ -79,7 +79,7 @@ fn fold_in<T: Element>(
     Ok(())
 }
 
-/// Whose message comes next: a certain rank's, or the first to arrive.
+/// The sender of the next message: a given rank, or the first to arrive.
 fn whom<'a>(order: Order, remaining: &'a [Rank], next: Rank) -> From<'a> {
     if order == Order::Arrival {
         From::Any(remaining)
@@ -112,7 +112,7 @@ pub(super) fn fold_values<V: Send + 'static>(
     }
 }
 
-/// The lower rank's value on the left.
+/// Folds two values, with the lower rank's value on the left.
 fn in_order<V>(me: Rank, source: Rank, mine: V, theirs: V, fold: &mut impl FnMut(V, V) -> V) -> V {
     unwind::operator(|| {
         if source > me {
@@ -123,7 +123,7 @@ fn in_order<V>(me: Rank, source: Rank, mine: V, theirs: V, fold: &mut impl FnMut
     })
 }
 
-/// The loop that goes on without the dead: with each value travels the list of ranks missing from it.
+/// The loop that tolerates ranks that have ended: each value travels with the list of ranks missing from it.
 pub(super) fn fold_survivors<V: Send + 'static>(
     inside: &InCall<'_>,
     topology: &Topology,
@@ -153,12 +153,12 @@ pub(super) fn fold_survivors<V: Send + 'static>(
     let Some((_, to)) = topology.successor(inside.rank()) else {
         return Ok(Some((acc, survivors(inside.size(), missing))));
     };
-    // If the successor is dead, whoever waits for it counts this subtree as missing.
+    // If the successor has ended, the rank that waits for it counts this subtree as missing.
     inside.send_value(to, (acc, missing))?;
     Ok(None)
 }
 
-/// A rank and everybody whose contribution passes through it.
+/// A rank and all ranks whose contributions pass through it.
 fn subtree(topology: &Topology, top: Rank) -> Vec<Rank> {
     let mut ranks = vec![top];
     let mut next = 0;

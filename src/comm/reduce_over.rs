@@ -1,5 +1,4 @@
-//! Reductions over a topology of the caller's choice: what is asked for, and what is refused. The loop
-//! itself is in `reduce_loop`.
+//! Reductions over a topology that the caller chooses: arguments and refusals. The loop itself is in `reduce_loop`.
 
 use std::panic::Location;
 
@@ -13,25 +12,24 @@ use crate::topology::Topology;
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 
-/// In which order a rank folds what its predecessors send.
+/// The order in which a rank folds the contributions of its predecessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the messages arrive, from any predecessor. The fastest; only for operators that commute, and
+    /// As the messages arrive, from any predecessor. This is the fastest order. Only for operators that commute;
     /// floating-point bits may differ from run to run.
     Arrival,
-    /// By time step, then by rank: the same bits in every run over one topology. Only for operators
-    /// that commute.
+    /// By time step, then by rank: the same bits in every run over one topology. Only for operators that commute.
     Step,
-    /// Lower ranks on the left: for any associative operator, over a topology whose subtrees are runs
-    /// of neighbouring ranks (see [`Topology::is_in_rank_order`]).
+    /// Lower ranks on the left: for any associative operator, over a topology whose subtrees are runs of neighbouring
+    /// ranks (see [`Topology::is_in_rank_order`]).
     Rank,
 }
 
 impl Comm {
-    /// A reduction of elements over a topology of the caller's choice: set its [order](ReduceOver::order)
-    /// if you like, then [`run`](ReduceOver::run) it, or ask for the [survivors](ReduceOver::survivors).
+    /// Builds a reduction of elements over a topology that the caller chooses. Set its [order](ReduceOver::order) if
+    /// you like, then [`run`](ReduceOver::run) it, or ask for the [survivors](ReduceOver::survivors).
     ///
-    /// The root of the topology gets the result in its buffer; the others keep theirs.
+    /// The root of the topology gets the result in its buffer; the buffers of the other ranks are unchanged.
     ///
     /// # Examples
     ///
@@ -84,8 +82,8 @@ impl Comm {
         self.reduce_over(topology, buf, Associative(op))
     }
 
-    /// A reduction of owned values, by move, over a topology. `fold` must be associative; the operands
-    /// stay in rank order unless [`order`](ReduceValueOver::order) says that they need not.
+    /// Builds a reduction of owned values, by move, over a topology. `fold` must be associative. The operands stay in
+    /// rank order unless [`order`](ReduceValueOver::order) sets another order.
     ///
     /// # Examples
     ///
@@ -119,7 +117,7 @@ impl Comm {
     }
 }
 
-/// A reduction of elements that is about to run, see [`Comm::reduce_over`].
+/// A reduction of elements that is about to run; see [`Comm::reduce_over`].
 #[must_use = "a reduction happens when it is run"]
 pub struct ReduceOver<'a, T, O> {
     comm: &'a Comm,
@@ -131,18 +129,18 @@ pub struct ReduceOver<'a, T, O> {
 }
 
 impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
-    /// Sets the order of folding; without it: by step if the operator commutes, else by rank.
+    /// Sets the order of folding. The default is by step if the operator commutes, and by rank otherwise.
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Runs it.
+    /// Runs the reduction.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the topology is for another number of ranks, or if the order does
-    /// not suit the operator or the topology; else as [`Comm::reduce`].
+    /// [`Usage`](crate::ErrorKind::Usage) if the topology is for another number of ranks, or if the order does not suit
+    /// the operator or the topology; otherwise as [`Comm::reduce`].
     pub fn run(self) -> Result<()> {
         let Self {
             comm,
@@ -163,14 +161,14 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
         })
     }
 
-    /// Runs it over whoever is left: contributions that a dead rank held are missing, everything
-    /// else is folded. The root gets the list of contributors; `None` on the other ranks.
+    /// Runs the reduction over the ranks that are left: contributions held by a rank that has ended are missing,
+    /// everything else is folded. The root gets the list of contributors, the other ranks get `None`.
     ///
-    /// What a rank has folded goes to its successor; if that rank is dead the whole subtree is missing.
+    /// Each rank sends its fold to its successor; if the successor has ended, the whole subtree is missing.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run), but ranks that are gone are no error.
+    /// As [`run`](Self::run), except that ranks that have ended are no error.
     ///
     /// # Examples
     ///
@@ -217,7 +215,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     }
 }
 
-/// A reduction of owned values that is about to run, see [`Comm::reduce_value_over`].
+/// A reduction of owned values that is about to run; see [`Comm::reduce_value_over`].
 #[must_use = "a reduction happens when it is run"]
 pub struct ReduceValueOver<'a, V, F> {
     comm: &'a Comm,
@@ -229,13 +227,13 @@ pub struct ReduceValueOver<'a, V, F> {
 }
 
 impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
-    /// Sets the order of folding. Any but [`Order::Rank`] promises that `fold` commutes.
+    /// Sets the order of folding. Any order except [`Order::Rank`] asserts that `fold` commutes.
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Runs it: the root gets the result, the others `None`.
+    /// Runs the reduction: the root gets the result, the other ranks get `None`.
     ///
     /// # Errors
     ///
@@ -256,7 +254,7 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
         })
     }
 
-    /// Runs it over whoever is left, as [`ReduceOver::survivors`] does.
+    /// Runs the reduction over the ranks that are left, as [`ReduceOver::survivors`] does.
     ///
     /// # Errors
     ///
@@ -278,16 +276,17 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
     }
 }
 
-/// Who is in a result, see [`ReduceOver::survivors`].
+/// The ranks that contributed to a result; see [`ReduceOver::survivors`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survivors {
     /// The ranks whose contributions are in the result.
     pub contributors: Vec<Rank>,
-    /// Those whose contributions are not: the dead, and whoever had handed theirs to a dead rank.
+    /// The ranks whose contributions are not: those that have ended, and those that had passed their contribution to a
+    /// rank that ended.
     pub missing: Vec<Rank>,
 }
 
-/// The part of a call's description that says which topology is run and how.
+/// Adds the topology and the way it is run to the description of a call.
 fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
     let algorithm = topology.fingerprint() as u32 ^ order as u32;
     Call {
@@ -313,7 +312,7 @@ fn values<V: 'static>(
     }
 }
 
-/// Refuses a topology or an order that cannot give what it promises.
+/// Refuses a topology or an order that does not guarantee the result.
 fn suits(comm: &Comm, topology: &Topology, order: Order, commutes: bool) -> Result<()> {
     let wrong = if topology.ranks() != comm.size() {
         format!(

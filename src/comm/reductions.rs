@@ -1,8 +1,8 @@
 //! Collectives that fold: reduce, all_reduce, reduce_scatter, scan and exclusive_scan.
 //!
-//! All ranks of a communicator call the same collectives in the same order, with the same root,
-//! length, type, operator and algorithm. Where they do not, those inside get
-//! [`ErrorKind::Mismatch`] with every rank's call and line; no element crosses.
+//! All ranks of a communicator call the same collectives in the same order, with the same root, length, type, operator
+//! and algorithm. Where they do not, the ranks in the call get [`ErrorKind::Mismatch`] with every rank's call and line;
+//! no element crosses.
 //!
 //! [`ErrorKind::Mismatch`]: crate::ErrorKind::Mismatch
 
@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::op::{Associative, Element, Operator};
 
 impl Comm {
-    /// Folds the buffers of all ranks into the root's; the others keep theirs.
+    /// Folds the buffers of all ranks into the root's buffer; the buffers of the other ranks are unchanged.
     ///
-    /// The root's `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, where `xᵣ` is what rank `r`
-    /// passed. Operands of an operator that does not commute stay in rank order, whatever the root.
+    /// The root's `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, where `xᵣ` is the buffer that rank `r` passed.
+    /// Operands of an operator that does not commute stay in rank order, whatever the root.
     ///
     /// # Shape
     ///
@@ -26,9 +26,9 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// Short vectors: ⌈log₂ P⌉ steps of the whole buffer, one more for an operator that does not commute
-    /// and a root that is not rank 0. Long ones: about twice as many steps, in which a rank sends less than
-    /// two vectors. [`explain`](Self::explain) says which.
+    /// Short vectors: ⌈log₂ P⌉ steps of the whole buffer, and one more for an operator that does not commute and a root
+    /// that is not rank 0. Long ones: about twice as many steps, in which a rank sends less than two vectors.
+    /// [`explain`](Self::explain) says which.
     ///
     /// # Errors
     ///
@@ -92,11 +92,11 @@ impl Comm {
         self.reduce(root, buf, Associative(op))
     }
 
-    /// [`reduce`](Self::reduce) by the algorithm of your choice, the same on every rank.
+    /// [`reduce`](Self::reduce) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`reduce`](Self::reduce).
     ///
     /// # Examples
@@ -136,23 +136,23 @@ impl Comm {
         self.run_call(ask.by(algorithm), input, output, op)
     }
 
-    /// [`reduce`](Self::reduce) from inputs that all ranks keep: the result goes to the root's output.
+    /// [`reduce`](Self::reduce) from inputs that stay unchanged on all ranks: the result goes to the root's `output`.
     ///
     /// Some ranks may call this and others [`reduce`](Self::reduce).
     ///
     /// # Shape
     ///
-    /// `input` has the same length on every rank, and the root's `output` too. The outputs of the others are left
-    /// as they are, and may be empty.
+    /// `input` and the root's `output` have the same length on every rank. The outputs of the other ranks are left as
+    /// they are, and may be empty.
     ///
     /// # Cost
     ///
-    /// As [`reduce`](Self::reduce); a long vector is not copied first where all ranks fold it
-    /// [where it lies](Algorithm::Direct).
+    /// As [`reduce`](Self::reduce). A long vector is not copied first if all ranks fold it
+    /// [directly](Algorithm::Direct).
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the root's output is not as long as its input; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the root's output is not as long as its input; otherwise as
     /// [`reduce`](Self::reduce).
     ///
     /// # Examples
@@ -209,11 +209,11 @@ impl Comm {
         self.reduce_into(root, input, output, Associative(op))
     }
 
-    /// [`reduce_into`](Self::reduce_into) by the algorithm of your choice, the same on every rank.
+    /// [`reduce_into`](Self::reduce_into) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`reduce_into`](Self::reduce_into).
     ///
     /// # Examples
@@ -261,10 +261,10 @@ impl Comm {
         self.run_reduce_into(ask.by(algorithm), input, output, op)
     }
 
-    /// Folds the buffers of all ranks, and gives everybody the result.
+    /// Folds the buffers of all ranks, and gives every rank the result.
     ///
-    /// Every `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, operands in rank order. All ranks get
-    /// the same bits, also of floating-point numbers, and the same in every run.
+    /// Every `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, with operands in rank order. All ranks get the same bits,
+    /// even for floating-point numbers, and the same bits in every run.
     ///
     /// # Shape
     ///
@@ -272,8 +272,8 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// Short vectors: ⌊log₂ P⌋ steps of the whole buffer. Long ones: twice as many, in which a rank sends
-    /// less than two vectors. Two steps more if P is no power of two.
+    /// Short vectors: ⌊log₂ P⌋ steps of the whole buffer. Long ones: twice as many steps, in which a rank sends less
+    /// than two vectors. Two more steps if P is not a power of two.
     ///
     /// # Errors
     ///
@@ -326,11 +326,11 @@ impl Comm {
         self.all_reduce(buf, Associative(op))
     }
 
-    /// [`all_reduce`](Self::all_reduce) by the algorithm of your choice, the same on every rank.
+    /// [`all_reduce`](Self::all_reduce) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`all_reduce`](Self::all_reduce).
     ///
     /// # Examples
@@ -360,13 +360,11 @@ impl Comm {
     ///
     /// # Shape
     ///
-    /// `input` and `output` have the same length, the same on every rank. Ranks that reduce in place may
-    /// take part.
+    /// `input` and `output` have the same length, the same on every rank. Ranks that reduce in place may take part.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the two lengths differ; else as
-    /// [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if the two lengths differ; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -420,11 +418,11 @@ impl Comm {
         self.all_reduce_into(input, output, Associative(op))
     }
 
-    /// [`all_reduce_into`](Self::all_reduce_into) by the algorithm of your choice, the same on every rank.
+    /// [`all_reduce_into`](Self::all_reduce_into) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`all_reduce_into`](Self::all_reduce_into).
     ///
     /// # Examples
@@ -468,16 +466,16 @@ impl Comm {
     ///
     /// # Shape
     ///
-    /// `input` has the same length N on every rank, and `output` that of the rank's own block:
+    /// `input` has the same length N on every rank, and `output` has the length of the rank's own block:
     /// [`span::block(N, size, rank)`](crate::span::block).
     ///
     /// # Cost
     ///
-    /// A rank sends its vector less its own block in ⌈log₂ P⌉ steps or a few more.
+    /// A rank sends its vector except its own block, in ⌈log₂ P⌉ steps or a few more.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the output is not as long as the block; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the output is not as long as the block; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
@@ -536,11 +534,11 @@ impl Comm {
         self.reduce_scatter(input, output, Associative(op))
     }
 
-    /// [`reduce_scatter`](Self::reduce_scatter) by the algorithm of your choice, the same on every rank.
+    /// [`reduce_scatter`](Self::reduce_scatter) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`reduce_scatter`](Self::reduce_scatter).
     ///
     /// # Examples
@@ -579,12 +577,12 @@ impl Comm {
         self.run_call(ask.by(algorithm), input, output, op)
     }
 
-    /// [`reduce_scatter`](Self::reduce_scatter) with blocks of any lengths: `counts[r]` elements for
-    /// rank `r`, the same counts on every rank.
+    /// [`reduce_scatter`](Self::reduce_scatter) with blocks of any lengths: `counts[r]` elements for rank `r`, the same
+    /// counts on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; otherwise as
     /// [`reduce_scatter`](Self::reduce_scatter).
     ///
     /// # Examples
@@ -672,11 +670,11 @@ impl Comm {
         self.scan(buf, Associative(op))
     }
 
-    /// [`scan`](Self::scan) by the algorithm of your choice, the same on every rank.
+    /// [`scan`](Self::scan) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`scan`](Self::scan).
     ///
     /// # Examples
@@ -702,7 +700,7 @@ impl Comm {
         self.scan_if(Some(algorithm), Collective::Scan, buf, &op)
     }
 
-    /// Gives rank `r` the fold of the vectors of ranks `0..r`, in rank order, and rank 0 the identity.
+    /// Gives rank `r` the fold of the vectors of ranks `0..r`, in rank order, and gives rank 0 the identity.
     ///
     /// # Shape
     ///
@@ -768,11 +766,11 @@ impl Comm {
         self.exclusive_scan(buf, identity, Associative(op))
     }
 
-    /// [`exclusive_scan`](Self::exclusive_scan) by the algorithm of your choice, the same on every rank.
+    /// [`exclusive_scan`](Self::exclusive_scan) with the algorithm of your choice, the same on every rank.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
     /// [`exclusive_scan`](Self::exclusive_scan).
     ///
     /// # Examples
@@ -809,7 +807,7 @@ impl Comm {
     ) -> Result<()> {
         self.scan_if(algorithm, Collective::ExclusiveScan, buf, op)?;
         if self.rank() == 0 {
-            // `fill` would run the `Clone` of the elements.
+            // `fill` would call the `Clone` implementation of the elements.
             buf.iter_mut().for_each(|one| *one = identity);
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! [`Request`]: an operation that has been started, and is waited for later.
+//! [`Request`]: a nonblocking operation, which is started now and completed later.
 //!
-//! A request owns what it needs, or a scope does: nothing of it is touched by another thread. What has
-//! been sent is a message of its own; what is to be received is a slot of this rank's mailbox. So a
-//! request may be dropped or forgotten at any time, and nothing dangles.
+//! A request owns its buffers, or borrows them within a scope; no other thread touches them. A message that has been
+//! sent is independent of its request, and a message to be received goes to a slot of this rank's inbox. So a request
+//! may be dropped or forgotten at any time without leaving a dangling reference.
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,26 +25,26 @@ use crate::transport::memory::receipt::Receipt;
 use crate::transport::progress::wait::Reason;
 use crate::transport::{CommShared, Unfinished};
 
-/// What was asked for, as the request, its scope and its rank share it.
+/// A pending operation, as shared by the request, its scope and its rank.
 pub(super) struct Asked {
     pub way: Way,
-    /// The communicator that it was asked for in.
+    /// The communicator on which it was started.
     comm: Arc<CommShared>,
     pub site: Site,
-    /// It has come to its end, one way or another.
+    /// Whether the operation has ended, in any way.
     pub over: Cell<bool>,
 }
 
 /// A request's direction.
 pub(super) enum Way {
-    /// A message that is on its way; with a receipt if it must be received first.
+    /// A message that has been posted; with a receipt if the sender must wait until it is received.
     Send {
         verb: &'static str,
         to: Rank,
         tag: u32,
         receipt: Option<Arc<Receipt>>,
     },
-    /// A message that is to come.
+    /// A posted receive.
     Receive { call: Receive, slot: Rc<Slot> },
 }
 
@@ -64,7 +64,7 @@ impl Asked {
         }
     }
 
-    /// Whether nothing goes on any more in its communicator.
+    /// Whether its communicator has been revoked.
     pub(super) fn is_revoked(&self) -> bool {
         self.comm.revoked.get().is_some()
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Asked {
     }
 }
 
-/// Requests for the texts of errors: the first ones, and how many more there are.
+/// Lists requests for the text of an error: the first few, and how many more there are.
 pub(super) fn show_all(asked: &[Rc<Asked>]) -> String {
     const SHOWN: usize = 4;
     let line = |one: &Rc<Asked>| format!("{one} of line {}", one.site.line());
@@ -94,7 +94,7 @@ pub(super) fn show_all(asked: &[Rc<Asked>]) -> String {
     }
 }
 
-/// How many of several requests a wait is for.
+/// Whether a wait is for all of several requests or for one of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     All,
@@ -102,7 +102,7 @@ pub(super) enum Until {
 }
 
 impl Core {
-    /// Remembers a request until it comes to its end.
+    /// Records a request until it ends.
     pub(super) fn ask(&self, way: Way, comm: &Arc<CommShared>, site: Site) -> Rc<Asked> {
         let asked = Rc::new(Asked {
             way,
@@ -114,7 +114,7 @@ impl Core {
         asked
     }
 
-    /// A request has come to its end.
+    /// Marks a request as ended.
     pub(super) fn close(&self, asked: &Rc<Asked>) {
         asked.over.set(true);
         let mut all = self.asked.borrow_mut();
@@ -123,8 +123,8 @@ impl Core {
         }
     }
 
-    /// Ends a request without its result: a receive is taken back, and so is a send if that is still
-    /// possible. Whether it was.
+    /// Ends a request without its result: cancels a receive, and retracts a send if that is still possible. Returns
+    /// whether that succeeded.
     pub(super) fn revoke(&self, asked: &Rc<Asked>) -> bool {
         self.close(asked);
         match &asked.way {
@@ -136,7 +136,7 @@ impl Core {
         }
     }
 
-    /// Nobody will wait for this request: what was sent goes its way, a receive is taken back.
+    /// Ends a request that will not be waited for: a sent message is still delivered, a receive is cancelled.
     fn abandon(&self, asked: &Rc<Asked>) {
         if !thread::panicking() {
             self.note_unfinished(asked);
@@ -156,7 +156,7 @@ impl Core {
         });
     }
 
-    /// At the end of the rank: requests that are still open were forgotten.
+    /// Counts requests that are still open when the rank ends: these were forgotten.
     pub(super) fn count_forgotten(&self) {
         let forgotten = mem::take(&mut *self.asked.borrow_mut());
         if !thread::panicking() {
@@ -181,7 +181,7 @@ impl Core {
         self.wait_for(asked, until, call, site, None, ready)
     }
 
-    /// Waits until one of some requests is ready, and gives its place.
+    /// Waits until one of some requests is ready, and returns its index.
     pub(super) fn await_one(
         &self,
         asked: &[Rc<Asked>],
@@ -199,7 +199,7 @@ impl Core {
         })
     }
 
-    /// A wait for requests, until `look` finds what it looks for.
+    /// Waits for requests until `look` finds what it looks for.
     fn wait_for<A>(
         &self,
         asked: &[Rc<Asked>],
@@ -226,7 +226,7 @@ impl Core {
         self.port.wait(&reason, look)
     }
 
-    /// Whether a request is ready when nothing else can move.
+    /// Whether a request is ready once no other rank can proceed.
     fn is_ready_at_last(&self, asked: &Rc<Asked>) -> Result<bool> {
         let one = std::slice::from_ref(asked);
         let ready = || self.are_ready(one, Until::All).then_some(());
@@ -247,7 +247,7 @@ impl Core {
         }
     }
 
-    /// Whether a request is ready now; an error if it can never be.
+    /// Whether a request is ready now; an error if it never can be.
     fn try_ready(&self, asked: &Rc<Asked>) -> Result<bool> {
         if self.port.is_steered() {
             return self.is_ready_at_last(asked);
@@ -263,7 +263,7 @@ impl Core {
             self.port.give_turn();
             return Ok(false);
         };
-        // Whoever has ended did all that it did before that.
+        // A rank that has ended did everything before that.
         self.port.take_in();
         if asked.is_ready() {
             Ok(true)
@@ -273,7 +273,7 @@ impl Core {
     }
 }
 
-/// The communicators of some requests, each once.
+/// The communicators of some requests, without duplicates.
 fn comms<'a>(asked: impl Iterator<Item = &'a Rc<Asked>>) -> Vec<Arc<CommShared>> {
     let mut comms: Vec<Arc<CommShared>> = Vec::new();
     for one in asked {
@@ -284,7 +284,7 @@ fn comms<'a>(asked: impl Iterator<Item = &'a Rc<Asked>>) -> Vec<Arc<CommShared>>
     comms
 }
 
-/// What a wait for requests is after, where it is chosen who comes first.
+/// What a wait for requests looks for, where a scheduler chooses which message arrives first.
 fn sought(asked: &[Rc<Asked>], until: Until) -> Sought {
     let slots = asked.iter().filter_map(|one| match &one.way {
         Way::Receive { slot, .. } if !slot.is_filled() => Some(slot.want()),
@@ -307,17 +307,17 @@ fn needs(mut arms: Vec<Needs>, until: Until) -> Needs {
     }
 }
 
-/// Makes a request's result of its message; of an empty one for a send.
+/// Makes a request's result from its message, or from an empty packet for a send.
 pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 
-/// An operation in progress: [`isend`](Comm::isend), [`irecv`](Comm::irecv) and their kin start one.
+/// An operation in progress, started by [`isend`](Comm::isend), [`irecv`](Comm::irecv) and their variants.
 ///
-/// [`wait`](Self::wait) ends it and gives its result. There is no progress thread: messages are matched
-/// inside the rank's calls, whichever they are, so a request never needs the call that waits for it.
+/// [`wait`](Self::wait) completes it and returns its result. There is no progress thread: messages are matched inside
+/// the rank's calls, whichever they are, so a request makes progress without the call that waits for it.
 ///
-/// A request that is *dropped* is let go: what it sends goes its way, what it would receive is left to
-/// others. One that is *forgotten* goes on, and what it owns is leaked. Either way the report lists it as
-/// [unfinished](crate::Report::unfinished).
+/// A request that is *dropped* is detached: its send is still delivered, and the message that it would receive is left
+/// to other receives. A request that is *forgotten* goes on, and what it owns is leaked. Either way the report lists it
+/// as [unfinished](crate::Report::unfinished).
 ///
 /// A request stays with its rank and its communicator:
 ///
@@ -332,7 +332,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 /// let seats = rankfold::World::connect(1);
 /// let request = {
 ///     let comm = seats.take(0).unwrap().enter();
-///     comm.irecv::<u8>(0, 1).unwrap() // the communicator dies here
+///     comm.irecv::<u8>(0, 1).unwrap() // the communicator is dropped here
 /// };
 /// request.wait();
 /// ```
@@ -340,9 +340,9 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 pub struct Request<'c, R> {
     comm: &'c Comm,
     asked: Rc<Asked>,
-    /// `None`: it has given its result.
+    /// `None` once the result has been returned.
     finish: Option<Finish<'c, R>>,
-    /// A scope sees to its end.
+    /// Whether a scope completes it.
     scoped: bool,
 }
 
@@ -362,7 +362,7 @@ impl<'c, R> Request<'c, R> {
         }
     }
 
-    /// The same, which a scope sees to the end of.
+    /// Marks the request as one that a scope completes.
     pub(super) fn scoped(mut self) -> Self {
         self.scoped = true;
         self
@@ -388,7 +388,7 @@ impl<'c, R> Request<'c, R> {
         }
     }
 
-    /// Whether `comm` belongs to the rank that made it.
+    /// Checks that `comm` belongs to the rank that made the request.
     pub(super) fn check_rank(&self, comm: &Comm) -> Result<()> {
         match Rc::ptr_eq(&self.comm.core, &comm.core) {
             true => Ok(()),
@@ -398,7 +398,7 @@ impl<'c, R> Request<'c, R> {
         }
     }
 
-    /// Its result, once it is ready. A message that does not fit is first in line again.
+    /// Returns its result, once it is ready. A message that does not fit goes back to the front of its queue.
     pub(super) fn conclude(&mut self) -> Result<R> {
         self.check_open()?;
         let core = &self.comm.core;
@@ -421,20 +421,19 @@ impl<'c, R> Request<'c, R> {
         result
     }
 
-    /// Ends it without its result, after a failure. Whether it could be taken back.
+    /// Ends it without its result, after a failure. Returns whether the operation could be cancelled.
     pub(super) fn give_up(&mut self) -> bool {
         let open = self.is_open();
         self.finish = None;
         open && self.comm.core.revoke(&self.asked)
     }
 
-    /// Waits until the operation is complete and gives its result: the buffer that was sent, or the
-    /// message.
+    /// Waits until the operation is complete and returns its result: the buffer that was sent, or the message.
     ///
     /// # Errors
     ///
-    /// As the blocking operation of its kind. A message of the wrong type or length stays first in line.
-    /// The request is over then, and what it wanted to send is taken back if nobody has received it.
+    /// As the blocking operation of its kind. A message of the wrong type or length stays first in its queue. After an
+    /// error the request is over, and its send is retracted if no rank has received it.
     ///
     /// # Examples
     ///
@@ -451,7 +450,7 @@ impl<'c, R> Request<'c, R> {
     /// assert_eq!(got, [[1; 3], [0; 3]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    /// It can be waited for only once, and a buffer that is being sent is not there:
+    /// A request can be waited for only once, and a buffer that is being sent is not accessible:
     ///
     /// ```compile_fail,E0382
     /// rankfold::World::new(1).run(|comm| {
@@ -482,13 +481,12 @@ impl<'c, R> Request<'c, R> {
         })
     }
 
-    /// The result, if the operation is complete by now; `None` if it is not. After a result the request is
-    /// over.
+    /// Returns the result if the operation is complete by now, and `None` if it is not. The request is over after a
+    /// result.
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), but for deadlocks: a rank that looks again and again is running. The
-    /// request is over then.
+    /// As [`wait`](Self::wait), except for deadlocks: a rank that polls is running. The request is over after an error.
     ///
     /// # Examples
     ///
@@ -527,18 +525,18 @@ impl<'c, R> Request<'c, R> {
         })
     }
 
-    /// Whether [`wait`](Self::wait) would come back at once, be it with an error.
+    /// Returns whether [`wait`](Self::wait) would return at once, even if with an error.
     pub fn is_done(&self) -> bool {
         !self.is_open() || !matches!(self.comm.core.try_ready(&self.asked), Ok(false))
     }
 
-    /// Ends the operation without its result. Whether it is as if it had not been started: a receive
-    /// always, its message waits for the next one that wants it; a send if the message found no
-    /// [buffer](crate::World::buffering) and nobody has received it.
+    /// Ends the operation without its result. Returns whether it is as if it had never been started. For a receive this
+    /// is always so: its message waits for the next receive that matches it. For a send it is so if the message found
+    /// no [buffer](crate::World::buffering) and no rank has received it.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) from inside an operator.
+    /// [`Usage`](crate::ErrorKind::Usage) if called from inside an operator.
     ///
     /// # Examples
     ///

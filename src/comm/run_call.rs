@@ -1,5 +1,5 @@
-//! The way of every collective of elements: its shape is checked, an algorithm is chosen or refused, and
-//! the schedule that comes of both is run.
+//! The path of every collective of elements: its shape is checked, an algorithm is chosen or refused, and the resulting
+//! schedule runs.
 
 use std::rc::Rc;
 
@@ -17,12 +17,13 @@ use crate::transport::communicator::call::{Call, Verb, digest};
 use crate::transport::memory::cells::{self, Desk};
 
 impl Comm {
-    /// Which algorithm a call runs if none is asked for, and why; and which [groups](Self::levels) of ranks it may
-    /// follow, or why there are none. In a [tuned](crate::World::tuned) world the reason is what was measured. A call that brings [levels of its own](Shape::on) is explained by those.
+    /// Returns the algorithm that a call runs if none is requested, and why; and the [groups](Self::levels) of ranks
+    /// that it may follow, or why there are none. In a [tuned](crate::World::tuned) world the reason is the
+    /// measurement. A call with [levels of its own](Shape::on) is explained by those.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the call has another number of ranks.
+    /// [`Usage`](crate::ErrorKind::Usage) if the call is for another number of ranks.
     ///
     /// # Examples
     ///
@@ -50,12 +51,12 @@ impl Comm {
         )))
     }
 
-    /// The shape of what is asked for.
+    /// The shape of a requested call.
     fn shape(&self, ask: &Ask) -> Shape {
         Shape {
             root: ask.root,
             commutes: ask.commutes,
-            // A reduce may be so at its root alone, which is nobody else's business.
+            // A reduce may have a separate input at its root alone, which concerns no other rank.
             from_input: ask.from_input && ask.collective == Collective::AllReduce,
             levels: self.own_levels().cloned(),
             crowded: self.fabric().is_crowded(),
@@ -63,7 +64,7 @@ impl Comm {
         }
     }
 
-    /// The choice for a call that has the levels of the ranks here, if it brings none of its own.
+    /// The choice for a call, with the levels of the ranks here unless it brings its own.
     fn choice<T: Element>(&self, call: &Shape) -> Choice {
         let mut call = call.clone();
         call.crowded |= self.fabric().is_crowded();
@@ -97,8 +98,8 @@ impl Comm {
         )
     }
 
-    /// Runs a reduce at its root where input and output are two: only who touches all vectors where they lie has
-    /// a use for both.
+    /// Runs a reduce at its root, where input and output are separate. Only an algorithm that reads all vectors in
+    /// place uses both.
     pub(super) fn run_reduce_into<T: Element>(
         &self,
         ask: Ask,
@@ -121,7 +122,8 @@ impl Comm {
         )
     }
 
-    /// What is kept of a call, from now on if nothing is yet; `lengths` of input and output.
+    /// Returns the cached description of a call, and caches it first if there is none. `lengths` are those of input and
+    /// output.
     #[inline(always)]
     fn kept<T: Element>(&self, ask: &Ask, op: Kind, lengths: (usize, usize)) -> Result<Rc<Kept>> {
         let with = With::new::<T>(self, op, lengths);
@@ -131,7 +133,7 @@ impl Comm {
         }
     }
 
-    /// Describes, checks and chooses a call, and keeps what comes of it.
+    /// Describes and checks a call, chooses its algorithm, and caches the result.
     #[cold]
     fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
@@ -201,7 +203,7 @@ impl Comm {
         }
     }
 
-    /// Whether root, algorithm and buffers are such that the call can be made.
+    /// Checks that root, algorithm and buffers are valid for the call.
     fn check_call<T: Element>(
         &self,
         shape: &Shape,
@@ -227,7 +229,7 @@ impl Comm {
     }
 }
 
-/// Whether what was asked to go through cells has room there.
+/// Checks that a call with the algorithm `cells`, if that is requested, fits into a cell.
 #[inline]
 fn check_cells<T: Element>(shape: &Shape, algorithm: Option<Algorithm>) -> Result<()> {
     if algorithm != Some(Algorithm::Cells) || Desk::fits::<T>(shape.most_written()) {
@@ -254,8 +256,8 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
     ))
 }
 
-/// What must be equal in all ranks besides collective, root, length, type and operator. Whether the
-/// operator commutes decides about the automatic choice.
+/// A digest of what must be equal on all ranks besides collective, root, length, type and operator. Whether the
+/// operator commutes affects the automatic choice.
 fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
     let uneven = (!shape.blocks.is_even()).then_some(&shape.blocks);
     match (algorithm, uneven) {
@@ -265,7 +267,7 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
 }
 
 impl InCall<'_> {
-    /// Goes this way to the result.
+    /// Runs the call in the given way.
     #[inline]
     fn go<T: Element>(
         &self,
@@ -314,7 +316,7 @@ pub(super) fn blocks_of(comm: &Comm, counts: &[usize]) -> Result<Blocks> {
     Blocks::of(counts).ok_or_else(|| Error::usage("the counts add up to more than can be counted"))
 }
 
-/// The buffers of a rank in a call that works in place at one rank: the others' are inputs.
+/// The buffers of a call that works in place at one rank; the buffers of the other ranks are inputs.
 pub(super) fn kept_unless<T>(at: bool, buf: &mut [T]) -> (&[T], &mut [T]) {
     if at { (&[], buf) } else { (buf, &mut []) }
 }

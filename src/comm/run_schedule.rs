@@ -17,30 +17,28 @@ use crate::unwind;
 impl Comm {
     /// Runs a schedule on all ranks.
     ///
-    /// The goal says what it is for. Where the world [checks](crate::World::check), the schedule is
-    /// [certified](check) first, and one that does not reach its goal is refused on every rank, with its
-    /// fault, before anything is sent; so are schedules that are not the same on every rank. Elsewhere the schedule is trusted to be the same on every rank
-    /// and right: a wrong one gives wrong results or an error, but no rank waits for ever.
+    /// The goal says what the schedule is for. Where the world [checks](crate::World::check), the schedule is
+    /// [certified](check) first, and one that does not reach its goal is refused on every rank, with its fault, before
+    /// anything is sent; so are schedules that are not the same on every rank. Otherwise the schedule is trusted to be
+    /// correct and the same on every rank: a wrong one gives wrong results or an error, but no rank waits for ever.
     ///
     /// # Shape
     ///
-    /// `input` and `output` are as long as [`Schedule::lengths`] says for this rank; goals that work in
-    /// place have no input.
+    /// `input` and `output` have the lengths that [`Schedule::lengths`] gives for this rank; goals that work in place
+    /// have no input.
     ///
     /// # Cost
     ///
-    /// A message up to [`EAGER_BYTES`](crate::EAGER_BYTES) is copied; a longer one is read by its
-    /// receiver straight out of the sender's buffer, and the sender's step lasts as long. Nothing is
-    /// allocated from the second call of its kind on.
+    /// A message up to [`EAGER_BYTES`](crate::EAGER_BYTES) is copied. A longer one is read by its receiver straight out
+    /// of the sender's buffer, and the sender's step lasts until then. Nothing is allocated from the second call of its
+    /// kind on.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the schedule is for another number of ranks or other
-    /// lengths; [`Refused`](crate::ErrorKind::Refused) with its fault if it is wrong and the world
-    /// checks, [`Usage`](crate::ErrorKind::Usage) or [`Mismatch`](crate::ErrorKind::Mismatch) where it
-    /// does not;
-    /// [`Mismatch`](crate::ErrorKind::Mismatch) if the schedules differ; else as
-    /// [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if the schedule is for another number of ranks or other lengths. If the
+    /// schedule is wrong: [`Refused`](crate::ErrorKind::Refused) with its fault where the world checks, and
+    /// [`Usage`](crate::ErrorKind::Usage) or [`Mismatch`](crate::ErrorKind::Mismatch) where it does not.
+    /// [`Mismatch`](crate::ErrorKind::Mismatch) if the schedules differ; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -99,7 +97,7 @@ impl Comm {
         }
     }
 
-    /// Whether a schedule is made for this communicator and these buffers.
+    /// Checks that a schedule is made for this communicator and these buffers.
     fn check_shape(
         &self,
         schedule: &(impl Schedule + ?Sized),
@@ -161,7 +159,7 @@ impl<S: Schedule + ?Sized> Schedule for Theirs<'_, S> {
     }
 }
 
-/// What a rank does, step by step, as a hash.
+/// A hash of what a rank does, step by step.
 fn part(schedule: &(impl Schedule + ?Sized), rank: Rank) -> u32 {
     let mut part = digest(&schedule.lengths(rank));
     let mut next = schedule.next_active(rank, None);
@@ -174,8 +172,7 @@ fn part(schedule: &(impl Schedule + ?Sized), rank: Rank) -> u32 {
 }
 
 impl InCall<'_> {
-    /// Certifies a schedule, in rank order if the operator needs that, and looks whether all ranks have
-    /// the same one.
+    /// Certifies a schedule, in rank order if the operator requires that, and checks that all ranks have the same one.
     fn examine(&self, schedule: &(impl Schedule + ?Sized), goal: &Goal, commutes: bool) -> Verdict {
         let goal = if commutes {
             *goal

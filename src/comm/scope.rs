@@ -1,8 +1,8 @@
-//! [`Scope`]: requests with borrowed buffers, for the length of a closure.
+//! [`Scope`]: requests with borrowed buffers, for the duration of a closure.
 //!
-//! A buffer that is to be received into is kept by the scope, in the frame of [`Comm::scope`], and the
-//! request has a share in it. Only this rank's own thread ever touches it, when the request is
-//! concluded; so it is a plain `&mut` all the time, and there is nothing to be unsafe about.
+//! The scope holds each receive buffer in the frame of [`Comm::scope`], and the request shares it. Only this rank's own
+//! thread ever touches the buffer, when the request is concluded; so it is a plain `&mut` all the time, and no unsafe
+//! code is needed.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -20,27 +20,27 @@ use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 
-/// Where requests with borrowed buffers are made, see [`Comm::scope`].
+/// A scope in which requests borrow their buffers; see [`Comm::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     comm: &'scope Comm,
     begun: RefCell<Vec<Begun<'env>>>,
-    /// Neither lifetime may shrink or grow.
+    /// Invariant in both lifetimes: neither may shrink or grow.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// One request of a scope, which sees to its end whatever becomes of the handle.
+/// One request of a scope, which completes it whatever becomes of the handle.
 struct Begun<'env> {
     core: Rc<Core>,
     asked: Rc<Asked>,
-    /// What to do with the message; nothing for a send.
+    /// How to store the message; `None` for a send.
     land: Option<Land<'env>>,
 }
 
 type Land<'env> = Box<dyn FnOnce(&mut Packet) -> Result<()> + 'env>;
 
 impl Begun<'_> {
-    /// Ends a request that is ready and that nobody has waited for.
+    /// Ends a request that is ready and that was not waited for.
     fn conclude(mut self) -> Result<()> {
         let (Way::Receive { slot, .. }, Some(land)) = (&self.asked.way, self.land.take()) else {
             self.core.close(&self.asked);
@@ -60,7 +60,7 @@ impl Begun<'_> {
 }
 
 impl Drop for Begun<'_> {
-    /// What has not come to its end by now is taken back: the scope has failed, or unwinds.
+    /// Cancels a request that has not ended by now: the scope has failed, or unwinds.
     fn drop(&mut self) {
         if !self.asked.over.get() {
             self.core.revoke(&self.asked);
@@ -68,10 +68,10 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// A borrowed buffer: whoever concludes the request takes it out.
+/// A borrowed buffer. The code that concludes the request takes it out.
 type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
 
-/// Copies a message into the first elements of a buffer, and gives the buffer out.
+/// Copies a message into the first elements of a buffer, and returns the buffer.
 fn land<'env, T: Element>(
     shared: &Shared<'env, T>,
     packet: &Packet,
@@ -86,12 +86,12 @@ fn land<'env, T: Element>(
 impl Comm {
     /// Runs `f` with a scope in which requests may borrow their buffers.
     ///
-    /// Before this returns, each of these requests is complete: those that `f` has not waited for are waited
-    /// for at its end. If `f` fails or panics they are taken back instead.
+    /// Each of these requests is complete before this returns: the scope waits at its end for those that `f` has not
+    /// waited for. If `f` fails or panics they are cancelled instead.
     ///
     /// # Errors
     ///
-    /// What `f` returns, and what waiting for the requests can fail with, see [`Request::wait`].
+    /// What `f` returns, and what waiting for the requests can fail with; see [`Request::wait`].
     ///
     /// # Examples
     ///
@@ -113,15 +113,14 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    /// While a buffer is lent it cannot be touched, it lives at least as long as the scope, and no request
-    /// leaves:
+    /// A borrowed buffer cannot be touched, it lives at least as long as the scope, and no request leaves the scope:
     ///
     /// ```compile_fail,E0499
     /// rankfold::World::new(1).run(|comm| {
     ///     let mut buf = [0];
     ///     comm.scope(|s| {
     ///         let _first = s.irecv_into(0, 0, &mut buf)?;
-    ///         let _second = s.irecv_into(0, 1, &mut buf)?; // it is lent already
+    ///         let _second = s.irecv_into(0, 1, &mut buf)?; // it is borrowed already
     ///         Ok(())
     ///     })
     /// });
@@ -140,7 +139,7 @@ impl Comm {
     /// rankfold::World::new(1).run(|comm| {
     ///     comm.scope(|s| {
     ///         let mut buf = [0];
-    ///         let _request = s.irecv_into(0, 0, &mut buf)?; // it dies before the scope ends
+    ///         let _request = s.irecv_into(0, 0, &mut buf)?; // it is dropped before the scope ends
     ///         Ok(())
     ///     })
     /// });
@@ -169,7 +168,7 @@ impl Comm {
         self.finish_all(begun, site).map(|()| result)
     }
 
-    /// Waits for all requests of a scope that nobody has waited for, and ends them.
+    /// Waits for all requests of a scope that were not waited for, and ends them.
     fn finish_all(&self, mut begun: Vec<Begun<'_>>, site: Site) -> Result<()> {
         begun.retain(|one| !one.asked.over.get());
         if begun.is_empty() {
@@ -184,8 +183,7 @@ impl Comm {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Starts to send a borrowed buffer to rank `to`; the request gives the loan back. It need not be
-    /// waited for.
+    /// Starts to send a borrowed buffer to rank `to`. The request returns the borrow; it need not be waited for.
     ///
     /// # Cost
     ///
@@ -210,12 +208,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         })
     }
 
-    /// Starts to receive into the first elements of a borrowed buffer; the request gives the loan back. It
-    /// need not be waited for.
+    /// Starts to receive into the first elements of a borrowed buffer. The request returns the borrow; it need not be
+    /// waited for.
     ///
     /// # Errors
     ///
-    /// As [`Comm::irecv`]; [`TooShort`](crate::ErrorKind::TooShort) comes from the request.
+    /// As [`Comm::irecv`]; [`TooShort`](crate::ErrorKind::TooShort) comes from waiting for the request.
     #[track_caller]
     pub fn irecv_into<T: Element>(
         &'scope self,
@@ -236,7 +234,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(self.keep(request, Some(Box::new(at_the_end))))
     }
 
-    /// Sees to the end of a request.
+    /// Registers a request, which the scope completes.
     fn keep<R>(
         &'scope self,
         request: Request<'scope, R>,
@@ -251,14 +249,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 }
 
-/// A [`Request`] of a [scope](Comm::scope), which need not be waited for: the scope does that at its end.
+/// A [`Request`] of a [scope](Comm::scope). It need not be waited for: the scope does that at its end.
 ///
-/// It turns [`Into`] a [`Request`], to be waited for with others.
+/// It converts [`Into`] a [`Request`], to be waited for together with others.
 #[derive(Debug)]
 pub struct ScopedRequest<'scope, R>(Request<'scope, R>);
 
 impl<R> ScopedRequest<'_, R> {
-    /// As [`Request::wait`]; the loan comes back.
+    /// As [`Request::wait`]; returns the borrow.
     #[track_caller]
     pub fn wait(self) -> Result<R> {
         self.0.wait()
@@ -275,7 +273,7 @@ impl<R> ScopedRequest<'_, R> {
         self.0.is_done()
     }
 
-    /// As [`Request::cancel`]: the scope does not wait for it then.
+    /// As [`Request::cancel`]; the scope then does not wait for it.
     #[track_caller]
     pub fn cancel(self) -> Result<bool> {
         self.0.cancel()

@@ -15,18 +15,18 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
 use crate::transport::trace::origin::Birth;
 
-/// What a rank asks of a split, and what it gets.
+/// The colour and key that a rank passes to a split, and the place it gets.
 type Wish = (Option<u32>, i64);
 type Place = Option<(Arc<CommShared>, Rank)>;
 
-/// A part of the machine whose ranks share something.
+/// A part of the machine whose ranks share a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
     /// A physical package.
     Package,
-    /// A NUMA node: memory.
+    /// A NUMA node, that is, memory.
     Numa,
-    /// A cache of the third level.
+    /// A third-level cache.
     L3,
 }
 
@@ -39,8 +39,8 @@ impl Level {
         }
     }
 
-    /// Which part each rank is in, by the CPUs that it may run on. All who may run in more than one part
-    /// are together, beside the others.
+    /// The part that each rank is in, given the CPUs on which it may run. All ranks that may run in more than one part
+    /// form a part of their own.
     fn parts(self, machine: &Machine, ranks: &[Vec<usize>]) -> Vec<u32> {
         let kind = match self {
             Level::Package => Kind::Package,
@@ -61,10 +61,9 @@ impl Level {
 }
 
 impl Comm {
-    /// Splits the ranks by the part of the machine that they run in, as they are pinned: those that share a
-    /// package, a NUMA node or a cache of the third level are in one new communicator, in their old order.
-    /// Ranks that are not pinned to one part are in one communicator beside the others. All ranks call it
-    /// together.
+    /// Splits the ranks by the part of the machine to which they are pinned: those that share a package, a NUMA node or
+    /// a third-level cache form one new communicator, in their old order. Ranks that are not pinned to one part form a
+    /// communicator of their own. All ranks call it together.
     ///
     /// # Errors
     ///
@@ -100,8 +99,8 @@ impl Comm {
         Ok(self.at_place(part))
     }
 
-    /// The same ranks once more, with messages and collectives of their own: what goes on in the one is
-    /// never taken for what goes on in the other. All ranks call it together.
+    /// Duplicates the communicator: the same ranks, with messages and collectives of their own. Messages and
+    /// collectives on the one never match those on the other. All ranks call it together.
     ///
     /// # Errors
     ///
@@ -113,7 +112,7 @@ impl Comm {
     /// use rankfold::World;
     ///
     /// World::new(2).run(|comm| {
-    ///     let library = comm.dup()?; // its messages are nobody else's
+    ///     let library = comm.dup()?; // its messages are separate
     ///     if comm.rank() == 0 {
     ///         comm.send(1, 7, &[1])?;
     ///         library.send(1, 7, &[2])?;
@@ -131,7 +130,7 @@ impl Comm {
         self.once_more(call, &Birth::Dup)
     }
 
-    /// The same ranks once more, by this call.
+    /// Makes a communicator of the same ranks by `call`.
     pub(super) fn once_more(&self, call: Call, birth: &Birth) -> Result<Comm> {
         let wish = (Some(0), self.rank() as i64);
         let place = self.collective(
@@ -148,8 +147,8 @@ impl Comm {
         Comm::of(self.core.clone(), shared, me)
     }
 
-    /// Splits the ranks: those that pass the same colour are in one new communicator, in the order of
-    /// their keys, and of their ranks here where keys are equal. All ranks call it together.
+    /// Splits the ranks: those that pass the same colour form one new communicator, in the order of their keys, and of
+    /// their old ranks where keys are equal. All ranks call it together.
     ///
     /// # Errors
     ///
@@ -175,7 +174,7 @@ impl Comm {
         Ok(part.unwrap_or_else(|| unreachable!("this rank asked for a place")))
     }
 
-    /// [`split`](Self::split) where ranks may stay out: those that pass no colour get `None`.
+    /// [`split`](Self::split) from which ranks may stay out: those that pass no colour get `None`.
     ///
     /// # Errors
     ///
@@ -211,16 +210,15 @@ impl Comm {
         Ok(place.map(|(shared, me)| Comm::of(self.core.clone(), shared, me)))
     }
 
-    /// Leaves the dead behind: a communicator of the ranks that live, in their old order. The old one
-    /// ends with that, and whoever waits in one of its calls gets its first failure.
+    /// Makes a communicator of the ranks that have not ended, in their old order. The old communicator is revoked: a
+    /// rank that waits in one of its calls gets its first failure.
     ///
-    /// It is for a communicator some of whose ranks have ended, and that may be broken. Every living rank
-    /// of it calls `shrink`, or ends; then it completes. Ranks that end meanwhile are left behind too.
+    /// Use it on a communicator some of whose ranks have ended, and which may be broken. It completes once every living
+    /// rank of the communicator has called `shrink` or has ended. Ranks that end meanwhile are left out too.
     ///
     /// # Errors
     ///
-    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a living rank waits for something else that can never
-    /// come.
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a living rank waits for something else that can never come.
     ///
     /// # Examples
     ///
@@ -235,10 +233,10 @@ impl Comm {
     ///     assert_ne!(comm.rank(), 2, "rank 2 fails");
     ///     match sum(comm) {
     ///         Ok(all) => Ok(all),
-    ///         Err(_) => sum(&comm.shrink()?), // go on without it
+    ///         Err(_) => sum(&comm.shrink()?), // continue without rank 2
     ///     }
     /// });
-    /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, and all of them know
+    /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, each with size 3
     /// ```
     #[track_caller]
     pub fn shrink(&self) -> Result<Comm> {
@@ -254,7 +252,7 @@ impl Comm {
         })
     }
 
-    /// Comes to a shrinking, and waits for everybody who lives.
+    /// Arrives at a shrink, and waits for every rank that has not ended.
     fn meet_the_living(&self, number: u32, site: Site) -> Result<Arc<CommShared>> {
         let (fabric, members) = (self.fabric(), &self.shared.members);
         let look = || {
@@ -289,8 +287,8 @@ impl Comm {
 }
 
 impl InCall<'_> {
-    /// Rank 0 hears what all ask for, decides who wishes what by that, makes the communicators, and deals them out;
-    /// `birth` is that of the ranks with one colour.
+    /// Rank 0 collects what all ranks ask for, decides the wish of each rank from that, makes the communicators, and
+    /// scatters them. `birth` is the origin of the communicator of one colour.
     fn find_place<A: Send + 'static>(
         &self,
         asked: A,
@@ -306,7 +304,7 @@ impl InCall<'_> {
         self.deal_out(0, places)
     }
 
-    /// The communicators that all ranks together have asked for, each rank with its own.
+    /// Makes the communicators that all ranks together have asked for; the result has one place per rank.
     fn make_places(&self, wishes: &[Wish], birth: impl Fn(u32) -> Birth) -> Vec<Place> {
         let mut places: Vec<Place> = vec![None; wishes.len()];
         let mut asked: Vec<(u32, i64, Rank)> = wishes

@@ -1,4 +1,4 @@
-//! Starting operations: isend, irecv and their kin for owned buffers and values, and `progress`.
+//! Nonblocking operations: isend, irecv and their variants for owned buffers and values, and `progress`.
 
 use std::panic::Location;
 
@@ -14,13 +14,13 @@ use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 
 impl Comm {
-    /// Starts to send a buffer to rank `to`; the request gives it back.
+    /// Starts to send a buffer to rank `to`; the request returns the buffer.
     ///
     /// # Cost
     ///
     /// The buffer is copied, so that its request is complete at once wherever the world's
-    /// [buffering](crate::World::buffering) has room. What is not needed any more is moved by
-    /// [`isend_value`](Self::isend_value).
+    /// [buffering](crate::World::buffering) has room. Use [`isend_value`](Self::isend_value) to move a buffer that is
+    /// no longer needed.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Comm {
         })
     }
 
-    /// Posts elements; the request's side of it.
+    /// Posts elements and makes the request's side of the send.
     pub(super) fn start_send<T: Element>(
         &self,
         verb: &'static str,
@@ -117,13 +117,13 @@ impl Comm {
 
     /// Starts to receive the first message from `from` with `tag`.
     ///
-    /// Receives match in the order in which they are posted: this one comes before every receive that is
-    /// called later, blocking ones too. Its message is received as soon as this rank is in any call.
+    /// Receives match in the order in which they are posted: this one matches before every receive that is called
+    /// later, including blocking ones. Its message is received as soon as this rank is in any call.
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if there is no such rank. The others of [`recv`](Self::recv) come from
-    /// the request.
+    /// [`Usage`](ErrorKind::Usage) if there is no such rank. The other errors of [`recv`](Self::recv) come from the
+    /// request.
     ///
     /// # Examples
     ///
@@ -134,7 +134,7 @@ impl Comm {
     ///     let first = comm.irecv::<u8>(Source::Any, Tag::Any)?;
     ///     comm.send(0, 1, &[1u8])?;
     ///     comm.send(0, 1, &[2u8])?;
-    ///     assert_eq!(comm.recv::<u8>(0, 1)?.0, [2]); // the first message is spoken for
+    ///     assert_eq!(comm.recv::<u8>(0, 1)?.0, [2]); // the first message is taken
     ///     assert_eq!(first.wait()?.0, [1]);
     ///     Ok(())
     /// })?;
@@ -156,7 +156,7 @@ impl Comm {
         self.start_receive(call, Box::new(finish))
     }
 
-    /// Starts to receive a value, see [`recv_value`](Self::recv_value).
+    /// Starts to receive a value; see [`recv_value`](Self::recv_value).
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Comm {
         self.start_receive(call, Box::new(finish))
     }
 
-    /// Posts a receive, as an operation.
+    /// Posts a receive, as an operation of its own.
     pub(super) fn start_receive<'c, R>(
         &'c self,
         call: Receive,
@@ -202,12 +202,12 @@ impl Comm {
         Request::new(self, self.core.ask(way, &self.shared, site), finish)
     }
 
-    /// Takes in what has arrived, so that messages for posted receives are received now and their senders
-    /// go on. Every call that waits does this by itself.
+    /// Makes progress: takes in the messages that have arrived, so that messages for posted receives are received now
+    /// and their senders proceed. Every call that waits does this by itself.
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) from inside an operator.
+    /// [`Usage`](ErrorKind::Usage) if called from inside an operator.
     ///
     /// # Examples
     ///
@@ -232,7 +232,7 @@ impl Comm {
     }
 }
 
-/// What was opened: a message that was received for a request cannot be taken back.
+/// Unwraps the contents of a message. The sender of a message that was received for a request cannot retract it.
 pub(super) fn opened<R>(opened: Option<R>) -> Result<R> {
     opened.ok_or_else(|| Error::usage("the message was opened already"))
 }

@@ -10,20 +10,20 @@ use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 use crate::unwind;
 
-/// On which side of one's own a state belongs, where order matters.
+/// The side of one's own state on which another state belongs, where order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It comes from a lower rank: on the left.
+    /// It comes from a lower rank, so it goes on the left.
     Left,
-    /// It comes from a higher rank: on the right.
+    /// It comes from a higher rank, so it goes on the right.
     Right,
 }
 
 impl Comm {
-    /// The hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose
-    /// number differs in bit `i`, and makes its next state of both.
+    /// Runs the hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose number
+    /// differs in bit `i`, and computes its next state from both.
     ///
-    /// `op(mine, theirs, side)` says on which side `theirs` belongs. What comes of it depends on `op`:
+    /// `op(mine, theirs, side)` gets the side on which `theirs` belongs. The result depends on `op`:
     ///
     /// ```text
     /// fold                      an all-reduce
@@ -34,16 +34,16 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// log₂ P steps of a state, which is cloned in each.
+    /// log₂ P steps of one state each; the state is cloned in each step.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the number of ranks is no power of two; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the number of ranks is not a power of two; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
-    /// A scan: the prefix grows only by what comes from lower ranks, the total by everything.
+    /// A scan: the prefix grows only by states from lower ranks, the total by all states.
     ///
     /// ```
     /// use rankfold::{Side, World};

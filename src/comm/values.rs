@@ -1,7 +1,7 @@
-//! Collectives of owned values: anything that can be sent to another thread, moved along a tree.
+//! Collectives of owned values: any type that can be sent to another thread, moved along a tree.
 //!
-//! Values need not be plain data: vectors, maps, boxes. Nothing is serialised; what reaches one rank
-//! only is moved there, and what reaches all is cloned on the way.
+//! Values need not be plain data: they may be vectors, maps or boxes. Nothing is serialised. A value for one rank is
+//! moved there, and a value for all ranks is cloned on the way.
 
 use std::panic::Location;
 
@@ -18,7 +18,7 @@ use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 
 impl Comm {
-    /// Gives everybody a clone of the root's value. The root passes it, the others pass `None`.
+    /// Gives every rank a clone of the root's value. The root passes it, the other ranks pass `None`.
     ///
     /// # Cost
     ///
@@ -26,7 +26,7 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the root passes none, or another rank passes one; else as
+    /// [`Usage`](crate::ErrorKind::Usage) if the root passes none, or if another rank passes one; otherwise as
     /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
@@ -52,7 +52,7 @@ impl Comm {
         self.collective(call, || checked, |inside| inside.send_down(root, value))
     }
 
-    /// Folds the values of all ranks into one at the root, operands in rank order; the others get `None`.
+    /// Folds the values of all ranks into one at the root, with operands in rank order; the other ranks get `None`.
     ///
     /// # Cost
     ///
@@ -89,7 +89,7 @@ impl Comm {
         self.collective(call, || checked, |inside| inside.fold_up(root, value, fold))
     }
 
-    /// Folds the values of all ranks, operands in rank order, and gives everybody a clone of the result.
+    /// Folds the values of all ranks, with operands in rank order, and gives every rank a clone of the result.
     ///
     /// # Cost
     ///
@@ -136,7 +136,7 @@ impl Comm {
         )
     }
 
-    /// Collects the values of all ranks, in rank order, at the root; the others get `None`.
+    /// Collects the values of all ranks, in rank order, at the root; the other ranks get `None`.
     ///
     /// # Cost
     ///
@@ -166,7 +166,7 @@ impl Comm {
         )
     }
 
-    /// Collects the values of all ranks, in rank order, and gives everybody clones of them.
+    /// Collects the values of all ranks, in rank order, and gives every rank clones of them.
     ///
     /// # Cost
     ///
@@ -198,8 +198,8 @@ impl Comm {
         )
     }
 
-    /// Deals out the root's values, one to each rank. The root passes as many as there are ranks, the
-    /// others pass `None`.
+    /// Distributes the root's values, one to each rank. The root passes one value per rank, the other ranks pass
+    /// `None`.
     ///
     /// # Cost
     ///
@@ -207,8 +207,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the root passes none or too few or many, or another rank passes
-    /// some; else as [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if the root passes none or the wrong number of values, or if another rank
+    /// passes any; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
@@ -250,7 +250,7 @@ impl Comm {
         }
     }
 
-    /// Whether the root, and nobody else, has passed something.
+    /// Checks that the root has passed a value, and that no other rank has.
     fn check_passed(&self, root: Rank, passed: bool) -> Result<()> {
         self.check_rank("the root", root)?;
         match (self.rank() == root, passed) {
@@ -293,7 +293,7 @@ impl InCall<'_> {
             .map(|(_, folded)| Some(folded))
     }
 
-    /// A tree backwards: the root's value goes down to everybody.
+    /// Sends the root's value down the tree to every rank.
     fn send_down<V: Clone + Send + 'static>(&self, root: Rank, value: Option<V>) -> Result<V> {
         let tree = Topology::binomial(self.size()).rooted(root);
         let value = match (value, tree.successor(self.rank())) {
@@ -307,9 +307,9 @@ impl InCall<'_> {
         Ok(value)
     }
 
-    /// The same with values of which each rank takes one: a rank passes on those of the ranks below it.
+    /// Scatters values down the tree, one for each rank: a rank passes on those of the ranks below it.
     ///
-    /// Ranks are counted from the root on; then those below a rank follow it.
+    /// Ranks are numbered from the root, so the ranks below a rank directly follow it.
     pub(super) fn deal_out<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
         let (ranks, tree) = (self.size(), Topology::binomial(self.size()));
         let rank = |v: Rank| (v + root) % ranks;
@@ -332,7 +332,7 @@ impl InCall<'_> {
             .ok_or_else(|| Error::usage("the values have run out"))
     }
 
-    /// Moves a value to a rank that must be there.
+    /// Moves a value to a rank that must not have ended.
     pub(super) fn hand_on<V: Send + 'static>(&self, to: Rank, value: V) -> Result<()> {
         if self.send_value(to, value)? {
             Ok(())

@@ -1,4 +1,4 @@
-//! Waiting for several requests: all of them, one of them, or whatever is complete.
+//! Waiting for several requests: all of them, one of them, or all that are complete.
 
 use std::panic::Location;
 use std::rc::Rc;
@@ -8,12 +8,12 @@ use super::request::{Asked, Request, Until, show_all};
 use crate::error::{Error, Result, Site};
 
 impl Comm {
-    /// Waits for all requests and gives their results in the same order.
+    /// Waits for all requests and returns their results in the same order.
     ///
     /// # Errors
     ///
-    /// As [`Request::wait`]: that of the first request that failed. All others are over too, and what was
-    /// to be received by them is left to later receives.
+    /// As [`Request::wait`], for the first request that failed. All other requests are over too, and the messages that
+    /// they would receive are left to later receives.
     ///
     /// # Examples
     ///
@@ -53,16 +53,16 @@ impl Comm {
         result
     }
 
-    /// Waits until one of the requests is complete and gives its place and its result. Requests that are
-    /// over are passed by; `None`: all of them are.
+    /// Waits until one of the requests is complete and returns its index and its result. Requests that are over are
+    /// skipped; returns `None` if all of them are over.
     ///
-    /// Of several that are complete the first in the slice is taken.
+    /// If several are complete, the first in the slice is taken.
     ///
     /// # Errors
     ///
-    /// [`RankGone`](crate::ErrorKind::RankGone) and [`Deadlock`](crate::ErrorKind::Deadlock) if *none* can
-    /// complete any more. If the message of one does not fit, or the communicator of one was left by those
-    /// that live, that one is over; the others stay as they are.
+    /// [`RankGone`](crate::ErrorKind::RankGone) and [`Deadlock`](crate::ErrorKind::Deadlock) if *none* can complete any
+    /// more. If the message of one request does not fit, or the communicator of one has been revoked by a
+    /// [`shrink`](Self::shrink), that request is over; the others stay as they are.
     ///
     /// # Examples
     ///
@@ -97,8 +97,8 @@ impl Comm {
         })
     }
 
-    /// Waits until at least one of the requests is complete and gives the place and result of each that is.
-    /// Requests that are over are passed by; nothing comes back if all of them are.
+    /// Waits until at least one of the requests is complete and returns the index and result of each complete one.
+    /// Requests that are over are skipped; the result is empty if all of them are over.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Comm {
             let waited = self.core.await_one(&asked, show, site);
             let place = waited.inspect_err(|_| give_up_revoked(requests))?;
             if self.core.port.is_steered() {
-                // One of those that are complete, chosen as for `wait_any`.
+                // One of the complete requests, chosen as for `wait_any`.
                 return Ok(vec![conclude_one(requests, place)?]);
             }
             let ready = requests.iter_mut().enumerate();
@@ -143,7 +143,7 @@ impl Comm {
         })
     }
 
-    /// One operation on several requests.
+    /// Runs one operation on several requests.
     pub(super) fn several<A>(
         &self,
         asked: &[Rc<Asked>],
@@ -156,7 +156,7 @@ impl Comm {
     }
 }
 
-/// Ends the open request that has this place among the open ones, and gives its place among all.
+/// Concludes the request at index `place` among the open ones, and returns its index among all.
 fn conclude_one<R>(requests: &mut [Request<'_, R>], place: usize) -> Result<(usize, R)> {
     let mut open = requests
         .iter_mut()
@@ -177,7 +177,7 @@ fn open<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
     open.map(|one| one.asked().clone()).collect()
 }
 
-/// After a failure: what belongs to a communicator where nothing goes on any more is over.
+/// After a failure, ends all requests whose communicator has been revoked.
 fn give_up_revoked<R>(requests: &mut [Request<'_, R>]) {
     let revoked = requests.iter_mut().filter(|one| one.asked().is_revoked());
     revoked.for_each(|one| _ = one.give_up());

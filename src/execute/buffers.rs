@@ -1,5 +1,5 @@
-//! The buffers of one rank in one call: where the elements of a region are, and how to send some of
-//! them while others are written.
+//! The buffers of one rank in one call: where the elements of a region are, and how to send some of them while others
+//! are written.
 
 use std::mem;
 use std::ops::Range;
@@ -18,11 +18,11 @@ pub(crate) struct Buffers<'a, T> {
     output: &'a mut [T],
     rooms: &'a mut Rooms<T>,
     scratch: usize,
-    /// The run of the output whose elements are in the spare room, at the same places.
+    /// The run of the output whose elements are currently in the spare room, at the same indices.
     away: Range<usize>,
 }
 
-/// A message that leaves and one that arrives in the same step.
+/// A message that is sent and one that is received in the same step.
 #[derive(Clone, Copy)]
 struct Both {
     form: Form,
@@ -31,7 +31,7 @@ struct Both {
     combine: Combine,
 }
 
-/// Where the elements of a region are.
+/// The memory that holds the elements of a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     Input,
@@ -41,7 +41,7 @@ enum Room {
 }
 
 impl<'a, T: Element> Buffers<'a, T> {
-    /// Those of a call whose schedule has so much scratch room.
+    /// The buffers of a call whose schedule needs `scratch` elements of scratch room.
     pub(crate) fn new(
         input: &'a [T],
         output: &'a mut [T],
@@ -58,7 +58,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// What a rank does in one step.
+    /// Runs one step of a rank.
     #[inline]
     pub(super) fn run(
         &mut self,
@@ -96,7 +96,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// Posts a copy of what is to be sent, if it is short.
+    /// Posts a copy of the elements to send, if they are short.
     #[inline]
     fn post(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<bool> {
         if send.region.count != 1 {
@@ -107,7 +107,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         link.post(send.peer, form, self.read(send.region)?)
     }
 
-    /// Waits for a message, and folds it where it belongs.
+    /// Waits for a message, and folds it into its region.
     #[inline]
     fn receive(
         &mut self,
@@ -130,16 +130,16 @@ impl<'a, T: Element> Buffers<'a, T> {
         })
     }
 
-    /// Sends what is too long for a packet, or finds no room for it, and receives nothing.
+    /// Lends a message that is too long for a packet, or for which there is no room, in a step that receives nothing.
     fn lend(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<()> {
         let data = match send.region.count {
             1 => self.read(send.region)?,
-            _ => &self.rooms.stage, // where `post` has packed it
+            _ => &self.rooms.stage, // packed by `post`
         };
         link.lend(send.peer, form, data, || Ok(()))
     }
 
-    /// The same, and receives meanwhile.
+    /// Lends a message, and receives another meanwhile.
     fn lend_and_receive(
         &mut self,
         link: &impl Link,
@@ -162,7 +162,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         self.lend_stage(link, both, op)
     }
 
-    /// Lends what is packed, and writes anything meanwhile.
+    /// Lends the packed elements, while anything else may be written.
     fn lend_stage(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
         let Both {
             form,
@@ -188,7 +188,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         } = both;
         let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
         self.furnish(recv.region, some)?;
-        // Both may bring elements home, so where they are is known only after the second.
+        // Both calls of `room` may bring elements home, so their place is known only after the second.
         self.room(send.region);
         let into = self.room(recv.region);
         let from = self.room(send.region);
@@ -233,7 +233,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         Ok(())
     }
 
-    /// Puts what is away back into the output.
+    /// Copies the elements that are in the spare room back into the output.
     #[inline]
     pub(super) fn bring_home(&mut self) {
         let away = mem::take(&mut self.away);
@@ -242,7 +242,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// Makes a step's copy inside the rank.
+    /// Makes the local copy of a step.
     fn copy(&mut self, copy: LocalCopy) -> Result<()> {
         self.check_runs(copy.from)?;
         self.check_runs(copy.to)?;
@@ -311,8 +311,8 @@ impl<'a, T: Element> Buffers<'a, T> {
         at_least(&mut self.rooms.scratch, self.scratch, some)
     }
 
-    /// Whether the runs of a region, where there are several, are apart and inside their buffer: a few
-    /// numbers stand for very many runs otherwise.
+    /// Checks that the runs of a region, if there are several, are disjoint and inside their buffer: otherwise a few
+    /// numbers could describe very many runs.
     #[inline]
     fn check_runs(&self, region: Region) -> Result<()> {
         if region.count <= 1 {
@@ -335,7 +335,8 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// Where the elements of a region are; some are brought home if they are in two rooms.
+    /// The room that holds the elements of a region. If they are in two rooms, brings those in the spare room home
+    /// first, that is, back into the output.
     #[inline]
     fn room(&mut self, region: Region) -> Room {
         match region.buffer {
@@ -381,7 +382,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// One run to read, and what may be written meanwhile: another room, or the same around the run.
+    /// One run to read, and what may be written meanwhile: another room, or the same room around the run.
     fn split(&mut self, from: Room, run: Range<usize>, into: Room) -> Result<(&[T], View<'_, T>)> {
         if from == into {
             return View::around(self.writable(into)?, run);
@@ -405,10 +406,10 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 }
 
-/// A room that may be written, but for a gap in it.
+/// A room that may be written, except for a gap in it.
 struct View<'v, T> {
     left: &'v mut [T],
-    /// From here on to the end.
+    /// The elements from `gap_end` to the end.
     right: &'v mut [T],
     gap_end: usize,
 }
@@ -423,7 +424,7 @@ impl<'v, T> View<'v, T> {
         }
     }
 
-    /// The elements of the gap, and all others.
+    /// The elements of the gap, and a view of all others.
     fn around(room: &'v mut [T], gap: Range<usize>) -> Result<(&'v [T], Self)> {
         let (front, right) = room.split_at_mut_checked(gap.end).ok_or_else(nothing)?;
         let (left, held) = front.split_at_mut_checked(gap.start).ok_or_else(nothing)?;
@@ -490,7 +491,7 @@ fn replace<T: Element>(mut view: View<'_, T>, region: Region, data: &[T]) -> Res
     })
 }
 
-/// The runs of a region, each with its part of the elements that belong to them.
+/// Calls `f` with each run of a region and its part of the elements.
 #[inline]
 fn each_run<T>(
     region: Region,
@@ -505,7 +506,7 @@ fn each_run<T>(
     Ok(())
 }
 
-/// Whether both ends of a step are the same rank.
+/// The form of a step: an exchange if both of its peers are the same rank.
 #[inline]
 fn form(step: &Step) -> Form {
     match (step.send, step.recv) {

@@ -1,10 +1,10 @@
-//! Collectives of short vectors over cells: each rank writes what it has to say once, and whoever needs it
-//! reads it there.
+//! Collectives of short vectors over cells, slots in shared memory of which each rank writes its own: each rank writes
+//! its contribution once, and the ranks that need it read it there.
 //!
-//! One hop where ranks need what others have written; two, *gather* and *release*, where more than two
-//! ranks need one result: the first folds for all, or the last one to come where they take turns on the CPUs.
-//! Operands are folded in rank order, whoever folds.
-//! Nothing of this is a second form of an algorithm: who needs what of whom is all there is to say.
+//! This takes one hop where ranks need what others have written, and two, *gather* and *release*, where more than two
+//! ranks need one result. Rank 0 then folds for all, or the last rank to arrive where ranks take turns on the CPUs.
+//! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: this module
+//! only defines which rank needs what from which.
 
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};
@@ -15,11 +15,11 @@ use crate::unwind;
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 
-/// The cells of the ranks in one call, as this rank sees them.
+/// The cells of the ranks in one call, as seen by this rank.
 pub(crate) trait AtCells {
     fn rank(&self) -> Rank;
 
-    /// Writes this rank's cell, for these readers; each reads so many of the elements.
+    /// Writes this rank's cell for `readers`; a reader reads `share` of the elements.
     fn write<T: Element>(
         &mut self,
         data: &[T],
@@ -27,30 +27,30 @@ pub(crate) trait AtCells {
         share: impl Fn(Rank) -> usize,
     ) -> Result<()>;
 
-    /// Waits until all the others have written theirs.
+    /// Waits until all other ranks have written their cells.
     fn wait_for_all(&mut self) -> Result<()>;
 
-    /// Whether ranks take turns on the CPUs, so that it is dear to wait for one of them in particular, and it may be
-    /// left open who folds.
+    /// Whether ranks take turns on the CPUs. Waiting for one particular rank is then expensive, and which rank folds
+    /// may be left open.
     fn takes_turns(&self) -> bool;
 
-    /// Writes this rank's cell for whoever comes last.
+    /// Writes this rank's cell for the last rank to arrive.
     fn bring<T: Element>(&mut self, data: &[T]) -> Result<()>;
 
-    /// Waits until all have come and the last of them has let the others go; answers who that was. `None`: it is this
-    /// rank, and all wait for it.
+    /// Waits until all ranks have arrived and the last of them has released the others; returns that rank. `None` if it
+    /// is this rank, and all wait for it.
     fn come(&mut self) -> Result<Option<Rank>>;
 
-    /// Writes this rank's cell for all others, as the last one to come, before it lets them go.
+    /// Writes this rank's cell for all others, as the last rank to arrive, before it releases them.
     fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()>;
 
-    /// Lets all go, as the last one to come.
+    /// Releases all ranks, as the last rank to arrive.
     fn let_go(&mut self);
 
-    /// Asks for a cell of so many elements that will be read soon.
+    /// Prefetches a cell of `count` elements that will be read soon.
     fn ask_for<T: Element>(&self, from: Rank, count: usize);
 
-    /// Waits until a rank has written its cell, and shows what is there if it has so many elements.
+    /// Waits until a rank has written its cell, and shows the contents if the cell has `count` elements.
     fn read<T: Element>(
         &mut self,
         from: Rank,
@@ -59,21 +59,21 @@ pub(crate) trait AtCells {
         show: impl FnOnce(&[T]),
     ) -> Result<()>;
 
-    /// Says that this rank reads nothing of this call any more. Where nothing is buffered, waits until its
-    /// own cell, if it wrote it, has been read.
+    /// Declares that this rank reads nothing of this call any more. Without buffering, waits until its own cell, if it
+    /// was written, has been read.
     fn leave(&mut self, written_for: Option<Readers>) -> Result<()>;
 }
 
-/// Which messages' lines are asked for before it is known that they are written.
+/// Which messages' cache lines are requested before it is known that they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
     All,
-    /// Of two ranks that write at the same time each would take the last lines of a longer one from under the other's
-    /// pen.
+    /// Only those of short messages. Of two ranks that write at the same time, each would take the last lines of a
+    /// longer message away while the other still writes them.
     Short,
 }
 
-/// Who reads a cell, its writer apart.
+/// The ranks that read a cell, besides its writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     One(Rank),
@@ -81,7 +81,7 @@ pub(crate) enum Readers {
 }
 
 impl Readers {
-    /// Whether a rank, not the writer, is one.
+    /// Whether a rank, not the writer, is a reader.
     pub(crate) fn include(self, rank: Rank) -> bool {
         match self {
             Readers::One(one) => rank == one,
@@ -90,7 +90,7 @@ impl Readers {
     }
 }
 
-/// Runs this rank's part of a call. The buffers are those that the [shape](Call) says.
+/// Runs this rank's part of a call. The buffers have the lengths of the call's [shape](Call).
 #[inline]
 pub(crate) fn over_cells<T: Element>(
     cells: &mut impl AtCells,
@@ -147,7 +147,7 @@ struct Table<'a, C> {
     call: &'a Call,
     ranks: usize,
     me: Rank,
-    /// All ranks but this one.
+    /// All ranks except this one.
     others: Readers,
     written_for: Option<Readers>,
 }
@@ -163,7 +163,7 @@ impl<C: AtCells> Table<'_, C> {
         self.write(data, self.others, |_| data.len())
     }
 
-    /// Writes a vector of which each rank reads its own block: for one reader that block alone.
+    /// Writes a vector of which each rank reads its own block: for a single reader only that block.
     #[inline]
     fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
         // See `Call::most_written`.
@@ -174,7 +174,7 @@ impl<C: AtCells> Table<'_, C> {
         }
     }
 
-    /// Shows this rank's block of a vector of so many elements that another one has written in blocks.
+    /// Shows this rank's block of a vector of `whole` elements that another rank has written in blocks.
     #[inline]
     fn read_block<T: Element>(
         &mut self,
@@ -210,7 +210,7 @@ impl<C: AtCells> Table<'_, C> {
         self.cells.write(data, readers, share)
     }
 
-    /// Waits until all others have written. For the one other whoever reads what it wrote waits anyhow.
+    /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.
     #[inline]
     fn wait_for_others(&mut self) -> Result<()> {
         match self.others {
@@ -219,7 +219,7 @@ impl<C: AtCells> Table<'_, C> {
         }
     }
 
-    /// Two ranks read each other's; of more, rank 0 folds for all.
+    /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
     #[inline]
     fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
         if self.ranks == 2 {
@@ -234,10 +234,11 @@ impl<C: AtCells> Table<'_, C> {
         self.write_to_all(all)
     }
 
-    /// Where ranks take turns: the last one to come folds for all. If it were always the same rank, all would wait for
-    /// its turn once more when everybody has come.
+    /// All-reduce where ranks take turns on the CPUs: the last rank to arrive folds for all. If it were always the same
+    /// rank, all would wait until that rank is scheduled once more after every rank has arrived.
     ///
-    /// These are two calls at the cells: what all write in the first, the last one reads, and it writes in the second.
+    /// These are two calls at the cells: all ranks write in the first and the last one reads it, and it writes in the
+    /// second.
     fn all_reduce_in_turns<T: Element>(
         &mut self,
         input: Option<&[T]>,
@@ -282,7 +283,7 @@ impl<C: AtCells> Table<'_, C> {
         if self.me != self.call.root {
             return self.write_to(self.call.root, input);
         }
-        // What is folded in the middle is read from this rank's own cell.
+        // A rank in the middle of the order reads its own contribution from its own cell.
         if self.me > 1 {
             self.write_to(self.me, output)?;
         }
@@ -327,7 +328,7 @@ impl<C: AtCells> Table<'_, C> {
         }
     }
 
-    /// Puts every rank's block where it belongs, its own while those of the others are on their way.
+    /// Puts every rank's block in its place, its own while those of the others are on their way.
     fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         let block = |rank| self.call.blocks.block(rank);
         if let Readers::One(other) = self.others {
@@ -370,8 +371,8 @@ impl<C: AtCells> Table<'_, C> {
         (0..self.ranks).filter(move |rank| *rank != me)
     }
 
-    /// Folds what all ranks have into what this rank has. Its own cell need not be written if it is the first or
-    /// second.
+    /// Folds the contributions of all ranks into that of this rank. Its own cell need not be written if it is the first
+    /// or second rank.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         let Readers::One(other) = self.others else {
@@ -392,7 +393,7 @@ impl<C: AtCells> Table<'_, C> {
     fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.cells.wait_for_all()?;
         let (me, length) = (self.me, acc.len());
-        // What lies in `acc` is not read from the cell.
+        // A contribution that is already in `acc` is not read from the cell.
         let lies_there = me < 2;
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
         let mut from = skip(0);

@@ -1,19 +1,18 @@
 //! The executor: one short loop between a schedule and the lanes.
 //!
-//! For each step it asks the schedule what this rank does, posts or lends what leaves, and folds what
-//! arrives where it belongs. The schedule is pure data and the [`Link`] knows neither steps nor
-//! regions; this is the only place where both meet.
+//! For each step it asks the schedule what this rank does, posts or lends what is sent, and folds what arrives into its
+//! region. The schedule is pure data and the [`Link`] knows neither steps nor regions; this is the only place where the
+//! two meet.
 //!
-//! - *Short* messages are copied into their packet before anything arrives, so the elements may be
-//!   folded where they are.
-//! - *Long* messages are lent: the receiver reads them out of the sender's buffer. The step ends when
-//!   they are given back, so nobody writes elements that a message of an earlier step still carries.
-//! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*:
-//!   into a second room, which then holds these elements until they are moved again or the call ends.
+//! - *Short* messages are copied into their packet before anything arrives, so the elements may be folded in place.
+//! - *Long* messages are lent: the receiver reads them out of the sender's buffer. The step ends when the loan is
+//!   settled, so no later step writes elements that a message of an earlier step still carries.
+//! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*: into a second
+//!   room, which then holds these elements until they are moved again or the call ends.
 //!
 //! Short vectors do without steps: `cells`.
 //!
-//! `buffers` knows where elements are, `rooms` the memory that calls use one after the other.
+//! `buffers` knows where elements are, `rooms` is the memory that calls use one after the other.
 
 mod buffers;
 mod cells;
@@ -29,13 +28,12 @@ use crate::op::{Element, Operator};
 use crate::schedule::Schedule;
 use crate::transport::lanes::lane::Form;
 
-/// What moves the messages of one call between this rank and others.
+/// Moves the messages of one call between this rank and others.
 pub(crate) trait Link {
-    /// Posts a copy of a short message. `false`: it is not short, or there is no room; lend it.
+    /// Posts a copy of a short message. `false` if it is not short, or if there is no room; the caller then lends it.
     fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool>;
 
-    /// Lends elements to their receiver, and comes back when they are given back. `meanwhile` runs
-    /// after the post.
+    /// Lends elements to their receiver, and returns when the loan is settled. `meanwhile` runs after the post.
     fn lend<T: Element>(
         &self,
         to: Rank,
@@ -44,7 +42,7 @@ pub(crate) trait Link {
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<()>;
 
-    /// Shows the next message from a rank, which has so many elements, to `arrived`.
+    /// Shows the next message from a rank, which has `count` elements, to `arrived`.
     fn receive<T: Element>(
         &self,
         from: Rank,
@@ -54,11 +52,11 @@ pub(crate) trait Link {
     ) -> Result<()>;
 }
 
-/// Runs what `rank` does in every step of a schedule.
+/// Runs the steps of `rank` in a schedule.
 ///
 /// # Errors
 ///
-/// Those of the link; a usage error if a step is none that can be run.
+/// Those of the link; a usage error if a step cannot be run.
 #[inline]
 pub(crate) fn execute<T: Element>(
     schedule: &(impl Schedule + ?Sized),
@@ -84,7 +82,7 @@ fn goes_back(step: usize) -> Error {
     wrong(format!("goes back after step {step}"))
 }
 
-/// The error for a schedule that says what cannot be done.
+/// The error for a schedule that cannot be run.
 #[cold]
 fn wrong(what: String) -> Error {
     Error::usage(format!(

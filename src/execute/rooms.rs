@@ -1,5 +1,5 @@
-//! Memory that the collective calls of a rank use one after the other, so that none of them allocates
-//! once the first of its kind has.
+//! Memory that the collective calls of a rank use one after the other, so that none of them allocates once the first of
+//! its kind has.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -8,22 +8,22 @@ use super::wrong;
 use crate::error::Result;
 use crate::op::Element;
 
-/// What a call may need besides the caller's buffers.
+/// The memory that a call may need besides the caller's buffers, in *rooms* (reusable vectors).
 ///
-/// A room holds elements only from the first moment when there is one to put into it: there is no
-/// value of `T` that could stand in a room nobody has written to.
+/// A room holds elements only once there is one to put into it: there is no value of `T` with which to fill a room that
+/// has never been written.
 #[derive(Default)]
 pub(crate) struct Rooms<T> {
     /// The schedule's scratch buffer.
     pub scratch: Vec<T>,
-    /// As long as the output: where what is folded out of place lives for a while.
+    /// As long as the output; temporarily holds elements that are folded out of place.
     pub spare: Vec<T>,
-    /// What is sent, where it does not lie in one piece or would be overwritten.
+    /// The elements to send, where they are not contiguous or would be overwritten.
     pub stage: Vec<T>,
 }
 
-/// Makes a room at least so long, with some element in it. How long is what a schedule says, which may
-/// be anything.
+/// Grows a room to at least `length` elements, filled with `some`. `length` comes from a schedule, which may ask for
+/// any number.
 #[inline]
 pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) -> Result<()> {
     if room.len() >= length {
@@ -34,7 +34,7 @@ pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) ->
             "wants room for {length} elements, which is not to be had"
         )));
     }
-    // `resize` would run the `Clone` of the elements.
+    // `resize` would call the `Clone` implementation of the elements.
     room.extend((room.len()..length).map(|_| some));
     Ok(())
 }
@@ -44,7 +44,7 @@ pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) ->
 pub(crate) struct Workspace(RefCell<Vec<Box<dyn Any>>>);
 
 impl Workspace {
-    /// Gives all memory back.
+    /// Frees all memory.
     pub(crate) fn clear(&self) {
         self.0.borrow_mut().clear();
     }

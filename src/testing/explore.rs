@@ -17,14 +17,14 @@ use crate::machine::Bind;
 use crate::transport::deadlock::scheduler::{Chooser, Crossing, noise};
 use crate::world::{Team, World, WorldError};
 
-/// Runs a program on `ranks` ranks in every order in which its receives from any source can take their
-/// messages; where that is too much, in a thousand of them and in another hundred drawn at random.
+/// Runs a program on `ranks` ranks in every order in which its receives from any source can take their messages. Where
+/// these are too many, it runs a thousand of them and another hundred drawn at random.
 ///
 /// The short form of [`Explore::run`].
 ///
 /// # Panics
 ///
-/// If a run fails, with its order and how to repeat it.
+/// Panics if a run fails, with its order and how to repeat it.
 ///
 /// # Examples
 ///
@@ -46,17 +46,17 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
     Explore::new(ranks).run(f)
 }
 
-/// How a program is explored.
+/// The settings of an exploration.
 ///
-/// A receive from any source takes one of the messages that can be there, and that choice is what an
-/// exploration goes through: it tries each, and so comes to every outcome that the program has, once. Two
-/// runs differ in order if some receive takes another message; that two ranks receive at different
-/// times makes no difference to either.
+/// A receive from any source takes one of the messages that can be there. An exploration tries each of these choices,
+/// and so reaches every outcome of the program, once. Two runs differ in order if some receive takes another message;
+/// the relative timing of receives on different ranks makes no difference.
 ///
 /// # Cost
 ///
-/// A run for each order: k! for k messages that one rank receives from any source. Some runs more, which are
-/// not counted, where several ranks do so and depend on each other. A program without such receives has one.
+/// One run for each order: k! for k messages that one rank receives from any source. Where several ranks do so and
+/// depend on each other, some additional runs are needed, which do not count as orders. A program without such receives
+/// has one order.
 ///
 /// # Examples
 ///
@@ -86,16 +86,16 @@ pub struct Explore {
     lenient: bool,
 }
 
-/// What an exploration has seen, none of it a failure.
+/// The result of an exploration without failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explored {
-    /// How many different orders were tried one by one, those drawn at random aside.
+    /// The number of different orders that were tried one by one, except those drawn at random.
     pub orders: u64,
-    /// Whether these are all. Never where a deadline passed or a rank was given up for having failed: those
-    /// depend on time, and are not tried both ways.
+    /// Whether these are all orders. Always false where a deadline passed or a wait was given up because a rank had
+    /// failed: those depend on time, and are not tried both ways.
     pub complete: bool,
-    /// How many runs it took.
+    /// The number of runs it took.
     pub runs: u64,
 }
 
@@ -116,9 +116,9 @@ pub struct Found {
     pub order: Order,
     /// Why it failed.
     pub error: WorldError,
-    /// Every receive from any source, and what it took.
+    /// Every receive from any source, and the message that it took.
     pub choices: Vec<Choice>,
-    /// How many runs went well before.
+    /// The number of runs that succeeded before.
     pub after: u64,
     said: String,
 }
@@ -138,7 +138,7 @@ impl fmt::Display for Found {
 
 impl fmt::Debug for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Printed by `unwrap`: the report serves better than the fields.
+        // `unwrap` prints this: the report serves better than the fields.
         fmt::Display::fmt(self, f)
     }
 }
@@ -146,8 +146,8 @@ impl fmt::Debug for Found {
 impl std::error::Error for Found {}
 
 impl Explore {
-    /// An exploration with `ranks` ranks, in which lost messages are failures: at most 1,000 runs to try all
-    /// orders, then 100 seeds if that was not enough.
+    /// Creates an exploration with `ranks` ranks, in which lost messages are failures. It makes at most 1,000 runs to
+    /// try all orders, then 100 runs with seeds if that was not enough.
     pub fn new(ranks: usize) -> Explore {
         Explore {
             world: World::new(ranks).bind(Bind::None).timeout(patience()),
@@ -158,7 +158,8 @@ impl Explore {
         }
     }
 
-    /// Changes the world in which it runs: failures injected, other [buffering](World::buffering).
+    /// Changes the world in which the program runs, for example to inject faults or to set another
+    /// [buffering](World::buffering).
     ///
     /// # Examples
     ///
@@ -175,7 +176,7 @@ impl Explore {
         }
     }
 
-    /// Lets messages be lost.
+    /// Accepts lost messages.
     pub fn lenient(self) -> Explore {
         Explore {
             lenient: true,
@@ -183,26 +184,26 @@ impl Explore {
         }
     }
 
-    /// Sets how many runs to spend at most on trying all orders one by one.
+    /// Sets the maximum number of runs for trying all orders one by one.
     pub fn runs(self, runs: usize) -> Explore {
         Explore { runs, ..self }
     }
 
-    /// Sets how many seeds to try where not all orders were.
+    /// Sets the number of seeds to try if not all orders were tried.
     pub fn seeds(self, seeds: usize) -> Explore {
         Explore { seeds, ..self }
     }
 
-    /// Sets how long one wait may take, see [`World::timeout`].
+    /// Sets how long one wait may take; see [`World::timeout`].
     pub fn timeout(self, patience: Duration) -> Explore {
         self.world(|world| world.timeout(patience))
     }
 
-    /// Explores, and panics at the first failure. Where `RANKFOLD_SEED` is set only that order is run.
+    /// Explores, and panics at the first failure. If `RANKFOLD_SEED` is set, it runs only that order.
     ///
     /// # Panics
     ///
-    /// If a run fails, or if the program does something else when an order is repeated.
+    /// Panics if a run fails, or if the program behaves differently when an order is repeated.
     #[track_caller]
     pub fn run<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Explored {
         let explored = match Order::asked() {
@@ -224,8 +225,8 @@ impl Explore {
     ///
     /// # Panics
     ///
-    /// If the world cannot start; if the same choices lead to other choices when they are repeated: then
-    /// the program depends on more than its messages.
+    /// Panics if the world cannot start, or if the same choices lead to other choices when they are repeated: the
+    /// program then depends on more than its messages.
     #[track_caller]
     pub fn find<R: Send>(
         &self,
@@ -262,11 +263,11 @@ impl Explore {
     ///
     /// # Errors
     ///
-    /// If it fails.
+    /// Returns the failure, if the run fails.
     ///
     /// # Panics
     ///
-    /// If the world cannot start.
+    /// Panics if the world cannot start.
     pub fn repeat<R: Send>(
         &self,
         order: &Order,
@@ -292,7 +293,7 @@ impl Explore {
     }
 }
 
-/// An exploration under way: the same threads for all its runs.
+/// An exploration in progress, with the same threads for all its runs.
 struct Session<'g> {
     team: Team,
     guide: &'g Guide,
@@ -301,7 +302,7 @@ struct Session<'g> {
 }
 
 impl Session<'_> {
-    /// One run by a plan.
+    /// Runs once by a plan.
     fn run<R: Send>(
         &mut self,
         plan: impl FnOnce(&mut Plan),
@@ -330,7 +331,7 @@ impl Session<'_> {
     }
 }
 
-/// What decides in one run.
+/// What makes the choices of a run.
 #[derive(Debug)]
 enum Plan {
     Search(Search),
@@ -338,11 +339,11 @@ enum Plan {
 }
 
 impl Plan {
-    /// The search stays as it is.
+    /// Leaves the search as it is.
     fn of_search(&mut self) {}
 }
 
-/// The chooser of an exploration: follows the plan, and keeps what was chosen.
+/// The chooser of an exploration: follows the plan, and records the choices.
 #[derive(Debug, Default)]
 struct Guide(Mutex<Log>);
 
@@ -351,7 +352,8 @@ struct Log {
     plan: Plan,
     places: Vec<usize>,
     choices: Vec<Choice>,
-    /// Some run had something in it that is not chosen.
+    /// Whether any run had an event that is not a choice: a deadline that passed, or a wait given up because a rank
+    /// failed.
     passed: bool,
 }
 
@@ -384,7 +386,7 @@ impl Guide {
         (order, mem::take(&mut log.choices))
     }
 
-    /// Whether the run was a new one, and whether there are more.
+    /// Prepares the next run. Returns whether the last run was new, and whether there are more.
     fn advance(&self) -> (bool, bool) {
         let log = &mut *self.0.lock();
         let Plan::Search(search) = &mut log.plan else {
@@ -400,7 +402,7 @@ impl Guide {
     }
 }
 
-/// A list of places without those at its end that need not be said.
+/// The list without its trailing zeros, which are implied.
 fn without_zeros(places: &[usize]) -> Vec<usize> {
     let last = places.iter().rposition(|place| *place != 0);
     places[..last.map_or(0, |last| last + 1)].to_vec()

@@ -1,16 +1,14 @@
-//! The test kit: message-passing programs in plain `cargo test`, with every number of ranks that matters,
-//! every buffering, and every order of messages.
+//! The test kit: message-passing programs in plain `cargo test`, with every number of ranks that matters, every
+//! buffering, and every order of messages.
 //!
 //! - [`ranks!`](crate::ranks): one `#[test]` for each number of ranks
-//! - [`explore`]: all orders in which messages can be received, or a sweep over seeds where they are
-//!   too many
-//! - [`say!`](crate::say): what a rank has to say, shown when the test fails; [`random`]: random numbers
-//!   for each rank
-//! - [`World::seed`](crate::World::seed): one order, repeatable; [`World::inject`](crate::World::inject):
-//!   failures and delays at any operation
+//! - [`explore`]: all orders in which messages can be received, or a sweep over seeds where there are too many
+//! - [`say!`](crate::say): output of a rank, shown when the test fails; [`random`]: random numbers for each rank
+//! - [`World::seed`](crate::World::seed): one order, repeatable; [`World::inject`](crate::World::inject): failures and
+//!   delays at any operation
 //!
-//! The [guide] goes through them with examples. A failure prints its seed, or its order, and
-//! `RANKFOLD_SEED=` with that repeats it:
+//! The [guide] introduces them with examples. A failure prints its seed, or its order, and `RANKFOLD_SEED=` with that
+//! repeats it:
 //!
 //! ```text
 //! RANKFOLD_SEED=order:0.2 cargo test halo

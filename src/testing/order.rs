@@ -1,4 +1,4 @@
-//! An order of messages: how it is written, read and explained.
+//! An order of messages: its syntax, parsing and display.
 
 use std::env;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::Rank;
 use crate::error::Site;
 use crate::transport::deadlock::scheduler::{BySeed, Chooser, Crossing};
 
-/// Which messages receives from any source take: what `RANKFOLD_SEED` says.
+/// The messages that receives from any source take, as set by `RANKFOLD_SEED`.
 ///
 /// # Examples
 ///
@@ -24,21 +24,20 @@ use crate::transport::deadlock::scheduler::{BySeed, Chooser, Crossing};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Each is drawn from this seed.
+    /// Each choice is drawn from this seed.
     Seed(u64),
-    /// The places of those taken among the ways on, sorted by rank and source; the first where the list
-    /// ends.
+    /// The index of each choice among the possible ones, sorted by rank and source; the first where the list ends.
     Choices(Vec<usize>),
 }
 
 impl Order {
-    /// What `RANKFOLD_SEED` asks for.
+    /// The order that `RANKFOLD_SEED` sets.
     pub(super) fn asked() -> Option<Order> {
         let text = env::var("RANKFOLD_SEED").ok()?;
         Some(text.parse().unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// A seed that this process has drawn, short enough to type.
+    /// A fresh random seed, short enough to type.
     pub(super) fn fresh() -> u64 {
         RandomState::new().hash_one("seed") % 1_000_000
     }
@@ -62,7 +61,7 @@ impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Order::Seed(seed) => seed.fmt(f),
-            // Nothing behind the colon would look cut off, and the first is what is taken where a list ends.
+            // Nothing after the colon would look cut off, and 0 is the implied choice after the end of a list.
             Order::Choices(places) if places.is_empty() => f.write_str("order:0"),
             Order::Choices(places) => {
                 let places: Vec<String> = places.iter().map(usize::to_string).collect();
@@ -92,7 +91,7 @@ impl FromStr for Order {
     }
 }
 
-/// Chooses by a list of places.
+/// Chooses by a list of indices.
 #[derive(Debug)]
 struct ByList(Vec<usize>);
 
@@ -102,21 +101,21 @@ impl Chooser for ByList {
     }
 }
 
-/// A receive from any source, and whose message it took.
+/// A receive from any source, and the message that it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
     /// The rank that received.
     pub rank: Rank,
-    /// Its call, as it prints.
+    /// Its call, as printed.
     pub call: String,
     /// The line of the call.
     pub site: Site,
-    /// Whose message it took; or the place of the request that it ended.
+    /// The rank whose message it took, or the index of the request that it completed.
     pub took: Rank,
-    /// It ended one of several requests.
+    /// Whether it completed one of several requests.
     pub request: bool,
-    /// Whose messages it could have taken then; sorted.
+    /// The ranks whose messages it could have taken then, sorted.
     pub of: Vec<Rank>,
 }
 

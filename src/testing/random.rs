@@ -1,9 +1,9 @@
-//! Random numbers that a seed repeats, different for each rank.
+//! Random numbers, repeatable by seed and different for each rank.
 
 use crate::comm::Comm;
 use crate::transport::deadlock::scheduler::noise;
 
-/// Random numbers (SplitMix64): a few lines, and every seed gives its own sequence. Not for secrets.
+/// Random numbers (SplitMix64): a few lines of code, and every seed gives its own sequence. Not for cryptography.
 ///
 /// # Examples
 ///
@@ -21,33 +21,33 @@ pub struct Random {
 }
 
 impl Random {
-    /// The sequence that `seed` begins.
+    /// Creates the sequence of `seed`.
     pub fn new(seed: u64) -> Random {
         Random { seed, drawn: 0 }
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn next_u64(&mut self) -> u64 {
         self.drawn += 1;
         noise(self.seed, self.drawn)
     }
 
-    /// One of `0..n`.
+    /// Returns a number in `0..n`.
     ///
     /// # Panics
     ///
-    /// If `n` is 0.
+    /// Panics if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "no number is below 0");
         (self.next_u64() % n as u64) as usize
     }
 
-    /// A number from 0 up to 1, without 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Puts the items into a random order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -55,7 +55,7 @@ impl Random {
     }
 }
 
-/// Random numbers for this rank: each rank has its own, and the seed of the world repeats them. In a
+/// Returns random numbers for this rank: each rank has its own sequence, and the seed of the world repeats it. In a
 /// world without a [seed](crate::World::seed) they are the same in every run.
 ///
 /// # Examples

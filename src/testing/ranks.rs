@@ -4,16 +4,16 @@ use super::trial::{Failure, Trial};
 use crate::comm::Comm;
 use crate::error::Result;
 
-/// Tests of a message-passing program: one `#[test]` for each number of ranks, by default 1, 2, 3, 4, 7
-/// and 8, named `ranks_1` and so on in a module of the test's name.
+/// Tests of a message-passing program: one `#[test]` for each number of ranks, by default 1, 2, 3, 4, 7 and 8, named
+/// `ranks_1` and so on in a module of the test's name.
 ///
-/// The body may use `?` and needs no `Ok(())` at its end. Each test is a [`Trial`](crate::testing::Trial): it is
-/// run in several manners, lost messages are failures, and no test hangs. `in [2, 5]` gives other numbers:
-/// any up to 16, and 24, 32, 64. Attributes such as `#[ignore]` go to each test.
+/// The body may use `?` and needs no `Ok(())` at its end. Each test is a [`Trial`](crate::testing::Trial): it runs in
+/// several modes, lost messages are failures, and no test hangs. `in [2, 5]` gives other numbers of ranks: any up to
+/// 16, and 24, 32, 64. Attributes such as `#[ignore]` apply to each test.
 ///
 /// # Panics
 ///
-/// Each test, if its program fails in any manner.
+/// Each test panics if its program fails in any mode.
 ///
 /// # Examples
 ///
@@ -21,7 +21,7 @@ use crate::error::Result;
 /// use rankfold::{op, testing};
 ///
 /// testing::ranks! {
-///     /// Everybody gets the sum.
+///     /// Every rank gets the sum.
 ///     fn sums_agree(comm) {
 ///         let mut sum = [comm.rank() as u64];
 ///         comm.all_reduce(&mut sum, op::Sum)?;
@@ -76,8 +76,8 @@ macro_rules! ranks {
                 ::core::concat!(::core::module_path!(), "::", ::core::stringify!($case)),
                 body,
             );
-            // The call below consists of tokens of the program, `name(comm)`, which are passed on as `tt` so that they keep
-            // their place: a panic in it has the line of the test.
+            // The call below consists of tokens of the program, `name(comm)`, which are passed on as `tt` so that they
+            // keep their location: a panic in it has the line of the test.
             #[track_caller]
             fn $name(result: $crate::testing::Tried) {
                 result.or_panic();
@@ -149,20 +149,20 @@ macro_rules! ranks {
     };
 }
 
-/// What a test of [`ranks!`](crate::ranks) does.
+/// Runs one test of [`ranks!`](crate::ranks).
 #[doc(hidden)]
 pub fn run_ranks(ranks: usize, name: &str, body: fn(&Comm) -> Result<()>) -> Tried {
-    // The name as `cargo test` wants it: without the crate.
+    // The name as `cargo test` expects it, without the crate.
     let name = name.split_once("::").map_or(name, |(_, name)| name);
     Tried(Trial::new(ranks).named(name).run(body))
 }
 
-/// What came of it.
+/// The result of such a test.
 #[doc(hidden)]
 pub struct Tried(std::result::Result<(), Box<Failure>>);
 
 impl Tried {
-    /// Panics if it failed, at the caller's line.
+    /// Panics, at the caller's line, if the test failed.
     #[track_caller]
     pub fn or_panic(self) {
         if let Err(failure) = self.0 {

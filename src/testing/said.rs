@@ -1,4 +1,4 @@
-//! What ranks say while they are tested: kept rank by rank, and shown when the test fails.
+//! The output of ranks under test: kept rank by rank, and shown when the test fails.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 
-/// Says a line in the name of this rank: like `println!`, but with the rank before it, and shown only if
-/// the run under test fails.
+/// Prints a line for this rank: like `println!`, but prefixed with the rank, and shown only if the run under test
+/// fails.
 ///
-/// What is kept are the lines said by this macro on the threads of ranks. `println!` in a rank goes
-/// where Rust's test harness puts it, which also shows it on failure only, but with no rank before it and
-/// in the order in which the threads came. What other threads, or code that is not Rust, print is not
-/// kept. In a run that the kit does not make, a line goes to the standard output.
+/// Only lines printed by this macro on the threads of ranks are kept. The output of `println!` in a rank goes where
+/// Rust's test harness puts it; the harness also shows it on failure only, but without the rank and in the order in
+/// which the threads printed. The output of other threads, or of code that is not Rust, is not kept. In a run that the
+/// kit does not make, a line goes to standard output.
 ///
 /// # Examples
 ///
@@ -35,15 +35,15 @@ macro_rules! say {
     };
 }
 
-/// The most lines that are kept of one rank: the last ones.
+/// The maximum number of lines kept for one rank: the last ones.
 const KEPT: usize = 200;
 
-/// What each rank has said.
+/// The lines of each rank.
 #[derive(Clone, Debug)]
 pub(super) struct Said(Arc<Vec<Mutex<Vec<String>>>>);
 
 thread_local! {
-    /// Whom the kit runs on this thread.
+    /// The rank that the kit runs on this thread.
     static HERE: RefCell<Option<(Rank, Said)>> = const { RefCell::new(None) };
 }
 
@@ -77,7 +77,7 @@ impl Said {
 }
 
 impl fmt::Display for Said {
-    /// Rank by rank: within a rank the order is the same in every repetition, between them it is not.
+    /// Writes rank by rank: the order within a rank is the same in every repetition, the order between ranks is not.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (rank, lines) in self.0.iter().enumerate() {
             for line in lines.lock().iter() {
@@ -88,7 +88,7 @@ impl fmt::Display for Said {
     }
 }
 
-/// What [`say!`](crate::say) calls.
+/// Called by [`say!`](crate::say).
 #[doc(hidden)]
 pub fn note(line: fmt::Arguments<'_>) {
     let mut text = String::new();

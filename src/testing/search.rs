@@ -1,34 +1,34 @@
-//! Lists all orders, each once: depth first over the choices, the beginning of each run repeated. Knows no
-//! threads: it is told where a choice is due, and says what to do.
+//! Enumerates all orders, each once: depth first over the choices, repeating the beginning of each run. The search has
+//! no threads: it is told where a choice is due, and answers with the choice.
 //!
-//! Choices of different ranks commute, so at a crossing only one rank's ways are tried. The others' are
-//! tried first as well if that rank turns out to have been too early (see
-//! [`steer`](crate::transport::deadlock::scheduler)). What a sibling has tried *sleeps* until the rank that it
-//! concerns does something else, so no order is counted twice: a run in which all ways sleep repeats
-//! one that is known, and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for
-//! the verification of concurrent systems*, 1996; found while running: Flanagan and Godefroid, POPL 2005.)
+//! Choices of different ranks commute, so at a crossing (a point where a choice is due) only one rank's ways are tried.
+//! Those of the other ranks are tried first as well if that rank turns out to have been too early (see
+//! [`scheduler`](crate::transport::deadlock::scheduler)). A way that a sibling has tried *sleeps* until the rank that
+//! it concerns does something else, so no order is counted twice: a run in which all ways sleep repeats a known one,
+//! and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for the verification of concurrent
+//! systems*, 1996; computed during the run: Flanagan and Godefroid, POPL 2005.)
 
 use std::collections::BTreeSet;
 
 use crate::Rank;
 use crate::transport::deadlock::scheduler::Way;
 
-/// Where the search stands.
+/// The state of the search.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// The choices of the present run, as far as they are of interest.
+    /// The choices of the current run, as far as they matter.
     path: Vec<Node>,
-    /// The present run repeats one that is known.
+    /// Whether the current run repeats a known one.
     repeats: bool,
-    /// It did not come to the crossings that it came to before.
+    /// Whether it reached other crossings than before.
     strayed: bool,
 }
 
-/// A crossing.
+/// A crossing: a point where a choice is due.
 #[derive(Debug)]
 struct Node {
     ways: Vec<Way>,
-    /// Whose ways are to be tried.
+    /// The ranks whose ways are to be tried.
     ranks: BTreeSet<Rank>,
     asleep: Vec<Way>,
     tried: Vec<Way>,
@@ -36,7 +36,7 @@ struct Node {
 }
 
 impl Node {
-    /// A crossing at which something is awake.
+    /// A crossing; `None` if all of its ways sleep.
     fn new(ways: &[Way], asleep: Vec<Way>) -> Option<Node> {
         let awake = ways.iter().copied().find(|way| !asleep.contains(way));
         awake.map(|chosen| Node {
@@ -48,13 +48,13 @@ impl Node {
         })
     }
 
-    /// What sleeps after the chosen way.
+    /// The ways that sleep after the chosen one.
     fn asleep_after(&self) -> Vec<Way> {
         let all = self.asleep.iter().chain(&self.tried).copied();
         all.filter(|way| way.rank != self.chosen.rank).collect()
     }
 
-    /// Goes on to the next way to try, if there is one.
+    /// Moves on to the next way to try, if there is one.
     fn advance(&mut self) -> bool {
         self.tried.push(self.chosen);
         let open = |way: &&Way| {
@@ -68,7 +68,7 @@ impl Node {
 }
 
 impl Search {
-    /// The place of the way to take.
+    /// The index of the way to take.
     pub(super) fn choose(&mut self, nth: usize, ways: &[Way]) -> usize {
         if nth == self.path.len() && !self.repeats {
             let asleep = self.path.last().map_or(Vec::new(), Node::asleep_after);
@@ -85,14 +85,14 @@ impl Search {
         place.unwrap_or(0)
     }
 
-    /// The choice was made before all its ways were there: others go first as well.
+    /// Called when the choice was made before all its ways were there: the ways of all ranks are tried first as well.
     pub(super) fn too_early(&mut self, nth: usize) {
         if let Some(node) = self.path.get_mut(nth) {
             node.ranks.extend(node.ways.iter().map(|way| way.rank));
         }
     }
 
-    /// Whether the run that has ended is one that was not known.
+    /// Whether the run that has ended was new.
     pub(super) fn is_new(&self) -> bool {
         !self.repeats
     }
@@ -102,7 +102,7 @@ impl Search {
         self.strayed
     }
 
-    /// Prepares the next run; `false`: there is none left.
+    /// Prepares the next run; `false` if there is none left.
     pub(super) fn advance(&mut self) -> bool {
         self.repeats = false;
         while let Some(node) = self.path.last_mut() {

@@ -1,4 +1,4 @@
-//! One test of a program: it is run in several manners, watched, and a failure is told in full.
+//! One test of a program: it runs in several modes, is watched, and a failure is reported in full.
 
 use std::env;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::machine::Bind;
 use crate::transport::memory::eager_limit::Buffering;
 use crate::world::{World, WorldError};
 
-/// How long a wait may take in a test, unless `RANKFOLD_TIMEOUT` says otherwise.
+/// How long a wait may take in a test, unless `RANKFOLD_TIMEOUT` is set.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `RANKFOLD_TIMEOUT` in seconds, or the default.
@@ -28,14 +28,14 @@ pub(super) fn patience() -> Duration {
     seconds.unwrap_or(PATIENCE)
 }
 
-/// A program under test on one number of ranks: what [`ranks!`](crate::ranks) runs.
+/// A program under test on one number of ranks, as [`ranks!`](crate::ranks) runs it.
 ///
-/// It is run as its threads happen to go, and in an order of messages drawn from a seed, see
-/// [`World::seed`]; with buffers for whatever is sent, and with none. In all of them lost messages are
-/// failures, and so are requests that nobody saw to their end. The seed is new in each process; `RANKFOLD_SEED` sets it.
+/// It runs with messages in the order in which they arrive, and in an order drawn from a seed, see [`World::seed`];
+/// each of these with unlimited buffers, and with none. In all of these modes lost messages are failures, and so are
+/// requests that were neither waited for nor cancelled. The seed is new in each process; `RANKFOLD_SEED` sets it.
 ///
-/// A rank that waits for too long fails as by [`World::timeout`]; where a rank does not come back at all, as
-/// in an endless loop, the trial ends without it, and leaves its thread behind.
+/// A rank that waits for too long fails as by [`World::timeout`]. If a rank does not return at all, as in an endless
+/// loop, the trial ends without it, and leaves its thread running.
 ///
 /// # Examples
 ///
@@ -59,7 +59,7 @@ pub struct Trial {
     buffering: Option<Buffering>,
 }
 
-/// One way to run a program.
+/// One mode in which to run a program.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     buffering: Buffering,
@@ -79,7 +79,7 @@ impl fmt::Display for Manner {
     }
 }
 
-/// All of them.
+/// All modes.
 fn manners() -> impl Iterator<Item = Manner> {
     let both = [Buffering::Unbounded, Buffering::Zero].into_iter();
     both.flat_map(|buffering| [false, true].map(|steered| Manner { buffering, steered }))
@@ -88,11 +88,11 @@ fn manners() -> impl Iterator<Item = Manner> {
 /// Why a program did not pass a [`Trial`].
 #[non_exhaustive]
 pub struct Failure {
-    /// How many ranks there were.
+    /// The number of ranks.
     pub ranks: usize,
-    /// What repeats it, if anything does.
+    /// The order that repeats the failure, if anything does.
     pub order: Order,
-    /// Why it failed; `None`: it did not come to an end.
+    /// Why it failed; `None` if it did not end.
     pub error: Option<WorldError>,
     manner: Manner,
     said: String,
@@ -130,7 +130,7 @@ const HANGS: &str = "one is outside rankfold, in a loop or a lock of its own";
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Printed by `unwrap`: the report serves better than the fields.
+        // `unwrap` prints this: the report serves better than the fields.
         fmt::Display::fmt(self, f)
     }
 }
@@ -138,7 +138,7 @@ impl fmt::Debug for Failure {
 impl std::error::Error for Failure {}
 
 impl Trial {
-    /// A trial on `ranks` ranks.
+    /// Creates a trial on `ranks` ranks.
     pub fn new(ranks: usize) -> Trial {
         Trial {
             ranks,
@@ -150,13 +150,13 @@ impl Trial {
         }
     }
 
-    /// Sets the seed, whatever `RANKFOLD_SEED` says.
+    /// Sets the seed, overriding `RANKFOLD_SEED`.
     pub fn seed(self, seed: u64) -> Trial {
         let order = Some(Order::Seed(seed));
         Trial { order, ..self }
     }
 
-    /// Sets how long one wait may take; without it what `RANKFOLD_TIMEOUT` says in seconds, or 20.
+    /// Sets how long one wait may take. The default is `RANKFOLD_TIMEOUT` in seconds, or 20.
     pub fn timeout(self, patience: Duration) -> Trial {
         Trial { patience, ..self }
     }
@@ -167,13 +167,13 @@ impl Trial {
         Trial { name, ..self }
     }
 
-    /// Sets how much is kept of what is sent: a program that is meant to need buffers passes with those.
+    /// Sets the buffering of sent messages, for a program that is meant to need buffers.
     pub fn buffering(self, buffering: Buffering) -> Trial {
         let buffering = Some(buffering);
         Trial { buffering, ..self }
     }
 
-    /// Lets messages be lost.
+    /// Accepts lost messages.
     pub fn lenient(self) -> Trial {
         Trial {
             lenient: true,
@@ -181,7 +181,7 @@ impl Trial {
         }
     }
 
-    /// Runs the program in every manner, until one fails.
+    /// Runs the program in every mode, until one fails.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Trial {
             Some(Err(error)) => Some(error),
             None => None,
         };
-        // Where there is no report, what the ranks that came back have to say takes its place.
+        // Without a report, the errors of the ranks that returned take its place.
         let errors = if error.is_some() {
             String::new()
         } else {
@@ -253,7 +253,7 @@ impl Trial {
 
 type Body = dyn Fn(&Comm) -> Result<()> + Send + Sync;
 
-/// Runs a world on a thread that can be left behind; `None`: it had to be.
+/// Runs a world on a thread that can be abandoned; `None` if it had to be.
 fn watched(
     world: World,
     program: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
@@ -264,10 +264,10 @@ fn watched(
         let result = world
             .try_run_each(program)
             .and_then(|report| report.judged());
-        // Nobody listens if it took too long.
+        // The receiver is gone if this took too long.
         let _ = done.send(result.map(drop));
     };
-    // Twice: the ranks that wait have time to say what they wait for.
+    // Twice the patience, so that ranks that wait have time to report what they wait for.
     let watch = thread::Builder::new().spawn(run);
     match end.recv_timeout(patience.saturating_mul(2)) {
         Ok(result) => Some(result),

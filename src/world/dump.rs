@@ -1,7 +1,7 @@
-//! What the worlds of this process are doing, printed when a signal asks for it.
+//! Prints what the worlds of this process are doing when a signal asks for it.
 //!
-//! The signal is noted by its handler and answered by a thread of its own, so that the answer may take
-//! locks and memory like any other code.
+//! The handler only notes the signal. A separate thread answers it, so that the answer may take locks and allocate
+//! memory like any other code.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -15,19 +15,19 @@ use signal_hook::iterator::Signals;
 use super::World;
 use crate::transport::Fabric;
 
-/// The worlds that are to be printed, while they run.
+/// The worlds to print, while they run.
 static WORLDS: Mutex<Vec<Weak<Fabric>>> = Mutex::new(Vec::new());
 
 impl World {
-    /// Has this world printed on the standard error whenever the process gets the signal SIGUSR1: where
-    /// every rank waits, and its last operations. (Feature `signal`, on Unix.)
+    /// Prints this world on standard error whenever the process gets the signal SIGUSR1: where every rank waits, and
+    /// its last operations. (Feature `signal`, on Unix.)
     ///
-    /// The first such world of a process starts a thread that waits for the signal, for good; who handles
-    /// SIGUSR1 already goes on to do so.
+    /// The first such world of a process starts a thread that waits for the signal until the process ends. Existing
+    /// handlers of SIGUSR1 continue to run.
     ///
     /// # Errors
     ///
-    /// If the system refuses the handler or the thread.
+    /// Fails if the system refuses the handler or the thread.
     ///
     /// # Examples
     ///
@@ -54,7 +54,7 @@ impl World {
     }
 }
 
-/// Prints this world, too, when the signal comes.
+/// Also prints this world when the signal arrives.
 pub(super) fn watch(fabric: &Arc<Fabric>) {
     let mut worlds = WORLDS.lock();
     worlds.retain(|world| world.strong_count() > 0);

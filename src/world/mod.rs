@@ -1,12 +1,12 @@
-//! [`World`]: how many ranks, where they run, and what happens when one fails.
+//! [`World`]: the number of ranks, where they run, and what happens when one fails.
 //!
 //! - `mod` the settings, and one run on fresh threads
-//! - `tuning` the table that its collectives follow, if it is of this machine
-//! - `report` what came of it
-//! - `trace` all that went on in it; `perfetto`: written down for a viewer
-//! - `dump` what goes on in it, asked for by a signal
-//! - `team` ranks that stay for many runs; `pool`: their threads, and how they get their parts
-//! - `seat` ranks on threads that somebody else started
+//! - `tuning` the tuning table that its collectives follow, checked against this machine
+//! - `report` the outcome of a run
+//! - `trace` the full trace of a run; `perfetto`: its export for a viewer
+//! - `dump` printing the state of a running world on a signal
+//! - `team` ranks that stay for many runs; `pool`: their threads, and how jobs reach them
+//! - `seat` ranks on threads that the library did not start
 //! - `rank` the life of one rank on its thread
 
 #[cfg(all(unix, feature = "signal"))]
@@ -74,7 +74,7 @@ pub struct World {
     check: bool,
     record: bool,
     trace: bool,
-    /// Whether a signal prints it.
+    /// Whether a signal prints its state.
     #[cfg(all(unix, feature = "signal"))]
     dump: bool,
     faults: Vec<(Rank, u64, Fault)>,
@@ -82,17 +82,17 @@ pub struct World {
     seed: Option<u64>,
     buffering: Buffering,
     lanes: Make,
-    /// Planned for instead of the real one.
+    /// The machine to plan for instead of the real one.
     machine: Option<Arc<Machine>>,
-    /// The kinds of levels that collectives look at.
+    /// The kinds of levels that collectives follow.
     levels: Vec<Kind>,
     tuning: Option<Arc<TuningTable>>,
-    /// Whether somebody else starts the threads of its ranks.
+    /// Whether the caller starts the threads of its ranks.
     on_seats: bool,
 }
 
 impl World {
-    /// A world of `ranks` ranks: at least one, and more than there are CPUs if you like.
+    /// Creates a world of `ranks` ranks: at least one, and more than there are CPUs if you like.
     pub fn new(ranks: usize) -> World {
         World {
             ranks,
@@ -116,11 +116,12 @@ impl World {
         }
     }
 
-    /// Sets where the ranks run; without it [`Bind::Auto`].
+    /// Sets where the ranks run. The default is [`Bind::Auto`].
     ///
-    /// All ranks are where they should be before the first message. A rank that could not be pinned, or is not
-    /// where it should be, is in [`Placement::refused`] of the report, and runs all the same. Ranks of a
-    /// [team](Self::start) are pinned only if a binding is asked for. For memory near the ranks, see [`vec_here`](crate::machine::vec_here).
+    /// All ranks are in their places before the first message. A rank that could not be pinned, or that is not where it
+    /// should be, is listed in [`Placement::refused`] of the report, and runs all the same. Ranks of a
+    /// [team](Self::start) are pinned only if a binding is requested. For memory near the ranks, see
+    /// [`vec_here`](crate::machine::vec_here).
     ///
     /// # Examples
     ///
@@ -135,9 +136,9 @@ impl World {
         self
     }
 
-    /// Lets another machine stand in for this one where collectives [look who is near](Comm::levels): the ranks
-    /// are placed on that by [`bind`](Self::bind), and what follows the machine follows it. For tests, and to
-    /// see what would be chosen there. Nobody is pinned.
+    /// Makes collectives plan for another machine instead of this one. The ranks are placed on it by
+    /// [`bind`](Self::bind), and everything that depends on [which ranks are near each other](Comm::levels) follows it.
+    /// This is for tests, and to see what would be chosen there. No rank is pinned.
     ///
     /// # Examples
     ///
@@ -161,8 +162,8 @@ impl World {
         self
     }
 
-    /// Sets which parts of the machine collectives look at to see who is near, in any order; without it
-    /// [the usual ones](Levels::DEFAULT). To switch a level off, leave it out; with none, all ranks are alike.
+    /// Sets the parts of the machine by which collectives decide which ranks are near each other, in any order. The
+    /// default is [`Levels::DEFAULT`]. To switch a level off, leave it out; with none, all ranks are alike.
     ///
     /// # Examples
     ///
@@ -185,17 +186,17 @@ impl World {
         self
     }
 
-    /// Lets collectives choose their algorithms by a table that was measured on this machine, instead of by numbers
-    /// that hold for most. All ranks follow the same one, so results repeat bit for bit; nothing is measured
-    /// now. [`Comm::explain`] says what is chosen, and what was measured.
+    /// Makes collectives choose their algorithms by a table that was measured on this machine, instead of by numbers
+    /// that suit most machines. All ranks follow the same table, so results repeat bit for bit; nothing is measured
+    /// during the run. [`Comm::explain`] returns the choice and its measurement.
     ///
-    /// `rankfold tune` measures one. A table of another machine, other CPUs, another quota, [binding](Self::bind) or
-    /// version of rankfold is refused when the world starts, by [`WorldError::Usage`] that says what differs.
+    /// `rankfold tune` measures a table. A table of another machine, other CPUs, another quota, [binding](Self::bind)
+    /// or version of rankfold is refused when the world starts, by a [`WorldError::Usage`] that says what differs.
     ///
-    /// A program that is not to be changed is tuned by the environment variable `RANKFOLD_TUNING`, the path of a
-    /// table. It is read once; what cannot be read, or is of another machine, fails each world. Worlds
-    /// with a table of their own do not look at it, nor do those inside a rank of another, on
-    /// [seats](Self::seats) or on a [stand-in](Self::machine).
+    /// To tune a program without changing it, set the environment variable `RANKFOLD_TUNING` to the path of a table. It
+    /// is read once. A table that cannot be read, or is of another machine, fails each world. Worlds with a table of
+    /// their own ignore the variable, as do worlds inside a rank of another, on [seats](Self::seats) or on a
+    /// [stand-in](Self::machine).
     ///
     /// # Examples
     ///
@@ -221,40 +222,40 @@ impl World {
         self
     }
 
-    /// Sets a watchdog: an operation that waits for longer fails with
+    /// Sets a watchdog: an operation that waits longer than `patience` fails with
     /// [`TimedOut`](crate::ErrorKind::TimedOut) and a picture of where every rank is.
     ///
-    /// Deadlocks need no watchdog, they are found at once. This is for ranks that are stuck elsewhere: in
-    /// a mutex, in input or output, in a loop.
+    /// Deadlocks need no watchdog: they are found at once. It is for ranks that are stuck elsewhere: in a mutex, in
+    /// input or output, in a loop.
     ///
-    /// A rank whose memory another one is using, in an operator that does not end perhaps, cannot leave its call
+    /// A rank whose memory another rank is using, perhaps in an operator that does not end, cannot leave its call
     /// before that has ended. The watchdog then prints where every rank is on standard error, once, and the rank
-    /// goes on waiting.
+    /// continues to wait.
     pub fn timeout(mut self, patience: Duration) -> World {
         self.timeout = Some(patience);
         self
     }
 
-    /// Sets whether every collective begins with a round in which all ranks make sure that they mean the
-    /// same call, before anything is sent. Default: in builds with debug assertions.
+    /// Sets whether every collective begins with a round in which all ranks verify that they are in the same call,
+    /// before anything is sent. Default: in builds with debug assertions.
     pub fn check(mut self, check: bool) -> World {
         self.check = check;
         self
     }
 
-    /// Sets how many messages between two ranks are kept until they are received; without it all of them.
+    /// Sets how much of what is sent is buffered until it is received. The default is everything.
     ///
-    /// A program that is right only as long as something is kept is found at [`Buffering::Zero`], where
-    /// every send waits until it is received: the report of the deadlock names the sends that needed a
-    /// buffer. Collectives of elements synchronise then too: what a rank sends in one is read before its
-    /// step ends. ([`reduce_over`](Comm::reduce_over) and collectives of values are as ever.)
+    /// A program that is correct only with buffering is found at [`Buffering::Zero`], where every send waits until it
+    /// is received: the report of the deadlock names the sends that needed a buffer. Collectives of elements
+    /// synchronise then too: what a rank sends in one is read before its step ends. ([`reduce_over`](Comm::reduce_over)
+    /// and collectives of values are unaffected.)
     ///
     /// # Examples
     ///
     /// ```
     /// use rankfold::{Buffering, Comm, World, WorldError};
     ///
-    /// // Both send first: right only as long as one of the messages is kept.
+    /// // Both send first: correct only as long as one of the messages is buffered.
     /// let exchange = |comm: &Comm| {
     ///     let other = 1 - comm.rank();
     ///     comm.send(other, 0, &[comm.rank()])?;
@@ -271,16 +272,16 @@ impl World {
         self
     }
 
-    /// Has collectives use channels between ranks. It is here for benchmarks and tests that compare them with
-    /// what is used else, and for nothing else.
+    /// Makes collectives use channels between ranks. This exists only for benchmarks and tests that compare channels
+    /// with the default lanes.
     #[doc(hidden)]
     pub fn channel_lanes(mut self) -> World {
         self.lanes = Make::Channels;
         self
     }
 
-    /// Sets whether each rank keeps its last 64 operations, for [`Report::recent`] and for the watchdog's
-    /// picture. Default: yes. It costs some nanoseconds an operation.
+    /// Sets whether each rank keeps its last 64 operations, for [`Report::recent`] and for the watchdog's picture.
+    /// Default: yes. It costs some nanoseconds per operation.
     ///
     /// # Examples
     ///
@@ -295,9 +296,9 @@ impl World {
         self
     }
 
-    /// Sets whether every operation and every message is kept with its time, for [`Report::trace`]. Default:
-    /// no. It costs two readings of the clock an operation and one for each end of a message, and memory
-    /// that grows with the run: some 50 bytes for each of them.
+    /// Sets whether every operation and every message is recorded with its time, for [`Report::trace`]. Default: no. It
+    /// costs two readings of the clock per operation and one for each end of a message, and memory that grows with the
+    /// run: some 50 bytes for each of them.
     ///
     /// # Examples
     ///
@@ -317,8 +318,8 @@ impl World {
         self
     }
 
-    /// Makes messages that were sent and never received an error, and requests that were neither waited
-    /// for nor cancelled; without it they are one line on the standard error.
+    /// Turns messages that were sent and never received into an error, and likewise requests that were neither waited
+    /// for nor cancelled. Without it they print one line on standard error.
     ///
     /// # Examples
     ///
@@ -333,9 +334,9 @@ impl World {
         self
     }
 
-    /// Lets `rank` fail, or be late, at its operation number `nth`, counted from 1: every call counts, and
-    /// inside a collective every message too. To test that a program survives it. A rank may be late any
-    /// number of times.
+    /// Injects a fault: `rank` fails, or is delayed, at its operation number `nth`, counted from 1. Every call counts,
+    /// and inside a collective every message too. Use it to test that a program survives the fault. A rank may be
+    /// delayed any number of times.
     ///
     /// # Examples
     ///
@@ -350,13 +351,12 @@ impl World {
         self
     }
 
-    /// Makes runs repeatable: which message a receive from any source takes is chosen by `seed`, among all
-    /// that can be there. Another seed, another order; the same seed, the same run.
+    /// Makes runs repeatable: `seed` chooses which message a receive from any source takes, among all that can be
+    /// there. Another seed gives another order; the same seed gives the same run.
     ///
-    /// The choice is made when nothing else can move any more, so it does not depend on how fast the
-    /// threads are. That makes runs slower, and a receive with a deadline fails only when nothing else
-    /// can move. What is beyond messages, clocks or shared memory say, is beyond the seed. A run that
-    /// fails prints its seed.
+    /// The choice is made once no rank can proceed without it, so it does not depend on the speed of the threads. This
+    /// makes runs slower, and a receive with a deadline fails only when no other rank can proceed. The seed does not
+    /// cover anything beyond messages, such as clocks or shared memory. A run that fails prints its seed.
     ///
     /// # Examples
     ///
@@ -382,24 +382,24 @@ impl World {
         self
     }
 
-    /// A world in which somebody else chooses.
+    /// A world whose choices are made by `chooser`.
     pub(crate) fn steered(mut self, chooser: Arc<dyn Chooser>) -> World {
         self.chooser = Some(chooser);
         self
     }
 
-    /// Sets the seed of [`testing::random`](crate::testing::random) without choosing by it.
+    /// Sets the seed of [`testing::random`](crate::testing::random) without choosing messages by it.
     pub(crate) fn random_seed(mut self, seed: u64) -> World {
         self.seed = Some(seed);
         self
     }
 
-    /// Runs `f` once on every rank and gives the results in rank order.
+    /// Runs `f` once on every rank and returns the results in rank order.
     ///
     /// # Errors
     ///
-    /// If any rank failed: what the first culprit did. A rank that failed only because another one
-    /// did is never the culprit.
+    /// If any rank failed: what the first culprit did. A rank that failed only because another one did is never the
+    /// culprit.
     ///
     /// # Examples
     ///
@@ -443,12 +443,12 @@ impl World {
         self.try_run_each(f)?.into_result()
     }
 
-    /// Runs `f` once on every rank and tells what came of each.
+    /// Runs `f` once on every rank and reports the outcome of each.
     ///
     /// # Panics
     ///
-    /// If the world cannot start: no rank, a binding that names CPUs this process may not use, or no
-    /// thread to be had. [`try_run_each`](Self::try_run_each) returns that as an error.
+    /// Panics if the world cannot start: it has no ranks, its binding names CPUs that this process may not use, or a
+    /// thread cannot be started. [`try_run_each`](Self::try_run_each) returns that as an error.
     ///
     /// # Examples
     ///
@@ -456,20 +456,20 @@ impl World {
     /// use rankfold::{Outcome, World};
     ///
     /// let report = World::new(3).run_each(|comm| match comm.rank() {
-    ///     1 => Ok(()), // returns without receiving, and without coming to the barrier
+    ///     1 => Ok(()), // returns without receiving, and without entering the barrier
     ///     _ => comm.send(1, 0, &[7]).and_then(|()| comm.barrier()),
     /// });
     /// assert!(matches!(report.outcomes[..], [Outcome::Failed(_), Outcome::Returned(()), Outcome::Failed(_)]));
     /// assert_eq!(report.culprit, Some(1));
-    /// assert_eq!(report.lost.len(), 2); // what ranks 0 and 2 sent
+    /// assert_eq!(report.lost.len(), 2); // the messages of ranks 0 and 2
     /// ```
     pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
         self.try_run_each(f)
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// [`run_each`](Self::run_each) with the caller's own error type, and an error instead of a panic if
-    /// the world cannot start.
+    /// [`run_each`](Self::run_each) with the caller's own error type, and an error instead of a panic if the world
+    /// cannot start.
     ///
     /// # Errors
     ///
@@ -503,7 +503,8 @@ impl World {
 
     /// Starts the ranks and keeps them for many runs, parked in between.
     ///
-    /// With [`Bind::Auto`] or [`Bind::None`] there is no thread for rank 0: whoever calls a run of the team is that.
+    /// With [`Bind::Auto`] or [`Bind::None`] there is no thread for rank 0: the thread that calls a run of the team is
+    /// rank 0.
     ///
     /// # Errors
     ///
@@ -529,10 +530,10 @@ impl World {
         Team::start(self)
     }
 
-    /// A world whose ranks run on threads that somebody else starts, see [`Seats`].
+    /// Creates a world whose ranks run on threads that the caller starts; see [`Seats`].
     ///
-    /// A world that cannot start, of 0 ranks for one, has no seats, and [`Seats::take`] says why.
-    /// [`seats`](Self::seats) returns that at once.
+    /// A world that cannot start, for example with 0 ranks, has no seats, and [`Seats::take`] returns the reason.
+    /// [`seats`](Self::seats) returns it at once.
     ///
     /// # Examples
     ///
@@ -546,11 +547,11 @@ impl World {
         seats.unwrap_or_else(|error| Seats::none(error.to_string()))
     }
 
-    /// [`connect`](Self::connect) with this world's settings; nobody is pinned.
+    /// [`connect`](Self::connect) with this world's settings; no rank is pinned.
     ///
     /// # Errors
     ///
-    /// [`WorldError::Usage`] if there is no rank.
+    /// [`WorldError::Usage`] if the world has no ranks.
     pub fn seats(&self) -> Result<Seats, WorldError> {
         let unpinned = World {
             bind: Bind::None,
@@ -562,7 +563,7 @@ impl World {
             .map(|(venue, _, starts)| Seats::new(starts, venue))
     }
 
-    /// Everything that the ranks need to begin.
+    /// Creates everything that the ranks need to begin.
     fn open<E>(&self) -> Result<(Venue, Arc<Fabric>, Vec<Start>), WorldError<E>> {
         let venue = Venue::new(self)?;
         let fabric = venue.fabric();
@@ -571,7 +572,7 @@ impl World {
     }
 }
 
-/// More threads than this no system gives to one process.
+/// No system gives one process more threads than this.
 const MAX_RANKS: usize = 1 << 16;
 
 /// Where a world runs: its settings, and the CPUs it found.
@@ -590,9 +591,9 @@ impl Venue {
         Venue::with(world, false)
     }
 
-    /// The same, where the thread that calls a run may be one of the ranks.
+    /// The same; with `caller`, the thread that calls a run is one of the ranks.
     fn with<E>(world: &World, caller: bool) -> Result<Venue, WorldError<E>> {
-        // Here, and not on the threads of ranks: this one may be in a panic hook that waits for them.
+        // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
         unwind::install_hook();
         if world.ranks > MAX_RANKS {
             return Err(WorldError::Usage(format!(
@@ -604,7 +605,7 @@ impl Venue {
             return Err(WorldError::Usage("a world has at least one rank".into()));
         }
         let (open, first) = Open::new();
-        // Seats that were entered are ranks, though the world that handed them out is closed.
+        // Seats that were entered are ranks, even if the world that created them is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
         let machine = machine_for(world.ranks);
         let place = |machine: &Machine, alone| {
@@ -630,7 +631,7 @@ impl Venue {
         let tuning = tuning::of(world).map_err(WorldError::Usage)?;
         let usable = room_to_spin(&machine, &placement);
         let cpus = machine.usable;
-        // A pinned rank stays where it is, and on seats the threads are somebody else's.
+        // A pinned rank stays where it is, and the threads of seats are not ours to move.
         let unpinned = placement.cpu.iter().all(Option::is_none) && !world.on_seats;
         let may_part = unpinned && world.ranks > 1 && !are_crowded(world.ranks, usable);
         let spots = || Arc::new(WaitingCpus::new(world.ranks, usize::from(caller), usable));
@@ -660,7 +661,7 @@ impl Venue {
         })
     }
 
-    /// Whether a fabric may serve several runs: nobody else is told of it.
+    /// Whether a fabric may serve several runs: nothing else watches it.
     fn is_lasting(&self) -> bool {
         #[cfg(all(unix, feature = "signal"))]
         return !self.dump;
@@ -682,7 +683,7 @@ impl Venue {
         fabric
     }
 
-    /// What each of them needs to begin.
+    /// What each rank needs to begin.
     fn starts(&self, fabric: &Arc<Fabric>) -> Vec<Start> {
         let start = |(rank, pin)| Start {
             fabric: fabric.clone(),
@@ -692,7 +693,7 @@ impl Venue {
         self.pins().into_iter().enumerate().map(start).collect()
     }
 
-    /// Where the ranks ran, but for those that were refused.
+    /// Where the ranks ran, except those that could not be pinned.
     fn placement(&self, refused: impl IntoIterator<Item = (Rank, PinError)>) -> Placement {
         let mut placement = self.placement.clone();
         for (rank, why) in refused {
@@ -701,7 +702,7 @@ impl Venue {
         placement
     }
 
-    /// Where the ranks are to run.
+    /// Where each rank is to be pinned.
     fn pins(&self) -> Vec<Option<Pin>> {
         let cpus = Arc::new(self.cpus.clone());
         let all = WaitGroup::new();
@@ -714,7 +715,7 @@ impl Venue {
     }
 }
 
-/// The machine, as far as it matters to so many ranks: where they do not fit, its tree is of no account.
+/// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
 fn machine_for(ranks: usize) -> Machine {
     let cpus = Cpus::here();
     if ranks > cpus.mask.len() {
@@ -724,8 +725,8 @@ fn machine_for(ranks: usize) -> Machine {
     }
 }
 
-/// How many ranks can spin without taking time from each other: one on each core where they are, or can be,
-/// and no more than the quota pays for. The SMT threads of one core share what a spinning one wears out.
+/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be,
+/// and no more than the CPU quota covers. The SMT threads of one core share the resources that a spinning one uses.
 fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
     let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
     let taken = if pinned.is_empty() {
@@ -740,13 +741,13 @@ fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
     cores.min(machine.usable.usable())
 }
 
-/// Counts the worlds of this process that are open.
+/// Counts the open worlds of this process.
 struct Open(());
 
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 impl Open {
-    /// The count, and whether this world is the only one that is open.
+    /// Counts a new world; the flag says whether it is the only open one.
     fn new() -> (Open, bool) {
         (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
     }
@@ -758,7 +759,7 @@ impl Drop for Open {
     }
 }
 
-/// What came of the ranks, and which of them were not pinned as they should be.
+/// The outcomes of the ranks, and the ranks that could not be pinned as they should.
 #[expect(clippy::type_complexity)]
 fn part<R, E>(lives: Vec<Lived<R, E>>) -> (Vec<Outcome<R, E>>, Vec<(Rank, PinError)>) {
     let mut refused = Vec::new();
@@ -769,7 +770,7 @@ fn part<R, E>(lives: Vec<Lived<R, E>>) -> (Vec<Outcome<R, E>>, Vec<(Rank, PinErr
     (ranks.collect(), refused)
 }
 
-/// One rank on a thread of its own.
+/// Starts one rank on a thread of its own.
 fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     start: Start,
@@ -780,7 +781,7 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
         .name(format!("rank-{rank}"))
         .spawn_scoped(scope, move || start.live(f));
     spawned.map_err(|error| {
-        // Those who run already must not wait for it.
+        // Ranks that are already running must not wait for it.
         fabric.record_end(
             rank,
             Gone::Failed("its thread could not be started".into()),
@@ -795,7 +796,7 @@ fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
 mod tests {
     use super::*;
 
-    /// How many may spin, of so many ranks on a machine.
+    /// The number of ranks that may spin, of `ranks` ranks on a machine.
     fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
         let machine = Machine::from_text(text).unwrap();
         let placement = machine.place(ranks, bind, true).unwrap();

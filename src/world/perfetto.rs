@@ -1,5 +1,5 @@
-//! A trace written as JSON in Chrome's trace event format, which Perfetto and `chrome://tracing` show: a
-//! thread for each rank, a slice for each call, an arrow for each message.
+//! A trace written as JSON in Chrome's trace event format, which Perfetto and `chrome://tracing` show: a thread for
+//! each rank, a slice for each call, an arrow for each message.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::trace::{Trace, TracedCall, TracedMessage};
 use crate::Rank;
 
 impl Trace {
-    /// The trace as JSON in Chrome's trace event format, to be opened with <https://ui.perfetto.dev>.
+    /// Returns the trace as JSON in Chrome's trace event format, for <https://ui.perfetto.dev>.
     ///
     /// # Examples
     ///
@@ -45,7 +45,7 @@ fn thread(rank: Rank) -> String {
     )
 }
 
-/// A call; one that is not over lasts as long as the trace.
+/// A call; one that has not ended lasts as long as the trace.
 fn slice(call: &TracedCall, end: Duration) -> String {
     let lasts = call.end.unwrap_or(end).saturating_sub(call.begin);
     let name = call.call.split('(').next().unwrap_or(&call.call);
@@ -63,7 +63,7 @@ fn slice(call: &TracedCall, end: Duration) -> String {
     )
 }
 
-/// Both ends of a message, the second one if it was received.
+/// The send of a message, and its receive if it was received.
 fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
     let name = match message.tag {
         Some(tag) => format!("tag {tag}"),
@@ -95,7 +95,7 @@ impl fmt::Display for Micros {
     }
 }
 
-/// A text as JSON has it.
+/// A string in JSON syntax.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,27 +1,27 @@
-//! The threads of a team: how they get their parts of a run, and give back what came of them.
+//! The threads of a team: how they get their parts of a run, and return the outcome.
 //!
 //! ```text
 //! caller   job ← order;  word ← frame      part of rank 0      word empty?  answers
 //! rank     order;  part of the rank;  job ← answer;  word ← empty
 //! ```
 //!
-//! Beside the word of its [job slot](crate::transport::reuse::job_slot), on the same line, each rank has a job: the caller writes
-//! on it what is to be done, the rank in its place what came of it. So a run in which ranks do nothing moves one line
-//! to and fro, and whatever else they would read there is in the frame of the call, for those who need it.
+//! Beside the word of its [job slot](crate::transport::reuse::job_slot), on the same cache line, each rank has a job.
+//! The caller writes the order into it, and the rank overwrites the order with its answer. So a run in which ranks do
+//! nothing moves one line back and forth. Everything else that a rank may need is in the frame of the call.
 //!
 //! # Why this is sound
 //!
-//! A run's closure borrows from its caller, but the threads live longer, so its type and lifetime are erased on the
-//! way to them: they get its address, that of a [`Frame`] on the caller's stack, and a function that knows the types
-//! of both. [`Pool::hand_out`] does not come back, not even by unwinding, before every thread has said that it is
-//! done, which it does after its last look at either, also when something panicked: a guard, made before the first
-//! order is given, waits for them.
+//! A run's closure borrows from its caller, but the threads live longer, so its type and lifetime are erased on the way
+//! to them: they get its address, the address of a [`Frame`] on the caller's stack, and a function that knows the types
+//! of both. [`Pool::hand_out`] does not return, not even by unwinding, before every thread has reported that it is
+//! done. A thread does so after its last access to either, even if something panicked. A guard, created before the
+//! first order is given, waits for them.
 //!
-//! A job is the caller's while the word is empty, and the rank's from when it finds a word there until it empties
-//! it; both ways the word is stored with release and found with acquire.
+//! A job belongs to the caller while the word is empty, and to the rank from when it finds a word there until it
+//! empties it. In both directions the word is stored with release and loaded with acquire.
 //!
-//! The end that rank 0 keeps may be used by another caller's thread, or dropped by one, though it is not `Send`;
-//! see [`Kept`].
+//! The end of the fabric that rank 0 keeps may be used, or dropped, by the thread of another caller, though it is not
+//! `Send`; see [`Kept`].
 #![allow(unsafe_code)]
 
 use std::cell::{RefCell, UnsafeCell};
@@ -49,30 +49,30 @@ use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;
 use crate::unwind;
 
-/// What the caller of a run and the ranks that have threads share.
+/// State shared by the caller of a run and the ranks that have threads.
 pub(super) struct Pool {
-    /// The first rank that has a thread. The caller is those before it.
+    /// The first rank that has a thread. The caller is the rank before it, if there is one.
     pub first: Rank,
-    /// One for each rank that has a thread.
+    /// One line for each rank that has a thread.
     lines: Box<[CachePadded<Line>]>,
     /// The caller of a run.
     caller: CachePadded<Sleeper>,
     /// How all of these wait.
     patience: Patience,
-    /// And where, if they may have to part.
+    /// The CPUs on which they wait, if they may have to move apart.
     spots: Option<Arc<WaitingCpus>>,
-    /// The ranks that could not be pinned. Complete once each of them has done something.
+    /// The ranks that could not be pinned. Complete once each rank has completed a job.
     pub refused: Mutex<Vec<(Rank, PinError)>>,
 }
 
-/// What the caller of a run brings along from one to the next.
+/// The caller's state, carried from one run to the next.
 pub(super) struct Caller {
     pub parker: Parker,
-    /// Rank 0's end of the fabric, where the caller is that.
+    /// Rank 0's end of the fabric, where the caller is rank 0.
     pub kept: Kept,
 }
 
-/// All that goes to and fro between the caller and a rank.
+/// Everything that passes between the caller and a rank.
 struct Line {
     job_slot: JobSlot<AnyFrame>,
     job: UnsafeCell<Job>,
@@ -81,13 +81,13 @@ struct Line {
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Line>() <= 64, "it goes over in one piece");
 
-// SAFETY: it is touched by one thread at a time, see the head; what is on it is that of a run whose closure may be
-// shared and whose results may be sent, as `Pool::run` demands.
+// SAFETY: one thread at a time accesses it, see the module documentation; its contents belong to a run whose closure
+// may be shared and whose results may be sent, as `Pool::run` demands.
 unsafe impl Send for Line {}
 // SAFETY: as above.
 unsafe impl Sync for Line {}
 
-/// What is to be done, or what came of it.
+/// The order of the caller, or the answer of the rank.
 #[derive(Clone, Copy)]
 union Job {
     order: Order,
@@ -97,19 +97,20 @@ union Job {
 #[derive(Clone, Copy)]
 struct Order {
     act: Act,
-    /// The closure.
+    /// The closure, its type erased.
     f: *const (),
-    /// The run begins where the one before it ended.
+    /// Set if the run continues where the previous one ended.
     again: Option<Reuse>,
 }
 
-/// Does what an order says, as this rank. The frame and the closure must be of the types that it was made for, and
-/// live until it comes back.
+/// Carries out an order, as this rank. The frame and the closure must be of the types that the function was made for,
+/// and must live until it returns.
 type Act = unsafe fn(Order, *const AnyFrame, Rank, &mut Kept) -> Answer;
 
 #[derive(Clone, Copy)]
 struct Answer {
-    /// Whether `value` is what the rank returned, after it had done nothing. Else all is in the frame.
+    /// Whether `value` is the rank's return value, of a rank that began no operation. Otherwise everything is in the
+    /// frame.
     here: bool,
     value: Room,
 }
@@ -117,7 +118,7 @@ struct Answer {
 /// Room for a small value of any type.
 type Room = MaybeUninit<[u64; 4]>;
 
-/// Whether a value finds room on a job.
+/// Whether a value fits into a job.
 const fn fits<R>() -> bool {
     size_of::<R>() <= size_of::<Room>() && align_of::<R>() <= align_of::<Room>()
 }
@@ -128,22 +129,22 @@ impl Answer {
         value: MaybeUninit::uninit(),
     };
 
-    /// With a value on it, if that [fits].
+    /// An answer that holds the value, if it [fits].
     fn holding<R>(returned: R) -> Result<Answer, R> {
         if !fits::<R>() {
             return Err(returned);
         }
         let mut value = Room::uninit();
-        // SAFETY: there is room for it, and the room is aligned for it, as was just asked.
+        // SAFETY: `fits` has just checked that there is room for the value, and that the room is aligned for it.
         unsafe { value.as_mut_ptr().cast::<R>().write(returned) };
         Ok(Answer { here: true, value })
     }
 
-    /// What it holds, if it does.
+    /// Takes the value out, if the answer holds one.
     ///
     /// # Safety
     ///
-    /// It must be of the type that was put in, and taken once.
+    /// `R` must be the type of the value that was put in, and the value may be taken only once.
     unsafe fn take<R>(&self) -> Option<R> {
         // SAFETY: the caller promises that such a value was put in.
         self.here
@@ -151,16 +152,16 @@ impl Answer {
     }
 }
 
-/// A [`Frame`] of any run.
+/// A [`Frame`] with its types erased.
 struct AnyFrame {
     _aligned: [usize; 0],
 }
 
-/// What all ranks may need of a run, in the caller's frame.
+/// What all ranks may need of a run, in the caller's stack frame.
 struct Frame<'a, R, E> {
     fabric: &'a Arc<Fabric>,
     ranks: usize,
-    /// What came of ranks with threads where that was not put on the job.
+    /// The outcomes of ranks with threads, where they did not fit into the job.
     parts: OnceLock<Parts<R, E>>,
 }
 
@@ -174,41 +175,41 @@ impl<R, E> Frame<'_, R, E> {
     }
 }
 
-/// What came of a rank.
+/// The outcome of a rank.
 pub(super) enum Part<R, E> {
-    /// It began no operation, and returned this.
+    /// It began no operation, and returned this value.
     Quiet(R),
     Told(Lived<R, E>),
 }
 
-/// What is left of a rank.
+/// What remains of a rank that has ended.
 pub(super) struct Lived<R, E> {
     pub outcome: Outcome<R, E>,
     pub rest: Option<EndState>,
 }
 
-/// What came of all ranks.
+/// The outcomes of all ranks.
 pub(super) enum Came<R, E> {
-    /// They were all quiet.
+    /// All ranks were quiet.
     Quiet(Vec<R>),
-    /// `None`: something panicked while the rank ended.
+    /// `None` for a rank in which something panicked while it ended.
     Told(Vec<Option<Part<R, E>>>),
 }
 
-/// A rank's end of a fabric between two runs, of which it [has said](Comm::rest) where it stands.
+/// A rank's end of a fabric between two runs, after [`Comm::rest`] has returned its state.
 #[derive(Default)]
 pub(super) struct Kept(Option<Box<Comm>>);
 
-// SAFETY: what of a `Comm` is not `Send` are counted references and cells, shared by nobody but what else belongs to
-// the rank: requests, messages and communicators made from it, and the list of the ranks that its thread is. When
-// `Comm::rest` answered, the thread was off that list and no other reference to the rank's core was left, strong or
-// weak, nor an open request, so whatever refers to anything inside goes where the `Comm` goes. Rooms for elements
-// hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. It is looked at by one thread
-// at a time: the desk is locked for the length of a run.
+// SAFETY: the parts of a `Comm` that are not `Send` are reference-counted pointers and cells. They are shared only with
+// what else belongs to the rank: requests, messages and communicators made from it, and the list of its thread's ranks.
+// When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core was left,
+// strong or weak, nor an open request, so whatever refers to anything inside moves with the `Comm`. Rooms for elements
+// hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses
+// it: the desk is locked for the duration of a run.
 unsafe impl Send for Kept {}
 
 impl Kept {
-    /// Runs `f` as this rank, on this thread: with the end that was kept if the run begins where the one before ended.
+    /// Runs `f` as this rank, on this thread, with the kept end if the run continues where the previous one ended.
     fn live<'a, R, E: fmt::Display>(
         &mut self,
         rank: Rank,
@@ -247,7 +248,7 @@ impl Kept {
     }
 }
 
-/// A rank's part of a run.
+/// Runs a rank's part of a run.
 ///
 /// # Safety
 ///
@@ -257,7 +258,7 @@ where
     F: Fn(&Comm) -> Result<R, E>,
     E: fmt::Display,
 {
-    // SAFETY: the caller promises that it is one of this type, and that it lives.
+    // SAFETY: the caller promises that the frame is of this type, and that it lives.
     let frame = || unsafe { &*frame.cast::<Frame<'_, R, E>>() };
     // SAFETY: as above.
     let f = unsafe { &*order.f.cast::<F>() };
@@ -268,7 +269,7 @@ where
     answer.unwrap_or(Answer::ELSEWHERE)
 }
 
-/// Leaves what came of a rank where its caller looks for it.
+/// Stores the outcome of a rank where the caller looks for it.
 fn answered<'a, R: 'a, E: 'a>(
     part: Part<R, E>,
     rank: Rank,
@@ -285,13 +286,13 @@ fn answered<'a, R: 'a, E: 'a>(
     Answer::ELSEWHERE
 }
 
-/// Lets go of the fabric of the run before.
+/// Drops the fabric of the previous run.
 fn let_go(_: Order, _: *const AnyFrame, _: Rank, kept: &mut Kept) -> Answer {
     quietly(|| *kept = Kept::default());
     Answer::ELSEWHERE
 }
 
-/// Whatever panics in it, a destructor of the user's say, the thread goes on.
+/// Catches any panic in `f`, for example of a user's destructor, so that the thread continues.
 fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(done) => Some(done),
@@ -303,7 +304,7 @@ fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
 }
 
 impl Pool {
-    /// A worker pool of so many ranks but for those before `first`, and what each of them waits with.
+    /// A worker pool for the ranks `first..ranks`, and the parker of each.
     pub(super) fn new(
         first: Rank,
         ranks: usize,
@@ -331,7 +332,7 @@ impl Pool {
         (pool, parkers)
     }
 
-    /// Who waits for long may find that it has to part from another rank.
+    /// Called in long waits: a rank may have to move away from the CPU of another one.
     fn part(&self, rank: Rank) {
         if let Some(spots) = &self.spots {
             spots.part(rank);
@@ -342,7 +343,7 @@ impl Pool {
         self.first + self.lines.len()
     }
 
-    /// A rank's thread: one order after another until the team is dropped.
+    /// Runs a rank's thread: one order after another until the team is dropped.
     pub(super) fn serve(&self, rank: Rank, pin: Option<Pin>, parker: &Parker) {
         let refused = pin.and_then(Pin::refused);
         self.refused.lock().extend(refused.map(|why| (rank, why)));
@@ -350,18 +351,18 @@ impl Pool {
         let Line { job_slot, job } = &*self.lines[rank - self.first];
         let mut kept = Kept::default();
         while let Some(frame) = job_slot.next(parker, self.patience, || self.part(rank)) {
-            // SAFETY: there is a word, so the job is this thread's, and an order on it.
+            // SAFETY: there is a word, so the job belongs to this thread, and holds an order.
             let order = unsafe { (*job.get()).order };
-            // SAFETY: `hand_out` has put both there, made for each other, and waits, before anything that they borrow
-            // goes, until this thread says below that it is done.
+            // SAFETY: `hand_out` has put the order and the frame there, made for each other, and it waits, before
+            // anything that they borrow ends, until this thread reports below that it is done.
             let answer = unsafe { (order.act)(order, frame, rank, &mut kept) };
-            // SAFETY: the job is this thread's still.
+            // SAFETY: the job still belongs to this thread.
             unsafe { (*job.get()).answer = answer };
             job_slot.done(&self.caller);
         }
     }
 
-    /// The threads may go home.
+    /// Tells the threads to end.
     pub(super) fn close(&self) {
         self.lines.iter().for_each(|line| line.job_slot.close());
     }
@@ -396,7 +397,7 @@ impl Pool {
             if self.first > 0 {
                 mine = quietly(|| kept.live(0, again, || fabric, f));
             }
-            // While the others are at it still.
+            // Meanwhile the other ranks are still running.
             values.reserve_exact(ranks);
         });
         let mut parts = (0..ranks).map(|rank| match rank.checked_sub(self.first) {
@@ -416,27 +417,27 @@ impl Pool {
         }
     }
 
-    /// What came of a rank that has a thread.
+    /// The outcome of a rank that has a thread.
     ///
     /// # Safety
     ///
-    /// The last order was made for this type of frame, is done, and the answer was not taken yet.
+    /// The last order must be made for this type of frame and be done, and its answer must not have been taken yet.
     unsafe fn taken<R, E>(
         &self,
         place: usize,
         rank: Rank,
         frame: &Frame<'_, R, E>,
     ) -> Option<Part<R, E>> {
-        // SAFETY: the word is empty, so the job is the caller's, and an answer on it.
+        // SAFETY: the word is empty, so the job belongs to the caller, and holds an answer.
         let answer = unsafe { (*self.lines[place].job.get()).answer };
-        // SAFETY: as promised.
+        // SAFETY: as promised by the caller.
         match unsafe { answer.take::<R>() } {
             Some(value) => Some(Part::Quiet(value)),
             None => frame.parts()[rank].lock().take(),
         }
     }
 
-    /// Has every rank let go of what it kept of the run before.
+    /// Makes every rank drop what it kept of the previous run.
     pub(super) fn let_go(&self, caller: &mut Caller) {
         let order = Order {
             act: let_go,
@@ -448,8 +449,8 @@ impl Pool {
         });
     }
 
-    /// Gives every thread the same order, does what is the caller's meanwhile, and waits until all have let go of what
-    /// they were given.
+    /// Gives every thread the same order, runs the caller's own part meanwhile, and waits until no thread accesses what
+    /// it was given.
     fn hand_out(
         &self,
         parker: &Parker,
@@ -463,11 +464,11 @@ impl Pool {
             _live: None,
         };
         for line in &self.lines {
-            // SAFETY: the word is empty, so the job is the caller's.
+            // SAFETY: the word is empty, so the job belongs to the caller.
             unsafe { (*line.job.get()).order = order };
             line.job_slot.give(frame);
         }
-        // A caller that is a rank of another world counts already.
+        // A caller that is a rank of another world is counted already.
         let counted = usize::from(self.first > 0 && unwind::is_rank());
         until_done._live = Some(Live::new(self.size() - counted));
         let _inside = (self.first > 0).then(|| Inside::enter(self));
@@ -475,11 +476,11 @@ impl Pool {
     }
 }
 
-/// Waits for all ranks that have threads when it is dropped.
+/// Waits, when dropped, for all ranks that have threads.
 struct UntilDone<'a> {
     pool: &'a Pool,
     parker: &'a Parker,
-    /// All ranks of the run.
+    /// Counts all ranks of the run as live.
     _live: Option<Live>,
 }
 
@@ -494,11 +495,11 @@ impl Drop for UntilDone<'_> {
 }
 
 thread_local! {
-    /// The teams that this thread is a rank of, as the addresses of their worker pools.
+    /// The teams of which this thread is a rank, as the addresses of their worker pools.
     static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
 }
 
-/// This thread is a rank of a team for as long as it lives.
+/// While this value lives, its thread is a rank of a team.
 struct Inside;
 
 impl Inside {
@@ -509,9 +510,9 @@ impl Inside {
 }
 
 impl Pool {
-    /// Whether this thread is a rank of it.
+    /// Whether this thread is a rank of this pool.
     pub(super) fn is_inside(&self) -> bool {
-        // A thread that has lost the list already is in no team.
+        // A thread that has already lost the list is in no team.
         let inside = INSIDE.try_with(|teams| teams.borrow().contains(&ptr::from_ref(self)));
         inside.unwrap_or(false)
     }
@@ -519,7 +520,7 @@ impl Pool {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // Threads that are ending may have lost the list already.
+        // A thread that is ending may have lost the list already.
         let _ = INSIDE.try_with(|teams| teams.borrow_mut().pop());
     }
 }

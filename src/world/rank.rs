@@ -1,4 +1,4 @@
-//! The life of one rank on its thread: pin, enter, run, and say how it ended.
+//! The life of one rank on its thread: pin, enter, run, and report how it ended.
 
 use std::any::Any;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::unwind;
 pub(super) struct Start {
     pub fabric: Arc<Fabric>,
     pub rank: Rank,
-    /// Where to run, if anywhere in particular.
+    /// Where to run, if the rank is to be pinned.
     pub pin: Option<Pin>,
 }
 
@@ -29,13 +29,13 @@ pub(super) struct Start {
 pub(super) struct Pin {
     pub cpu: usize,
     pub cpus: Arc<Cpus>,
-    /// Every rank that is to be pinned holds it until it is.
+    /// Held by every rank that is to be pinned until it is.
     pub all: WaitGroup,
 }
 
 impl Pin {
-    /// Pins this thread, makes sure of it, and waits until all others are where they should be: nobody sends
-    /// before. Gives why it is not pinned.
+    /// Pins this thread, verifies that, and waits until all other ranks are in their places: no rank sends before that.
+    /// Returns why the thread is not pinned.
     pub(super) fn refused(self) -> Option<PinError> {
         let refused = pin(self.cpu, &self.cpus).err();
         self.all.wait();
@@ -43,15 +43,15 @@ impl Pin {
     }
 }
 
-/// What is left of a rank.
+/// What remains of a rank that has ended.
 pub(super) struct Lived<R, E> {
     pub outcome: Outcome<R, E>,
-    /// It was to be pinned, and is not.
+    /// Why the rank is not pinned, if it should be.
     pub unpinned: Option<PinError>,
 }
 
 impl<R, E> Lived<R, E> {
-    /// A thread that ended without a word: something of the user's panicked while it was dropped.
+    /// A thread that ended without a result: a user's destructor panicked.
     pub(super) fn broken(payload: Box<dyn Any + Send>) -> Self {
         unwind::discard(payload);
         Lived {
@@ -61,7 +61,7 @@ impl<R, E> Lived<R, E> {
     }
 }
 
-/// What came of a rank that ended without a word.
+/// The outcome of a rank that ended without a result.
 pub(super) fn broken<R, E>() -> Outcome<R, E> {
     Outcome::Panicked {
         message: "a destructor panicked while the rank ended".into(),
@@ -83,7 +83,7 @@ impl Start {
     }
 }
 
-/// Runs `f` as the rank that has just entered, and writes down how it ended.
+/// Runs `f` as the rank that has just entered, and records how it ended.
 pub(super) fn live<R, E: fmt::Display>(
     comm: &Comm,
     f: impl Fn(&Comm) -> Result<R, E>,
@@ -98,7 +98,7 @@ pub(super) fn live<R, E: fmt::Display>(
     outcome
 }
 
-/// What came of a rank: for the report, and for the other ranks.
+/// The outcome of a rank: for the report, and for the other ranks.
 fn outcome<R, E: fmt::Display>(
     result: std::thread::Result<Result<R, E>>,
 ) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
@@ -112,7 +112,7 @@ fn outcome<R, E: fmt::Display>(
     }
 }
 
-/// What came of a rank that returned an error. The error's own code runs here, and may panic.
+/// The outcome of a rank that returned an error. The error's own code runs here, and may panic.
 fn failed<R, E: fmt::Display>(error: E) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
     match catch_unwind(AssertUnwindSafe(|| error.to_string())) {
         Ok(text) => (Outcome::Failed(error), Gone::Failed(text.into()), None),

@@ -1,4 +1,4 @@
-//! What came of a run: rank by rank in [`Report`], in one sentence in [`WorldError`].
+//! The outcome of a run: rank by rank in [`Report`], in one sentence in [`WorldError`].
 
 use std::env;
 use std::fmt;
@@ -17,11 +17,11 @@ use crate::transport::trace::record::{self, Operation, Record};
 use crate::transport::{CommShared, Fabric, Unfinished};
 use crate::unwind;
 
-/// What came of one rank.
+/// The outcome of one rank.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome<R, E = Error> {
-    /// It returned this.
+    /// It returned this value.
     Returned(R),
     /// It returned this error.
     Failed(E),
@@ -37,7 +37,7 @@ pub enum Outcome<R, E = Error> {
 }
 
 impl<R, E> Outcome<R, E> {
-    /// What the rank returned, if it did.
+    /// Returns the value that the rank returned, if it did.
     pub fn value(&self) -> Option<&R> {
         match self {
             Outcome::Returned(value) => Some(value),
@@ -52,7 +52,7 @@ impl<R, E> Outcome<R, E> {
         }
     }
 
-    /// The error that the rank returned, if it did.
+    /// Returns the error that the rank returned, if it did.
     pub fn error(&self) -> Option<&E> {
         match self {
             Outcome::Failed(error) => Some(error),
@@ -61,19 +61,19 @@ impl<R, E> Outcome<R, E> {
     }
 }
 
-/// What came of a run of a world.
+/// The outcome of a run of a world.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report<R, E = Error> {
-    /// What came of each rank, in rank order.
+    /// The outcome of each rank, in rank order.
     pub outcomes: Vec<Outcome<R, E>>,
-    /// The rank that is to blame for the failures, if one is: the first that failed by itself, or that
-    /// left while others needed it.
+    /// The rank to blame for the failures, if there is one: the first that failed by itself, or that left while other
+    /// ranks needed it.
     pub culprit: Option<Rank>,
-    /// The knots that were found, in the order in which they were found.
+    /// The deadlocks, in the order in which they were found.
     pub deadlocks: Vec<Arc<Deadlock>>,
-    /// The mismatch that broke a communicator, or that the ranks' records prove though no rank has noticed it, if
-    /// there is one.
+    /// The mismatch that broke a communicator, or that the ranks' records prove although no rank noticed it, if there
+    /// is one.
     pub mismatch: Option<Arc<Mismatch>>,
     /// Messages that were sent and never received.
     pub lost: Vec<Lost>,
@@ -81,38 +81,37 @@ pub struct Report<R, E = Error> {
     pub unfinished: Vec<Unfinished>,
     /// Where the ranks ran.
     pub placement: Placement,
-    /// What each rank did.
+    /// The activity of each rank.
     pub counts: Vec<Counts>,
-    /// The seed by which messages were chosen, in a [seeded](crate::World::seed) world.
+    /// The seed that chose messages, in a [seeded](crate::World::seed) world.
     pub seed: Option<u64>,
-    /// From the first thread's start to the last one's end.
+    /// The time from the start of the first thread to the end of the last.
     pub wall: Duration,
-    /// Whether no rank has noticed the mismatch.
+    /// Whether no rank noticed the mismatch.
     unnoticed: bool,
-    /// What the first rank that failed only followed.
+    /// The cause of the first failure, if all failures only follow from others.
     followed: Option<Cause>,
-    /// What communicators are called.
+    /// The names of communicators.
     names: Names,
     strict: bool,
-    /// What the ranks wrote down, and when they had ended, since the world began.
+    /// The ranks' records, and (`end`) when the ranks had ended, since the world began.
     records: Vec<Option<Arc<Record>>>,
     end: Duration,
 }
 
-/// What one rank did.
+/// The activity of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Operations that it began: calls, and the messages inside collectives.
+    /// The operations that it began: calls, and the messages inside collectives.
     pub operations: u64,
-    /// Messages of elements that it sent, those inside collectives included; moved values are not
-    /// counted.
+    /// The messages of elements that it sent, including those inside collectives; moved values are not counted.
     pub messages: u64,
     /// The bytes in these messages.
     pub bytes: u64,
-    /// Waits so long that it gave up looking and slept.
+    /// The waits so long that it stopped spinning and slept.
     pub sleeps: u64,
-    /// How long it waited in all. Waits so short that it kept looking are not counted.
+    /// How long it waited in total. Waits so short that it kept spinning are not counted.
     pub waiting: Duration,
 }
 
@@ -120,15 +119,15 @@ pub struct Counts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lost {
-    /// Who sent it.
+    /// The sender.
     pub from: Rank,
-    /// To whom.
+    /// The receiver.
     pub to: Rank,
-    /// With which tag.
+    /// Its tag.
     pub tag: u32,
-    /// What is in it, as `3 x f64`.
+    /// Its contents, such as `3 x f64`.
     pub contents: String,
-    /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
+    /// The communicator, such as `dup of world at src/main.rs:7:20`; `None` for the world.
     pub comm: Option<Arc<str>>,
 }
 
@@ -150,7 +149,7 @@ impl fmt::Display for Lost {
 }
 
 impl Lost {
-    /// A left-over packet, if it is the user's.
+    /// A left-over packet, if it is a point-to-point message.
     fn of((to, packet): (Rank, Packet), names: &Names) -> Option<Lost> {
         let from = packet.source();
         let collective = packet.head.context() % 2 == 1;
@@ -196,7 +195,7 @@ impl<R, E> Report<R, E> {
         report
     }
 
-    /// What the ranks left behind in the fabric.
+    /// Reads what the ranks left behind in the fabric.
     fn read(&mut self, fabric: &Fabric) {
         self.records = fabric.records().collect();
         self.end = Duration::from_nanos(fabric.clock().exact());
@@ -224,7 +223,7 @@ impl<R, E> Report<R, E> {
         let returned = |one: &Unfinished| self.outcomes[one.rank].value().is_some();
         self.unfinished = fabric.unfinished.lock().clone();
         self.unfinished.retain(returned);
-        // Each rank's own stay in their order.
+        // Each rank's own requests stay in their order.
         self.unfinished.sort_by_key(|one| one.rank);
         let registry = fabric.open_registry();
         self.deadlocks = registry.deadlocks.clone();
@@ -233,7 +232,7 @@ impl<R, E> Report<R, E> {
         self.mismatch = noticed;
         if self.mismatch.is_none() {
             let differing = || comms.iter().find_map(|comm| fabric.compare_all(comm));
-            // Who returned early may only have made another call than those who needed it.
+            // A rank that returned early may only have made another call than the ranks that needed it.
             let found = match self.returned_early() {
                 true => differing().or(stray.filter(|found| !found.odd.is_empty())),
                 false => stray.filter(|_| self.is_whole()),
@@ -246,7 +245,7 @@ impl<R, E> Report<R, E> {
         }
     }
 
-    /// The culprit, by how the ranks ended.
+    /// Finds the culprit, by how the ranks ended.
     fn blame_first(&mut self, fabric: &Fabric) {
         let registry = fabric.open_registry();
         let failed = |rank: &Rank| !matches!(self.outcomes[*rank], Outcome::Returned(_));
@@ -260,13 +259,13 @@ impl<R, E> Report<R, E> {
             self.culprit = Some(*rank);
             return;
         }
-        // All of them followed something: whatever the first of them followed.
+        // All of them only follow from other failures: blame the cause of the first.
         let cause = first(true).and_then(|(_, end)| end.follows.clone());
         self.culprit = cause.as_ref().and_then(Cause::culprit);
         self.followed = cause;
     }
 
-    /// Whether all there is to blame is that a rank returned.
+    /// Whether the only fault is that a rank returned.
     fn returned_early(&self) -> bool {
         let by_cause =
             |cause: &Cause| matches!(cause, Cause::Gone { why, .. } if *why == Gone::Returned);
@@ -279,7 +278,7 @@ impl<R, E> Report<R, E> {
         self.followed.as_ref().is_some_and(by_cause) && self.culprit.is_none_or(left)
     }
 
-    /// The last 64 operations of each rank, the oldest first: none if the world does not
+    /// Returns the last 64 operations of each rank, oldest first; none if the world does not
     /// [record](crate::World::record). The report prints the last few of them if the run failed.
     ///
     /// # Examples
@@ -305,7 +304,7 @@ impl<R, E> Report<R, E> {
         self.records.iter().enumerate().map(of).collect()
     }
 
-    /// Everything that went on, if the world was to [trace](crate::World::trace) it.
+    /// Returns the full trace of the run, if the world [traced](crate::World::trace) it.
     ///
     /// # Examples
     ///
@@ -348,11 +347,11 @@ impl<R, E> Report<R, E> {
         outcomes.all(|outcome| matches!(outcome, Outcome::Returned(_)))
     }
 
-    /// The results in rank order if every rank returned one, else the first culprit. Lost messages and
-    /// unfinished requests print one line each, or are an error in a [strict](crate::World::strict) world.
-    /// If the environment variable `RANKFOLD_RECENT` is set, a failed run prints the last operations of each
-    /// rank on the standard error.
-    /// The seed of a failure prints one line.
+    /// Returns the results in rank order if every rank returned one, and otherwise the error of the first culprit.
+    ///
+    /// Lost messages and unfinished requests print one line each, or are an error in a [strict](crate::World::strict)
+    /// world. If the environment variable `RANKFOLD_RECENT` is set, a failed run prints the last operations of each
+    /// rank on standard error. A failed run with a seed prints the seed.
     ///
     /// # Errors
     ///
@@ -369,7 +368,7 @@ impl<R, E> Report<R, E> {
         result
     }
 
-    /// The same without a word.
+    /// The same without printing anything.
     pub(crate) fn judged(self) -> Result<Vec<R>, WorldError<E>> {
         if !self.is_whole() {
             return Err(self.into_error());
@@ -421,7 +420,7 @@ impl<R, E> Report<R, E> {
         }
     }
 
-    /// A knot, with the messages that some of its ranks may have been meant to get.
+    /// A deadlock, with the lost messages, some of which its ranks may have been meant to receive.
     fn deadlock(&self, knot: Arc<Deadlock>) -> WorldError<E> {
         if self.lost.is_empty() {
             return WorldError::Deadlock(knot);
@@ -451,7 +450,7 @@ impl<R, E> Report<R, E> {
                 site,
             },
             Outcome::Returned(_) | Outcome::Left => {
-                // Those first that the rank in need may have been meant to get.
+                // The messages first that the rank in need may have been meant to receive.
                 let in_need = needed_by.as_ref().map(|(rank, _)| *rank);
                 self.lost.sort_by_key(|lost| Some(lost.to) != in_need);
                 WorldError::ReturnedEarly {
@@ -472,11 +471,11 @@ impl<R, E> Report<R, E> {
     }
 }
 
-/// How many of the last operations of each rank are printed.
+/// The number of last operations of each rank that are printed.
 const SHOWN: usize = 6;
 
 impl<R, E: fmt::Display> fmt::Display for Report<R, E> {
-    /// What came of each rank, and what was lost; of a run that failed, what the ranks did last.
+    /// Writes the outcome of each rank, and what was lost; for a failed run also the last operations of each rank.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (rank, outcome) in self.outcomes.iter().enumerate() {
             let gap = if rank == 0 { "" } else { "\n" };
@@ -501,7 +500,7 @@ impl<R, E: fmt::Display> fmt::Display for Report<R, E> {
 }
 
 impl<R, E: fmt::Display> fmt::Display for Outcome<R, E> {
-    /// What the rank did, without what it returned.
+    /// Writes what the rank did, without its return value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Returned(_) => f.write_str("returned"),
@@ -517,8 +516,8 @@ impl<R, E: fmt::Display> fmt::Display for Outcome<R, E> {
     }
 }
 
-/// The mismatch that a packet of a collective proves which was left behind, in a lane or in a cell: its receiver was
-/// in another call, or in none. In calls that go on without the dead such packets are in order.
+/// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in
+/// another call, or in none. In calls that tolerate ranks that have ended such packets are normal.
 fn unread(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
     let stray = |(_, packet): &(Rank, Packet)| {
         let (context, number) = (packet.head.context(), packet.head.tag());
@@ -529,7 +528,7 @@ fn unread(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -
     left.iter().find_map(stray).or_else(at_cells)
 }
 
-/// Whether a rank's end only follows from others.
+/// Whether a rank's end only follows from other failures.
 fn followed(end: &crate::transport::deadlock::registry::End) -> bool {
     end.follows.is_some()
 }
@@ -557,10 +556,10 @@ pub enum WorldError<E = Error> {
     ReturnedEarly {
         /// The rank.
         rank: Rank,
-        /// A rank that failed for want of it, and its error.
+        /// A rank that failed because it needed this one, and its error.
         needed_by: Option<(Rank, E)>,
-        /// Messages that were sent and never received: perhaps with another tag than was asked for. Those to the
-        /// rank that needed it stand first.
+        /// Messages that were sent and never received, perhaps because their tag differs from the requested one.
+        /// Messages to the rank that needed this one come first.
         lost: Vec<Lost>,
     },
     /// Ranks waited for each other.
@@ -571,26 +570,26 @@ pub enum WorldError<E = Error> {
     Lost(Vec<Lost>),
     /// Requests were neither waited for nor cancelled, in a [strict](crate::World::strict) world.
     Unfinished(Vec<Unfinished>),
-    /// The world was asked for something it cannot be.
+    /// The world's settings are invalid.
     Usage(String),
     /// The thread of a rank could not be started.
     Spawn {
         /// The rank.
         rank: Rank,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl<E> WorldError<E> {
-    /// The rank that is to blame, where there is one.
+    /// Returns the rank to blame, if there is one.
     ///
     /// # Examples
     ///
     /// ```
     /// # use rankfold::World;
     /// let error = World::new(4).run(|comm| match comm.rank() {
-    ///     2 => Ok(()), // does not come to the barrier
+    ///     2 => Ok(()), // does not enter the barrier
     ///     _ => comm.barrier(),
     /// });
     /// assert_eq!(error.unwrap_err().culprit(), Some(2));
@@ -648,14 +647,14 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
     }
 }
 
-/// What there is to say of one thing that was left behind, and of several.
+/// The message for one item that was left behind, and for several.
 const LOST: [&str; 2] = ["message was never received", "messages were never received"];
 const UNFINISHED: [&str; 2] = [
     "request was neither waited for nor cancelled",
     "requests were neither waited for nor cancelled",
 ];
 
-/// The first of what was left behind, and how much more there is.
+/// Writes the first few items that were left behind, and how many more there are.
 fn show_left(
     f: &mut fmt::Formatter<'_>,
     left: &[impl fmt::Display],
@@ -677,7 +676,7 @@ fn show_left(
 
 impl<E: fmt::Display> fmt::Debug for WorldError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Printed by `unwrap` and by a `main` that returns it: the report serves better than the fields.
+        // `unwrap` prints this, as does a `main` that returns the error: the report serves better than the fields.
         fmt::Display::fmt(self, f)
     }
 }

@@ -1,4 +1,4 @@
-//! Ranks on threads that somebody else starts: a thread pool's, a test's, the main thread.
+//! Ranks on threads that the library does not start: those of a thread pool, of a test, the main thread.
 
 use parking_lot::Mutex;
 
@@ -9,7 +9,7 @@ use crate::comm::{Comm, is_inside};
 use crate::error::{Error, Result};
 use crate::transport::progress::wait::Live;
 
-/// The places of a world whose threads are somebody else's, see [`World::connect`](crate::World::connect).
+/// The seats of a world whose threads the caller provides; see [`World::connect`](crate::World::connect).
 ///
 /// Take them [by number](Seats::take) from any thread, or all of them as an iterator.
 ///
@@ -47,7 +47,7 @@ impl Seats {
         }
     }
 
-    /// Those of a world that cannot start.
+    /// The seats of a world that cannot start.
     pub(super) fn none(why: String) -> Seats {
         Seats {
             seats: Vec::new(),
@@ -56,17 +56,17 @@ impl Seats {
         }
     }
 
-    /// How many ranks the world has; 0 if it cannot start.
+    /// Returns the number of ranks of the world; 0 if it cannot start.
     pub fn size(&self) -> usize {
         self.seats.len()
     }
 
-    /// The seat of `rank`; each can be taken once.
+    /// Takes the seat of `rank`; each can be taken once.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, if its seat is taken, or if the world cannot
-    /// start: then it says why.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, if its seat is taken, or if the world cannot start;
+    /// it then gives the reason.
     ///
     /// # Examples
     ///
@@ -106,25 +106,26 @@ impl IntoIterator for Seats {
     }
 }
 
-/// The place of one rank: [enter](Seat::enter) it on the thread that will be the rank.
+/// The seat of one rank: [enter](Seat::enter) it on the thread that will be the rank.
 ///
-/// A seat that is dropped unused counts as a rank that has returned: nobody waits for it.
+/// A seat that is dropped unused counts as a rank that has returned: no rank waits for it.
 #[must_use = "a seat that is dropped is a rank that has left"]
 pub struct Seat {
     start: Option<Start>,
 }
 
 impl Seat {
-    /// The rank that will sit here.
+    /// Returns the rank of this seat.
     pub fn rank(&self) -> Rank {
         self.start.as_ref().map_or(0, |start| start.rank)
     }
 
-    /// Makes this thread the rank. It is the rank until the [`Comm`] is dropped or the thread ends.
+    /// Makes this thread the rank, until the [`Comm`] is dropped or the thread ends.
     ///
     /// # Panics
     ///
-    /// If this thread already is a rank of the same world; [`try_enter`](Self::try_enter) returns that as an error.
+    /// Panics if this thread already is a rank of the same world; [`try_enter`](Self::try_enter) returns that as an
+    /// error.
     #[track_caller]
     pub fn enter(self) -> Comm {
         match self.try_enter() {
@@ -133,12 +134,12 @@ impl Seat {
         }
     }
 
-    /// [`enter`](Self::enter) with an error instead of a panic. Then the seat counts as dropped.
+    /// [`enter`](Self::enter) with an error instead of a panic. The seat then counts as dropped.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if this thread already is a rank of the same world: one of the two would
-    /// wait while the other could never act.
+    /// [`Usage`](crate::ErrorKind::Usage) if this thread already is a rank of the same world: one of the two would wait
+    /// while the other could never act.
     ///
     /// # Examples
     ///

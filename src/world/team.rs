@@ -1,15 +1,15 @@
-//! Ranks that stay: the same threads for many runs, parked in between.
+//! Ranks that stay for many runs: the same threads, parked in between.
 //!
 //! ```text
 //! caller     ┃ fabric ┃ give ┃ rank 0: f ┃ wait ┃ all clean? results
 //! rank 1 …            ┃  ──▶ ┃ f         ┃ done
 //! ```
 //!
-//! Unless somebody has asked for a binding, the caller's own thread is rank 0, as the master of an OpenMP team is: it
-//! need not be woken, and does not stand in the way of those who run. Who runs a team often runs it again soon: a
-//! rank that is done looks for its next part for a moment before it sleeps, see [`pool`](super::pool).
-//! After a run that ended clean the next one goes on in the same fabric, see [`renew`](crate::transport::reuse::fabric_reuse), and
-//! each rank keeps its end of it.
+//! Unless a binding is requested, the caller's own thread is rank 0, like the master thread of an OpenMP team: it needs
+//! no wakeup, and does not compete with the ranks for a CPU. A team is often run again soon, so a rank that is done
+//! spins for a moment for its next part before it sleeps, see [`pool`](super::pool). After a run that ended clean the
+//! next one continues in the same fabric, see [`fabric_reuse`](crate::transport::reuse::fabric_reuse), and each rank
+//! keeps its end of it.
 
 use std::fmt;
 use std::mem;
@@ -31,48 +31,49 @@ use crate::transport::progress::wait::{Patience, are_crowded};
 use crate::transport::reuse::fabric_reuse::EndState;
 use crate::unwind;
 
-/// Ranks that stay for many runs, see [`World::start`].
+/// Ranks that stay for many runs; see [`World::start`].
 ///
-/// Every run begins afresh: no message, failure or broken communicator of one run is seen by the next.
-/// Dropping the team ends its threads.
+/// Every run begins afresh: no message, failure or broken communicator of one run is visible to the next. Dropping the
+/// team ends its threads.
 ///
-/// Unless the world [binds](World::bind) its ranks in a particular way, the thread that calls a run is rank 0 for as
-/// long as that takes, whether or not there are as many CPUs as ranks: nobody has to be woken for it. It is never
-/// pinned, nor are the others then, and it keeps its name and brings its thread-locals along; the report
-/// [says](crate::machine::Placement::caller) that it was rank 0. In the midst of a panic, in a destructor that is, a thread is started to be rank 0 instead.
+/// Unless the world [binds](World::bind) its ranks in a particular way, the thread that calls a run is rank 0 for the
+/// duration of the run, whether or not there are as many CPUs as ranks: this avoids a wakeup. That thread is never
+/// pinned, nor are the other ranks then, and it keeps its name and its thread-locals; the report
+/// [says](crate::machine::Placement::caller) that it was rank 0. If the caller is unwinding, that is, in a destructor
+/// during a panic, a thread is started to be rank 0 instead.
 ///
 /// # Cost
 ///
-/// An empty run takes about as long as an empty parallel region of OpenMP, below a microsecond on two near CPUs, if
-/// the run before it [ended well](Self::run) and not long ago: a rank that has nothing to do looks for work for some
-/// hundred microseconds before it sleeps, unless there are more ranks than CPUs. Nobody is pinned; a rank that finds
-/// itself on the CPU of another one moves to a free one, on Linux, and stays free to run anywhere.
+/// An empty run takes about as long as an empty parallel region of OpenMP, below a microsecond on two near CPUs, if the
+/// run before it [ended well](Self::run) and not long ago: an idle rank looks for work for some hundred microseconds
+/// before it sleeps, unless there are more ranks than CPUs. No rank is pinned; a rank that finds itself on the CPU of
+/// another one moves to a free one, on Linux, and may still run anywhere.
 pub struct Team {
-    /// Locked for the length of a run: runs of several callers take turns.
+    /// Locked for the duration of a run: runs of several callers take turns.
     desk: Mutex<Desk>,
     pool: Arc<Pool>,
     threads: Vec<JoinHandle<()>>,
     venue: Venue,
 }
 
-/// What the caller of a run has before it.
+/// The state that the caller of a run works on.
 struct Desk {
     caller: Caller,
-    /// The fabric of the run before, if that ended clean.
+    /// The fabric of the previous run, if that ended clean.
     fabric: Option<Arc<Fabric>>,
-    /// Whether no rank did anything in it, and nobody has asked how it ended.
+    /// Whether no rank did anything in that run, and no report of it was requested.
     quiet: bool,
-    /// Where each rank stood when it last told; those who did nothing stand there still.
+    /// Where each rank stood when it last reported; ranks that did nothing since still stand there.
     rests: Vec<EndState>,
 }
 
-/// A run that is over, but for what is told of it. The team is still taken.
+/// A run that is over except for its report. The team is still locked.
 struct Ran<'t, R, E> {
     desk: MutexGuard<'t, Desk>,
     fabric: Arc<Fabric>,
     came: Came<R, E>,
     clean: bool,
-    /// Where that is told.
+    /// When the run began, where that is reported.
     begin: Option<Instant>,
 }
 
@@ -83,7 +84,7 @@ impl Team {
         let (ranks, first) = (venue.ranks(), usize::from(caller));
         venue.placement.caller = caller.then_some(0);
         let patience = patience(ranks, 1 - first, venue.settings.cpus);
-        // Where the caller is none of the ranks, its thread has no place among theirs.
+        // Where the caller is not one of the ranks, its thread has no spot among theirs.
         let spots = venue.settings.spots.clone().filter(|_| caller);
         let parker = Parker::new();
         let (pool, parkers) = Pool::new(first, ranks, patience, spots, &parker);
@@ -112,18 +113,18 @@ impl Team {
         Ok(team)
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> usize {
         self.venue.ranks()
     }
 
-    /// Runs `f` once on every rank, as [`World::run`].
+    /// Runs `f` once on every rank, as [`World::run`] does.
     ///
     /// After a run in which all ranks returned, received all messages and dropped their communicators and requests, the
-    /// next one goes on with the memory that is there already; after any other it begins with new.
+    /// next one reuses the memory of the run; after any other it begins with new memory.
     ///
-    /// Runs of several callers take turns. A rank of a team must not run the same team again: it is
-    /// refused, but on another thread that the rank started and waits for it would wait for ever.
+    /// Runs of several callers take turns. A rank of a team must not run the same team again. Such a run is refused;
+    /// but on another thread that the rank started and waits for, it would wait for ever.
     ///
     /// # Errors
     ///
@@ -141,9 +142,9 @@ impl Team {
         })
     }
 
-    /// Runs `f` once on every rank and tells what came of each, as [`World::try_run_each`].
+    /// Runs `f` once on every rank and reports the outcome of each, as [`World::try_run_each`] does.
     ///
-    /// What the ranks wrote down belongs to the report, so the next run begins with new memory if they did anything.
+    /// The ranks' records belong to the report, so the next run begins with new memory if the ranks did anything.
     ///
     /// # Errors
     ///
@@ -157,7 +158,7 @@ impl Team {
     /// let team = World::new(2).start()?;
     /// let report = team.try_run_each(|comm| if comm.rank() == 0 { Err("bad day") } else { Ok(1) }).unwrap();
     /// assert!(matches!(report.outcomes[..], [Outcome::Failed("bad day"), Outcome::Returned(1)]));
-    /// assert!(team.run(|comm| comm.barrier()).is_ok()); // the next run knows nothing of it
+    /// assert!(team.run(|comm| comm.barrier()).is_ok()); // the next run is unaffected
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     pub fn try_run_each<R: Send, E: Send + fmt::Display>(
@@ -167,7 +168,7 @@ impl Team {
         self.called(|| Ok(self.report(self.conduct(&f, true))))
     }
 
-    /// Calls a run on this thread; or on a new one, if this one cannot be a rank now.
+    /// Calls a run on this thread, or on a new one if this thread cannot be a rank now.
     fn called<T: Send, E: Send>(
         &self,
         run: impl FnOnce() -> Result<T, WorldError<E>> + Send,
@@ -196,7 +197,8 @@ impl Team {
         }
     }
 
-    /// A whole run, and whether the next one can go on where this one ended; `timed`: and how long it took.
+    /// Conducts a whole run, and determines whether the next one can continue where it ended; with `timed` also how
+    /// long it took.
     fn conduct<R: Send, E: Send + fmt::Display>(
         &self,
         f: &(impl Fn(&Comm) -> Result<R, E> + Sync),
@@ -217,7 +219,7 @@ impl Team {
         let came = self.pool.run(&mut desk.caller, &fabric, again, f);
         let clean = self.venue.is_lasting() && fabric.is_lasting() && desk.is_clean(&fabric, &came);
         if !clean {
-            // What they keep may hold what is to be reported.
+            // What the ranks keep may hold contents of the report.
             self.pool.let_go(&mut desk.caller);
         }
         Ran {
@@ -229,7 +231,7 @@ impl Team {
         }
     }
 
-    /// What is told of a run.
+    /// Makes the report of a run.
     fn report<R, E>(&self, mut ran: Ran<'_, R, E>) -> Report<R, E> {
         let wall = ran
             .begin
@@ -237,7 +239,7 @@ impl Team {
         let placement = self.venue.placement(self.pool.refused.lock().clone());
         let outcomes = ran.came.outcomes();
         let report = Report::new(outcomes, placement, &self.venue, &ran.fabric, wall);
-        // What was written down belongs to the report.
+        // The records belong to the report.
         if ran.clean && !ran.fabric.was_used() {
             ran.desk.keep(ran.fabric, false);
         }
@@ -246,7 +248,7 @@ impl Team {
 }
 
 impl Desk {
-    /// Whether the next run can go on where this one ended.
+    /// Whether the next run can continue where this one ended.
     fn is_clean<R, E>(&mut self, fabric: &Fabric, came: &Came<R, E>) -> bool {
         let Came::Told(parts) = came else {
             return true;
@@ -270,7 +272,7 @@ impl Desk {
 }
 
 impl<R, E> Ran<'_, R, E> {
-    /// What the ranks of a clean run returned.
+    /// The values that the ranks of a clean run returned.
     fn values(mut self) -> Vec<R> {
         let quiet = matches!(self.came, Came::Quiet(_));
         self.desk.keep(self.fabric, quiet);
@@ -307,7 +309,7 @@ impl<R, E> Part<R, E> {
     }
 }
 
-/// How so many ranks, and other threads besides, wait for each other between runs.
+/// How `ranks` ranks, and `others` other threads besides, wait for each other between runs.
 fn patience(ranks: usize, others: usize, room: usize) -> Patience {
     match ranks {
         _ if are_crowded(ranks, room) => Patience::None,

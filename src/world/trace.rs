@@ -1,9 +1,9 @@
-//! All that went on in a run: every call with its begin and end, every message with both of its ends.
+//! The full trace of a run: every call with its begin and end, every message with its send and receive.
 //!
-//! # How the two ends of a message find each other
+//! # How sends and receives are matched
 //!
-//! No number travels with a message. None is needed: of the messages from one rank to another in one
-//! communicator and with one tag (in collectives: in one call), the first one sent is the first one taken.
+//! Messages carry no number. None is needed: of the messages from one rank to another in one communicator and with one
+//! tag (in collectives: in one call), the first one sent is the first one taken.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::error::Site;
 use crate::transport::memory::head::Head;
 use crate::transport::trace::record::{Event, Known, Record};
 
-/// All that went on in a run, see [`World::trace`](crate::World::trace).
+/// The full trace of a run; see [`World::trace`](crate::World::trace).
 ///
-/// Times count from the start of the world and are the same for all ranks: a message is never received
-/// before it was sent.
+/// Times count from the start of the world and use one clock for all ranks: a message is never received before it was
+/// sent.
 ///
 /// # Examples
 ///
@@ -39,15 +39,15 @@ use crate::transport::trace::record::{Event, Known, Record};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Trace {
-    /// How many ranks there were.
+    /// The number of ranks.
     pub ranks: usize,
     /// The calls, rank by rank, in the order in which each rank made them.
     pub calls: Vec<TracedCall>,
     /// The messages, by sender and in the order in which each rank sent them.
     pub messages: Vec<TracedMessage>,
-    /// What each rank did, in its own order.
+    /// The events of each rank, in its own order.
     marks: Vec<Vec<Mark>>,
-    /// Whether times are counted in events.
+    /// Whether times are logical, that is, count events.
     logical: bool,
 }
 
@@ -55,9 +55,9 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TracedCall {
-    /// Whose it is.
+    /// The rank that made it.
     pub rank: Rank,
-    /// The call, as it prints.
+    /// The call, as printed.
     pub call: String,
     /// Its line.
     pub site: Site,
@@ -73,31 +73,31 @@ pub struct TracedCall {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TracedMessage {
-    /// Who sent it.
+    /// The sender.
     pub from: Rank,
-    /// To whom.
+    /// The receiver.
     pub to: Rank,
-    /// With which tag; `None` inside collectives.
+    /// Its tag; `None` inside collectives.
     pub tag: Option<u32>,
-    /// Its length; of a moved value, its own bytes without what it points to.
+    /// Its length in bytes; for a moved value, the size of the value itself without what it points to.
     pub bytes: usize,
     /// When it was sent.
     pub sent: Duration,
-    /// In which of the trace's calls.
+    /// The index of the call that sent it, in the trace's calls.
     pub sent_in: usize,
     /// When it was received, if it was.
     pub received: Option<Duration>,
-    /// In which of the trace's calls.
+    /// The index of the call that received it, in the trace's calls.
     pub received_in: Option<usize>,
 }
 
-/// One thing that a rank did: an index into the calls or the messages.
+/// One event of a rank: an index into the calls or the messages.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
     Begin(usize),
     End(usize),
     Sent(usize),
-    /// `None`: its sender is not in the trace.
+    /// `None` if its sender is not in the trace.
     Received(Option<usize>),
 }
 
@@ -130,7 +130,7 @@ impl Trace {
         traced.then_some(trace)
     }
 
-    /// The last time in it.
+    /// The last time in the trace.
     pub(super) fn end(&self) -> Duration {
         let calls = self.calls.iter();
         let calls = calls.flat_map(|call| [Some(call.begin), call.end]);
@@ -139,9 +139,9 @@ impl Trace {
         calls.chain(messages).flatten().max().unwrap_or_default()
     }
 
-    /// The same with times that only say what came before what: each rank counts its events, and a
-    /// message is received later than it was sent. An event takes a microsecond. The same program gives
-    /// the same times in every run, unless it receives from [any](crate::Source::Any) rank.
+    /// Returns the same trace with logical times, which only order events: each rank counts its events, and a message
+    /// is received later than it was sent. An event takes a microsecond. The same program gives the same times in every
+    /// run, unless it receives from [any](crate::Source::Any) rank.
     ///
     /// # Examples
     ///
@@ -202,8 +202,8 @@ impl Trace {
         }
     }
 
-    /// A space-time diagram: a line for each rank from top to bottom, time from left to right, a bar for
-    /// each call and an arrow for each message.
+    /// Draws a space-time diagram: a line for each rank from top to bottom, time from left to right, a bar for each
+    /// call and an arrow for each message.
     ///
     /// # Errors
     ///
@@ -249,18 +249,18 @@ impl Trace {
     }
 }
 
-/// What is needed to read the events of all ranks one after another.
+/// State for reading the events of all ranks one after another.
 #[derive(Default)]
 struct Reader {
-    /// Messages that nobody has received yet.
+    /// Messages that have not been received yet.
     open: HashMap<Way, VecDeque<usize>>,
-    /// Receives, in the order of each rank: rank, place among its marks, way, time, call.
+    /// Receives, in the order of each rank: rank, index among its marks, way, time, call.
     taken: Vec<(Rank, usize, Way, Duration, usize)>,
 }
 
 impl Reader {
     fn read(&mut self, rank: Rank, events: &[Event], known: &[Known], trace: &mut Trace) {
-        // The calls that the rank is inside.
+        // The nested calls that the rank is inside.
         let mut inside: Vec<usize> = Vec::new();
         for event in events {
             let mark = match event {
@@ -310,7 +310,7 @@ impl Reader {
         }
     }
 
-    /// Gives every receive the first message that lies open for it.
+    /// Matches every receive with the first open message for it.
     fn match_ends(mut self, trace: &mut Trace) {
         for (rank, place, way, time, call) in self.taken {
             let message = self.open.get_mut(&way).and_then(VecDeque::pop_front);

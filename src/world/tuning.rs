@@ -1,4 +1,4 @@
-//! The tuning table of a world: its own, or the one that the environment names; refused if it is of another machine.
+//! The tuning table of a world: its own, or the one that the environment names. A table of another machine is refused.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::collective::{Fingerprint, TuningTable};
 use crate::machine::{Cpus, Machine};
 use crate::unwind;
 
-/// The path of a table for worlds that have none of their own.
+/// The environment variable with the path of a table for worlds that have none of their own.
 const VARIABLE: &str = "RANKFOLD_TUNING";
 
 /// The table that a world follows.
@@ -31,7 +31,7 @@ fn by_variable(error: String) -> String {
     format!("{VARIABLE}: {error}; or unset {VARIABLE}")
 }
 
-/// A table that is of the machine on which the world runs, or of any.
+/// Checks that a table is of the machine on which the world runs, or of no particular machine.
 fn checked(table: &Arc<TuningTable>, world: &World) -> Result<Arc<TuningTable>, String> {
     let Some(of) = table.fingerprint() else {
         return Ok(table.clone());
@@ -46,7 +46,7 @@ fn checked(table: &Arc<TuningTable>, world: &World) -> Result<Arc<TuningTable>, 
     }
 }
 
-/// What the environment named when it was first asked for.
+/// The table that the environment named when it was first read.
 fn from_environment() -> Option<&'static Result<Arc<TuningTable>, String>> {
     static READ: OnceLock<Option<Result<Arc<TuningTable>, String>>> = OnceLock::new();
     let read = || env::var_os(VARIABLE).map(|path| read(Path::new(&path)).map(Arc::new));
