@@ -1,10 +1,10 @@
-//! Proves that the living find each other: whoever wants to leave the dead behind comes out when every
-//! other member has come or has ended, wherever it ended, with the same communicator as the others.
+//! Proves that the surviving ranks find each other: a rank that shrinks a communicator returns when every other member
+//! has come or has ended, at whatever point it ended, with the same communicator as the others.
 //!
-//! The epoch, the registry and the last stage of the wait are the real ones.
+//! The shrink, the registry and the last stage of the wait are the real ones.
 //!
-//! Checked by hand that the models can fail: if `record_return` did not wake those who shrink, or if
-//! `rouse_shrinking` did nothing, somebody sleeps for ever.
+//! Checked by hand: if `record_return` did not wake the ranks that shrink, or if `rouse_shrinking` did nothing, a rank
+//! sleeps for ever.
 
 use std::sync::Arc;
 
