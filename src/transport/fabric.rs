@@ -60,7 +60,7 @@ pub(crate) struct Fabric {
     pub(crate) printed: Arc<AtomicBool>,
 }
 
-/// What changes with each run. It has a cache line of its own: ranks read all the other fields, which are not written.
+/// What changes with each run, in a cache line of its own: ranks read it, and nothing writes it while they run.
 pub(in crate::transport) struct Present {
     pub(in crate::transport) run: crate::transport::wakeup::sleeper::Present,
     /// When the run began, as a [note](Clock::note) of the clock.

@@ -132,7 +132,7 @@ impl fmt::Display for Detail {
     }
 }
 
-/// A collective call. Two ranks are in the same call if all fields but the site and the part are equal.
+/// A collective call. Two ranks are in the same call if all fields but the site, the part and the detail are equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub verb: Verb,

@@ -46,7 +46,7 @@ impl SlotBook {
         }
     }
 
-    /// Whether every packet has been taken. Not if a rank still holds its ends: then packets may be left.
+    /// Whether every packet has been taken. `false` while a rank holds its ends: then packets may be left.
     pub(crate) fn is_empty(&self) -> bool {
         let free = self.0.lock();
         let mut ends = free.values().flatten();

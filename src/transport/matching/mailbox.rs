@@ -59,8 +59,8 @@ pub(crate) struct Inbox {
     taken: u64,
     /// Posted receives: requests made before the rank waits for them.
     posted: Posted,
-    /// Messages that were revoked, and own a user's value. Its destructor runs only while none of the inbox's own state
-    /// is borrowed.
+    /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
+    /// dropped, never in the middle of a receive.
     buried: Vec<Packet>,
     /// Messages that a posted receive from any source wants stay in line, with all behind them, until the chooser has
     /// decided which line the receive takes from.
@@ -382,8 +382,7 @@ impl Inbox {
         let (dead, left): (Vec<_>, Vec<_>) = early
             .chain(late)
             .partition(|packet| packet.is_dead(lenders));
-        // The inbox is not borrowed any more, but this rank may be unwinding, or the thread may be no rank of the
-        // world.
+        // The inbox is no longer in use, but this rank may be unwinding, or the thread may be no rank of the world.
         let buried = mem::take(&mut self.buried).into_iter();
         buried.chain(dead).for_each(unwind::drop_quietly);
         left

@@ -211,9 +211,9 @@ pub(crate) struct Desk {
     me: Rank,
     /// The call it is in, or the next one.
     call: u64,
-    /// All ranks have left the calls below this one.
+    /// All ranks have left the calls below this number.
     floor: u64,
-    /// In this call, the cells of all ranks below this one have been seen.
+    /// The cells of all ranks below this number have been seen in this call.
     seen: Rank,
     /// Whether its own cell is written for this call.
     posted: bool,

@@ -76,7 +76,8 @@ pub(in crate::transport) fn help(
 ///
 /// # Safety
 ///
-/// `claims` was opened for a copy of `from` to `to`, which is as long, and stays open until all parts are copied.
+/// `claims` was opened for a copy of `from` to `to`, which is as long. It stays open, and both stay valid, until all
+/// parts are copied.
 unsafe fn copy_parts(
     claims: &CopyClaims,
     end: End,

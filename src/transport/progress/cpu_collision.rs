@@ -10,7 +10,7 @@
 //! transfers between two CPUs then takes two thread switches, plus the spins before them.
 //!
 //! So a rank that begins to yield notes its CPU and the time. If another rank has noted the same CPU just before, the
-//! first one moves itself, but not often: ranks that wait because of other processes' threads would only drive each
+//! first one moves itself, but not often: ranks that wait because of threads outside their world would only drive each
 //! other round. Notes are hints; nothing depends on them but where threads run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
