@@ -283,8 +283,8 @@ impl Desk {
         bytes <= CELL_BYTES && align_of::<T>() <= align_of::<Far>() && count <= u32::MAX as usize
     }
 
-    /// `None` if all ranks have left the call whose message is in the next cell. Otherwise a rank that, as far as this
-    /// one knows, has not left it.
+    /// `None` if all ranks have left the call whose message is in the cell for this rank's next message. Otherwise a
+    /// rank that, as far as this one knows, has not left it.
     #[inline]
     pub(crate) fn lagging(&mut self) -> Option<Rank> {
         match self.is_free() {
