@@ -56,6 +56,17 @@ impl WithSchedule for Boxed {
     }
 }
 
+/// Passes a schedule on without its type.
+struct Behind<'a>(&'a mut dyn FnMut(&dyn Schedule));
+
+impl WithSchedule for Behind<'_> {
+    type Out = ();
+
+    fn with<S: Schedule + 'static>(self, schedule: S) {
+        (self.0)(&schedule)
+    }
+}
+
 type Built<V> = Result<<V as WithSchedule>::Out, Refusal>;
 
 impl Algorithm {
@@ -116,6 +127,19 @@ impl Algorithm {
     /// ```
     pub fn schedule(self, call: &Call) -> Result<Box<dyn Schedule>, Refusal> {
         self.visit(call, Boxed)
+    }
+
+    /// Shows `run` the schedule for a call, on the stack.
+    ///
+    /// Not generic and not inlined: all schedules are compiled here, in the library, and none of them again in a program
+    /// that calls a collective.
+    #[inline(never)]
+    pub(crate) fn with_schedule(
+        self,
+        call: &Call,
+        run: &mut dyn FnMut(&dyn Schedule),
+    ) -> Result<(), Refusal> {
+        self.visit(call, Behind(run))
     }
 
     fn no_such<V: WithSchedule>(self, call: &Call) -> Built<V> {

@@ -7,7 +7,7 @@ use super::Comm;
 use super::at_cells::AtDesk;
 use super::call::{Described, InCall, elements};
 use super::kept::{Ask, Kept, Way, With};
-use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable, WithSchedule};
+use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
 use crate::op::{Element, Kind, Operator};
@@ -292,25 +292,13 @@ impl InCall<'_> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         let mut result = Ok(());
-        let mut run = |schedule: &dyn Schedule| {
+        let run = &mut |schedule: &dyn Schedule| {
             result = self.execute(schedule, input, output, op);
         };
-        match algorithm.visit(shape, Behind(&mut run)) {
+        match algorithm.with_schedule(shape, run) {
             Ok(()) => result,
             Err(refusal) => Err(Error::usage(refusal.to_string())),
         }
-    }
-}
-
-/// Takes a schedule and passes it on without its type, so that what runs it is compiled once for each
-/// type of elements and operator, and not for each algorithm as well.
-struct Behind<'a>(&'a mut dyn FnMut(&dyn Schedule));
-
-impl WithSchedule for Behind<'_> {
-    type Out = ();
-
-    fn with<S: Schedule + 'static>(self, schedule: S) {
-        (self.0)(&schedule)
     }
 }
 

@@ -280,7 +280,11 @@ impl Comm {
             deadline: None,
             choice: None,
         };
-        self.core.port.wait(&reason, look)
+        let shrunk = self.core.port.wait(&reason, look)?;
+        // Before this rank can go to sleep again: the last rank to come may not have woken the others yet, and the
+        // detector must not take them for waiting still.
+        fabric.rouse_shrinking(self.shared.context);
+        Ok(shrunk)
     }
 }
 

@@ -14,9 +14,10 @@
 //! Three events free *several* ranks before each of them can be marked: a gate that turns, an epoch at which the last
 //! rank arrives, and a communicator that breaks. A rank that noticed by itself may be asleep again, waiting for a rank
 //! that has not been marked yet; so a wait that is over in this way counts as running without a mark. No rank can have
-//! passed such an event without the detector seeing the event: that rank went to sleep under the same lock. Conversely,
-//! the last rank of a deadlock to go to sleep finds all others asleep: every deadlock is found, by one of its own
-//! ranks, while other ranks run on.
+//! passed such an event without the detector seeing the event: that rank went to sleep under the same lock. A shrink
+//! that completes frees several ranks too; each rank that leaves it marks all others first. Conversely, the last rank
+//! of a deadlock to go to sleep finds all others asleep: every deadlock is found, by one of its own ranks, while other
+//! ranks run on.
 //!
 //! A rank in another collective call may bring what a sleeper needs without waking it, since it does not know that the
 //! sleeper is one of its readers. If that happens after the sleeper's last look and before its needs are recorded, the
@@ -48,18 +49,21 @@ use crate::transport::{CommShared, Fabric, wakeup::fences};
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 
 impl Fabric {
-    /// Puts `me` to sleep: `Ok(None)` means that it must park now. Otherwise it is awake again, with what it was
-    /// looking for, or with the reason why that will not arrive.
-    pub(crate) fn lie_down<R>(
+    /// Puts `me` to sleep: `Ok(false)` means that it must park now. Otherwise it is awake again: `look` has found what
+    /// it was looking for, or the error says why that will not arrive.
+    pub(crate) fn lie_down(
         &self,
         me: Rank,
-        wait: impl FnOnce() -> Wait,
-        mut look: impl FnMut() -> Option<R>,
-    ) -> Result<Option<R>, Error> {
+        wait: &mut dyn FnMut() -> Wait,
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, Error> {
         let mut registry = self.open_registry();
         if let Some(end) = registry.end(me) {
             // A destructor that waits while its rank unwinds: the others know already that the rank has ended.
-            return look().map(Some).ok_or_else(|| end.gone(me).into());
+            return match look() {
+                true => Ok(true),
+                false => Err(end.gone(me).into()),
+            };
         }
         // Relaxed: the fence in `lie_down` orders it before the look at the ends.
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +72,7 @@ impl Fabric {
         self.take_in_ends(&mut registry);
         // The look comes after that: a rank that has ended posted everything before it ended.
         let (mut found, mut described) = (look(), None);
-        if found.is_none() {
+        if !found {
             let wait = wait();
             if wait.needs.is_nothing() {
                 // It arrived after the look, perhaps from a rank in another call, which does not know that this one
@@ -78,12 +82,12 @@ impl Fabric {
             described = Some(wait);
         }
         let answer = match (found, described) {
-            (None, Some(wait)) => self
+            (false, Some(wait)) => self
                 .may_sleep(&mut registry, me, wait)
-                .map_or(Ok(None), Err),
+                .map_or(Ok(false), Err),
             (found, _) => Ok(found),
         };
-        if !matches!(answer, Ok(None)) {
+        if !matches!(answer, Ok(false)) {
             self.rise(&mut registry, me);
         }
         answer
@@ -424,12 +428,12 @@ mod tests {
     #[test]
     fn a_rank_that_needs_nothing_any_more_looks_again_and_does_not_sleep() {
         let fabric = Fabric::new(2, Settings::default());
-        let wait = || Wait::for_needs(Needs::All(Vec::new()));
+        let wait = &mut || Wait::for_needs(Needs::All(Vec::new()));
         let mut looks = 0;
-        let look = || {
+        let look = &mut || {
             looks += 1;
-            (looks > 1).then_some(())
+            looks > 1
         };
-        assert!(matches!(fabric.lie_down(0, wait, look), Ok(Some(()))));
+        assert!(matches!(fabric.lie_down(0, wait, look), Ok(true)));
     }
 }

@@ -4,11 +4,13 @@
 //! The shrink, the registry and the last stage of the wait are the real ones.
 //!
 //! Checked by hand: if `record_return` did not wake the ranks that shrink, or if `rouse_shrinking` did nothing, a rank
-//! sleeps for ever.
+//! sleeps for ever. If a rank that leaves did not mark the others, one that then waits for a member of the new
+//! communicator is told of a deadlock.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{explore, sleep_in, world};
+use super::{Mail, explore, sleep_in, world};
 use crate::Rank;
 use crate::error::Result;
 use crate::transport::CommShared;
@@ -31,6 +33,7 @@ fn shrink(port: &Port) -> Result<Arc<CommShared>> {
         *found.borrow_mut() = result;
         found.borrow().is_some()
     })?;
+    fabric.rouse_shrinking(comm.context);
     Ok(found.into_inner().unwrap())
 }
 
@@ -64,4 +67,21 @@ fn two_of_three_go_on_together() {
 #[test]
 fn two_that_are_both_there_meet() {
     survivors(2, 7, None);
+}
+
+/// One rank sleeps in the shrink, one looks, and the last one comes. The second may leave, and wait for the first,
+/// before the last one has woken the first.
+#[test]
+fn who_leaves_and_waits_for_another_member_is_not_in_a_deadlock_with_it() {
+    explore(Some(2), || {
+        let mail = Rc::new(Mail::new(3));
+        world(3, move |port| {
+            shrink(port).unwrap();
+            match port.me {
+                0 => mail.send(port, 1),
+                1 => mail.recv(port, 0, 1).unwrap(),
+                _ => (),
+            }
+        });
+    });
 }

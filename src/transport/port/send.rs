@@ -169,7 +169,7 @@ impl Port {
             loan.is_settled().then_some(())
         };
         if self.spin(&self.lending, &mut look).is_some()
-            || self.stay_patient(size_of_val(data), &mut look).is_some()
+            || self.stay_patient(size_of_val(data), &mut || look().is_some())
         {
             return true;
         }
@@ -182,18 +182,14 @@ impl Port {
 
     /// Waits for a receiver for as long as it would take to copy the message and leave it there: the longer the
     /// message, the more a copy costs. The wait is shorter if receivers have mostly come too late.
-    pub(in crate::transport) fn stay_patient<R>(
-        &self,
-        bytes: usize,
-        look: &mut impl FnMut() -> Option<R>,
-    ) -> Option<R> {
+    fn stay_patient(&self, bytes: usize, look: &mut dyn FnMut() -> bool) -> bool {
         let tried = self.lending.get().max(SPINS / 8);
         let patience = Duration::from_nanos((bytes / COPIED_IN_ONE) as u64) * tried / SPINS;
         if !PATIENT || patience < SHORT_PATIENCE {
-            return None;
+            return false;
         }
         let found = self.give_way_for(patience, Instant::now(), look);
-        if found.is_some() {
+        if found {
             self.lending.set(SPINS);
         }
         found

@@ -157,6 +157,20 @@ pub(crate) struct Reason<'a> {
     pub needs_buffer: bool,
 }
 
+/// Runs a wait whose look only reports whether it has found something, and returns what the last look found.
+fn find<R>(
+    mut look: impl FnMut() -> Option<R>,
+    wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<()>,
+) -> Result<R> {
+    let mut found = None;
+    wait(&mut || {
+        found = look();
+        found.is_some()
+    })?;
+    Ok(found
+        .unwrap_or_else(|| unreachable!("a wait ends well after a look that has found something")))
+}
+
 impl Port {
     /// Waits until `look` finds something.
     #[inline]
@@ -165,29 +179,37 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        if self.fabric.is_steered() {
-            // The next choice is made when all ranks have gone to sleep.
-            return self.sleep(reason, look);
-        }
-        if let Some(found) = self.spin(&self.spins, &mut look) {
+        // In a steered world the next choice is made when all ranks are asleep.
+        if !self.fabric.is_steered()
+            && let Some(found) = self.spin(&self.spins, &mut look)
+        {
             return Ok(found);
         }
-        self.wait_long(reason, look)
+        find(look, |look| self.wait_long(reason, look))
     }
 
-    /// The wait after spinning; counts how long it took.
-    pub(in crate::transport) fn wait_long<R>(
-        &self,
-        reason: &Reason<'_>,
-        mut look: impl FnMut() -> Option<R>,
-    ) -> Result<R> {
+    /// The wait after spinning, compiled once for all kinds of waits; counts how long it takes.
+    #[inline(never)]
+    fn wait_long(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
+        if self.fabric.is_steered() {
+            return self.sleep_until(reason, look);
+        }
         let begin = Instant::now();
-        let found = match self.give_way(begin, &mut look) {
-            Some(found) => Ok(found),
-            None => self.sleep(reason, look),
+        let done = match self.give_way(begin, look) {
+            true => Ok(()),
+            false => self.sleep_until(reason, look),
         };
         self.count_wait(begin);
-        found
+        done
+    }
+
+    /// Sleeps until `look` finds something.
+    pub(in crate::transport) fn sleep<R>(
+        &self,
+        reason: &Reason<'_>,
+        look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        find(look, |look| self.sleep_until(reason, look))
     }
 
     pub(in crate::transport) fn count_wait(&self, begin: Instant) {
@@ -219,20 +241,20 @@ impl Port {
     }
 
     /// Yields and looks in turns, until the yielding stage that began at `start` is over.
-    pub(in crate::transport) fn give_way<R>(
+    pub(in crate::transport) fn give_way(
         &self,
         start: Instant,
-        look: &mut impl FnMut() -> Option<R>,
-    ) -> Option<R> {
+        look: &mut dyn FnMut() -> bool,
+    ) -> bool {
         self.give_way_for(YIELDING, start, look)
     }
 
-    pub(in crate::transport) fn give_way_for<R>(
+    pub(in crate::transport) fn give_way_for(
         &self,
         time: Duration,
         start: Instant,
-        look: &mut impl FnMut() -> Option<R>,
-    ) -> Option<R> {
+        look: &mut dyn FnMut() -> bool,
+    ) -> bool {
         self.recorder.catch_up();
         if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
             spots.part(self.me);
@@ -240,31 +262,25 @@ impl Port {
         let mut turns = 0;
         while PATIENT && (turns < YIELDS || start.elapsed() < time) {
             yield_now();
-            if let Some(found) = look() {
-                return Some(found);
+            if look() {
+                return true;
             }
             turns += 1;
         }
-        None
+        false
     }
 
     /// Parks until woken, looks, and parks again, unless what it waits for can no longer arrive.
     #[cold]
-    pub(in crate::transport) fn sleep<R>(
-        &self,
-        reason: &Reason<'_>,
-        mut look: impl FnMut() -> Option<R>,
-    ) -> Result<R> {
+    fn sleep_until(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
         self.recorder.catch_up();
         let since = Instant::now();
         let begun = self.begun_by_all();
         crate::transport::Tally::add(&self.endpoint.tally.sleeps, 1);
         loop {
-            if let Some(found) =
-                self.fabric
-                    .lie_down(self.me, || self.describe(reason, since, &begun), &mut look)?
-            {
-                return Ok(found);
+            let describe = &mut || self.describe(reason, since, &begun);
+            if self.fabric.lie_down(self.me, describe, look)? {
+                return Ok(());
             }
             match self.limit(reason, since) {
                 Some(limit) => self.parker.park_deadline(limit),
@@ -274,14 +290,14 @@ impl Port {
                 return Err(verdict);
             }
             let too_late = |steering: &Steering| steering.is_too_late(self.me);
-            if self.fabric.steering.as_ref().is_some_and(too_late) {
-                return look().ok_or_else(|| self.timed_out(reason, since, &begun));
-            }
-            if self
-                .limit(reason, since)
-                .is_some_and(|limit| limit <= Instant::now())
+            let passed = |limit| limit <= Instant::now();
+            if self.fabric.steering.as_ref().is_some_and(too_late)
+                || self.limit(reason, since).is_some_and(passed)
             {
-                return look().ok_or_else(|| self.timed_out(reason, since, &begun));
+                return match look() {
+                    true => Ok(()),
+                    false => Err(self.timed_out(reason, since, &begun)),
+                };
             }
         }
     }
@@ -367,7 +383,7 @@ impl Port {
         done: &mut dyn FnMut() -> bool,
     ) {
         let begin = Instant::now();
-        if self.give_way(begin, &mut || done().then_some(())).is_none() {
+        if !self.give_way(begin, done) {
             self.sleep_bound(needs, done);
         }
         self.count_wait(begin);
