@@ -1,4 +1,4 @@
-//! What others see of one rank: where its messages arrive, whether it sleeps, what it has done so far.
+//! What other ranks see of one rank: where its messages arrive, whether it sleeps, what it has done so far.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,14 +17,14 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::Record;
 use crate::transport::wakeup::sleeper::Sleeper;
 
-/// What others see of one rank.
+/// What other ranks see of one rank.
 pub(in crate::transport) struct Endpoint {
-    /// Until its rank enters.
+    /// Present until the rank enters.
     pub(in crate::transport) parker: parking_lot::Mutex<Option<Parker>>,
     pub(in crate::transport) mail: Sender<Packet>,
-    /// The other end, kept so that messages nobody received can be counted at the end.
+    /// The other end, kept so that messages that were never received can be counted at the end.
     pub(in crate::transport) left: Receiver<Packet>,
-    /// The way past it.
+    /// The shortcut past the mailbox.
     pub(in crate::transport) fast_box: Arc<FastBox>,
     pub(in crate::transport) sleeper: CachePadded<Sleeper>,
     pub(in crate::transport) loan: CachePadded<LoanWord>,
@@ -32,9 +32,9 @@ pub(in crate::transport) struct Endpoint {
     pub(in crate::transport) claims: CachePadded<CopyClaims>,
     pub(in crate::transport) tally: CachePadded<Tally>,
     pub(in crate::transport) log: CachePadded<CallLog>,
-    /// What is kept for it, where that has a limit.
+    /// Accounts for the bytes buffered for this rank, where a limit applies.
     pub(in crate::transport) account: Account,
-    /// What the rank does, from when it enters, if that is to be written down.
+    /// What the rank does, from its entry on, if that is recorded.
     pub(in crate::transport) record: OnceLock<Arc<Record>>,
 }
 
@@ -56,19 +56,19 @@ impl Endpoint {
         }
     }
 
-    /// The receiving end of all that comes here. There may be one at a time.
+    /// The receiving end of everything sent to this rank. At most one may exist at a time.
     pub(in crate::transport) fn inbox(&self) -> Inbox {
         Inbox::new(Incoming::new(self.left.clone(), self.fast_box.clone()))
     }
 
     #[inline]
     pub(in crate::transport) fn begun(&self) -> u64 {
-        // Relaxed: a reading for reports.
+        // Relaxed: read for reports only.
         self.tally.begun.load(Ordering::Relaxed)
     }
 }
 
-/// What a rank has done so far. Only the rank writes it; all accesses are relaxed, readings for reports.
+/// What a rank has done so far. Only the rank writes it; all accesses are relaxed, since it is read for reports only.
 pub(in crate::transport) struct Tally {
     /// Operations begun.
     pub(in crate::transport) begun: AtomicU64,
@@ -76,9 +76,9 @@ pub(in crate::transport) struct Tally {
     pub(in crate::transport) messages: AtomicU64,
     /// The bytes in them.
     pub(in crate::transport) bytes: AtomicU64,
-    /// Waits so long that it went to sleep.
+    /// Waits in which the rank went to sleep.
     pub(in crate::transport) sleeps: AtomicU64,
-    /// Nanoseconds in waits, after spinning was given up.
+    /// Nanoseconds spent in waits, after spinning failed.
     pub(in crate::transport) waited: AtomicU64,
 }
 
@@ -93,7 +93,7 @@ impl Tally {
         }
     }
 
-    /// All of it, in the order that [`Fabric::tallies`] tells.
+    /// All counters, in the order that [`Fabric::tallies`] documents.
     pub(in crate::transport) fn counts(&self) -> [&AtomicU64; 5] {
         let Tally {
             begun,
@@ -105,7 +105,7 @@ impl Tally {
         [begun, messages, bytes, sleeps, waited]
     }
 
-    /// Adds to a count without a locked instruction: nobody else does.
+    /// Adds to a counter without a locked instruction: only its rank writes it.
     #[inline]
     pub(in crate::transport) fn add(count: &AtomicU64, more: u64) {
         count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);

@@ -36,34 +36,34 @@ use crate::transport::endpoint::Endpoint;
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
     pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
-    /// To be opened by [`open_registry`](Self::open_registry).
+    /// Lock it with [`open_registry`](Self::open_registry).
     pub(in crate::transport) registry: Mutex<Registry>,
-    /// How many ranks have lain down with an entry in the registry.
+    /// Number of ranks that have gone to sleep with an entry in the registry.
     pub(in crate::transport) waiting: CachePadded<AtomicU32>,
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
-    /// All communicators that somebody may still hold, or that have something to tell.
+    /// All communicators that are still held, or that have something to report.
     pub(in crate::transport) comms: parking_lot::Mutex<Vec<Arc<CommShared>>>,
-    /// The names of those that are forgotten. Locked after `comms`, where both are.
+    /// The names of forgotten communicators. Locked after `comms` where both are locked.
     pub(in crate::transport) former: parking_lot::Mutex<Former>,
-    /// The next context that no communicator has.
+    /// The next unused context.
     pub(in crate::transport) contexts: std::sync::atomic::AtomicU32,
     pub(crate) settings: Settings,
     pub(in crate::transport) present: CachePadded<Present>,
-    /// Of its first run.
+    /// The clock of the first run.
     pub(in crate::transport) clock: Clock,
-    /// Only where somebody chooses who comes first.
+    /// Present in steered worlds only.
     pub(in crate::transport) steering: Option<Steering>,
-    /// Requests that nobody saw to their end.
+    /// Requests that were neither waited for nor cancelled.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
     /// Whether a panic of this world has been printed.
     pub(crate) printed: Arc<AtomicBool>,
 }
 
-/// What begins anew with each run: apart from all else, which ranks read and nobody writes.
+/// What changes with each run, in a cache line of its own: ranks read it, and nothing writes it while they run.
 pub(in crate::transport) struct Present {
     pub(in crate::transport) run: crate::transport::wakeup::sleeper::Present,
-    /// When it began, as the clock's [note](Clock::note) has it.
+    /// When the run began, as a [note](Clock::note) of the clock.
     pub(in crate::transport) begin: AtomicU64,
 }
 
@@ -71,11 +71,11 @@ pub(in crate::transport) struct Present {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished {
-    /// The rank that made it.
+    /// The rank that made the request.
     pub rank: Rank,
-    /// What was asked for, as it prints.
+    /// The call that made it, as it prints.
     pub call: String,
-    /// The line of that call.
+    /// The source line of that call.
     pub site: Site,
     /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
     pub comm: Option<Arc<str>>,
@@ -94,38 +94,38 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// What holds for the whole world.
+/// Settings of the whole world.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// CPUs that the ranks share among them; 0: unknown yet.
+    /// Number of CPUs that the ranks share; 0 if not known yet.
     pub cpus: usize,
-    /// The watchdog's patience with one wait.
+    /// The watchdog's limit for one wait.
     pub timeout: Option<Duration>,
-    /// Whether every collective begins with a round of agreement.
+    /// Whether every collective begins with a consistency check.
     pub check: bool,
-    /// Whether the last operations of each rank are kept.
+    /// Whether the last operations of each rank are recorded.
     pub record: bool,
-    /// Whether everything is.
+    /// Whether all operations are recorded.
     pub trace: bool,
-    /// Failures asked for: in this rank, at this operation.
+    /// Injected faults: the rank, the number of the operation, the fault.
     pub faults: Vec<(Rank, u64, Fault)>,
-    /// Who chooses among messages that could be received; `None`: whoever is first.
+    /// Chooses among messages that could be received; `None`: the first to arrive.
     pub chooser: Option<Arc<dyn Chooser>>,
-    /// For reports, and for what is drawn at random.
+    /// The seed, for reports and for everything drawn at random.
     pub seed: Option<u64>,
-    /// How much is kept of what is sent.
+    /// How much of what is sent is buffered.
     pub buffering: Buffering,
     /// What the lanes of collectives are made of.
     pub lanes: Make,
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
-    /// Where the ranks wait, if they may have to part.
+    /// Where the ranks wait, if colliding ranks may move to other CPUs.
     pub spots: Option<Arc<WaitingCpus>>,
-    /// What the layers above look at when they choose an algorithm, the same for all ranks.
+    /// What the layers above consult to choose an algorithm. It is the same on all ranks.
     pub tuning: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// A failure that a test asks for, see [`World::inject`](crate::World::inject).
+/// A fault injected by a test, see [`World::inject`](crate::World::inject).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -133,7 +133,7 @@ pub enum Fault {
     Panic,
     /// The operation fails with [`ErrorKind::Injected`](crate::ErrorKind::Injected).
     Error,
-    /// The rank's closure ends there and then, as if it had returned early.
+    /// The rank's closure ends at the operation, as if it had returned early.
     Return,
     /// The rank sleeps for some milliseconds before it goes on, so that the others overtake it.
     Delay,
@@ -171,9 +171,9 @@ impl Fabric {
         })
     }
 
-    /// The clock of the present run.
+    /// The clock of the current run.
     pub(crate) fn clock(&self) -> Clock {
-        // Relaxed: it changes while no rank runs.
+        // Relaxed: it changes only while no rank runs.
         let begin = self.present.begin.load(Ordering::Relaxed);
         self.clock.beginning(begin)
     }
@@ -183,9 +183,9 @@ impl Fabric {
         self.present.run.run()
     }
 
-    /// A communicator of some of the ranks, with a context of its own.
+    /// Creates a communicator of some of the ranks, with a context of its own.
     pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
-        // Relaxed: the number alone counts.
+        // Relaxed: only the number matters.
         let context = self.contexts.fetch_add(2, Ordering::Relaxed);
         let comm = CommShared::new(context, members, origin, &self.endpoints);
         let mut comms = self.comms.lock();
@@ -194,7 +194,7 @@ impl Fabric {
         comm
     }
 
-    /// Forgets the communicators that nobody holds and that have nothing to tell.
+    /// Forgets the communicators that are no longer held and have nothing to report.
     pub(in crate::transport) fn sweep(&self, comms: &mut Vec<Arc<CommShared>>) {
         let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
         let silent = |comm: &CommShared| {
@@ -209,7 +209,7 @@ impl Fabric {
         });
     }
 
-    /// The first failure asked for in this rank after that many operations.
+    /// The first injected fault of rank `me` after its first `after` operations.
     pub(crate) fn next_fault(&self, me: Rank, after: u64) -> (u64, Fault) {
         let faults = self.settings.faults.iter();
         let mine = faults.filter(|(rank, at, _)| *rank == me && *at > after);
@@ -217,32 +217,32 @@ impl Fabric {
         next.map_or((u64::MAX, Fault::Error), |&(_, at, fault)| (at, fault))
     }
 
-    /// The communicators that somebody holds, or that have something to tell.
+    /// The communicators that are held, or that have something to report.
     pub(crate) fn comms(&self) -> Vec<Arc<CommShared>> {
         self.comms.lock().clone()
     }
 
-    /// What communicators are called, as far as anything may name them still.
+    /// The names of all communicators that a report may still mention.
     pub(crate) fn names(&self) -> Names {
-        // No communicator is cloned: the caller may hold the registry, and must not drop the last of one.
+        // No communicator is cloned: the caller may hold the registry's lock, and must not drop the last reference to
+        // one.
         let comms = self.comms.lock();
         let living = comms.iter().map(|comm| (comm.context, &comm.origin));
         Names::of(living.chain(self.former.lock().iter()))
     }
 
-    /// What each rank has done: operations begun, messages of elements sent, the bytes in them, sleeps,
-    /// nanoseconds waited.
+    /// What each rank has done: operations begun, messages of elements sent, their bytes, sleeps, nanoseconds waited.
     pub(crate) fn tallies(&self) -> impl Iterator<Item = [u64; 5]> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let endpoints = self.endpoints.iter();
         endpoints.map(move |endpoint| endpoint.tally.counts().map(read))
     }
 
-    /// The place of `rank` in it; once for each.
+    /// Takes the port of `rank`; at most once for each rank.
     ///
     /// # Panics
     ///
-    /// If somebody has it already.
+    /// If the port has been taken already.
     pub(crate) fn port(self: &Arc<Self>, rank: Rank) -> Port {
         let parker = self.endpoints[rank].parker.lock().take();
         let parker = parker.expect("a rank has one port");
@@ -254,20 +254,20 @@ impl Fabric {
         )
     }
 
-    /// How many ranks the world has.
+    /// Number of ranks in the world.
     #[cfg(all(unix, feature = "signal"))]
     pub(crate) fn ranks(&self) -> usize {
         self.endpoints.len()
     }
 
-    /// What each rank has left to read, if it has entered.
+    /// The record of each rank, if it has one. A rank creates its record when it enters.
     pub(crate) fn records(&self) -> impl Iterator<Item = Option<Arc<Record>>> {
         self.endpoints
             .iter()
             .map(|endpoint| endpoint.record.get().cloned())
     }
 
-    /// The hand of `rank`, if something is to be written down.
+    /// The recorder of `rank`. It records nothing unless the settings ask for it.
     pub(in crate::transport) fn recorder(&self, rank: Rank) -> Recorder {
         let Settings { record, trace, .. } = self.settings;
         let new = || Arc::new(Record::new(record, trace));
@@ -275,14 +275,14 @@ impl Fabric {
         Recorder::new(wanted.cloned(), self.clock())
     }
 
-    /// Posts a packet and wakes its receiver if it sleeps. Answers whether the receiver was there before.
+    /// Posts a packet and wakes its receiver if it sleeps. Returns whether the receiver had not ended before the post.
     #[inline]
     pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
         if let Some(steering) = &self.steering {
             steering.posted(to, packet.head);
         }
         let endpoint = &self.endpoints[to];
-        // Asked before the post: after it the receiver may have taken the packet and ended well.
+        // Checked before the post: after it the receiver may have taken the packet and ended successfully.
         let there = !endpoint.sleeper.is_gone(self.run());
         // The receiving end lives as long as the endpoint, so a send cannot fail.
         let _ = endpoint.mail.send(packet);
@@ -290,12 +290,13 @@ impl Fabric {
         there
     }
 
-    /// Room for a message to `to`; `None`: there is none, and its sender must wait until it is received.
+    /// Reserves buffer space for a message to `to`; `None`: there is none, and the sender must wait until it is
+    /// received.
     pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
         self.endpoints[to].account.charge(limit, bytes)
     }
 
-    /// Whether the world has more ranks than they have CPUs.
+    /// Whether the world has more ranks than CPUs.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.endpoints.len() > self.settings.cpus
@@ -313,7 +314,7 @@ impl Fabric {
         let _ = self.endpoints[rank].mail.send(packet);
     }
 
-    /// The messages nobody received, rank by rank, once all ranks have ended.
+    /// The messages that were never received, rank by rank, once all ranks have ended.
     pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
         let of = |endpoint: &Endpoint| endpoint.inbox().drain(self);
         let endpoints = self.endpoints.iter().enumerate();
@@ -331,8 +332,7 @@ impl Fabric {
 }
 
 impl Drop for Fabric {
-    /// Drops what nobody received, message by message: a destructor of the user's that panics takes nothing
-    /// else down with it.
+    /// Drops the messages that were never received one by one: a user's destructor that panics stops nothing else.
     fn drop(&mut self) {
         for endpoint in &self.endpoints {
             while let Ok(packet) = endpoint.left.try_recv() {

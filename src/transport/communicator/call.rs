@@ -1,4 +1,4 @@
-//! What a collective call is, as ranks compare it and as it prints; and its fingerprint.
+//! The description of a collective call, as ranks compare it and as it prints; and its fingerprint.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,14 +11,14 @@ use crate::op::Kind;
 use crate::transport::memory::head::Info;
 use crate::transport::trace::record::{Deed, Peer};
 
-/// What the examination of a call has found, for all its ranks.
+/// The result of examining a call, for all its ranks.
 #[derive(Clone, Default)]
 pub(crate) enum Verdict {
     #[default]
     Right,
-    /// What they are all about to do is wrong.
+    /// All ranks are about to do the same, and it is wrong.
     Fault(Arc<dyn std::error::Error + Send + Sync>),
-    /// They are not all about to do the same.
+    /// The ranks are not all about to do the same.
     Mismatch(Arc<Mismatch>),
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     Collective(Collective),
-    /// One of them with owned values.
+    /// A collective called with owned values.
     Values(Collective),
     ReduceOver,
     RunSchedule,
@@ -57,7 +57,7 @@ impl Verb {
     }
 }
 
-/// A collective as it is called with owned values.
+/// The name of a collective that is called with owned values.
 fn values_name(collective: Collective) -> &'static str {
     match collective {
         Collective::Broadcast => "broadcast_value",
@@ -70,7 +70,7 @@ fn values_name(collective: Collective) -> &'static str {
     }
 }
 
-/// Arguments of a call that print and are not compared: where ranks must agree on them, the
+/// Arguments of a call that are printed but not compared: where ranks must agree on them, the
 /// [algorithm](Call::algorithm)'s hash covers them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detail {
@@ -82,7 +82,7 @@ pub(crate) enum Detail {
     Grid(Grid),
 }
 
-/// The first dimensions of a grid, and how many there are.
+/// The first dimensions of a grid, and the number of all of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     dims: [u32; Grid::SHOWN],
@@ -132,35 +132,33 @@ impl fmt::Display for Detail {
     }
 }
 
-/// What a collective call is: two ranks are in the same call if all of this is equal but the site
-/// and the part.
+/// A collective call. Two ranks are in the same call if all fields but the site, the part and the detail are equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub verb: Verb,
     pub context: u32,
     pub root: Option<Rank>,
-    /// Elements; `None` where there are none or they may differ.
+    /// Number of elements; `None` if there are none or they may differ.
     pub length: Option<usize>,
     pub info: Option<&'static Info>,
     pub op: Kind,
-    /// What distinguishes algorithms, as a hash: 0 for the automatic choice.
+    /// What distinguishes algorithms, as a hash; 0: automatic choice.
     pub algorithm: u32,
-    /// The part of this rank in what they all do, as a hash: for the examination of the call, and not
-    /// compared here.
+    /// This rank's part in the collective, as a hash: for the examination of the call, and not compared here.
     pub part: u32,
-    /// Whether it goes on without ranks that are gone.
+    /// Whether it continues without ranks that have ended.
     pub tolerant: bool,
     pub detail: Detail,
     pub site: Site,
 }
 
-/// What is equal in all ranks' records of a call, but for its number, in a few bits.
+/// What is equal in all ranks' descriptions of a call, apart from its number, in a few bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Digest(u64);
 
 impl Digest {
-    /// The 32 bits by which calls are compared in packets, cells and at the gate: of this call as the `number`-th
-    /// collective of its communicator, and of all that it had before, whose last print was `before`.
+    /// The 32 bits by which calls are compared in packets, in cells and at the gate. They cover this call as collective
+    /// `number` of its communicator, and all calls before it, the last of which had the fingerprint `before`.
     #[inline]
     pub(crate) fn print(self, number: u32, before: u32) -> u32 {
         let place = u64::from(number) << 32 | u64::from(before);
@@ -177,7 +175,7 @@ impl Call {
 }
 
 impl Call {
-    /// How a call differs from one that prints alike and is not the same.
+    /// How a call differs from another one that prints alike and is not the same.
     pub(crate) fn unlike(&self) -> &'static str {
         match self.verb {
             Verb::ReduceOver => " over another topology, or in another order",
@@ -187,7 +185,7 @@ impl Call {
         }
     }
 
-    /// What the recorder is to know of it.
+    /// The call, as the recorder sees it.
     #[inline]
     pub(crate) fn deed(&self) -> Deed {
         Deed {
@@ -222,12 +220,12 @@ impl fmt::Display for Call {
     }
 }
 
-/// A few bits of anything, the same in every rank.
+/// A hash of 32 bits, the same in every rank.
 pub(crate) fn digest(what: &impl Hash) -> u32 {
     Mix::of(what).bits()
 }
 
-/// A multiplicative hash: a few nanoseconds, and the same in every rank, which is all it must be.
+/// A multiplicative hash. It takes a few nanoseconds and is the same in every rank; nothing more is required.
 #[derive(Clone, Copy)]
 struct Mix(u64);
 

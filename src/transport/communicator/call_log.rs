@@ -1,20 +1,20 @@
-//! The last collective calls of one rank: it writes what it is about to do into a log of its own, and others read it
-//! only when something went wrong.
+//! The last collective calls of one rank. The rank writes what it is about to do into a log of its own; others read the
+//! log only after something went wrong.
 
 use super::call::Call;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// How many calls back others can look.
+/// Number of calls that the log keeps.
 pub(in crate::transport) const DEPTH: usize = 8;
 
-/// The last collective calls of one rank, for others to read when something went wrong.
+/// The last collective calls of one rank, for others to read after something went wrong.
 ///
-/// What a call is, its number apart, is entered once and then known by the number of that entry: the same
-/// call again is one word, and nothing is locked.
+/// A call without its number is entered once, and referred to by the number of its entry from then on. Logging the same
+/// call again writes one word and locks nothing.
 pub(crate) struct CallLog {
-    /// The last calls, a [word](Self::word) each, at their places in turn; 0: none.
+    /// The last calls, a [word](Self::word) each, in a ring; 0: none.
     last: [AtomicU64; DEPTH],
-    /// How many there were.
+    /// Number of calls written so far.
     written: AtomicU64,
     known: Mutex<Known>,
 }
@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl CallLog {
-    /// How many calls are known at a time.
+    /// Number of entries kept.
     pub(in crate::transport) const ENTRIES: usize = 32;
 
     pub(crate) fn new() -> Self {
@@ -40,8 +40,8 @@ impl CallLog {
         }
     }
 
-    /// After so many other entries one can still be [written](Self::write): those that the last calls have
-    /// are never overwritten.
+    /// An entry can still be [written](Self::write) after `LASTING` newer entries: the entries of the last calls are
+    /// never overwritten.
     pub(crate) const LASTING: u64 = (Self::ENTRIES - DEPTH - 1) as u64;
 
     /// Enters a call, to be [written](Self::write) each time that it is made. Entries are numbered from 0.
@@ -53,18 +53,18 @@ impl CallLog {
         entry
     }
 
-    /// The rank makes this call, and it is its communicator's `number`-th.
+    /// Logs that the rank makes the call of `entry`, as collective `number` of its communicator.
     #[inline]
     pub(crate) fn write(&self, entry: u64, number: u32) {
-        // Relaxed, all three: only this rank writes them, and whoever looks for a call that has been heard of
-        // through a message finds what was written before that.
+        // Relaxed, all three: only this rank writes them, and a rank that looks for a call it has heard of through a
+        // message finds what was written before that message.
         let written = self.written.load(Ordering::Relaxed);
         let place = &self.last[written as usize % DEPTH];
         place.store(Self::word(entry, number), Ordering::Relaxed);
         self.written.store(written + 1, Ordering::Relaxed);
     }
 
-    /// The call `number` that is this entry, of whose number the last bits tell.
+    /// The word for call `number`, whose description is `entry`. It holds the number's 32 bits.
     #[inline]
     fn word(entry: u64, number: u32) -> u64 {
         (entry + 1) << 32 | u64::from(number)
@@ -72,7 +72,7 @@ impl CallLog {
 
     /// The last calls on this communicator, with their numbers.
     pub(crate) fn last_of(&self, context: u32) -> Vec<(u32, Call)> {
-        // Nothing is entered meanwhile, so what is written now is known.
+        // Nothing is entered while the lock is held, so every word that is now visible refers to a known entry.
         let known = self.known.lock();
         let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
         let call = |word: u64| {
@@ -86,12 +86,12 @@ impl CallLog {
         words.filter_map(call).collect()
     }
 
-    /// The call with this number on this communicator, if the rank has made it, and not long ago.
+    /// The call with this number on this communicator, if the rank has made it recently.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
-        // Nothing is entered meanwhile, so what is written now is known.
+        // Nothing is entered while the lock is held, so every word that is now visible refers to a known entry.
         let known = self.known.lock();
         let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
-        // Relaxed: a word tells everything by itself.
+        // Relaxed: a word is complete by itself.
         let written = self
             .last
             .each_ref()

@@ -1,9 +1,8 @@
 //! The gate that all ranks of a communicator pass together: a barrier in one word, `fingerprint << 32 | arrived`.
 //!
-//! Who arrives adds one; the last sets the word
-//! back to 0, does what is to be done before anybody leaves, if there is something, and turns the other word, which
-//! everybody else looks at. The fingerprint holds the call's number too: a rank that is in another call does not
-//! count, so nobody leaves a barrier that the others have not entered.
+//! Each arrival adds one. The last one resets the word to 0, does whatever has to happen before any rank leaves, and
+//! then turns a second word, which all other ranks watch. The fingerprint covers the number of the call: a rank in
+//! another call does not count, so no rank leaves a barrier that the others have not entered.
 
 use crossbeam_utils::CachePadded;
 
@@ -14,18 +13,18 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Gate {
     word: CachePadded<AtomicU64>,
-    /// How many turns there were, `<< 32`, and who turned it last.
+    /// The number of turns, `<< 32`, and the rank that turned it last.
     turn: CachePadded<AtomicU64>,
 }
 
-/// How an arrival went.
+/// The outcome of an arrival.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Everybody is here, and waits for this rank to [turn](Gate::turn) the gate from this turn.
+    /// All ranks have arrived, and wait for this one to [turn](Gate::turn) the gate from this turn.
     Last(u32),
-    /// Wait until it [is turned](Gate::turned_by) from this turn.
+    /// The rank waits until the gate [is turned](Gate::turned_by) from this turn.
     Early(u32),
-    /// Those who are here are in another call.
+    /// The ranks that have arrived are in another call.
     Strange,
 }
 
@@ -41,8 +40,8 @@ impl Gate {
     pub(crate) fn arrive(&self, size: usize, print: u32) -> Arrival {
         // Acquire: pairs with the release in `turn`; the turn cannot change before we have arrived.
         let turn = (self.turn.load(Ordering::Acquire) >> 32) as u32;
-        // A guess that is mostly wrong: who is told so has the line, and who had asked would have to ask once more to
-        // write.
+        // A guess that is usually wrong. The failed exchange fetches the cache line for writing; a load first would
+        // fetch it for reading only, and the write would fetch it again.
         let mut word = 0;
         loop {
             let arrived = word & 0xffff_ffff;
@@ -55,7 +54,7 @@ impl Gate {
             } else {
                 u64::from(print) << 32 | (arrived + 1)
             };
-            // AcqRel: whoever is last has seen all that the others did before they arrived.
+            // AcqRel: the last rank sees everything that the others did before they arrived.
             match self
                 .word
                 .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
@@ -67,15 +66,15 @@ impl Gate {
         }
     }
 
-    /// The rank that came last in this turn lets all go.
+    /// The rank that arrived last in this turn lets all ranks go.
     pub(crate) fn turn(&self, turn: u32, me: Rank) {
         let next = u64::from(turn.wrapping_add(1)) << 32 | me as u64;
         // Release: pairs with the acquire in `turned_by`.
         self.turn.store(next, Ordering::Release);
     }
 
-    /// Who has let the ranks go that met in this turn, if they are. Asked by one of them: nobody turns the gate again
-    /// before it arrives again.
+    /// The rank that let go the ranks that met in this turn, if they may go. Asked by one of those ranks: the gate is
+    /// not turned again before that rank arrives again.
     #[inline]
     pub(crate) fn turned_by(&self, turn: u32) -> Option<Rank> {
         // Acquire: pairs with the release in `turn`.

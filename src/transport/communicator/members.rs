@@ -1,4 +1,4 @@
-//! Who belongs to a communicator: its own numbers for ranks of the world.
+//! The ranks of a communicator: it maps its own numbers to ranks of the world.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::Rank;
 
 /// The members of a communicator, in the order of their numbers there.
 ///
-/// Everything below a communicator knows ranks by their numbers in the world; numbers in a communicator
-/// are for its users.
+/// The layers below a communicator identify ranks by their numbers in the world; numbers in a communicator are for its
+/// users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Members {
-    /// All ranks of a world of so many, by their own numbers.
+    /// All ranks of a world of this size, by their own numbers.
     All(usize),
     /// Some of them.
     Some(Arc<Listed>),
@@ -18,14 +18,14 @@ pub(crate) enum Members {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// The rank of the world that each member is.
+    /// The world rank of each member.
     world: Vec<Rank>,
-    /// The members by their numbers in the world: (world, member), sorted.
+    /// The members by world rank: (world, member), sorted.
     sorted: Vec<(Rank, Rank)>,
 }
 
 impl Members {
-    /// These ranks of the world, no rank twice.
+    /// The members with these world ranks, none of them twice.
     pub(crate) fn of(world: Vec<Rank>) -> Members {
         let mut sorted: Vec<(Rank, Rank)> = world.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
@@ -40,7 +40,7 @@ impl Members {
         }
     }
 
-    /// The rank of the world that a member is.
+    /// The world rank of a member.
     #[inline]
     pub(crate) fn world(&self, member: Rank) -> Rank {
         match self {
@@ -49,7 +49,7 @@ impl Members {
         }
     }
 
-    /// The member that a rank of the world is, if it is one.
+    /// The member with this world rank, if there is one.
     #[inline]
     pub(crate) fn member(&self, world: Rank) -> Option<Rank> {
         match self {
@@ -66,7 +66,7 @@ impl Members {
         self.member(world).is_some()
     }
 
-    /// Their numbers in the world, in the order of the members.
+    /// The world ranks, in the order of the members.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Rank> {
         (0..self.size()).map(|member| self.world(member))
     }

@@ -17,27 +17,27 @@ use crate::transport::wakeup::sleeper::Run;
 
 use crate::transport::endpoint::Endpoint;
 
-/// What a communicator's members share.
+/// What the members of one communicator share.
 pub(crate) struct CommShared {
-    /// Even: point-to-point; plus one: collectives.
+    /// Even. It is the context of point-to-point messages; collectives use the next number.
     pub context: u32,
     pub members: Members,
     pub origin: Arc<Origin>,
-    /// Theirs, in the same order.
+    /// The members' endpoints, in the same order.
     pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
     pub gate: Gate,
     pub lanes: Books,
     pub(in crate::transport) epoch: OnceLock<Epoch>,
-    /// Made when somebody first writes there.
+    /// Created when the first member writes there.
     pub cells: OnceLock<Arc<Cells>>,
-    /// What the examination of the present call has found.
+    /// The result of examining the current call.
     pub verdict: parking_lot::Mutex<Verdict>,
-    /// Why the communicator is broken, once it is: its collectives fail with this.
+    /// Why the communicator is broken, once it is: its collectives fail with this cause.
     pub cause: OnceLock<Cause>,
-    /// Why nothing at all goes on here any more, once somebody leaves the dead behind.
+    /// Why every operation fails here, once a member has begun to leave the ended ranks behind.
     pub revoked: OnceLock<Cause>,
     pub shrinking: Shrinking,
-    /// What the layers above have worked out about the members, once for all of them.
+    /// What the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
@@ -70,13 +70,13 @@ impl CommShared {
         self.origin.name()
     }
 
-    /// Where its ranks meet to touch each other's memory; made for the first who come.
+    /// Where its ranks meet to access each other's memory; created by the first to come.
     #[inline]
     pub(crate) fn epoch(&self) -> &Epoch {
         self.epoch.get_or_init(|| Epoch::new(self.members.size()))
     }
 
-    /// Whether a member has not ended in that run, the present one.
+    /// Whether a member has not ended in `run`, the current run.
     #[inline]
     pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
         !self.endpoints[member].sleeper.is_gone(run)
@@ -88,7 +88,7 @@ impl CommShared {
         self.endpoints[member].sleeper.rouse();
     }
 
-    /// The same for all members but this one.
+    /// The same for all members but `me`.
     #[inline]
     pub(crate) fn rouse_others(&self, me: Rank) {
         // One fence for all: pairs with the heavy half in `Sleeper::lie_down`.
@@ -96,7 +96,7 @@ impl CommShared {
         self.rouse_others_fenced(me);
     }
 
-    /// The same after a fence that followed what they wait for.
+    /// The same, after a fence that followed what they wait for.
     #[inline]
     pub(crate) fn rouse_others_fenced(&self, me: Rank) {
         let others = self.endpoints.iter().enumerate();
@@ -104,10 +104,10 @@ impl CommShared {
         others.for_each(|(_, endpoint)| endpoint.sleeper.rouse_fenced());
     }
 
-    /// Wakes whoever waits for the rank at this desk to leave a call, after it has.
+    /// Wakes the ranks that wait for the rank at this desk to leave a call, after it has.
     #[inline]
     pub(crate) fn after_leaving(&self, desk: &Desk) {
-        // Pairs with the one in `Sleeper::lie_down`: who sleeps there has said before that it waits.
+        // Pairs with the fence in `Sleeper::lie_down`: a rank that sleeps there has announced its wait before.
         crate::transport::wakeup::fences::light();
         if desk.is_awaited() {
             self.rouse_others_fenced(desk.me());
@@ -116,13 +116,13 @@ impl CommShared {
 }
 
 impl CommShared {
-    /// A rank's end of the cells; once for each.
+    /// Creates a rank's end of the cells; once for each rank.
     pub(crate) fn desk(&self, me: Rank) -> Desk {
         let new = || Arc::new(Cells::new(self.members.size()));
         Desk::new(self.cells.get_or_init(new).clone(), me)
     }
 
-    /// Whether it is known that nothing is left in a cell that somebody should have read.
+    /// Whether it is known that no cell holds a message that a rank should have read.
     pub(in crate::transport) fn all_was_read(&self) -> bool {
         let agree = |cells: &Arc<Cells>| {
             cells

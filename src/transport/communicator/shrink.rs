@@ -1,8 +1,8 @@
-//! How the living members of a communicator leave the dead behind: who has come, and where they go.
+//! How the surviving members of a communicator leave the ended ones behind: which have come, and where they go.
 //!
-//! A member comes by writing its name down, and waits until every other member has come as well or has
-//! ended. The first who sees that makes the new communicator, of those who have come, in their old
-//! order; the others find it. Who ends after that is dead in the new one.
+//! A member comes by registering its rank, and waits until every other member has come as well or has ended. The first
+//! to see that creates the new communicator of the members that have come, in their old order; the others find it. A
+//! rank that ends after that counts as ended in the new communicator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::Rank;
 use crate::sync::Mutex;
 use crate::transport::CommShared;
 
-/// The shrinkings of one communicator, by number: usually one.
+/// The shrinks of one communicator, by number: usually one.
 pub(crate) struct Shrinking(Mutex<HashMap<u32, Epoch>>);
 
 #[derive(Default)]
 struct Epoch {
-    /// By their numbers in the world.
+    /// World ranks.
     come: Vec<Rank>,
     led_to: Option<Arc<CommShared>>,
 }
@@ -26,12 +26,13 @@ impl Shrinking {
         Shrinking(Mutex::new(HashMap::new()))
     }
 
-    /// A member comes.
+    /// Registers a member.
     pub(crate) fn come(&self, number: u32, rank: Rank) {
         self.0.lock().entry(number).or_default().come.push(rank);
     }
 
-    /// Where it leads, if all have come who are not `gone`; the first who sees it `make`s it of them.
+    /// The new communicator, once all members have come that are not `gone`. The first to see that creates it with
+    /// `make`.
     pub(crate) fn result(
         &self,
         number: u32,

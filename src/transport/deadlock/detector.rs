@@ -1,38 +1,38 @@
-//! Who waits for whom, who has ended and why: the registry that is opened when a rank goes to sleep,
+//! Which ranks wait for which, and which have ended and why: the registry that is opened when a rank goes to sleep,
 //! wakes up or ends, and never on the fast path.
 //!
 //! # The detector is exact
 //!
-//! A rank goes to sleep under the registry's lock: it writes down what it waits for, lies down (see
-//! [`sleeper`](crate::transport::wakeup::sleeper)), looks for a post once more, and then asks who is
-//! [`stuck`](wait_for_graph::stuck). Suppose the answer names rank r as stuck though a message that frees r was
-//! posted. The poster's fence came after r lay down, or r's own last look would have found the
-//! message; so the poster saw the flag and marks r awake in the same call, before it can itself come
-//! to the registry's lock and lie down. Either it has not done so, then it is awake and counts as running,
-//! or the mark was made before the question was asked, then r counts as running. Both contradict.
+//! A rank goes to sleep under the registry's lock: it marks itself asleep (see
+//! [`sleeper`](crate::transport::wakeup::sleeper)), looks for a post once more, records what it waits for, and then
+//! asks which ranks are [`stuck`](wait_for_graph::stuck). Suppose the answer names rank r as stuck though a message
+//! that frees r was posted. The poster's fence came after r marked itself asleep, otherwise r's own last look would
+//! have found the message; so the poster saw the flag and marks r awake in the same call, before it can itself take the
+//! registry's lock and go to sleep. Either it has not done so yet, then it is awake and counts as running; or the mark
+//! was made before the question was asked, then r counts as running. Both contradict the assumption.
 //!
-//! Three things free *several* ranks before each of them can be marked: a gate that turns, an epoch to
-//! which the last one comes, and a communicator that breaks. Whoever noticed by itself may be asleep again, waiting for a rank that has
-//! not been marked yet; so a wait that is over in this way counts as running without a mark. Nobody
-//! can be past one of these that the detector does not see: it lay down under the same lock. A shrink that completes
-//! frees several ranks too; each rank that leaves it marks all others first.
-//! The other way round, the last rank of a knot to lie down finds all others lying: every knot is
-//! found, by one of its own ranks, while others run on.
+//! Three events free *several* ranks before each of them can be marked: a gate that turns, an epoch at which the last
+//! rank arrives, and a communicator that breaks. A rank that noticed by itself may be asleep again, waiting for a rank
+//! that has not been marked yet; so a wait that is over in this way counts as running without a mark. No rank can have
+//! passed such an event without the detector seeing the event: that rank went to sleep under the same lock. A shrink
+//! that completes frees several ranks too; each rank that leaves it marks all others first. Conversely, the last rank
+//! of a deadlock to go to sleep finds all others asleep: every deadlock is found, by one of its own ranks, while other
+//! ranks run on.
 //!
-//! A rank in another collective call may bring what a sleeper needs and not wake it, since it does not know that the
-//! sleeper is one of its readers. If that comes after the sleeper's last look and before its needs are written down,
-//! they are empty, which the walk would take for a wait that can end. So a rank that needs nothing looks once more.
+//! A rank in another collective call may bring what a sleeper needs without waking it, since it does not know that the
+//! sleeper is one of its readers. If that happens after the sleeper's last look and before its needs are recorded, the
+//! needs are empty, which the walk would take for a wait that can end. So a rank that needs nothing looks once more.
 //!
 //! # Ends that are not in the registry yet
 //!
 //! ```text
-//! returns:   posts;  endpoint ← gone;   light();  waiting > 0?   then: opens the registry, wakes who needs it
+//! returns:   posts;  endpoint ← gone;   light();  waiting > 0?   then: opens the registry, wakes waiters
 //! sleeper:   (registry open)  waiting + 1;  flag ← ASLEEP;  heavy();  takes in the ends;  looks;  walks
 //! ```
 //!
-//! A rank that returns while nobody waits leaves the registry closed. One of the two fences comes first: if it is
-//! that of the rank that returns, the sleeper takes in its end, and finds all that it had posted before; else the
-//! rank sees that somebody waits, and comes to the lock after the sleeper has left it, as any other end does.
+//! A rank that returns while no rank waits leaves the registry closed. One of the two fences comes first. If it is that
+//! of the returning rank, the sleeper takes in its end, and finds everything that it had posted before. Otherwise the
+//! returning rank sees that a rank waits, and takes the lock after the sleeper has released it, as any other end does.
 //! To the sleeper it was running until then.
 
 use std::ops::DerefMut;
@@ -49,8 +49,8 @@ use crate::transport::{CommShared, Fabric, wakeup::fences};
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 
 impl Fabric {
-    /// Puts `me` to sleep: `Ok(false)` means that it must park now. Anything else and it is up again:
-    /// `look` has found what it was looking for, or that will not come.
+    /// Puts `me` to sleep: `Ok(false)` means that it must park now. Otherwise it is awake again: `look` has found what
+    /// it was looking for, or the error says why that will not arrive.
     pub(crate) fn lie_down(
         &self,
         me: Rank,
@@ -59,7 +59,7 @@ impl Fabric {
     ) -> Result<bool, Error> {
         let mut registry = self.open_registry();
         if let Some(end) = registry.end(me) {
-            // A destructor that waits while its rank unwinds: the others know already that it is gone.
+            // A destructor that waits while its rank unwinds: the others know already that the rank has ended.
             return match look() {
                 true => Ok(true),
                 false => Err(end.gone(me).into()),
@@ -68,15 +68,15 @@ impl Fabric {
         // Relaxed: the fence in `lie_down` orders it before the look at the ends.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.endpoints[me].sleeper.lie_down();
-        // Who returns after this sees that somebody waits, and comes to the registry.
+        // A rank that returns after this sees that a rank waits, and opens the registry.
         self.take_in_ends(&mut registry);
-        // The look comes after that: a rank that has ended posted all it had before that.
+        // The look comes after that: a rank that has ended posted everything before it ended.
         let (mut found, mut described) = (look(), None);
         if !found {
             let wait = wait();
             if wait.needs.is_nothing() {
-                // It came after the look, perhaps from a rank in another call, which does not know that this one needs
-                // it and so does not wake it.
+                // It arrived after the look, perhaps from a rank in another call, which does not know that this one
+                // needs it and so does not wake it.
                 found = look();
             }
             described = Some(wait);
@@ -93,7 +93,7 @@ impl Fabric {
         answer
     }
 
-    /// `me` is up again: what others decided about it meanwhile.
+    /// `me` is awake again. Returns what others decided about it meanwhile.
     pub(crate) fn get_up(&self, me: Rank) -> Option<Error> {
         let mut registry = self.open_registry();
         self.rise(&mut registry, me);
@@ -104,11 +104,11 @@ impl Fabric {
         registry.entries[me].wait = None;
         registry.entries[me].bound = None;
         self.endpoints[me].sleeper.get_up();
-        // Relaxed: who reads it late opens the registry for nothing.
+        // Relaxed: a rank that reads it late opens the registry without need.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Writes the wait down; the reason not to sleep, if there is one.
+    /// Records the wait. Returns the reason not to sleep, if there is one.
     pub(in crate::transport) fn may_sleep(
         &self,
         registry: &mut Registry,
@@ -131,9 +131,10 @@ impl Fabric {
         self.sentence(registry, me, found)
     }
 
-    /// Puts `me` to sleep in a wait without a way out; whether what it waits for is there after all, and it is up.
+    /// Puts `me` to sleep in a bound wait, which nothing ends early. Returns whether what it waits for is there after
+    /// all, and `me` awake.
     ///
-    /// If it is one of a set of ranks that can never move, those of them that have a way out are told.
+    /// If it is one of a set of ranks that can never move, those of them whose waits can be ended are told.
     pub(crate) fn lie_down_bound(
         &self,
         me: Rank,
@@ -159,12 +160,13 @@ impl Fabric {
         false
     }
 
-    /// `me` is up again from such a wait.
+    /// `me` is awake again after a bound wait.
     pub(crate) fn get_up_bound(&self, me: Rank) {
         self.rise(&mut self.open_registry(), me);
     }
 
-    /// The ranks that can never move, if `me` is among them and any of them has a way out, and why.
+    /// The ranks that can never move, if `me` is among them and the wait of any of them can be ended; with the cause to
+    /// tell them.
     pub(in crate::transport) fn find_stuck(
         &self,
         registry: &mut Registry,
@@ -205,7 +207,7 @@ impl Fabric {
         registry.entries.iter().enumerate().map(state).collect()
     }
 
-    /// Tells `ranks` why they are woken; `me` gets its own copy as the answer.
+    /// Tells `ranks` why they are woken; `me` gets its own copy as the return value.
     pub(in crate::transport) fn sentence(
         &self,
         registry: &mut Registry,
@@ -263,9 +265,9 @@ impl Fabric {
         }
     }
 
-    /// Collective calls among the stuck that do not match, with the ranks that are in that communicator.
+    /// Collective calls among the stuck ranks that do not match, with the ranks in that communicator.
     ///
-    /// It breaks the communicator, unless other ranks may still come and decide who is odd: then a rank that is told
+    /// Breaks the communicator, unless other ranks may still arrive and decide which are odd: then a rank that is told
     /// waits for those before it fails.
     pub(in crate::transport) fn mismatch(
         &self,
@@ -286,14 +288,14 @@ impl Fabric {
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
-    /// Opens the registry, with the ends of ranks that have just [left](Self::record_return).
+    /// Opens the registry, and takes in the ends of ranks that have just [returned](Self::record_return).
     pub(crate) fn open_registry(&self) -> impl DerefMut<Target = Registry> {
         let mut registry = self.registry.lock();
         self.take_in_ends(&mut registry);
         registry
     }
 
-    /// Writes down who has returned and said so at its endpoint only.
+    /// Records the ranks that have returned and marked this only at their endpoints.
     pub(in crate::transport) fn take_in_ends(&self, registry: &mut Registry) {
         let run = self.run();
         for (rank, endpoint) in self.endpoints.iter().enumerate() {
@@ -303,16 +305,16 @@ impl Fabric {
         }
     }
 
-    /// A rank has returned, and waits for nothing any more; only the first record of its end counts. Whoever needs it
-    /// is woken.
+    /// Records that a rank has returned, and waits for nothing any more; only the first record of its end counts. Wakes
+    /// the ranks that need it.
     ///
-    /// Mostly nobody does, and the registry stays closed: the rank says at its endpoint that it is gone, and looks whether
-    /// somebody lies asleep. See the head for why nobody who goes to sleep meanwhile misses it.
+    /// Usually there is none, and the registry stays closed: the rank marks its endpoint as gone, and checks whether
+    /// any rank sleeps. See the head for why no rank that goes to sleep meanwhile misses it.
     pub(crate) fn record_return(&self, rank: Rank) {
         self.record_return_in(self.run(), rank);
     }
 
-    /// The same by a rank that knows the present run.
+    /// The same, for a rank that knows the current run.
     #[inline]
     pub(crate) fn record_return_in(&self, run: Run, rank: Rank) {
         let sleeper = &self.endpoints[rank].sleeper;
@@ -323,7 +325,8 @@ impl Fabric {
             return;
         }
         sleeper.depart(run);
-        // Pairs with the heavy half in `Sleeper::lie_down`, between the count of `waiting` and the look at the ends.
+        // Pairs with the heavy half in `Sleeper::lie_down`, between the increment of `waiting` and the look at the
+        // ends.
         fences::light();
         // Relaxed: the fence orders it.
         if self.waiting.load(Ordering::Relaxed) > 0 {
@@ -331,7 +334,7 @@ impl Fabric {
         }
     }
 
-    /// A rank has ended; only the first record of it counts. Whoever needs it is woken.
+    /// Records that a rank has ended; only the first record counts. Wakes the ranks that need it.
     pub(crate) fn record_end(
         &self,
         rank: Rank,
@@ -349,7 +352,7 @@ impl Fabric {
         self.steer(&mut registry);
     }
 
-    /// The error for a rank that is not there any more.
+    /// The error for a rank that has ended.
     pub(crate) fn gone(&self, rank: Rank) -> Error {
         let cause = self.open_registry().end(rank).map(|end| end.cause(rank));
         let returned = || Cause::Gone {
@@ -360,7 +363,7 @@ impl Fabric {
         cause.unwrap_or_else(returned).into()
     }
 
-    /// Whether a rank that has ended failed, as the error for those who send to it.
+    /// The error for senders to a rank that has failed, if it has.
     pub(crate) fn check_failed(&self, rank: Rank) -> Result<(), Error> {
         let returned = self
             .open_registry()
@@ -373,7 +376,7 @@ impl Fabric {
         }
     }
 
-    /// A collective failed: all members inside one get to know.
+    /// Records that a collective failed, and wakes all members inside one.
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));
         let inside = |wait: &Wait| {
@@ -383,7 +386,7 @@ impl Fabric {
         self.wake_if(&self.open_registry(), inside);
     }
 
-    /// Nothing goes on in a communicator any more: all members inside any call of it get to know.
+    /// Revokes a communicator, which ends everything on it, and wakes all members inside any call on it.
     pub(crate) fn revoke_comm(&self, comm: &Arc<CommShared>, rank: Rank) {
         let left = || Cause::Other {
             rank,
@@ -395,7 +398,7 @@ impl Fabric {
         self.wake_if(&self.open_registry(), inside);
     }
 
-    /// Tells everybody who waits for the living members of a communicator that one more has come.
+    /// Wakes every rank that waits for the surviving members of a communicator: one more has come.
     pub(crate) fn rouse_shrinking(&self, context: u32) {
         let waits =
             |wait: &Wait| matches!(wait.needs, Needs::Shrink((theirs, ..), _) if theirs == context);
@@ -420,7 +423,7 @@ mod tests {
     use super::*;
     use crate::transport::Settings;
 
-    /// What a rank waits for may come between its look and the description of its wait, from a rank in another call
+    /// What a rank waits for may arrive between its look and the description of its wait, from a rank in another call
     /// that does not wake it.
     #[test]
     fn a_rank_that_needs_nothing_any_more_looks_again_and_does_not_sleep() {

@@ -1,7 +1,7 @@
-//! Which ranks made another collective call than the rest: the ranks' records of their calls, compared.
+//! Finds the ranks whose collective call differs from the others', by comparing the ranks' records of their calls.
 //!
-//! A rank is odd if it differs from a strict majority of *all* members, so that the ranks still to come cannot outvote
-//! the verdict. Where that is not decided yet, the comparison also says whose records are awaited.
+//! A rank is odd if it differs from a strict majority of *all* members, so that ranks still to come cannot outvote the
+//! verdict. Where that is not decided yet, the comparison also names the ranks whose records are awaited.
 
 use crate::Rank;
 use crate::error::{Called, Gone, Mismatch};
@@ -13,12 +13,12 @@ use crate::transport::{CommShared, Fabric};
 /// Records that differ.
 pub(crate) struct Compared {
     pub mismatch: Mismatch,
-    /// The members that are still to come to this call and may decide who is odd.
+    /// The members that are still to come to this call and may decide which ranks are odd.
     pub awaited: Vec<Rank>,
 }
 
 impl Fabric {
-    /// What `rank` called as collective `number`, if it has, and not long ago.
+    /// The call that `rank` made as collective `number`, if it has made it recently.
     pub(crate) fn call_of(&self, rank: Rank, context: u32, number: u32) -> Option<Call> {
         self.endpoints[rank].log.find(context, number)
     }
@@ -29,9 +29,9 @@ impl Fabric {
         calls.iter().any(|(later, _)| is_later(*later, number))
     }
 
-    /// What each rank called as collective `number`, if that does not agree.
+    /// The calls that the ranks made as collective `number`, if they do not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Compared> {
-        // Asked before the records are read: who makes the call meanwhile and ends is on record then.
+        // Checked before the records are read: a rank that makes the call meanwhile and ends is on record then.
         let comes =
             |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
         let mut awaited: Vec<Rank> = comm.members.iter().filter(comes).collect();
@@ -43,8 +43,8 @@ impl Fabric {
         Some(Compared { mismatch, awaited })
     }
 
-    /// The first collective up to this number of which it is known that ranks made other calls than each other; one
-    /// that names the odd ranks before one that does not.
+    /// The first collective up to this number in which ranks are known to have made different calls. One that names the
+    /// odd ranks takes precedence over one that does not.
     pub(crate) fn compare_back(&self, comm: &CommShared, number: u32) -> Option<Compared> {
         let back = (0..DEPTH as u32).rev();
         let earlier = back.filter_map(|back| number.checked_sub(back));
@@ -52,14 +52,14 @@ impl Fabric {
         named_first(all, |compared| &compared.mismatch)
     }
 
-    /// The same for all collectives that are on record, after the ranks have ended.
+    /// The same for all collectives on record, after the ranks have ended.
     pub(crate) fn compare_all(&self, comm: &CommShared) -> Option<Mismatch> {
         let of = |rank: Rank| {
             let calls = self.endpoints[rank].log.last_of(comm.context).into_iter();
             calls.map(move |(number, call)| (number, rank, call))
         };
         let mut calls: Vec<_> = comm.members.iter().flat_map(of).collect();
-        // Stable: the members stay in their order.
+        // Stable: the members keep their order.
         calls.sort_by_key(|(number, ..)| *number);
         let same = |one: &(u32, Rank, Call), other: &(u32, Rank, Call)| one.0 == other.0;
         let all = calls.chunk_by(same).filter_map(|calls| {
@@ -69,8 +69,8 @@ impl Fabric {
         named_first(all, |mismatch| mismatch)
     }
 
-    /// What there is to say of a communicator whose ranks, all gone, did not take part in the same calls at the
-    /// cells: a rank wrote what no rank read.
+    /// The mismatch on a communicator whose ranks have all ended and did not take part in the same calls at the cells:
+    /// a rank wrote a message that was never read.
     pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {
         let ends = comm.cells.get()?.ends()?;
         if cells::agree(&ends) {
@@ -88,8 +88,9 @@ impl Fabric {
         }))
     }
 
-    /// What there is to say of a call of `rank` whose packet no rank took: the records that differ, or else who made
-    /// the call of this number and who returned without it. One rank alone that did is odd among more than two.
+    /// The mismatch for a call of `rank` whose packet was never taken: the records that differ, or otherwise the ranks
+    /// that made the call of this number and those that returned without it. A single rank that did so is odd among
+    /// more than two.
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
         let comms = self.comms();
         let comm = comms.iter().find(|comm| comm.context == context)?;
@@ -101,7 +102,7 @@ impl Fabric {
         Some(self.compare_all(comm).unwrap_or_else(missed))
     }
 
-    /// Every member's call of this number, and which members have returned without one.
+    /// Every member's call of this number, and the members that have returned without one.
     fn missed_call(&self, comm: &CommShared, number: u32) -> Mismatch {
         let context = comm.context;
         let (mut calls, mut without) = (Vec::new(), Vec::new());
@@ -113,7 +114,7 @@ impl Fabric {
                 without.push(rank);
             }
         }
-        // Of two that miss it one may have returned for want of the other.
+        // If two ranks miss it, one may have returned because the other did.
         let all_known = comm.members.size() > 2 && calls.len() == comm.members.size();
         let odd = if all_known && without.len() == 1 {
             without
@@ -135,7 +136,7 @@ impl Fabric {
     }
 }
 
-/// The first that names odd ranks, or else the first.
+/// The first that names odd ranks, or otherwise the first.
 fn named_first<M>(all: impl Iterator<Item = M>, of: impl Fn(&M) -> &Mismatch) -> Option<M> {
     let mut first = None;
     for found in all {
@@ -147,7 +148,7 @@ fn named_first<M>(all: impl Iterator<Item = M>, of: impl Fn(&M) -> &Mismatch) ->
     first
 }
 
-/// Whether a call comes after another one of its communicator; numbers may have gone round.
+/// Whether a call comes after another one of its communicator; numbers may have wrapped.
 fn is_later(number: u32, than: u32) -> bool {
     number.wrapping_sub(than).cast_signed() > 0
 }
@@ -163,12 +164,12 @@ fn differing(comm: &CommShared, calls: &[(Rank, Call)]) -> Option<Mismatch> {
         return None;
     }
     let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
-    // Of all ranks, not only of those who have come so far: who comes later may outvote them.
+    // A majority of all ranks, not only of those that have arrived: later ones may outvote these.
     let majority = (0..calls.len()).find(|&one| votes(prints[one]) * 2 > comm.members.size());
     let model = majority.unwrap_or(0);
     let differs = |place: usize| prints[place] != prints[model];
     let row = |(place, (rank, call)): (usize, &(Rank, Call))| {
-        // What differs is not in the text.
+        // The difference is not in the text.
         let alike = differs(place) && call.to_string() == calls[model].1.to_string();
         called(*rank, call, if alike { call.unlike() } else { "" })
     };
@@ -196,8 +197,7 @@ fn returned(rank: Rank) -> Called {
     }
 }
 
-/// What there is to say of a rank's last call at the cells of a communicator, when the call itself is not known
-/// any more.
+/// A rank's last call at the cells of a communicator, when the call itself is no longer on record.
 fn long_ago(rank: Rank, end: Option<Stamp>) -> Called {
     let call = match end {
         Some(Stamp { number, .. }) => format!("a short collective long ago, its {number}"),

@@ -1,4 +1,4 @@
-//! Who can never move again, and who is to blame.
+//! Deadlock detection: which ranks can never move again, and why.
 
 pub(crate) mod detector;
 pub(crate) mod mismatch;

@@ -1,4 +1,4 @@
-//! What each rank of a world is doing, as reports print it: waits, last operations, and who is awake.
+//! What each rank of a world is doing, as reports print it: waits, last operations, and which ranks are awake.
 
 use std::iter;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use crate::transport::trace::record::{Operation, Progress, lines};
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 
 impl Fabric {
-    /// Where every rank is, and what it did last: for the watchdog, where `own` is the wait that took too
-    /// long, and for whoever asks from outside.
+    /// Where every rank is, and what it did last: for the watchdog, where `own` is the wait that took too long, and for
+    /// requests from outside.
     pub(crate) fn picture(&self, own: Option<(Rank, &Wait)>) -> String {
         let registry = self.open_registry();
         let now = Duration::from_nanos(self.clock().exact());
@@ -63,7 +63,7 @@ impl Fabric {
         recent.unwrap_or_default()
     }
 
-    /// A rank that is not asleep in one of our calls; `last` is the last operation that it wrote down.
+    /// Describes a rank that is not asleep in one of our calls; `last` is the last operation that it recorded.
     pub(in crate::transport) fn awake(
         &self,
         rank: Rank,
@@ -76,7 +76,7 @@ impl Fabric {
         }
         let quiet = round(mine.since.elapsed());
         match last {
-            // It runs an operator of the user's, or its own patience has just ended.
+            // It runs a user's operator, or its spinning has just ended.
             Some(last) if last.progress == Progress::Inside => {
                 format!(
                     "inside {}, awake: it has begun nothing else for {quiet:.1?}",

@@ -13,7 +13,7 @@ use crate::transport::{CommShared, memory::epoch};
 #[derive(Default)]
 pub(crate) struct RankEntry {
     pub(in crate::transport) wait: Option<Wait>,
-    /// What it waits for without a way out, and since when.
+    /// What the rank needs in a bound wait, which nothing ends early, and since when it waits.
     pub(in crate::transport) bound: Option<(Needs, Instant)>,
     /// What others decided about this wait.
     pub(in crate::transport) verdict: Option<Cause>,
@@ -22,33 +22,33 @@ pub(crate) struct RankEntry {
 
 /// What a sleeping rank waits for.
 pub(crate) struct Wait {
-    /// The call, as it prints, and its line.
+    /// The call, as it prints, and its source line.
     pub call: String,
     pub site: Site,
     pub needs: Needs,
-    /// The call has a deadline of its own, so this rank comes out by itself.
+    /// Whether the call has a deadline of its own, so that the rank wakes by itself.
     pub ends_by_itself: bool,
-    /// The communicator, where its end would end the wait.
+    /// The communicator, if its failure would end the wait.
     pub comm: Option<Arc<CommShared>>,
-    /// Those of other requests that it waits for.
+    /// The communicators of other requests that it waits for.
     pub also: Vec<Arc<CommShared>>,
-    /// In collectives: the call's number.
+    /// In collectives: the number of the call.
     pub collective: Option<u32>,
-    /// The turn of the communicator's gate, or the epoch, that it waits to see the end of.
+    /// The turn of the communicator's gate, or the epoch, whose end it waits for.
     pub turn: Option<Turn>,
-    /// What it could take, where that is chosen: it lies still until it is.
+    /// In steered worlds: what it could take. The rank does not move until the chooser has decided.
     pub choice: Option<Eligible>,
-    /// It is a send that found no buffer and waits to be received.
+    /// Whether it is a send that found no buffer space and waits to be received.
     pub needs_buffer: bool,
     pub since: Instant,
-    /// How many operations each rank had begun, where the watchdog will want to know.
+    /// Number of operations that each rank had begun, if there is a watchdog to report them.
     pub begun: Vec<u64>,
 }
 
-/// What frees several ranks at once.
+/// An event that frees several ranks at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turn {
-    /// The gate's.
+    /// The gate turns from this turn.
     Gate(u32),
     /// All ranks have come to an epoch.
     Epoch(epoch::Ticket),
@@ -64,14 +64,13 @@ impl Turn {
 }
 
 impl Wait {
-    /// Whether the gate has turned, all are here or the communicator has broken, and the rank need only be told.
+    /// Whether the gate has turned, all ranks are here or the communicator has broken, and the rank need only be told.
     pub(in crate::transport) fn is_over(&self) -> bool {
         let turned = |comm: &CommShared| self.turn.is_some_and(|turn| turn.is_over(comm));
         self.broken().is_some() || self.comm.as_deref().is_some_and(turned)
     }
 
-    /// Why the communicator has broken, if that concerns this wait: for point-to-point only if it was
-    /// revoked.
+    /// Why the communicator has broken, if that concerns this wait: point-to-point waits only if it was revoked.
     pub(in crate::transport) fn broken(&self) -> Option<&Cause> {
         let comm = self.comm.as_ref()?;
         let cause = self.collective.and_then(|_| comm.cause.get());
@@ -83,7 +82,7 @@ impl Wait {
         self.comm.iter().chain(&self.also)
     }
 
-    /// The name of the communicator that the call is on, unless that is the world.
+    /// The name of the communicator that the call is on, unless it is the world.
     pub(in crate::transport) fn comm_name(&self) -> Option<Arc<str>> {
         self.comm.as_ref()?.name()
     }
@@ -99,15 +98,15 @@ impl Wait {
 pub(crate) struct End {
     pub why: Gone,
     pub site: Option<Arc<str>>,
-    /// What it followed, if it only followed another rank, a deadlock or a mismatch.
+    /// The original cause, if the rank only followed another rank, a deadlock or a mismatch.
     pub follows: Option<Cause>,
-    /// The how-many-th end of this world.
+    /// The number of ranks that ended before.
     pub order: usize,
 }
 
 impl End {
-    /// What to tell those who need the rank: the first culprit, where the rank only failed because of
-    /// one. Who handled that and returned is missed for itself.
+    /// The cause to report to ranks that need this one: the original cause, if the rank failed only because of that. A
+    /// rank that handled it and returned is itself the cause.
     pub(crate) fn cause(&self, rank: Rank) -> Cause {
         match &self.follows {
             Some(first) if self.why != Gone::Returned => first.clone(),
@@ -160,7 +159,7 @@ impl Registry {
         self.ended += 1;
     }
 
-    /// Whether one of these has ended: it is on its way out then, and does what it must for who is bound to wait.
+    /// Whether one of these ranks has ended: then it is unwinding, and will do what the rank in the bound wait needs.
     pub(in crate::transport) fn unwinds_among(&self, needs: &Needs) -> bool {
         let mut ranks = 0..self.entries.len();
         self.ended > 0 && ranks.any(|rank| self.end(rank).is_some() && needs.involves(rank))
@@ -190,7 +189,7 @@ impl Registry {
         Some(rank)
     }
 
-    /// Whether what `me` needs can no longer come because a rank has ended.
+    /// The error if what `me` needs can no longer arrive because a rank has ended.
     pub(in crate::transport) fn lost(&self, me: Rank, needs: &Needs) -> Option<Error> {
         self.lost_cause(me, needs).map(Error::from)
     }
@@ -200,7 +199,7 @@ impl Registry {
         Some(end.cause(rank))
     }
 
-    /// The end that took away what `me` needs; the first, where there are several.
+    /// The end that took away what `me` needs; the first one, where there are several.
     pub(in crate::transport) fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &End)> {
         let first = |(_, end): &(Rank, &End)| end.order;
         let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
@@ -208,7 +207,7 @@ impl Registry {
             Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
             Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
             Needs::Gate(_, of) => self.first_of(of.iter().filter(|&rank| rank != me), |_| true),
-            // A rank that returned leaves the set of senders; one that failed was perhaps the one to send.
+            // A rank that returned leaves the set of senders; one that failed may have been the one to send.
             Needs::Any(of) => {
                 self.first_of(of.iter().filter(|&rank| rank != me), |end| failed(&end.why))
             }
@@ -225,9 +224,9 @@ impl Registry {
     }
 }
 
-/// What a steered world asks.
+/// Queries of a steered world.
 impl Registry {
-    /// Whether a rank that lies still while it is chosen for will be told something.
+    /// Whether a rank that waits for the chooser will be told something.
     pub(in crate::transport) fn may_choose(&self, rank: Rank, wait: &Wait) -> bool {
         let choice = wait.choice.as_ref();
         choice.is_some_and(|eligible| {
@@ -235,7 +234,7 @@ impl Registry {
         })
     }
 
-    /// Whether a rank has ended, or waits and nothing has come of it yet.
+    /// Whether a rank has ended, or waits for something that has not arrived yet.
     pub(in crate::transport) fn is_at_rest(&self, rank: Rank, asleep: impl Fn() -> bool) -> bool {
         match &self.entries[rank] {
             RankEntry { end: Some(_), .. } => true,
@@ -252,7 +251,7 @@ impl Registry {
         living.filter_map(|(rank, entry)| Some((rank, entry.wait.as_ref()?)))
     }
 
-    /// The ways on for what ranks wait for; where there is none, those for what they have posted besides.
+    /// The ways on for what ranks wait for; if there is none, those for the receives that they have posted besides.
     pub(in crate::transport) fn ways(&self) -> Vec<Way> {
         let of = |lines: fn(&Eligible) -> &[Line]| {
             let all = self
@@ -283,7 +282,7 @@ impl Registry {
         (wait.call.clone(), wait.site)
     }
 
-    /// Who awaits any message, and a rank that might have sent one has failed.
+    /// The ranks that wait for any message while a rank that might have sent one has failed.
     pub(in crate::transport) fn hopeless(&self) -> impl Iterator<Item = (Rank, Cause)> {
         let choosing = self.living().filter(|(_, wait)| wait.choice.is_some());
         choosing.filter_map(|(rank, wait)| Some((rank, self.lost_cause(rank, &wait.needs)?)))
@@ -302,7 +301,7 @@ impl Registry {
 
 #[cfg(all(test, not(loom)))]
 impl Wait {
-    /// A wait of which only this is known.
+    /// A wait of which only the needs are known.
     pub(in crate::transport) fn for_needs(needs: Needs) -> Wait {
         Wait {
             call: String::new(),

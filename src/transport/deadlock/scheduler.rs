@@ -1,23 +1,22 @@
-//! Steered worlds: which message a receive from any source takes is chosen, and only when nothing else can
-//! move. So a run depends on the choices alone, and not on which thread was faster.
+//! Steered worlds: a chooser decides which message a receive from any source takes, and only when nothing else can
+//! move. A run then depends on the choices alone, and not on which thread was faster.
 //!
-//! # Why the choices are the whole difference
+//! # Why the choices determine the run
 //!
-//! A rank whose calls name their senders is a function of what it receives, and each pair of ranks keeps
-//! its order: such programs end the same however their threads are scheduled (Kahn networks). Only a
-//! receive from any source sees who came first. In a steered world it does not look: it lies down, and
-//! says in the registry which senders' messages it could take. When every rank has ended or sleeps, all
-//! that can be sent without another choice has been sent, so the *ways* on, (rank, source), are the
-//! same in every run with the same choices before. One is chosen, that rank goes on, and so forth. A
-//! call with a deadline comes too late only when there is no way on.
+//! A rank whose calls name their senders is a function of what it receives, and each pair of ranks keeps its order:
+//! such programs end the same however their threads are scheduled (Kahn networks). Only a receive from any source sees
+//! which message came first. In a steered world it does not look: it goes to sleep, and records in the registry which
+//! senders' messages it could take. When every rank has ended or sleeps, everything that can be sent without another
+//! choice has been sent, so the *ways* on, (rank, source), are the same in every run with the same choices before. One
+//! is chosen, that rank goes on, and so forth. A call with a deadline times out only when there is no way on.
 //!
 //! # Which choices were too early
 //!
-//! Choices of different ranks commute, so who lists all outcomes need not try them in both orders; but a
-//! rank that had been left waiting might have got more to choose from. That is so if a message comes to
-//! it after its choice which (a) its call would have taken, (b) is of a sender that it had nothing of, and
-//! (c) does not follow from the choice. The chooser is told; see Flanagan and Godefroid, *Dynamic
-//! partial-order reduction for model checking software*, POPL 2005.
+//! Choices of different ranks commute, so a chooser that enumerates all outcomes need not try them in both orders; but
+//! a rank that had been left waiting might have got more to choose from. That is so if a message arrives after its
+//! choice that (a) its call would have taken, (b) is from a sender of which it had nothing, and (c) does not follow
+//! from the choice. The chooser is told; see Flanagan and Godefroid, *Dynamic partial-order reduction for model
+//! checking software*, POPL 2005.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,10 +38,10 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// No communicator has it.
+    /// No communicator has this context.
     const REQUESTS: u32 = u32::MAX;
 
-    /// The request at this place among those waited for.
+    /// The request with index `place` among those waited for.
     pub(crate) fn request(place: usize) -> Line {
         Line {
             context: Line::REQUESTS,
@@ -62,51 +61,51 @@ pub(crate) struct Way {
     pub line: Line,
 }
 
-/// What a wait is after.
+/// What a wait may receive.
 #[derive(Default)]
 pub(crate) struct Sought {
     pub wants: Vec<Want>,
-    /// The places of the requests that are complete, if the wait is for one of several.
+    /// The indices of the requests that are complete, if the wait is for one of several.
     pub ready: Vec<usize>,
-    /// It is for one of several.
+    /// Whether the wait is for one of several requests.
     pub one_of: bool,
 }
 
 impl Sought {
-    /// Whether it matters who comes first.
+    /// Whether it matters which message comes first.
     pub(in crate::transport) fn is_open(&self) -> bool {
         self.one_of || self.wants.iter().any(|want| want.source.is_none())
     }
 }
 
-/// Where a choice is due.
+/// A point at which a choice is due.
 pub(crate) struct Crossing<'a> {
-    /// How many choices came before.
+    /// Number of choices made before.
     pub nth: usize,
     /// Sorted, and not empty.
     pub ways: &'a [Way],
-    /// The call of a rank that has a way, as it prints, and its line.
+    /// The call of a rank that has a way, as it prints, and its source line.
     pub call: &'a dyn Fn(Rank) -> (String, Site),
 }
 
-/// Who chooses. It is asked under the registry's lock, and must not touch the world.
+/// Makes the choices of a steered world. It is called under the registry's lock, and must not touch the world.
 pub(crate) trait Chooser: fmt::Debug + Send + Sync {
-    /// The place among the ways of the one to go.
+    /// Returns the index of the way to take.
     fn choose(&self, crossing: &Crossing<'_>) -> usize;
 
-    /// Whether [`too_early`](Self::too_early) is of use.
+    /// Whether the chooser uses [`too_early`](Self::too_early).
     fn looks_back(&self) -> bool {
         false
     }
 
-    /// The choice that came after so many others was made before all its ways were there.
+    /// Choice number `_nth`, counted from 0, was made before all its ways were there.
     fn too_early(&self, _nth: usize) {}
 
-    /// Something passed that is no choice: a deadline, or the hope for a rank that failed.
+    /// Something other than a choice took place: a deadline passed, or ranks stopped waiting for one that failed.
     fn passed(&self) {}
 }
 
-/// Chooses by a number: the same number, the same run.
+/// Chooses by a seed: the same seed gives the same run.
 #[derive(Debug)]
 pub(crate) struct BySeed(pub u64);
 
@@ -128,9 +127,9 @@ pub(crate) fn noise(seed: u64, i: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Eligible {
     pub wants: Vec<Want>,
-    /// Those that its wait is for; sorted.
+    /// The lines that its wait is for; sorted.
     pub lines: Vec<Line>,
-    /// Those that only receives which it has posted besides are for.
+    /// The lines that are only for other receives which it has posted.
     pub other: Vec<Line>,
 }
 
@@ -147,7 +146,7 @@ enum Told {
     TooLate,
 }
 
-/// What a steered world knows beyond others.
+/// The additional state of a steered world.
 pub(crate) struct Steering {
     chooser: Arc<dyn Chooser>,
     looks_back: bool,
@@ -157,11 +156,11 @@ pub(crate) struct Steering {
 struct State {
     told: Vec<Option<Told>>,
     made: Vec<Made>,
-    /// For each rank the choices that it surely follows from; where in doubt, it does not.
+    /// For each rank, the choices that what it does certainly follows from; in doubt, a choice is not included.
     past: Vec<Numbers>,
-    /// How many operations each rank had begun at the last choice.
+    /// Number of operations that each rank had begun at the last choice.
     begun: Vec<u64>,
-    /// Where to begin to look for a rank whose deadline passes.
+    /// The rank from which to look for the next deadline to pass.
     late_from: Rank,
 }
 
@@ -190,7 +189,7 @@ impl Steering {
         }
     }
 
-    /// The line of which `rank` shall take the first message, once.
+    /// The line of which `rank` must take the first message; returned once.
     pub(in crate::transport) fn line_for(&self, rank: Rank) -> Option<Line> {
         let told = &mut self.state.lock().told[rank];
         match *told {
@@ -202,7 +201,7 @@ impl Steering {
         }
     }
 
-    /// Whether the deadline of `rank` has passed; asked once.
+    /// Whether the deadline of `rank` has passed; `true` once.
     pub(in crate::transport) fn is_too_late(&self, rank: Rank) -> bool {
         let told = &mut self.state.lock().told[rank];
         let late = matches!(told, Some(Told::TooLate));
@@ -212,7 +211,7 @@ impl Steering {
         late
     }
 
-    /// A message goes to `to`.
+    /// Notes that a message goes to `to`.
     #[cold]
     pub(in crate::transport) fn posted(&self, to: Rank, head: Head) {
         if self.looks_back {
@@ -241,7 +240,7 @@ impl State {
         }
     }
 
-    /// A rank has moved since the last choice, so it follows from it: everything was still before that.
+    /// A rank that has moved since the last choice follows from it: no rank moved before that choice.
     fn moved(&mut self, rank: Rank) {
         if let Some(last) = self.made.last() {
             self.past[rank].add_all(&last.past);
@@ -258,7 +257,7 @@ impl State {
         }
     }
 
-    /// Tells the next rank with a deadline that it is too late: each in turn, for they may look again.
+    /// Tells the next rank with a deadline that it has passed: each in turn, since they may look again.
     fn next_late(&mut self, registry: &Registry) -> Option<Rank> {
         let later = registry
             .with_deadline()
@@ -286,7 +285,7 @@ impl Fabric {
         self.steering.is_some()
     }
 
-    /// If nothing moves any more, somebody is shown a way on, should there be one.
+    /// If no rank can move any more, gives one of them a way on, if there is one.
     pub(in crate::transport) fn steer(&self, registry: &mut Registry) {
         let Some(steering) = self.steering.as_ref().filter(|_| self.is_still(registry)) else {
             return;
@@ -329,7 +328,7 @@ impl Fabric {
         true
     }
 
-    /// Who awaits any message, and nothing is there for it, does not wait for a rank that has failed.
+    /// Ranks that wait for any message, and have nothing to take, stop waiting for a rank that has failed.
     fn give_up_hope(&self, registry: &mut Registry, steering: &Steering) -> bool {
         let hopeless: Vec<(Rank, Cause)> = registry.hopeless().collect();
         for (rank, cause) in &hopeless {

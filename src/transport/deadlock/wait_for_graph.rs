@@ -1,30 +1,30 @@
-//! Which ranks can never move again: the greatest fixpoint over who waits for whom. Arithmetic only.
+//! Finds the ranks that can never move again: the greatest fixpoint over the wait-for graph. Pure computation.
 //!
-//! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come:
-//! *one* rank, *any* other member of a communicator (OR arcs), *all* of some ranks (AND arcs), every
-//! other member's arrival at the same gate, or every other living member's wish to leave the dead
-//! behind; or *every* or *either* one of such needs, which is what a rank has that waits for several
-//! requests. Everything that cannot be freed, starting from the ranks that run, is stuck.
+//! A rank that runs may still do anything. A rank that waits can be freed if what it needs can come: *one* rank, *any*
+//! other member of a communicator (OR arcs), *all* of some ranks (AND arcs), every other member's arrival at the same
+//! gate, or every other surviving member's arrival at the same shrink; or *every* or *either* one of several such
+//! needs, for a rank that waits for several requests. Every rank that cannot be freed, starting from the ranks that
+//! run, is stuck.
 
 use crate::Rank;
 use crate::transport::communicator::members::Members;
 
-/// What a waiting rank needs to go on.
+/// What a waiting rank needs to proceed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// This rank must act.
     One(Rank),
-    /// Any other of these may act.
+    /// Any other of these ranks may act.
     Any(Members),
     /// Each of these ranks must act.
     All(Vec<Rank>),
-    /// Every other of these must come to the gate, to the call with this (context, number, fingerprint).
+    /// Every other of these ranks must come to the gate, for the call with this (context, number, fingerprint).
     Gate(Call, Members),
-    /// Every other of these must come to the same shrinking, or have ended.
+    /// Every other of these ranks must come to the same shrink, or have ended.
     Shrink(Call, Members),
-    /// All of these, of several requests.
+    /// All of these needs, of several requests.
     Every(Vec<Needs>),
-    /// One of these, of several requests.
+    /// One of these needs, of several requests.
     Either(Vec<Needs>),
 }
 
@@ -41,7 +41,7 @@ impl Needs {
         }
     }
 
-    /// Whether the end of `rank` changes what this waiter may hope for.
+    /// Whether the end of `rank` affects these needs.
     pub(crate) fn involves(&self, rank: Rank) -> bool {
         match self {
             Needs::One(one) => *one == rank,
@@ -51,7 +51,7 @@ impl Needs {
         }
     }
 
-    /// Whether both stand at the same gate, or want the same shrinking.
+    /// Whether both wait at the same gate, or for the same shrink.
     fn meets(&self, other: &Needs) -> bool {
         match (self, other) {
             (Needs::Gate(a, _), Needs::Gate(b, _)) => a == b,
@@ -61,7 +61,7 @@ impl Needs {
     }
 }
 
-/// What a rank is doing, as far as hope is concerned.
+/// What a rank is doing, as far as the detector is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State<'a> {
     /// Running, or waiting with a deadline: it may do anything.
@@ -86,8 +86,8 @@ pub(crate) fn stuck(states: &[State<'_>], me: Rank) -> Option<Vec<Rank>> {
     (!free[me]).then(|| (0..states.len()).filter(waits).collect())
 }
 
-/// The common case without the fixpoint: a chain of single needs that ends at a running rank, or a
-/// gate or choice with a running rank in reach.
+/// The common case without the fixpoint: a chain of single needs that ends at a running rank, or a gate or choice with
+/// a running rank in reach.
 fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
     let mut rank = me;
     for _ in 0..states.len() {
@@ -104,7 +104,7 @@ fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
     false
 }
 
-/// One pass; whether anybody was freed.
+/// One pass. Returns whether it freed any rank.
 fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
     let census = Census::of(states, free);
     let mut any = false;
@@ -117,13 +117,13 @@ fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
     any
 }
 
-/// What a pass needs to know of all ranks at once, so that in the communicator of all ranks it takes one
-/// look at each and not one for each pair.
+/// What a pass needs to know of all ranks at once, so that in the communicator of all ranks it looks once at each rank
+/// and not once at each pair.
 struct Census {
     /// Ranks that are not free: stuck as far as is known, or ended.
     bound: usize,
     some_free: bool,
-    /// How many of the bound stand at each gate.
+    /// Number of bound ranks at each gate.
     gates: Vec<(Call, usize)>,
 }
 
@@ -150,8 +150,8 @@ impl Census {
         }
     }
 
-    /// Whether a rank that is not free and needs this can be freed. A gate opens if all who are not free
-    /// stand at it.
+    /// Whether a rank that is not free and has these needs can be freed. A gate opens if all ranks that are not free
+    /// are at it.
     fn frees(&self, states: &[State<'_>], me: Rank, needs: &Needs, free: &[bool]) -> bool {
         let here = |gate| self.gates.iter().find(|(other, _)| *other == gate);
         match needs {
@@ -192,8 +192,8 @@ fn others(of: &Members, me: Rank) -> impl Iterator<Item = Rank> {
     of.iter().filter(move |&rank| rank != me)
 }
 
-/// Ranks of `stuck` each of which waits for the next and the last for the first; empty if the trail
-/// ends at a rank that has ended.
+/// A cycle in `stuck`: each rank waits for the next and the last for the first. Empty if the trail ends at a rank that
+/// has ended.
 pub(crate) fn cycle(states: &[State<'_>], stuck: &[Rank]) -> Vec<Rank> {
     let mut trail: Vec<Rank> = stuck.first().copied().into_iter().collect();
     while let Some(next) = trail
@@ -239,7 +239,7 @@ fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) 
         Needs::Gate(_, of) | Needs::Shrink(_, of) => {
             others.find(|other| of.contains(*other) && !here(other))
         }
-        // Of requests only one that cannot be had keeps it.
+        // Among requests, only one that cannot complete keeps it.
         Needs::Every(arms) | Needs::Either(arms) => arms
             .iter()
             .find_map(|arm| next_needed(states, stuck, rank, arm)),
@@ -251,8 +251,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition: the largest set of waiting ranks none of which can be freed from outside.
-    /// All subsets are tried.
+    /// The definition: the largest set of waiting ranks none of which can be freed from outside. All subsets are tried.
     fn naive(states: &[State<'_>]) -> Vec<Rank> {
         let n = states.len();
         let waiting = |set: u32, rank: Rank| set >> rank & 1 == 1;
@@ -273,7 +272,7 @@ mod tests {
         (0..n).filter(|&rank| waiting(largest, rank)).collect()
     }
 
-    /// All, or some.
+    /// All ranks, or some.
     fn members(n: usize) -> impl Strategy<Value = Members> {
         let some = proptest::collection::vec(any::<bool>(), n);
         some.prop_map(move |inside| match inside[0] {

@@ -1,16 +1,15 @@
-//! Lanes: the ways of collective packets, one direction between two ranks each, first in, first out.
+//! Lanes: the FIFO queues of collective packets, one direction between two ranks each.
 //!
-//! A lane is made when a pair first talks, and each end keeps it in a short sorted list: who talks to
-//! a few ranks has a few lanes, and there is no table of all pairs.
+//! A lane is created when a pair first communicates, and each end keeps it in a short sorted list: a rank that
+//! communicates with a few ranks has a few lanes, and there is no table of all pairs.
 //!
 //! # Why a lane is never full
 //!
-//! It has room for [`CREDIT`] short messages and one more packet. A sender that has used up its
-//! credit, and finds that the receiver has not caught up, *lends* its message instead of posting a
-//! copy, and then waits until the loan is settled: the one more packet. So a rank runs ahead of
-//! another by a few short messages at most, nothing is allocated on the way, and the only wait is the
-//! one for a loan, which whoever settles it ends.
-//! (A call that fails leaves packets behind, but its communicator is broken then and posts no more.)
+//! It has space for [`CREDIT`] short messages and one more packet. A sender that has used up its credit, and finds that
+//! the receiver has not caught up, *lends* its message instead of posting a copy, and then waits until the loan is
+//! settled: that is the one more packet. So a rank runs ahead of another by at most a few short messages, nothing is
+//! allocated on the way, and the only wait is the one for a loan, which the rank that settles it ends. (A call that
+//! fails leaves packets behind, but its communicator is broken then and posts no more.)
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -24,11 +23,11 @@ use crate::op::Element;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
-/// How many short messages a rank may post before the receiver takes one.
+/// Number of short messages that a rank may post before the receiver takes one.
 const CREDIT: usize = 4;
 
-/// Whether a message is one half of an exchange: the same two ranks send to each other in the same
-/// step. Both ends know, so the two halves may share a way of their own.
+/// Whether a message is one half of an exchange: the same two ranks send to each other in the same step. Both ends know
+/// this, so the two halves may share a path of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     OneWay,
@@ -40,18 +39,18 @@ pub(crate) trait Lanes {
     /// Whether a short message may be posted now. If not, lend it.
     fn has_room(&self, to: Rank, form: Form) -> bool;
 
-    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) said so.
+    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) returned `true`.
     fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]);
 
-    /// Puts a packet on its way: a lent one at any time, another as a short message.
+    /// Posts a packet: a lent one at any time, another one under the rules for a short message.
     fn post_packet(&self, to: Rank, form: Form, packet: Packet);
 
-    /// Moves the next packet from a rank into `place`; whether there was one.
+    /// Moves the next packet from a rank into `place`. Returns whether there was one.
     fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool;
 }
 
-/// Both ends of one lane. The receiving one stays here, so a post never fails, and what nobody took can
-/// be found in the end.
+/// Both ends of one lane. The receiving end stays here, so a post never fails, and packets that were never taken can be
+/// found at the end.
 #[derive(Clone)]
 struct Ends {
     post: Sender<Packet>,
@@ -69,12 +68,12 @@ impl Ends {
 #[derive(Default)]
 pub(crate) struct LaneBook {
     lanes: Mutex<HashMap<(Rank, Rank), Ends>>,
-    /// Lanes into a rank that it has made before anybody asked.
+    /// Lanes into a rank that it has created before they were requested.
     spares: Mutex<HashMap<Rank, Vec<Ends>>>,
 }
 
 impl LaneBook {
-    /// The lane of a pair: made by whichever end asks first, or before that by its receiver.
+    /// The lane of a pair: created by the end that requests it first, or earlier by its receiver.
     fn lane(&self, from: Rank, to: Rank) -> Ends {
         let mut lanes = self.lanes.lock();
         let spare = || self.spares.lock().get_mut(&to).and_then(Vec::pop);
@@ -82,21 +81,20 @@ impl LaneBook {
         lanes.entry((from, to)).or_insert_with(make).clone()
     }
 
-    /// Makes lanes for those who will first send to `to`, which is the calling rank: a page of memory is near to
-    /// the thread that first writes to it, and a lane is to be near to the rank that looks into it again and
-    /// again.
+    /// Creates `count` lanes for the ranks that will first send to `to`, which is the calling rank. A page of memory is
+    /// near the thread that first writes to it, and a lane should be near the rank that polls it.
     pub(crate) fn offer(&self, to: Rank, count: usize) {
         let made: Vec<Ends> = (0..count).map(|_| Ends::new()).collect();
         self.spares.lock().insert(to, made);
     }
 
-    /// Whether there is nothing that nobody took.
+    /// Whether every packet has been taken.
     pub(crate) fn is_empty(&self) -> bool {
         let lanes = self.lanes.lock();
         lanes.values().all(|ends| ends.take.is_empty())
     }
 
-    /// What nobody took, by receiver and then by sender.
+    /// The packets that were never taken, by receiver and then by sender.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let lanes = self.lanes.lock();
         let mut pairs: Vec<_> = lanes.iter().collect();
@@ -109,7 +107,7 @@ impl LaneBook {
     }
 }
 
-/// Lanes that are crossbeam channels: the reference.
+/// Lanes made of crossbeam channels: the reference implementation.
 pub(crate) struct ChannelLanes {
     me: Rank,
     registry: Arc<LaneBook>,
@@ -120,7 +118,7 @@ pub(crate) struct ChannelLanes {
 /// The sending end.
 struct Out {
     post: Sender<Packet>,
-    /// How many short messages may be posted before the next look at the channel.
+    /// Number of short messages that may be posted before the next look at the channel.
     credit: Cell<usize>,
 }
 
@@ -190,10 +188,10 @@ impl Lanes for ChannelLanes {
     }
 }
 
-/// Something for each rank that one talks to, sorted by rank.
+/// A value for each rank that one communicates with, sorted by rank.
 pub(in crate::transport) struct Peers<L> {
     all: Vec<(Rank, L)>,
-    /// Where some ranks were last found, by the last bits of their numbers.
+    /// The places where some ranks were last found, by the low bits of their numbers.
     recent: [usize; RECENT],
 }
 
@@ -225,7 +223,7 @@ impl<L> Peers<L> {
         &mut self.all[place].1
     }
 
-    /// Partners in an exchange differ in one bit, so higher ones are mixed in.
+    /// Partners in an exchange differ in one bit, so higher bits are mixed in.
     #[inline]
     fn recent(rank: Rank) -> usize {
         (rank ^ rank >> 3 ^ rank >> 6) % RECENT
@@ -241,7 +239,7 @@ impl<L> Peers<L> {
         place
     }
 
-    /// All there are.
+    /// Takes all values out.
     pub(in crate::transport) fn take(&mut self) -> Vec<(Rank, L)> {
         std::mem::take(&mut self.all)
     }

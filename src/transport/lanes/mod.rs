@@ -1,4 +1,4 @@
-//! Which lanes a communicator has: slots, or channels where somebody asks for the reference.
+//! The lanes of a communicator: slots, or channels where the reference implementation is requested.
 
 pub(crate) mod lane;
 pub(crate) mod slot;
@@ -22,7 +22,7 @@ pub(crate) enum Make {
     Channels,
 }
 
-/// The lanes of a communicator, whatever they are made of.
+/// The lanes of a communicator, of either make.
 #[derive(Default)]
 pub(crate) struct Books {
     slots: Arc<SlotBook>,
@@ -30,25 +30,25 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// Whether there is nothing that nobody took.
+    /// Whether every packet has been taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.channels.is_empty()
     }
 
-    /// Whether there is nothing in those that are channels, whoever has their ends.
+    /// Whether the channel lanes are empty, whichever ranks hold their ends.
     pub(in crate::transport) fn channels_are_empty(&self) -> bool {
         self.channels.is_empty()
     }
 
-    /// What nobody took, by receiver and then by sender.
+    /// The packets that were never taken, by receiver and then by sender.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let mut left = self.slots.drain();
         left.extend(self.channels.drain());
         left
     }
 
-    /// Makes lanes into the calling rank before anybody asks, so that their memory is near to it. Slots are
-    /// made by whoever asks first: both ranks write them.
+    /// Creates lanes into the calling rank before they are requested, so that their memory is near it. Slots are
+    /// created by the rank that requests them first: both ranks write them.
     pub(crate) fn offer(&self, me: Rank, count: usize, make: Make) {
         if make == Make::Channels {
             self.channels.offer(me, count);
@@ -74,7 +74,7 @@ pub(crate) enum Ends {
 }
 
 impl Ends {
-    /// How many packets were put into slots here, and taken; the numbers wrap.
+    /// Numbers of packets put into slots here, and taken; the numbers wrap.
     pub(crate) fn traffic(&self) -> (u32, u32) {
         match self {
             Ends::Slots(lanes) => lanes.traffic(),
@@ -83,7 +83,7 @@ impl Ends {
     }
 }
 
-/// Channel lanes out of line: they would make the usual ones' path longer.
+/// Channel lanes out of line: inlined, they would lengthen the usual path.
 pub(crate) struct Reference(ChannelLanes);
 
 impl Lanes for Reference {
@@ -153,7 +153,7 @@ mod tests {
     use crate::transport::lanes::slot_lanes;
     use crate::transport::memory::lend::Nobody;
 
-    /// What makes the ends of two ranks, and tells what nobody took.
+    /// Creates the ends of two ranks, and reports the packets that were never taken.
     struct Subject {
         name: &'static str,
         books: Books,
@@ -187,7 +187,7 @@ mod tests {
         ]
     }
 
-    /// Elements whose bytes are not all initialised, and such as point to something.
+    /// Elements with uninitialised bytes, and elements that contain pointers.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Padded(u8, u32);
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -196,7 +196,7 @@ mod tests {
 
     static WORDS: [u64; 3] = [7, 8, 9];
 
-    /// A message to be made and to be recognised.
+    /// A message to be created and to be recognised.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Message {
         kind: u8,
@@ -205,7 +205,7 @@ mod tests {
         print: u32,
     }
 
-    /// Calls `$f` with the elements of the message's type, of which there are more than a direction knows.
+    /// Calls `$f` with elements of the message's type. There are more types than a direction remembers.
     macro_rules! with_elements {
         ($message:expr, $f:ident, $($args:expr),*) => {{
             let Message { kind, count, print, .. } = $message;
@@ -251,7 +251,7 @@ mod tests {
     fn message() -> impl Strategy<Value = Message> {
         let tag = prop_oneof![4 => 0..3_u32, 1 => 250..260_u32, 1 => any::<u32>()];
         let count = prop_oneof![5 => 0..2_usize, 2 => 2..10_usize, 1 => 15..18_usize];
-        // Mostly few types, so that they stay known.
+        // Usually few types, so that they stay known.
         let kind = prop_oneof![3 => 0..3_u8, 1 => 0..9_u8];
         (kind, count, tag, any::<u32>()).prop_map(|(kind, count, tag, print)| Message {
             kind,
@@ -287,7 +287,7 @@ mod tests {
         crowded: bool,
     }
 
-    /// Does it, and compares with the queues.
+    /// Performs the action, and compares with the queues.
     fn act(ends: &[Ends; 2], lines: &mut [Line; 2], me: Rank, deed: Deed) {
         match deed {
             Deed::Post(message, form) => {

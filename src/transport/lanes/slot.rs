@@ -1,7 +1,7 @@
-//! Slots: the memory through which two ranks hand each other packets, a cache line a message, without
-//! locked instructions.
+//! Slots: the memory through which two ranks hand each other packets, one cache line per message, without locked
+//! instructions.
 //!
-//! # The two ways
+//! # The two paths
 //!
 //! ```text
 //! ring   a → b   │turn│ info kind count call body 32 │ × 8     one line a message, one writer
@@ -9,32 +9,31 @@
 //! line   a ⇄ b   │word  8 B│word  8 B│word  8 B│word  8 B│     one line for both: two halves each
 //! ```
 //!
-//! Any packet fits into a cell of a *ring*. What lies in a cell is the reader's from the release of its
-//! turn to the release of the count of what was read; the writer looks at that count only when it has
-//! used up its credit.
+//! Any packet fits into a cell of a *ring*. The content of a cell is the reader's from the release of its turn to the
+//! release of the read count; the writer looks at that count only when it has used up its credit.
 //!
-//! The *line* is for messages of at most eight bytes of two ranks that exchange. Both write it, each its
-//! own two halves in turn, so whoever has got the line reads the other's half and writes its own while
-//! it has it: one passage of a cache line between them for an exchange, and not two.
-//! A rank writes its half number n only if it has read the other's n - 1 (else its message goes by the
-//! ring). The other wrote that after it had read this rank's n - 2, and that is what is overwritten.
+//! The *line* is for messages of at most eight bytes between two ranks that exchange. Both write it, each its own two
+//! halves in turn: the rank that holds the cache line reads the other's half and writes its own. An exchange then takes
+//! one transfer of a cache line between them instead of two. A rank writes its half number n only if it has read the
+//! other's n - 1 (otherwise its message goes through the ring). The other rank wrote that one after it had read this
+//! rank's n - 2, which is the half that is overwritten.
 //!
 //! # One order
 //!
-//! Both ends count the messages of a direction, those of the ring and those of the line, and a message
-//! of either way says how many of the other came before it. So exactly one of them is the next, whatever
-//! way its receiver expects it on, and a reader looks at both: two ranks whose calls do not fit together
-//! find each other's message, and the mismatch in it, as on one way.
+//! Both ends count the messages of a direction, those of the ring and those of the line, and a message on either path
+//! says how many of the other path came before it. So exactly one of them is the next, whichever path its receiver
+//! expects it on, and a reader looks at both. Two ranks whose calls do not match find each other's message, and the
+//! mismatch in it, as on a single path.
 //!
-//! # What is beside the eight bytes
+//! # What accompanies the eight bytes
 //!
-//! A [word](crate::transport::lanes::slot_words) that says exactly of which type they are and how many elements, and the call to which
-//! they belong. What a word cannot say goes by the ring.
+//! A [word](crate::transport::lanes::slot_words) that gives their exact type and number of elements, and the call to
+//! which they belong. A message that a word cannot describe goes through the ring.
 //!
-//! # Who may touch what
+//! # Ownership
 //!
-//! Only [`End`]s touch this memory, there are two of them, neither can be copied, and each needs `&mut`: so
-//! there is one reader and one writer of everything.
+//! Only [`End`]s access this memory, there are two of them, neither can be copied, and each needs `&mut`: so everything
+//! has one reader and one writer.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -49,9 +48,10 @@ use crate::transport::lanes::slot_words::{CELLS, Count, Known};
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::{Cargo, Octet, Packet};
 
-/// How many messages of a ring may be short. The last is for one that is lent, see [`lane`](crate::transport::lanes::lane).
+/// Number of messages of a ring that may be short. The last cell is for a lent message, see
+/// [`lane`](crate::transport::lanes::lane).
 const CREDIT: u32 = CELLS - 1;
-/// The bit of a turn that says that the type of the message is announced.
+/// The bit of a turn that says that the message announces its type.
 const ANNOUNCED: u64 = 1;
 
 /// One message of a ring.
@@ -68,7 +68,7 @@ struct Half {
     octet: Place<MaybeUninit<Octet>>,
 }
 
-/// The line that both write: each rank's halves.
+/// The line that both ranks write: each rank's halves.
 #[repr(C, align(64))]
 struct Line([[Half; 2]; 2]);
 
@@ -78,15 +78,15 @@ struct Way {
     read: CachePadded<Read>,
 }
 
-/// What the reader lets the writer know, beside a word that never changes.
+/// What the reader tells the writer, beside a word that never changes.
 struct Read {
-    /// How many messages of the ring it has read.
+    /// Number of messages of the ring that the reader has read.
     count: AtomicU32,
-    /// The line of all heads; the writer writes it before its first message.
+    /// The line of all heads; the writer stores it before its first message.
     head: AtomicU64,
 }
 
-/// All that two ranks share; the halves and ways are by sender.
+/// Everything that two ranks share; halves and ways are indexed by sender.
 struct Pair {
     line: CachePadded<Line>,
     ways: [Way; 2],
@@ -95,33 +95,32 @@ struct Pair {
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Cell>() == 64 && size_of::<Line>() == 64);
 
-// SAFETY: a cargo is a packet, which is `Send`, and an octet is a short packet's elements. Either is
-// touched by the writer or by the reader, who hand it over by the release and acquire of a turn, a word or a
-// count, see the head.
+// SAFETY: a cargo is a packet, which is `Send`, and an octet holds a short packet's elements. Only the writer or the
+// reader accesses either, and they hand it over by the release and acquire of a turn, a word or a count, see the head.
 unsafe impl Send for Pair {}
 // SAFETY: the same.
 unsafe impl Sync for Pair {}
 
-/// One of two ranks' end of all that is between them.
+/// One rank's end of everything between two ranks.
 pub(in crate::transport) struct End {
     pair: Arc<Pair>,
-    /// Which of the two it is.
+    /// Which of the two ranks it is.
     me: usize,
     sent: Known,
     taken: Known,
-    /// How many messages of the ring the other had read when this end looked last.
+    /// Number of messages of the ring that the other had read when this end last looked.
     read: u32,
-    /// The line of all heads that go out, and of all that come in; 0 before the first.
+    /// The line of all outgoing heads, and that of all incoming ones; 0 before the first.
     common: u64,
     head: u64,
 }
 
-/// The two ends of what a pair of ranks needs.
+/// The two ends for a pair of ranks.
 pub(in crate::transport) fn ends() -> [End; 2] {
     starting_at(Count { ring: 0, line: 0 })
 }
 
-/// The same as if so many messages had gone each way already.
+/// The same, as if `messages` messages had gone each way on each path already.
 #[cfg(all(test, not(loom)))]
 pub(in crate::transport) fn ends_after(messages: u32) -> [End; 2] {
     starting_at(Count {
@@ -130,7 +129,7 @@ pub(in crate::transport) fn ends_after(messages: u32) -> [End; 2] {
     })
 }
 
-/// The same as if so many messages had gone each way in both directions already.
+/// The same, as if the counted messages had gone in both directions already.
 fn starting_at(count: Count) -> [End; 2] {
     let pair = Arc::new(Pair::new(count));
     [0, 1].map(|me| End {
@@ -168,7 +167,7 @@ impl Way {
 }
 
 impl Cell {
-    /// One that says of itself that it was read a lap before.
+    /// A cell whose turn is that of the last message that used it, already read.
     fn new(count: Count, place: u32) -> Cell {
         let last = count.ring.wrapping_sub(1);
         let before = Count {
@@ -183,7 +182,7 @@ impl Cell {
 }
 
 impl Half {
-    /// One that says of itself that it was read two messages before.
+    /// A half whose word is that of the last message that used it, already read.
     fn new(count: Count, place: usize) -> Half {
         let back = if count.half() == place { 2 } else { 1 };
         let before = Count {
@@ -204,13 +203,13 @@ impl End {
         self.unread() < CREDIT || self.look() < CREDIT
     }
 
-    /// Messages of the ring that the other had not read when this end looked last.
+    /// Number of messages of the ring that the other had not read when this end last looked.
     #[inline]
     fn unread(&self) -> u32 {
         self.sent.count.ring.wrapping_sub(self.read)
     }
 
-    /// The same as of now.
+    /// The same, as of now.
     #[cold]
     fn look(&mut self) -> u32 {
         // Acquire: pairs with the release in `take_from_ring`; the cells up to there are this end's again.
@@ -218,7 +217,7 @@ impl End {
         self.unread()
     }
 
-    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) said so.
+    /// Posts a copy of a short message, right after [`has_room`](Self::has_room) returned `true`.
     #[inline]
     pub(in crate::transport) fn post<T: Element>(&mut self, form: Form, head: Head, data: &[T]) {
         if form == Form::OneWay || !self.post_to_line(head, data) {
@@ -229,7 +228,7 @@ impl End {
         }
     }
 
-    /// Puts any packet on its way, after [`has_room`](Self::has_room) said so, or else one that is lent.
+    /// Posts any packet, after [`has_room`](Self::has_room) returned `true`; a lent one at any time.
     pub(in crate::transport) fn post_packet(&mut self, form: Form, packet: Packet) {
         let (head, info) = (packet.head, packet.info());
         // SAFETY: `post_to_ring` lets it write there.
@@ -238,10 +237,10 @@ impl End {
         });
     }
 
-    /// The word for a short message, if it can go by the line.
+    /// The word for a short message, if it can go through the line.
     #[inline]
     fn say<T: Element>(&self, head: Head, data: &[T]) -> Option<u64> {
-        // If this end has read the other's last, this end's last but one is read, see the head.
+        // If this end has read the other's last message, the other has read this end's last but one, see the head.
         let ahead = self.sent.count.line.wrapping_sub(self.taken.count.line);
         if ahead as i32 > 0 || !Octet::fits(data) {
             return None;
@@ -256,8 +255,8 @@ impl End {
         };
         let half = &self.pair.line.0[self.me][self.sent.count.half()];
         half.octet.with_mut(|place| {
-            // SAFETY: the other end has read what was here, or nothing was, as `say` has made sure, and looks
-            // at it again only after the release below; this is the only end that writes it.
+            // SAFETY: the other end has read what was here, or nothing was here, as `say` has checked, and it looks at
+            // the place again only after the release below; this is the only end that writes it.
             unsafe { Octet::write(place.cast(), data) };
         });
         // Release: pairs with the acquire in `take_from_line`.
@@ -284,31 +283,31 @@ impl End {
         }
         self.introduce(head);
         let cell = &self.pair.ways[self.me].cells[self.sent.count.cell()];
-        // The other end has read what was here a lap before, as its count says that `look` has acquired, and
-        // looks at it again only after the release below; this is the only end that writes it.
+        // The other end has read what was here a lap before, as its count says that `look` has acquired, and looks at
+        // it again only after the release below; this is the only end that writes it.
         cell.cargo.with_mut(|place| write(place.cast()));
         // Release: pairs with the acquire in `take_from_ring`.
         cell.turn.store(turn, Ordering::Release);
         self.sent.went_by_ring(head);
     }
 
-    /// Lets the other end know what all heads have in common. The first message goes by the ring, since no
-    /// type is known.
+    /// Tells the other end what all heads have in common. The first message goes through the ring, since no type is
+    /// known.
     #[inline]
     fn introduce(&mut self, head: Head) {
         if self.common == 0 {
             self.common = head.line();
-            // Relaxed: the release of the first turn hands it over.
+            // Relaxed: the release of the first turn publishes it.
             let common = &self.pair.ways[self.me].read.head;
             common.store(head.line(), Ordering::Relaxed);
         }
         assert!(self.common == head.line(), "a packet of another lane");
     }
 
-    /// Moves the next packet into `place`; whether there was one.
+    /// Moves the next packet into `place`. Returns whether there was one.
     #[inline]
     pub(in crate::transport) fn take(&mut self, form: Form, place: &mut Packet) -> bool {
-        // It may come on the other way, if the two ranks' calls do not fit together.
+        // It may arrive on the other path, if the two ranks' calls do not match.
         match form {
             Form::Exchange => self.take_from_line(place) || self.take_from_ring(place),
             Form::OneWay => self.take_from_ring(place) || self.take_from_line(place),
@@ -325,9 +324,8 @@ impl End {
         }
         let (head, info, count) = self.taken.hear(word, self.head);
         half.octet.with(|octet| {
-            // SAFETY: `post_to_line` wrote the octet with what its word says, before the release that was
-            // acquired, and both ends have the same list of types, see the head. It is not overwritten
-            // before this end has posted again.
+            // SAFETY: `post_to_line` wrote the octet as its word says, before the release that was acquired, and both
+            // ends have the same list of types, see the head. It is not overwritten before this end has posted again.
             unsafe { packet.load_octet(head, info, count, octet.cast()) };
         });
         self.taken.went_by_line(head);
@@ -348,8 +346,8 @@ impl End {
             self.head = way.read.head.load(Ordering::Relaxed);
         }
         cell.cargo.with(|cargo| {
-            // SAFETY: its turn says that it was written, before the release that was acquired; it is moved out
-            // once, since the count goes on, and not overwritten before that count is seen.
+            // SAFETY: its turn says that it was written, before the release that was acquired. It is moved out once,
+            // since the count advances, and not overwritten before that count is seen.
             unsafe { packet.load(self.head, cargo.cast()) };
         });
         if turn & ANNOUNCED != 0 {
@@ -363,7 +361,7 @@ impl End {
         true
     }
 
-    /// How many messages went out, and how many were taken; the numbers wrap.
+    /// Numbers of messages sent and taken; the numbers wrap.
     pub(in crate::transport) fn traffic(&self) -> (u32, u32) {
         let all = |known: &Known| known.count.ring.wrapping_add(known.count.line);
         (all(&self.sent), all(&self.taken))
@@ -374,12 +372,12 @@ impl End {
         let Known { count, .. } = self.taken;
         let cell = &self.pair.ways[1 - self.me].cells[count.cell()];
         let half = &self.pair.line.0[1 - self.me][count.half()];
-        // Relaxed: nothing is read but these.
+        // Relaxed: nothing else is read.
         cell.turn.load(Ordering::Relaxed) & !ANNOUNCED != count.turn()
             && half.word.load(Ordering::Relaxed) >> 48 != count.number()
     }
 
-    /// All there is to take.
+    /// Takes everything that is left.
     pub(in crate::transport) fn drain(&mut self) -> Vec<Packet> {
         let next = || {
             let mut place = Packet::empty();

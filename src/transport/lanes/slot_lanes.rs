@@ -1,4 +1,5 @@
-//! Lanes made of [slots](crate::transport::lanes::slot): which rank has which end, and what nobody took.
+//! Lanes made of [slots](crate::transport::lanes::slot): which rank holds which end, and which packets were never
+//! taken.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,20 +14,20 @@ use crate::transport::lanes::slot::{End, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
-/// The ends that nobody has: of each pair the lesser rank's, and the other's.
+/// The ends that no rank holds: for each pair the lower rank's, and the other's.
 type Free = HashMap<(Rank, Rank), [Option<End>; 2]>;
 
 /// All lanes of a communicator, by pair of ranks.
 #[derive(Default)]
 pub(crate) struct SlotBook(Mutex<Free>);
 
-/// Where a rank's end is among those of a pair.
+/// The key of a pair, and the index of rank `me`'s end in it.
 fn place(me: Rank, other: Rank) -> ((Rank, Rank), usize) {
     ((me.min(other), me.max(other)), usize::from(me > other))
 }
 
 impl SlotBook {
-    /// A rank's end of what is between it and another, made by whoever asks first.
+    /// A rank's end between it and another, created by the rank that requests one first.
     fn take_end(&self, me: Rank, other: Rank) -> End {
         let (pair, place) = place(me, other);
         let mut free = self.0.lock();
@@ -45,14 +46,14 @@ impl SlotBook {
         }
     }
 
-    /// Whether there is nothing that nobody took. While some rank has its ends, there may be.
+    /// Whether every packet has been taken. `false` while a rank holds its ends: then packets may be left.
     pub(crate) fn is_empty(&self) -> bool {
         let free = self.0.lock();
         let mut ends = free.values().flatten();
         ends.all(|end| end.as_ref().is_some_and(End::is_empty))
     }
 
-    /// What nobody took, by receiver and then by sender, of ranks that have given back their ends.
+    /// The packets that were never taken, by receiver and then by sender, of ranks that have given back their ends.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let mut free = self.0.lock();
         let mut ends: Vec<(Rank, Rank, &mut End)> = Vec::new();
@@ -69,7 +70,7 @@ impl SlotBook {
     }
 }
 
-/// Lanes whose packets lie in slots.
+/// Lanes whose packets are in slots.
 pub(crate) struct SlotLanes {
     me: Rank,
     registry: Arc<SlotBook>,
@@ -82,7 +83,7 @@ impl SlotLanes {
         SlotLanes { me, registry, ends }
     }
 
-    /// How many packets were sent by these ends, and taken; the numbers wrap.
+    /// Numbers of packets sent by these ends, and taken; the numbers wrap.
     pub(in crate::transport) fn traffic(&self) -> (u32, u32) {
         let ends = self.ends.borrow();
         let add = |(sent, taken): (u32, u32), end: &End| {
@@ -126,7 +127,7 @@ impl Drop for SlotLanes {
     }
 }
 
-/// A registry in which ranks 0 and 1 have exchanged almost as many messages as there are numbers for.
+/// A registry in which ranks 0 and 1 have exchanged almost as many messages as there are numbers.
 #[cfg(all(test, not(loom)))]
 pub(in crate::transport) fn near_the_end_of_numbers() -> SlotBook {
     let ends = crate::transport::lanes::slot::ends_after(u32::MAX - 5).map(Some);

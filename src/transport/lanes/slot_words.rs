@@ -1,35 +1,35 @@
-//! What both ends of a direction know of the messages so far, and what a word beside a very short one says.
+//! What both ends of a direction know of the messages so far, and the word that accompanies a very short message.
 //!
-//! Messages go two ways, a ring and a line (see [`slot`](crate::transport::lanes::slot)), and are one sequence.
+//! Messages take two paths, a ring and a line (see [`slot`](crate::transport::lanes::slot)), and form one sequence.
 //!
 //! # A word
 //!
-//! The bytes of a message must never be taken for more elements than there are, nor for another type, so
-//! the word beside them says both exactly, and the call to which they belong:
+//! The bytes of a message must never be taken for more elements than there are, nor for another type. The word beside
+//! them therefore gives both exactly, and the call to which they belong:
 //!
 //! ```text
 //! 63    56 55    48 47   40 39   36 35   32 31         0
 //! │ number │ before │ calls │ type │ count │ fingerprint │
 //! ```
 //!
-//! - *number* of the message in the line, and of those in the ring *before* it, both modulo 256. A half
-//!   held nothing but number n - 2 before, and at most eight of the ring are unread, so both are exact.
-//! - *calls*: how many calls later than the message before, on either way, it is.
-//! - *type*: which of the last few types that were announced. A type is announced by a message of the ring,
-//!   which carries it whole; both ends keep the same list, since they see the same messages in one order.
+//! - *number* of the message in the line, and of those in the ring *before* it, both modulo 256. A half held nothing
+//!   but number n - 2 before, and at most eight messages of the ring are unread, so both are exact.
+//! - *calls*: the number of calls since that of the previous message on either path.
+//! - *type*: one of the last few types that were announced. A message of the ring, which carries its whole type,
+//!   announces it; both ends keep the same list, since they see the same messages in one order.
 
 use crate::transport::memory::head::{Head, Info};
 
-/// Messages of one direction that a ring holds.
+/// Number of messages of one direction that a ring holds.
 pub(in crate::transport) const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
-/// How many types a direction knows without the help of a ring.
+/// Number of types that a direction remembers.
 const TYPES: usize = 4;
-/// The most elements that a word can count: all bits of its part.
+/// Maximum number of elements that a word can express: all bits of its field.
 const MOST: usize = 15;
-/// The most calls between two messages that it can.
+/// Maximum number of calls between two messages that a word can express.
 const CALLS: u64 = 255;
 
-/// How many messages of a direction have gone each way.
+/// Numbers of messages of a direction that have gone through each path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport) struct Count {
     pub(in crate::transport) ring: u32,
@@ -37,26 +37,26 @@ pub(in crate::transport) struct Count {
 }
 
 impl Count {
-    /// What the next message of the ring has as its turn, if it announces nothing. Sixteen bits say how many
-    /// messages of the line came before, since at most two of those are unread.
+    /// The turn of the next message of the ring, if it announces nothing. Sixteen bits hold the number of messages of
+    /// the line before it, since at most two of those are unread.
     #[inline]
     pub(in crate::transport) fn turn(self) -> u64 {
         u64::from(self.ring.wrapping_add(1)) << 32 | u64::from(self.line as u16) << 16
     }
 
-    /// What the word of the next message of the line has on top.
+    /// The top bits of the word of the next message of the line.
     #[inline]
     pub(in crate::transport) fn number(self) -> u64 {
         u64::from(self.line.wrapping_add(1) as u8) << 8 | u64::from(self.ring as u8)
     }
 
-    /// The place of the next message in its ring.
+    /// The index of the next message in its ring.
     #[inline]
     pub(in crate::transport) fn cell(self) -> usize {
         (self.ring % CELLS) as usize
     }
 
-    /// The place of the next message among the halves of its sender.
+    /// The index of the next message among the halves of its sender.
     #[inline]
     pub(in crate::transport) fn half(self) -> usize {
         (self.line.wrapping_add(1) % 2) as usize
@@ -69,7 +69,7 @@ pub(in crate::transport) struct Known {
     pub(in crate::transport) count: Count,
     /// The number of the last message's call.
     call: u32,
-    /// The types that were announced, and which of them makes room for the next.
+    /// The announced types, and the index of the one that the next replaces.
     types: [Option<&'static Info>; TYPES],
     oldest: usize,
 }
@@ -89,7 +89,7 @@ impl Known {
         self.place_of(info).is_some()
     }
 
-    /// By address: a type that has two is announced twice.
+    /// Compares addresses: a type with two addresses is announced twice.
     #[inline]
     fn place_of(&self, info: &'static Info) -> Option<usize> {
         let mut types = self.types.iter();
@@ -114,8 +114,8 @@ impl Known {
         self.call = head.tag();
     }
 
-    /// The word of the next message in the line, which has so many elements of that type; `None`: there is
-    /// no word for it.
+    /// The word of the next message in the line, which has `count` elements of the type `info`; `None`: no word can
+    /// express it.
     #[inline]
     pub(in crate::transport) fn say(
         &self,
@@ -132,7 +132,7 @@ impl Known {
         Some(before | place << 36 | (count as u64) << 32 | u64::from(head.print()))
     }
 
-    /// What a word says: the head, but for what all have in common, the type and the number of elements.
+    /// What a word says: the head, completed by what all heads have in common, the type and the number of elements.
     #[inline]
     pub(in crate::transport) fn hear(&self, word: u64, common: u64) -> (Head, &'static Info, u32) {
         let info = self.types[(word >> 36) as usize % TYPES];

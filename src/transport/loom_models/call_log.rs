@@ -1,9 +1,9 @@
-//! Proves that whoever looks for a call in another rank's log, while that rank makes more, finds that call or none:
+//! Proves that a search for a call in another rank's log, while that rank makes more calls, finds that call or none:
 //! never one of another number or communicator, nor what the same words meant for an earlier entry.
 //!
 //! The log and its ring are the real ones.
 //!
-//! Checked by hand that a model fails if calls of another communicator are not told apart.
+//! Checked by hand: a model fails if calls of another communicator are not told apart.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -15,7 +15,7 @@ use crate::op::Kind;
 use crate::transport::communicator::call::{Call, Detail, Verb};
 use crate::transport::communicator::call_log::CallLog;
 
-/// A call of a communicator whose length says which one it is.
+/// A call of a communicator, identified by its length.
 fn call(context: u32, length: usize) -> Call {
     Call {
         verb: Verb::Collective(Collective::Broadcast),
@@ -61,7 +61,7 @@ fn a_call_that_is_made_again_is_found_under_its_own_number() {
     });
 }
 
-/// More calls than there is room for, and more entries.
+/// More calls than the log has space for, and more entries.
 #[test]
 fn what_is_overwritten_is_not_found() {
     explore(Some(2), || {
@@ -82,7 +82,7 @@ fn what_is_overwritten_is_not_found() {
                 (last + 1..last + 3).for_each(|number| enter_and_write(&log, number))
             })
         };
-        // The oldest that is there, which is overwritten meanwhile, and the newest.
+        // The oldest call there, which is overwritten meanwhile, and the newest.
         for number in [last - 7, last, last + 1] {
             let found = find(&log, 2, number);
             assert!([None, Some(number as usize)].contains(&found), "{found:?}");
@@ -93,7 +93,7 @@ fn what_is_overwritten_is_not_found() {
     });
 }
 
-/// An entry of long ago is still written, as long as it [lasts](CallLog::LASTING).
+/// An old entry is still written, as long as it [lasts](CallLog::LASTING).
 #[test]
 fn an_entry_that_lasts_is_found_after_as_many_others() {
     explore(Some(2), || {

@@ -1,14 +1,14 @@
-//! Proves that what ranks write into cells for each other is read whole and in order, that no cell is overwritten
-//! while anybody may read it, and that a rank that waits for others to leave a call is woken.
+//! Proves that what ranks write into cells for each other is read whole and in order, that no cell is overwritten while
+//! a rank may read it, and that a rank that waits for others to leave a call is woken.
 //!
-//! The cells are the real ones, in loom's cells, which report every access that is not ordered with the ones
-//! before; a rank has two of them here, so that they are soon overwritten.
+//! The cells are the real ones, in loom's cells, which report every access that is not ordered with the ones before. A
+//! rank has two of them here, so that they are soon overwritten.
 //!
-//! Checked by hand that the models can fail: with the release of a number or of the word that says what was left
-//! relaxed, or the acquire of either; with room for one call more than there is; with a cell that says that its writer
-//! knows all of the calls before; with an epoch that is taken to say that its own call was left too; with nothing
-//! learnt from a cell; without a look at who waits after leaving. Not noticed, within a minute each: a floor above the
-//! rank's own call in `find_lagging`, and `after_leaving` without its fence.
+//! Checked by hand: the models fail with the release of a number or of the word that counts the calls left relaxed, or
+//! the acquire of either; with room for one call more than there is; with a cell that claims that its writer knows all
+//! of the calls before; with an epoch that is taken to mean that its own call was left too; with nothing learnt from a
+//! cell; without a check for waiting ranks after leaving. Not noticed, within a minute each: a floor above the rank's
+//! own call in `find_lagging`, and `after_leaving` without its fence.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cells::{Cells, Desk, Stamp};
 use crate::transport::port::Port;
 
-/// A message that lies beside its number, and one that does not.
+/// A message that is stored beside its number, and one that is not.
 const SHORT: usize = 1;
 const LONG: usize = 9;
 
-/// How often one of three ranks looks.
+/// Number of looks that each of three ranks takes.
 const FEW: usize = 3;
 
 fn stamp(call: u32) -> Stamp {
@@ -38,13 +38,13 @@ fn stamp(call: u32) -> Stamp {
     }
 }
 
-/// What a rank says in a call: nobody else says it, nor does anybody in another call.
+/// The message of a rank in a call: it differs from those of all other ranks and calls.
 fn message(of: Rank, call: u32, length: usize) -> Vec<u32> {
     vec![100 * (of as u32 + 1) + call; length]
 }
 
-/// Looks until something is there. Three ranks that look again and again are too many orders, so of those each goes
-/// home that has looked a few times in vain.
+/// Looks until something is there. Three ranks that look repeatedly have too many orders, so each of those gives up
+/// after a few unsuccessful looks.
 fn until(ranks: usize, mut come: impl FnMut() -> bool) -> Option<()> {
     let looks = if ranks > 2 { FEW } else { usize::MAX };
     for _ in 0..looks {
@@ -70,7 +70,7 @@ fn read(desk: &mut Desk, from: Rank, call: u32, length: usize) {
     desk.learn(opened.ok().expect("a message of this call"));
 }
 
-/// So many ranks, each of which lives `life` at its desk; in some order all come to the end of it.
+/// Starts `ranks` ranks, each of which runs `life` at its desk. In some order all of them finish.
 fn at_desks(
     ranks: usize,
     preemptions: usize,
@@ -117,7 +117,7 @@ fn longer_exchanges_are_read_before_they_are_overwritten() {
     at_desks(2, 3, |me, desk| exchange(me, desk, LONG));
 }
 
-/// Each call has its own writer, and all others read.
+/// Each call has its own writer, and all other ranks read.
 fn stream(ranks: usize, roots: &[Rank], me: Rank, desk: &mut Desk, length: usize) -> Option<()> {
     for (call, &root) in (0..).zip(roots) {
         if me == root {
@@ -142,13 +142,13 @@ fn a_root_waits_for_the_slower_of_two_readers() {
     at_desks(3, 2, |me, desk| stream(3, &[0; 3], me, desk, SHORT));
 }
 
-/// Rank 1 hears from rank 0, which knows nothing of rank 2, before it writes its first cell again.
+/// Rank 1 receives from rank 0, which knows nothing of rank 2, before it writes its first cell again.
 #[test]
 fn a_cell_says_no_more_of_who_has_left_than_its_writer_knew() {
     at_desks(3, 2, |me, desk| stream(3, &[1, 0, 1], me, desk, SHORT));
 }
 
-/// Three ranks meet at the first: who reads its cell learns that all have left the calls before.
+/// Three ranks meet at the first: a rank that reads its cell learns that all have left the calls before.
 #[test]
 fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
     at_desks(3, 2, |me, desk| {
@@ -169,7 +169,7 @@ fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
     });
 }
 
-/// Whoever has seen the cells of all knows that they are in that call, and not that they have left it.
+/// A rank that has seen the cells of all ranks knows that they are in that call, and not that they have left it.
 #[test]
 fn after_a_epoch_a_root_that_runs_ahead_waits_for_who_still_reads() {
     at_desks(2, 3, |me, desk| {
@@ -191,7 +191,7 @@ fn after_a_epoch_a_root_that_runs_ahead_waits_for_who_still_reads() {
     });
 }
 
-/// Rank 1 writes what nobody reads, as the root of a reduction does, and may be overtaken in its own call.
+/// Rank 1 writes a message that is never read, as the root of a reduction does, and may be overtaken in its own call.
 #[test]
 fn a_rank_that_is_overtaken_has_not_left_its_own_call() {
     at_desks(2, 3, |me, desk| {
@@ -216,7 +216,7 @@ fn two_communicators_are_not_in_each_other_s_way() {
             let mut desks = both.each_ref().map(|cells| Desk::new(cells.clone(), me));
             move || {
                 for call in 0..3 {
-                    // What one rank writes first the other reads last.
+                    // The message that one rank writes first, the other reads last.
                     for desk in &mut desks {
                         post(desk, me, call, SHORT);
                     }
@@ -234,7 +234,8 @@ fn two_communicators_are_not_in_each_other_s_way() {
     });
 }
 
-/// Two ranks and their cells, made before the threads: who makes them first is decided by what loom does not know.
+/// Two ranks and their cells. The cells are created before the threads, since loom does not see what decides which rank
+/// creates them first.
 fn world_of_cells(life: impl Fn(&Port) -> Result<()> + 'static) {
     let cells = Arc::new(Cells::new(2));
     let prepare = |fabric: &Fabric| assert!(fabric.all.cells.set(cells).is_ok());

@@ -1,14 +1,15 @@
 //! Proves that what both ends of a loan copy together is copied once and whole: no part is written by both, the
-//! borrower has its place to itself again when it settles, and the next loan finds nothing of this one.
+//! borrower has its destination to itself again when it settles, and the next loan finds nothing of this one.
 //!
-//! What both do is the real code ([`CopyClaims::borrow`], [`CopyClaims::help`]), but for the copying and for the wait, which
-//! yields. The parts are cells of loom's, which reports two accesses that are not ordered. The packet travels unordered. A
-//! place is known by the ticket of its loan, and a message that follows another one is longer.
+//! Both ends run the real code ([`CopyClaims::borrow`], [`CopyClaims::help`]), except for the copying and for the wait,
+//! which yields. The parts are loom cells, which report two accesses that are not ordered. The packet travels
+//! unordered. A destination is identified by the ticket of its loan, and a message that follows another one is longer.
 //!
-//! Checked by hand that the models can fail: with a relaxed store or load in `open`, `goes_to`, `report` or `has_helped`,
-//! with a place that is shown after the word that says so, with words that stay open, or help that stays reported, after
-//! the loan, with a borrower that does not wait for what its lender has taken, with a part of closed words that counts,
-//! with one end that does not count what the other has taken, and with a load and a store for the addition in `take`.
+//! Checked by hand: the models fail with a relaxed store or load in `open`, `goes_to`, `report` or `has_helped`; with a
+//! destination that is stored after the word that publishes it; with words that stay open, or help that stays reported,
+//! after the loan; with a borrower that does not wait for what its lender has taken; with a part of closed words that
+//! counts; with one end that does not count what the other has taken; and with a load and a store instead of the
+//! addition in `take`.
 
 use std::ptr;
 
@@ -21,10 +22,10 @@ use super::explore;
 use crate::transport::memory::copy_claims::{CopyClaims, End};
 use crate::transport::memory::loan::{LoanWord, Ticket};
 
-/// Parts of the longest message.
+/// Number of parts of the longest message.
 const PARTS: usize = 2;
 
-/// Words of a lender, and where its messages go.
+/// The words of a lender, and the destination of its messages.
 struct Between {
     word: LoanWord,
     claims: CopyClaims,
@@ -32,12 +33,12 @@ struct Between {
     places: [Cell<u64>; PARTS],
 }
 
-/// What a part of a message has in it.
+/// The content of a part of a message.
 fn content(ticket: Ticket, part: usize) -> u64 {
     10 * ticket + part as u64
 }
 
-/// Where a message goes.
+/// The destination of a message.
 fn place(ticket: Ticket) -> *mut u8 {
     ptr::without_provenance_mut(ticket as usize)
 }
@@ -51,7 +52,7 @@ impl Between {
         })
     }
 
-    /// Lends a message of so many parts, and helps as often as it looks; whether it was borrowed.
+    /// Lends a message of `parts` parts, and helps at each look. Returns whether it was borrowed.
     fn lend(&self, parts: usize) -> bool {
         let ticket = self.word.offer();
         self.posted.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +71,7 @@ impl Between {
         true
     }
 
-    /// Borrows a message, and clears its place before and after; whether it could.
+    /// Borrows a message, and clears its destination before and after. Returns whether it could.
     fn borrow(&self, ticket: Ticket, parts: usize) -> bool {
         if self.posted.load(Ordering::Relaxed) < ticket as u32 || !self.word.claim(ticket) {
             return false;
@@ -91,7 +92,7 @@ impl Between {
     }
 }
 
-/// Messages of so many parts, one after the other.
+/// Messages with these numbers of parts, one after the other.
 fn loans(messages: &'static [usize]) {
     let between = Arc::new(Between {
         word: LoanWord::new(),

@@ -1,14 +1,14 @@
-//! Proves that the detector is exact: a right exchange is never taken for a knot, a real knot is found
-//! by exactly one of its ranks and everybody in it gets out, and a rank that a post wakes just then is
-//! never named as stuck.
+//! Proves that the detector is exact: a correct exchange is never taken for a deadlock; a real deadlock is found by
+//! exactly one of its ranks and every rank in it gets out; and a rank that a post wakes at that moment is never named
+//! as stuck.
 //!
 //! The registry, `wait_for_graph::stuck`, the sleepers and the last stage of the wait are the real ones.
 //!
-//! Checked by hand that the models can fail: if `states` does not ask whether a rank is `asleep`, or
-//! if `wake` only rings and does not mark, the token is taken for a knot; without the look after lying
-//! down, so is an exchange; if a broken communicator does not count in `is_over`, who is about to be told
-//! of it is named; without the entry of a rank that is bound to wait, nobody who waits for it is ever told; if it
-//! counts as waiting though it is not `asleep`, a right exchange with it is a knot.
+//! Checked by hand: if `states` does not ask whether a rank is `asleep`, or if `wake` only unparks and does not mark,
+//! the token is taken for a deadlock. Without the look after lying down, so is an exchange. If a broken communicator
+//! does not count in `is_over`, a rank that is about to be told of it is named. Without the entry of a rank in a bound
+//! wait, no rank that waits for it is ever told; if that rank counts as waiting though it is not `asleep`, a correct
+//! exchange with it is a deadlock.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 
-/// So many ranks live `life` with mail between them.
+/// Runs `life` on `ranks` ranks, with mail between them.
 fn with_mail<R: 'static>(
     ranks: usize,
     life: impl Fn(&Port, &Mail) -> R + 'static,
@@ -107,7 +107,7 @@ fn a_cycle_of_three_is_found_once() {
     explore(None, || a_cycle_is_found_once(3));
 }
 
-/// Sleeps, without a way out, until the other has sent a message.
+/// Sleeps in a bound wait until the other rank has sent a message.
 fn stay_bound(port: &Port, mail: &Mail) {
     let other = 1 - port.me;
     let line = mail.line(other, port.me);
@@ -176,8 +176,8 @@ fn who_is_woken_by_a_post_just_then_is_not_named() {
     });
 }
 
-/// Rank 2 breaks the communicator. Rank 0 is in a collective and is told; rank 1 has seen it already
-/// and waits for what rank 0 does next.
+/// Rank 2 breaks the communicator. Rank 0 is in a collective and is told; rank 1 has seen it already and waits for what
+/// rank 0 does next.
 #[test]
 fn who_is_about_to_be_told_of_a_failure_is_not_stuck() {
     explore(Some(4), || {

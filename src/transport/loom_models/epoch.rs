@@ -1,16 +1,16 @@
-//! Proves that after an epoch nobody touches what a rank brought once that rank has left, that all ranks
-//! that stayed decide alike, and that whoever sleeps is woken.
+//! Proves that in an epoch no rank accesses what another rank brought after that rank has left, that all ranks that
+//! stayed decide alike, and that every sleeping rank is woken.
 //!
-//! Checked by hand that the models can fail. With a relaxed store or load of *here*, a rank does not see what
-//! another brings; with a relaxed store or load of *out*, or if a rank leaves between *go* and *out*, the cells
-//! race. Without the heavy half in `leave_early`, if it decides without a last look, or if `go` does not look
-//! at the word, a vector is touched whose rank has left; without the light half in `go`, a rank waits for the
-//! end of a call that others have left; if the decision is a store, ranks decide unlike. Without the light
-//! half in `arrive` or in `report_out`, without the heavy half of who lies down or its last look before it
-//! parks, and without the call of `rouse` after all are here, or after all are out, a rank sleeps for ever.
+//! Checked by hand that the models can fail. With a relaxed store or load of *here*, a rank does not see what another
+//! brings. With a relaxed store or load of *out*, or if a rank leaves between *go* and *out*, the cells race. Without
+//! the heavy half in `leave_early`, if it decides without a last look, or if `go` does not look at the word, a vector
+//! is accessed whose rank has left. Without the light half in `go`, a rank waits for the end of a call that others have
+//! left. If the decision is a store, ranks decide differently. Without the light half in `arrive` or in `report_out`,
+//! without the heavy half of a rank that goes to sleep or its last look before it parks, and without the call of
+//! `rouse` after all are here, or after all are out, a rank sleeps for ever.
 //!
-//! Two things they do not show to be needed: the orders in `settle`, since whoever touches memory has seen all
-//! others here itself; and `Turn::Epoch`, since a rank that has come cannot end before all are out.
+//! They do not show the need for two things: the orderings in `settle`, since a rank that accesses memory has seen all
+//! others here itself; and `Turn::Epoch`, since a rank that has arrived cannot end before all are out.
 
 use std::ptr;
 
@@ -27,7 +27,7 @@ use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket};
 use crate::transport::memory::head::Info;
 use crate::transport::port::Port;
 
-/// What a rank brings to a call: all of it differs from what anyone else brings, and from what it brought before.
+/// What a rank brings to a call: all of it differs from what other ranks bring, and from what it brought before.
 fn brought(me: Rank, call: u32) -> Brought {
     let which = 4 * (10 * call as usize + me + 1);
     Brought {
@@ -42,14 +42,14 @@ fn brought(me: Rank, call: u32) -> Brought {
     }
 }
 
-/// Whether what is read of a rank is what it brought to this call, every word of it.
+/// Whether every word that is read of a rank is what it brought to this call.
 fn agrees(epoch: &Epoch, rank: Rank, call: u32) -> bool {
     let (found, wanted) = (epoch.brought(rank), brought(rank, call));
     let words = |it: &Brought| (it.print, it.job, it.info, it.input, it.output);
     words(&found) == words(&wanted)
 }
 
-/// A rank's vector, which others write to between *go* and *out*.
+/// The ranks' vectors, which others write to between *go* and *out*.
 fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
     Arc::new((0..ranks).map(|_| Cell::new(0)).collect())
 }
@@ -110,7 +110,7 @@ fn two_have_their_vectors_to_themselves_between_calls() {
     explore(Some(3), || calls_in_a_row(2, 2));
 }
 
-/// Whether a rank touched the others' vectors; who leaves early looks at its own as soon as it may.
+/// Returns whether the decision was to go. A rank that leaves early looks at its own vector as soon as it may.
 fn leave_or_stay(epoch: &Epoch, cells: &[Cell<u32>], me: Rank, leaves: bool) -> bool {
     let Ok(ticket) = epoch.arrive(me, &brought(me, 0)) else {
         return false;
@@ -118,7 +118,7 @@ fn leave_or_stay(epoch: &Epoch, cells: &[Cell<u32>], me: Rank, leaves: bool) -> 
     let decision = if leaves {
         epoch.leave_early(ticket)
     } else {
-        // Somebody who stays is told of an abort by other ways; here it looks once.
+        // A rank that stays learns of an abort by other means; here it looks once.
         if epoch.all_here(ticket) {
             epoch.go(ticket)
         } else {

@@ -1,8 +1,8 @@
-//! Proves that nobody reads an operation that is half overwritten: whatever a reader returns of a ring while
-//! its rank writes, all words of it belong to one operation.
+//! Proves that no operation is read half overwritten: whatever a reader returns of a ring while its rank writes, all
+//! words of it belong to one operation.
 //!
-//! Checked by hand that the model can fail: without either fence, with the number not taken off before
-//! the words are written, or with the last store relaxed, a reader returns words of two operations.
+//! Checked by hand: without either fence, with the number not cleared before the words are written, or with the last
+//! store relaxed, a reader returns words of two operations.
 
 use loom::sync::Arc;
 use loom::thread;

@@ -1,13 +1,13 @@
-//! Proves that what one run leaves at the endpoints says nothing in the next: a rank that has returned is there again, what
-//! it sends before it returns once more is found, and the run after it finds its end.
+//! Proves that what one run leaves at the endpoints has no meaning in the next: a rank that has returned is there
+//! again, what it sends before it returns once more is found, and the run after it finds its end.
 //!
-//! The registry, the flags and the last stage of the wait are the real ones. That whoever starts the ranks of a run has
-//! seen the end of those before is a join here; `job_slot` proves it of what a team has for it.
+//! The registry, the flags and the last stage of the wait are the real ones. That the thread which starts the ranks of
+//! a run has seen the end of those before is a join here; `job_slot` proves it for the mechanism of a team.
 //!
-//! Checked by hand that the models can fail: if the flag of a rank that has ended said the same in every run, if what
-//! the registry knows of ends is kept, and if a rank took itself to be in the run before. Not noticed: a relaxed store in
-//! `depart` or load in `has_left`. Not decided within a minute: without the look at who has left of a rank that lies
-//! down, and without the fence of one that leaves (`shrink` notices that).
+//! Checked by hand: the models fail if the flag of a rank that has ended has the same value in every run, if the
+//! registry keeps its record of ends, and if a rank takes itself to be in the run before. Not noticed: a relaxed store
+//! in `depart` or load in `has_left`. Not decided within a minute: without the look at which ranks have left by a rank
+//! that goes to sleep, and without the fence of one that leaves (`shrink` notices that).
 
 use loom::sync::Arc as LoomArc;
 use loom::thread;
@@ -21,11 +21,11 @@ use crate::transport::{Fabric, Settings};
 /// What the ranks of a run do.
 #[derive(Clone, Copy)]
 enum Deed {
-    /// Nothing but return.
+    /// They only return.
     Nothing,
-    /// Rank 1 sends a message, and rank 0 waits until it has sent so many.
+    /// Rank 1 sends a message, and rank 0 waits until it has sent this many.
     Send(u32),
-    /// Rank 0 waits for what rank 1 does not send.
+    /// Rank 0 waits for a message that rank 1 does not send.
     Miss,
 }
 
@@ -51,7 +51,7 @@ impl Deed {
         port.record_return();
     }
 
-    /// Rank 1's.
+    /// Rank 1's part.
     fn of_second(self, port: &Port, mail: &Mail) {
         if let Deed::Send(_) = self {
             mail.send(port, 0);
@@ -60,10 +60,10 @@ impl Deed {
     }
 }
 
-/// Two ranks live through these runs, one after the other.
+/// Two ranks run these runs, one after the other.
 fn runs(deeds: &[Deed]) {
     let fabric = Fabric::new(2, Settings::default());
-    // What makes it at its first use knows nothing of loom.
+    // Loom does not see what creates it at its first use.
     fabric.all.epoch();
     let mail = LoomArc::new(Mail::new(2));
     // Not on the stack of a modelled thread, which is small.

@@ -1,14 +1,14 @@
-//! Proves that what comes by a fast box is read whole and once, is not overwritten while it is read, and comes in one order
-//! with what comes by the mailbox; also where the fast box goes from one rank to another.
+//! Proves that messages through a fast box are read whole and once, are not overwritten while they are read, and arrive
+//! in one order with those through the mailbox; also where the fast box passes from one rank to another.
 //!
-//! The fast box and the rule by which its reader looks at both ways are the real ones, in loom's cells, which report every
-//! access that is not ordered with the ones before; it has two cells here, so that they are soon overwritten. The
+//! The fast box and the rule by which its reader looks at both paths are the real ones, in loom's cells, which report
+//! every access that is not ordered with the ones before. It has two cells here, so that they are soon overwritten. The
 //! mailbox is a model of the channel: places are counted before they are filled, and taken before they are read.
 //!
-//! Checked by hand that the models can fail: with the release of a turn, of the count of what was read or of the owner's
-//! word relaxed, or the acquire of any of them; with a fast box that is used while there is mail; with mail that is taken
-//! though it was not there before the look at the fast box, or before the fast box is looked into at all. That senders look at the
-//! mailbox is a rule of theirs, which the model repeats; `tests/two_ways.rs` holds the real one.
+//! Checked by hand: the models fail with the release of a turn, of the read count or of the owner's word relaxed, or
+//! the acquire of any of them; with a fast box that is used while there is mail; with mail that is taken though it was
+//! not there before the look at the fast box, or before any look at the fast box. That senders look at the mailbox is
+//! their own rule, which the model repeats; `tests/two_ways.rs` tests the real one.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ use crate::transport::memory::packet::Packet;
 
 /// The rank whose fast box it is.
 const READER: Rank = 0;
-/// One that takes part in nothing.
+/// A rank that takes no part.
 const NOT_HERE: Rank = 3;
-/// Elements of a message.
+/// Number of elements of a message.
 const LENGTH: usize = 3;
-/// How often one of three ranks looks: again and again would be too many orders.
+/// Number of looks that each of three ranks takes: unlimited looks would have too many orders.
 const FEW: usize = 3;
 
-/// A mailbox for a few messages; they are numbers from 1 on.
+/// A mailbox for a few messages, which are numbers from 1 on.
 struct Letters {
     posted: AtomicU32,
     taken: AtomicU32,
@@ -87,7 +87,7 @@ fn message(number: u32) -> [u32; LENGTH] {
 struct Shared {
     mail: Arc<Letters>,
     fast_box: Arc<FastBox>,
-    /// A word that one sender says to another.
+    /// A flag by which one sender signals another.
     said: Arc<AtomicU32>,
 }
 
@@ -98,7 +98,7 @@ impl Shared {
             fast_box: FastBox::new(),
             said: Arc::new(AtomicU32::new(0)),
         };
-        // What makes the ring for the first who takes the fast box knows nothing of loom.
+        // Loom does not see what creates the ring for the first rank that takes the fast box.
         drop(shared.out(NOT_HERE));
         shared
     }
@@ -110,7 +110,7 @@ impl Shared {
         out
     }
 
-    /// Sends a message by the fast box if it may go there, else by the mailbox.
+    /// Sends a message through the fast box if it may go there, otherwise through the mailbox.
     fn send(&self, out: &mut Out, number: u32) {
         let (head, message) = (head(number), message(number));
         if !out.post(READER, head, &message, || self.mail.is_empty()) {
@@ -135,7 +135,7 @@ impl Shared {
         Incoming::new(self.mail.clone(), self.fast_box.clone())
     }
 
-    /// The numbers of what comes while one looks a few times in vain.
+    /// The numbers of the messages that arrive in a few looks.
     fn some(&self) -> Vec<u32> {
         let mut incoming = self.incoming();
         let mut come = Vec::new();
@@ -149,7 +149,7 @@ impl Shared {
     }
 }
 
-/// The number of the next message, which is whole.
+/// The number of the next message, which must be whole.
 fn next(incoming: &mut Incoming<Arc<Letters>>) -> Option<u32> {
     let packet = incoming.pop()?;
     let number = packet.head.tag();
@@ -158,7 +158,7 @@ fn next(incoming: &mut Incoming<Arc<Letters>>) -> Option<u32> {
     Some(number)
 }
 
-/// One sender, whose messages of these numbers go by the mailbox in any case.
+/// One sender, whose messages with the numbers in `mailed` always go through the mailbox.
 fn in_order(mailed: &'static [u32]) {
     explore(Some(3), || {
         let shared = Shared::new();
@@ -200,7 +200,7 @@ fn what_was_mailed_before_comes_before() {
     in_order(&[1, 3]);
 }
 
-/// Two senders, one of which sends because of what the other has sent.
+/// Two senders, one of which sends as a consequence of what the other has sent.
 fn because_of(first: fn(&Shared, &mut Out), second: fn(&Shared, &mut Out)) {
     explore(Some(3), move || {
         let shared = Shared::new();

@@ -1,11 +1,11 @@
-//! Proves that nobody leaves a barrier early, that what a rank did before a barrier is seen after it, and what the
-//! last one did for all, that the turning of the gate is not slept through, and that a rank with another fingerprint never
-//! lets it open.
+//! Proves that no rank leaves a barrier early; that what a rank did before a barrier is visible after it, and so is
+//! what the last rank did for all; that the turning of the gate is not slept through; and that a rank with another
+//! fingerprint never lets it open.
 //!
-//! Checked by hand that the models can fail: with a relaxed compare-and-swap in `arrive`, a relaxed store
-//! of the turn in `turn` or a relaxed load of it in `turned_by`, the cells race; if the fingerprint is not
-//! compared, the gate opens; without the fence in `rouse_others`, a rank sleeps for ever; if a wait whose
-//! gate has turned counts as stuck, ranks that are not are named.
+//! Checked by hand: with a relaxed compare-and-swap in `arrive`, a relaxed store of the turn in `turn` or a relaxed
+//! load of it in `turned_by`, the cells race. If the fingerprint is not compared, the gate opens. Without the fence in
+//! `rouse_others`, a rank sleeps for ever. If a wait whose gate has turned counts as stuck, ranks that are not stuck
+//! are named.
 
 use loom::cell::Cell;
 use loom::sync::Arc;
@@ -18,7 +18,7 @@ use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 
-/// What every rank does: write, barrier, read what all wrote, barrier, and all over.
+/// Every rank's program: write, barrier, read what all ranks wrote, barrier, repeat.
 fn write_and_read(me: usize, cells: &[Cell<u32>], rounds: u32, barrier: impl Fn(u32)) {
     for round in 0..rounds {
         cells[me].set(round + 1);
@@ -34,7 +34,7 @@ fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
     Arc::new((0..ranks).map(|_| Cell::new(0)).collect())
 }
 
-/// A barrier that looks again and again.
+/// A barrier that looks repeatedly.
 fn spin_through(gate: &Gate, ranks: usize, print: u32) {
     match gate.arrive(ranks, print) {
         Arrival::Last(turn) => gate.turn(turn, 0),
@@ -67,8 +67,8 @@ fn two_leave_no_barrier_early() {
     explore(Some(4), || barriers_in_a_row(2, 2));
 }
 
-/// Three spinning ranks are too many orders, so who finds the gate shut goes home: whoever does get
-/// through has seen what all did before.
+/// Three spinning ranks have too many orders, so a rank that finds the gate shut gives up. A rank that does get through
+/// has seen what all did before.
 #[test]
 fn whoever_of_three_gets_through_sees_what_all_did() {
     explore(Some(4), || {
@@ -94,8 +94,8 @@ fn whoever_of_three_gets_through_sees_what_all_did() {
     });
 }
 
-/// Before it turns the gate the last one reads what all have written, and writes what all read after that. Who finds
-/// the gate shut goes home.
+/// Before it turns the gate, the last rank reads what all have written, and writes what all read after that. A rank
+/// that finds the gate shut gives up.
 #[test]
 fn what_the_last_does_for_all_is_seen_by_all_who_are_told_who_it_was() {
     explore(Some(4), || {
@@ -151,8 +151,7 @@ fn sleep_through(port: &Port, print: u32) {
     }
 }
 
-/// Two barriers in a row. The locks on the way order more than the gate does, but every turn must be
-/// heard of.
+/// Two barriers in a row. The locks on the way order more than the gate does, but every turn must be noticed.
 #[test]
 fn two_sleep_through_no_turn() {
     explore(Some(5), || {
@@ -163,8 +162,8 @@ fn two_sleep_through_no_turn() {
     });
 }
 
-/// The gate has turned, rank 1 has seen it and waits for what rank 0 sends next, but rank 0 has not been
-/// told of the turn yet.
+/// The gate has turned, rank 1 has seen it and waits for what rank 0 sends next, but rank 0 has not been told of the
+/// turn yet.
 #[test]
 fn who_is_about_to_be_told_of_a_turn_is_not_stuck() {
     explore(Some(3), || {
@@ -182,7 +181,7 @@ fn who_is_about_to_be_told_of_a_turn_is_not_stuck() {
     });
 }
 
-/// Rank `n - 1` comes for another call than the others; nobody ever gets through.
+/// Rank `n - 1` comes for another call than the others; no rank ever gets through.
 fn a_stranger_keeps_it_shut(ranks: usize) {
     let (fabric, arrivals) = world(ranks, move |port| {
         let print = u32::from(port.me == ranks - 1);

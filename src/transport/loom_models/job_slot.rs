@@ -1,10 +1,10 @@
 //! Proves that jobs are handed over and given back: the server reads each as it was written, the caller sees what the
-//! server did and that it reads the job no more, and neither sleeps through what the other has to say.
+//! server did and that it no longer reads the job, and neither sleeps through a message of the other.
 //!
 //! A job is a number that the caller writes and overwrites, with nothing but the job slot to order it.
 //!
-//! Checked by hand that the models can fail: with a relaxed store or load in `put`, `next`, `done` or `is_empty` a
-//! number is missed or comes too early, and without the call that rouses the server, or the caller, it sleeps for ever.
+//! Checked by hand: with a relaxed store or load in `put`, `next`, `done` or `is_empty` a number is missed or arrives
+//! too early, and without the call that rouses the server, or the caller, that one sleeps for ever.
 
 use std::ptr;
 
@@ -26,7 +26,7 @@ struct Shared {
     result: AtomicU32,
 }
 
-/// A server for so many jobs, on a thread of its own, that then goes home.
+/// A server for `jobs` jobs, on a thread of its own, which then ends.
 fn server(jobs: u32, parker: &Parker) -> (Arc<Shared>, thread::JoinHandle<()>) {
     let server = Parker::new();
     let shared = Arc::new(Shared {

@@ -1,17 +1,16 @@
-//! Proves that lent memory is never read after its lender has left, that exactly one of revoke and
-//! claim wins, and that the lender always leaves, wherever either end dies.
+//! Proves that lent memory is never read after its lender has left, that exactly one of revoke and claim succeeds, and
+//! that the lender always leaves, wherever either end dies.
 //!
-//! The lent memory is a cell of loom's, which reports every access that is not ordered with the
-//! lender's writes before and after the loan. The packet travels unordered, so that the word alone
-//! must order them. [`lend`], [`Packet::open`] and the sleep of the lender are the real ones.
+//! The lent memory is a loom cell, which reports every access that is not ordered with the lender's writes before and
+//! after the loan. The packet travels unordered, so that the word alone must order them. [`lend`], [`Packet::open`] and
+//! the sleep of the lender are the real ones.
 //!
-//! To die here is to leave early. The guards of both ends do the same whether a frame is left by
-//! `return` or by unwinding, and loom's threads share one real thread, which cannot unwind two at once.
+//! To die here is to leave early. The guards of both ends do the same whether a frame is left by `return` or by
+//! unwinding, and loom's threads share one real thread, which cannot unwind two at once.
 //!
-//! Checked by hand that the models can fail: with a relaxed `offer`, `claim`, `settle` or `is_settled`
-//! the accesses race; with a guard that does not wait for a claimed loan they do too; with a `settle`
-//! that does not rouse the lender sleeps for ever; if each loan had the same ticket, a stale packet would
-//! open a later one.
+//! Checked by hand: with a relaxed `offer`, `claim`, `settle` or `is_settled` the accesses race, as they do with a
+//! guard that does not wait for a claimed loan. With a `settle` that does not rouse, the lender sleeps for ever. If
+//! each loan had the same ticket, a stale packet would open a later one.
 
 use std::sync::Mutex;
 
@@ -26,7 +25,7 @@ use crate::transport::memory::lend::{Loan, lend};
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 
-/// What lies between the two: the lent buffers, one a loan, and the packets on their way.
+/// What the two ranks share: the lent buffers, one per loan, and the packets on their way.
 pub(super) struct Between {
     pub(super) buffers: [Cell<u32>; 2],
     /// Not loom's: it orders nothing.
@@ -48,7 +47,7 @@ impl Between {
         self.posted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The next packet, if one has come so far.
+    /// The next packet, if one has arrived.
     fn take(&self) -> Option<Packet> {
         let posted = self.posted.load(Ordering::Relaxed) > 0;
         let mut packets = self.packets.lock().unwrap();
@@ -75,7 +74,7 @@ impl Between {
         self.buffers[which].set(2);
     }
 
-    /// Reads what the next packet lends; whether it could. `None`: no packet yet.
+    /// Reads what the next packet lends. Returns whether it could; `None`: no packet yet.
     pub(super) fn read(&self, port: &Port) -> Option<bool> {
         let packet = self.take()?;
         let read = packet.open(&*port.fabric, |which: &[usize]| {
@@ -85,7 +84,7 @@ impl Between {
     }
 }
 
-/// One loan: `during` at the lender, `borrow` at the borrower, which tells whether it had the loan.
+/// One loan: `during` at the lender, `borrow` at the borrower, which returns whether it had the loan.
 fn one_loan(during: fn(&Loan<'_>), borrow: fn(&Between, &Port) -> Option<bool>) {
     let between = Between::new();
     let (fabric, had) = world(2, move |port| match port.me {
@@ -138,7 +137,7 @@ fn a_borrower_that_dies_between_claim_and_read_lets_the_lender_go() {
             |_| (),
             |between, port| {
                 let packet = between.take()?;
-                // Settled by the guard in `open`, which is all that is left to do for the dying.
+                // Settled by the guard in `open`, which is all that a dying borrower has left to do.
                 Some(packet.open(&*port.fabric, |_: &[usize]| ()).is_some())
             },
         );
@@ -163,7 +162,7 @@ fn a_stale_packet_never_opens_a_later_loan() {
             }
             [between.read(port), between.read(port)]
         });
-        // The word tells of the second loan: it was settled by the second packet or by nobody.
+        // The word shows the second loan: the second packet settled it, or nothing did.
         let second = had[1].iter().flatten().nth(1) == Some(&true);
         assert_eq!(fabric.endpoints[0].loan.is_settled(2), second);
         assert_eq!(fabric.endpoints[0].loan.is_revoked(2), !second);

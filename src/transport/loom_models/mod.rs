@@ -1,29 +1,30 @@
-//! What threads do to each other, run by loom through every order of events, and every stale value,
-//! that the memory model allows. Run with `.ci/loom`.
+//! Models of what threads do to each other. Loom runs them through every order of events, and every stale value, that
+//! the memory model allows. Run with `.ci/loom`.
 //!
-//! - `sleeper` no post is slept through
-//! - `job_slot` a thread that stays is given its jobs, and gives them back
-//! - `detector` a knot is found once, and nothing else is taken for one
-//! - `loan` lent memory is never read after its lender has left
-//! - `copy_claims` what both ends of a loan copy together is copied once, and is the borrower's again
-//! - `rendezvous` who lends to a rank that is bound to come sleeps until it is done, or learns why it is not
-//! - `receipt` who waits until its message is received is woken, and taken back is not received
-//! - `fabric_reuse` what a run leaves at the endpoints says nothing in the next
-//! - `shrink` the living find each other
-//! - `slot` what two ranks hand each other is read whole, once and in order
-//! - `fast_box` what comes past the mailbox is read whole, once and in order with the mail
-//! - `gate` nobody leaves a barrier early
-//! - `epoch` nobody touches the memory of a rank that has left
-//! - `event_ring` nobody reads an operation that is half overwritten
-//! - `call_log` nobody takes a call for another one while its rank writes
-//! - `cells` what ranks write for each other is read whole, and not overwritten while it is read
+//! - `sleeper`: no post is slept through
+//! - `job_slot`: a worker thread gets its jobs, and gives them back
+//! - `detector`: a deadlock is found once, and nothing else is taken for one
+//! - `loan`: lent memory is never read after its lender has left
+//! - `copy_claims`: what both ends of a loan copy together is copied once, and is the borrower's again
+//! - `rendezvous`: a rank that lends to a rank that is bound to come sleeps until that one is done, or learns why it is
+//!   not
+//! - `receipt`: a rank that waits until its message is received is woken, and a revoked message is not received
+//! - `fabric_reuse`: what a run leaves at the endpoints has no meaning in the next
+//! - `shrink`: the surviving ranks find each other
+//! - `slot`: what two ranks hand each other is read whole, once and in order
+//! - `fast_box`: messages past the mailbox are read whole, once and in order with the mail
+//! - `gate`: no rank leaves a barrier early
+//! - `epoch`: no rank accesses the memory of a rank that has left
+//! - `event_ring`: no operation is read half overwritten
+//! - `call_log`: no call is taken for another one while its rank writes
+//! - `cells`: what ranks write for each other is read whole, and not overwritten while it is read
 //!
-//! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's
-//! (`crate::sync`). The channel between ranks knows nothing of loom, so here a post is a relaxed store
-//! to a counter: weaker than what any channel does.
+//! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's (`crate::sync`).
+//! Loom does not model the channel between ranks, so here a post is a relaxed store to a counter: weaker than what any
+//! channel does.
 //!
-//! Where a model needs a bound on preemptions, it says so: orders with more forced switches are not
-//! visited. Loom takes sequential consistency seriously only in fences, which is where ours is.
+//! Where a model needs a bound on preemptions, it says so: orders with more forced switches are not visited. Loom
+//! models sequential consistency faithfully only in fences, which is where ours is.
 
 mod call_log;
 mod cells;
@@ -57,19 +58,19 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::Reason;
 
-/// Runs `model` in every order; with at most so many preemptions, where given.
+/// Runs `model` in every order, with at most `preemptions` preemptions if given.
 fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
     builder.check(model);
 }
 
-/// A world of modelled threads: each lives `life` at its own port; what came of each.
+/// A world of modelled threads, each of which runs `life` at its own port. Returns their results.
 fn world<R: 'static>(ranks: usize, life: impl Fn(&Port) -> R + 'static) -> (Arc<Fabric>, Vec<R>) {
     prepared_world(ranks, |_| {}, life)
 }
 
-/// The same where something is done before there are threads.
+/// The same, with `prepare` run before there are threads.
 fn prepared_world<R: 'static>(
     ranks: usize,
     prepare: impl FnOnce(&Fabric),
@@ -77,14 +78,14 @@ fn prepared_world<R: 'static>(
 ) -> (Arc<Fabric>, Vec<R>) {
     let fabric = Fabric::new(ranks, Settings::default());
     prepare(&fabric);
-    // What makes it at its first use knows nothing of loom.
+    // Loom does not see what creates it at its first use.
     fabric.all.epoch();
     let life = Rc::new(life);
     let mut lives = (0..ranks).map(|me| {
         let (life, port) = (life.clone(), fabric.port(me));
         move || life(&port)
     });
-    // Rank 0 lives on the thread that every model has already.
+    // Rank 0 runs on the thread that every model has already.
     let first = lives.next();
     let others: Vec<_> = lives.map(thread::spawn).collect();
     let mut results: Vec<R> = first.map(|life| life()).into_iter().collect();
@@ -92,7 +93,7 @@ fn prepared_world<R: 'static>(
     (fabric, results)
 }
 
-/// How many messages each rank has sent to each other: what a post is, in a model.
+/// Number of messages that each rank has sent to each other: the model of a post.
 struct Mail {
     ranks: usize,
     sent: Vec<AtomicU32>,
@@ -128,7 +129,7 @@ fn sleep(port: &Port, needs: Needs, come: impl Fn() -> bool) -> Result<()> {
     sleep_in(None, None, port, needs, come)
 }
 
-/// The same inside a collective, perhaps until the gate turns.
+/// The same inside a collective, possibly until the gate turns.
 fn sleep_in(
     collective: Option<(&Arc<CommShared>, u32)>,
     turn: Option<Turn>,

@@ -1,12 +1,12 @@
-//! Proves that a rank whose message finds no buffer sleeps until it is received and is always woken: by a
-//! receiver that takes it while it waits for something else, or for its own message to be received, or
-//! that dies without a look; and that a message is received or taken back, never both.
+//! Proves that a rank whose message finds no buffer space sleeps until it is received and is always woken: by a
+//! receiver that takes it while it waits for something else, or for its own message to be received, or that dies
+//! without looking; and that a message is received or revoked, never both.
 //!
 //! `Receipt`, the registry and the last stage of the wait are the real ones.
 //!
-//! Checked by hand that the models can fail: if who receives a message for later does not rouse its
-//! sender, or does not look for it while it waits for something else, a knot is found that is none; with an
-//! `accept` that does not claim, what was taken back is received.
+//! Checked by hand: if a rank that receives a message for later does not rouse its sender, or does not look for it
+//! while it waits for something else, a deadlock is reported where there is none. With an `accept` that does not claim,
+//! a revoked message is received.
 
 use std::sync::Arc as StdArc;
 
@@ -21,11 +21,11 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::receipt::Receipt;
 use crate::transport::port::Port;
 
-/// One message without a buffer from each rank to each other, and plain mail beside them.
+/// One message without buffer space from each rank to each other, and plain mail beside them.
 struct Post {
     mail: Mail,
     receipts: Vec<StdArc<Receipt>>,
-    /// How many of them were received.
+    /// Number of them that were received.
     received: AtomicU32,
 }
 
@@ -43,7 +43,7 @@ impl Post {
         self.mail.send(port, to);
     }
 
-    /// Sleeps until it is received; meanwhile what `from` sent is, if it is named.
+    /// Sleeps until it is received; meanwhile receives what `from` sent, if given.
     fn await_receipt(&self, port: &Port, to: Rank, from: Option<Rank>) -> Result<()> {
         sleep(port, Needs::One(to), || {
             if let Some(from) = from {
@@ -53,7 +53,7 @@ impl Post {
         })
     }
 
-    /// Receives the message of `from`, if it has come, for a receive that was posted.
+    /// Receives the message of `from`, if it has arrived, for a posted receive.
     fn progress(&self, port: &Port, from: Rank) {
         let come = self.mail.line(from, port.me).load(Ordering::Relaxed) > 0;
         if come && self.receipts[from].accept() {

@@ -1,12 +1,11 @@
-//! Proves that a rank that lends to another and sleeps until that has read is always woken: when the
-//! loan is settled, when the other dies without a look, or because both do nothing but wait. Whatever
-//! happens, it may write its buffer again when [`Port::lend`] comes back.
+//! Proves that a rank that lends to another and sleeps until that rank has read is always woken: when the loan is
+//! settled, when the other dies without looking, or because both do nothing but wait. In every case it may write its
+//! buffer again when [`Port::lend`] returns.
 //!
-//! `Port::lend`, [`Packet::open`](crate::transport::memory::packet::Packet::open), the registry and the last stage
-//! of the wait are the real ones, as in a step of a schedule whose message is long.
+//! `Port::lend`, [`Packet::open`](crate::transport::memory::packet::Packet::open), the registry and the last stage of
+//! the wait are the real ones, as in a step of a schedule whose message is long.
 //!
-//! Checked by hand that the models can fail: with a `settle` that does not rouse the lender all
-//! those fail in which somebody reads.
+//! Checked by hand: with a `settle` that does not rouse the lender, all models in which a rank reads fail.
 
 use loom::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::port::Port;
 
-/// What lies on the way to each of two ranks.
+/// What is on its way to each of two ranks.
 struct Ways([Arc<Between>; 2]);
 
 impl Ways {
@@ -26,7 +25,7 @@ impl Ways {
         Ways([Between::new(), Between::new()])
     }
 
-    /// Lends to the other rank, does something meanwhile, and sleeps until the loan is settled.
+    /// Lends to the other rank, runs `meanwhile`, and sleeps until the loan is settled.
     fn lend(&self, port: &Port, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
         let to = 1 - port.me;
         let way = &self.0[to];
@@ -48,7 +47,7 @@ impl Ways {
         lent
     }
 
-    /// Sleeps until the other's packet has come, and reads what it lends.
+    /// Sleeps until the other's packet has arrived, and reads what it lends.
     fn read(&self, port: &Port) -> Result<()> {
         let way = &self.0[port.me];
         sleep(port, Needs::One(1 - port.me), || {
@@ -62,7 +61,7 @@ fn between_two(life: impl Fn(&Port, &Ways) -> Result<()> + 'static) -> Vec<Resul
     world(2, move |port| life(port, &ways)).1
 }
 
-/// A rank's life, and its end on record.
+/// Records the end of a rank, and returns its result.
 fn and_end(port: &Port, lived: Result<()>) -> Result<()> {
     port.fabric.record_return(port.me);
     lived

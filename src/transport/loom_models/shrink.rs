@@ -1,11 +1,11 @@
-//! Proves that the living find each other: whoever wants to leave the dead behind comes out when every
-//! other member has come or has ended, wherever it ended, with the same communicator as the others.
+//! Proves that the surviving ranks find each other: a rank that shrinks a communicator returns when every other member
+//! has come or has ended, at whatever point it ended, with the same communicator as the others.
 //!
-//! The epoch, the registry and the last stage of the wait are the real ones.
+//! The shrink, the registry and the last stage of the wait are the real ones.
 //!
-//! Checked by hand that the models can fail: if `record_return` did not wake those who shrink, or if
-//! `rouse_shrinking` did nothing, a rank sleeps for ever; if a rank that leaves did not mark the others, one that then
-//! waits for a member of the new communicator is told of a deadlock.
+//! Checked by hand: if `record_return` did not wake the ranks that shrink, or if `rouse_shrinking` did nothing, a rank
+//! sleeps for ever. If a rank that leaves did not mark the others, one that then waits for a member of the new
+//! communicator is told of a deadlock.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ fn two_that_are_both_there_meet() {
     survivors(2, 7, None);
 }
 
-/// One rank sleeps in the shrink, one looks, and the last one comes: the second may leave, and wait for the first, before
-/// the last one has woken that.
+/// One rank sleeps in the shrink, one looks, and the last one comes. The second may leave, and wait for the first,
+/// before the last one has woken the first.
 #[test]
 fn who_leaves_and_waits_for_another_member_is_not_in_a_deadlock_with_it() {
     explore(Some(2), || {

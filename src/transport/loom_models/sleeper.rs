@@ -1,8 +1,8 @@
-//! Proves that no post is slept through: a rank that lies down, looks and parks is woken by whoever
-//! posts meanwhile. A lost post would be a thread parked for ever, which loom reports as a deadlock.
+//! Proves that no post is slept through: a rank that goes to sleep, looks and parks is woken by every rank that posts
+//! meanwhile. A lost post would be a thread parked for ever, which loom reports as a deadlock.
 //!
-//! Checked by hand that the models can fail: without the fence in `lie_down`, without the one in
-//! `rouse`, or with either weakened to acquire-release, every model here deadlocks.
+//! Checked by hand: without the fence in `lie_down`, without the one in `rouse`, or with either weakened to
+//! acquire-release, every model here deadlocks.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use super::explore;
 use crate::sync::Parker;
 use crate::transport::wakeup::sleeper::Sleeper;
 
-/// One sleeper and so many posters, each of which posts once.
+/// One sleeper and `posters` posters, each of which posts once.
 fn posts_are_found(posters: u32) {
     let parker = Parker::new();
     let shared = Arc::new((Sleeper::new(&parker), AtomicU32::new(0)));

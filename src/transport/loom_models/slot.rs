@@ -1,12 +1,12 @@
-//! Proves that what two ranks hand each other through slots is read whole, once and in order, whatever the
-//! ways it takes: nobody reads a cell or a half while the other writes it, and none is overwritten unread.
+//! Proves that what two ranks hand each other through slots is read whole, once and in order, whichever path it takes:
+//! no rank reads a cell or a half while the other writes it, and none is overwritten unread.
 //!
-//! The cells and halves are the real ones, in loom's cells, which report every access that is not ordered
-//! with the ones before; rings have two cells here, so that they are soon overwritten.
+//! The cells and halves are the real ones, in loom's cells, which report every access that is not ordered with the ones
+//! before. Rings have two cells here, so that they are soon overwritten.
 //!
-//! Checked by hand that the models can fail: with the release of a turn, of a word or of the count of what was
-//! read relaxed, or the acquire of any of them; with a word posted before the other's last was read; with words or
-//! with turns that do not say how many messages of the other way came before.
+//! Checked by hand: the models fail with the release of a turn, of a word or of the read count relaxed, or the acquire
+//! of any of them; with a word posted before the other's last was read; with words or with turns that do not say how
+//! many messages of the other path came before.
 
 use loom::thread;
 
@@ -22,7 +22,7 @@ fn post(end: &mut End, form: Form, number: u32, count: usize) {
     end.post(form, head, &vec![number; count]);
 }
 
-/// Takes message `number`, whatever it waits for meanwhile.
+/// Takes message `number`, however long it has to wait for it.
 fn take(end: &mut End, form: Form, number: u32, count: usize) {
     let mut place = Packet::empty();
     while !end.take(form, &mut place) {
@@ -33,7 +33,7 @@ fn take(end: &mut End, form: Form, number: u32, count: usize) {
     assert_eq!(whole, Some(true));
 }
 
-/// Two ranks that exchange so often, with so many elements at either: more than two go by the ring.
+/// Two ranks that exchange `times` times, with `counts` elements from each: more than two elements go through the ring.
 fn exchanges(times: u32, counts: [fn(u32) -> usize; 2]) {
     let [first, second] = ends();
     let life = move |mut end: End, me: usize| {
@@ -87,7 +87,7 @@ fn a_rank_that_runs_ahead_overwrites_nothing_unread() {
                 take(&mut second, Exchange, number, 1);
             }
         });
-        // Announced, in the line, and the others in the ring: the other posts nothing.
+        // Announced, in the line, and the others in the ring: the other rank posts nothing.
         for number in 0..4 {
             while !first.has_room() {
                 thread::yield_now();
@@ -108,7 +108,7 @@ fn a_reader_that_expects_another_form_gets_what_comes_in_order() {
                 take(&mut second, OneWay, number, 1);
             }
         });
-        // Announced, in the line, in the ring, in the line if the other's first has come.
+        // Announced, in the line, in the ring, in the line if the other's first message has arrived.
         post(&mut first, Exchange, 0, 1);
         post(&mut first, Exchange, 1, 1);
         while !first.has_room() {

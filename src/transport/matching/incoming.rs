@@ -1,4 +1,5 @@
-//! What comes to a rank, by its mailbox and by its [`fast_box`](crate::transport::memory::fast_box), in one order.
+//! What arrives at a rank through its mailbox and through its [`fast_box`](crate::transport::memory::fast_box), in one
+//! order.
 
 use std::mem;
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use crate::transport::memory::packet::Packet;
 
 /// The mailbox, as its rank sees it.
 pub(in crate::transport) trait Mail {
-    /// Whether all that was posted has been taken.
+    /// Whether everything that was posted has been taken.
     fn is_empty(&self) -> bool;
 
-    /// Moves the first message into `place`, which owns nothing; whether there was one.
+    /// Moves the first message into `place`, which owns nothing. Returns whether there was one.
     fn take(&self, place: &mut Packet) -> bool;
 }
 
@@ -33,7 +34,7 @@ impl Mail for Receiver<Packet> {
     }
 }
 
-/// The receiving end of all that is sent to one rank.
+/// The receiving end of everything sent to one rank.
 pub(in crate::transport) struct Incoming<M = Receiver<Packet>> {
     mail: M,
     fast_box: In,
@@ -45,22 +46,22 @@ impl<M: Mail> Incoming<M> {
         Incoming { mail, fast_box }
     }
 
-    /// Moves the next message into `place`, which owns nothing; whether there was one.
+    /// Moves the next message into `place`, which owns nothing. Returns whether there was one.
     ///
-    /// What is in the mailbox now is taken only if the fast box is found empty after that: see there.
+    /// A message that is in the mailbox now is taken only if the fast box is found empty after that: see there.
     #[inline]
     pub(in crate::transport) fn next(&mut self, place: &mut Packet) -> bool {
         let mailed = !self.mail.is_empty();
         self.fast_box.take(place) || mailed && self.mail.take(place)
     }
 
-    /// The same for whoever keeps it.
+    /// The same, for a caller that keeps the message.
     pub(in crate::transport) fn pop(&mut self) -> Option<Packet> {
         let mut place = Packet::empty();
         self.next(&mut place).then_some(place)
     }
 
-    /// Takes nothing any more that comes by the fast box: whoever counts what was left may.
+    /// Stops taking messages from the fast box, so that the caller that counts leftovers can take them.
     pub(in crate::transport) fn leave_fast_box(&mut self) {
         self.fast_box = In::new(FastBox::new());
     }

@@ -1,8 +1,7 @@
-//! A rank's incoming messages: one lock-free channel that everybody posts to, and what came before
-//! it was asked for.
+//! A rank's incoming messages: one lock-free channel that every sender posts to, and the unexpected-message queue.
 //!
-//! Order is kept per sender and context, as MPI defines it: a receive takes the *first* message of
-//! a sender that it matches; between senders the one that arrived first wins.
+//! Order is kept per sender and context, as MPI defines it: a receive takes the *first* message of a sender that it
+//! matches. Between senders the message that arrived first is taken.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -28,7 +27,8 @@ pub(crate) struct Want {
 }
 
 impl Want {
-    /// No message is of this context: a communicator's are even, and the next odd one its collectives'.
+    /// No message has this context: a communicator's context is even, and that of its collectives is the next odd
+    /// number.
     const NOTHING: Want = Want {
         context: u32::MAX,
         source: None,
@@ -43,7 +43,7 @@ impl Want {
     }
 }
 
-/// A message that nobody has asked for yet, with its place in the order of arrival.
+/// An unexpected message, with its place in the order of arrival.
 struct Early {
     arrival: u64,
     packet: Packet,
@@ -52,18 +52,18 @@ struct Early {
 /// The receiving end of one rank.
 pub(crate) struct Inbox {
     mail: Incoming,
-    /// By (context, source): only pairs that have something waiting.
+    /// By (context, source): only pairs that have a message waiting.
     early: HashMap<(u32, Rank), VecDeque<Early>>,
     arrivals: u64,
     /// The arrival of the message handed out last, for `put_back`.
     taken: u64,
-    /// Receives that were posted before anybody waits for them.
+    /// Posted receives: requests made before the rank waits for them.
     posted: Posted,
-    /// Messages that were taken back, and own something of the user's: its destructor runs only when
-    /// nothing of ours is being looked at.
+    /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
+    /// dropped, never in the middle of a receive.
     buried: Vec<Packet>,
-    /// Messages that a posted receive from any source wants stay in line, with all behind them, until it is
-    /// chosen whose falls into it.
+    /// Messages that a posted receive from any source wants stay in line, with all behind them, until the chooser has
+    /// decided which line the receive takes from.
     steered: bool,
 }
 
@@ -80,12 +80,12 @@ impl Inbox {
         }
     }
 
-    /// The same in a steered world.
+    /// The same inbox, in a steered world if `steered`.
     pub(in crate::transport) fn steered(self, steered: bool) -> Self {
         Inbox { steered, ..self }
     }
 
-    /// Puts the first wanted message among those that came early into `place`; whether there was one.
+    /// Puts the first wanted unexpected message into `place`. Returns whether there was one.
     #[inline]
     pub(crate) fn find(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
         !self.early.is_empty() && self.find_kept(want, lenders, place)
@@ -110,7 +110,7 @@ impl Inbox {
         Some(early.packet)
     }
 
-    /// The queue whose first match arrived first; dead packets are swept out on the way.
+    /// The queue whose first match arrived first. Revoked packets are removed on the way.
     fn first_match(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(u32, Rank)> {
         let mut first = None;
         for (key, queue) in self
@@ -131,18 +131,18 @@ impl Inbox {
         first.map(|(_, key)| key)
     }
 
-    /// Takes in what has arrived until a wanted message comes up in `place`; whether one did. Only
-    /// right after `find` said no.
+    /// Takes in what has arrived until a wanted message is in `place`. Returns whether one is. Call it only right after
+    /// `find` returned `false`.
     ///
-    /// A message stays in `place` from the channel until it is opened: it is looked at in words, and
-    /// moving words that were just written as other words stalls.
+    /// A message stays in `place` from the channel until it is opened: it is read in words, and moving words that were
+    /// just written with other widths stalls.
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
         if self.steered {
             self.take_in_steered(lenders);
             return self.find(want, lenders, place);
         }
-        // What is in the place is nothing, or a dead loan: there is nothing to drop.
+        // `place` holds nothing, or a revoked loan: there is nothing to drop.
         while self.mail.next(place) {
             self.arrivals += 1;
             if place.is_dead(lenders) {
@@ -158,7 +158,7 @@ impl Inbox {
         false
     }
 
-    /// Whether no posted receive wants the message that has just arrived. Else `place` is empty.
+    /// Whether no posted receive wants the message that has just arrived. If one does, `place` is empty afterwards.
     #[cold]
     fn is_unwanted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
         let offered = self.posted.offer(place, self.arrivals, lenders);
@@ -168,7 +168,7 @@ impl Inbox {
         matches!(offered, Offered::Unwanted)
     }
 
-    /// Empties the place of a message that was taken back.
+    /// Empties `place` of a message that was revoked.
     fn discard(&mut self, place: &mut Packet) {
         let dead = mem::replace(place, Packet::empty());
         if dead.is_owned() {
@@ -176,14 +176,14 @@ impl Inbox {
         }
     }
 
-    /// Takes in all that has arrived: for posted receives, and for later ones.
+    /// Takes in everything that has arrived: for posted receives, and for later ones.
     pub(crate) fn take_in(&mut self, lenders: &impl Lenders) {
         let mut place = Packet::empty();
         let found = self.poll(&Want::NOTHING, lenders, &mut place);
         debug_assert!(!found, "nothing wants nothing");
     }
 
-    /// The same in a steered world: only what needs no choice falls into posted receives.
+    /// The same in a steered world: only messages that need no choice are delivered to posted receives.
     #[cold]
     fn take_in_steered(&mut self, lenders: &impl Lenders) {
         while let Some(packet) = self.mail.pop() {
@@ -212,7 +212,7 @@ impl Inbox {
         }
     }
 
-    /// Lets a message fall into the posted receive that wants it.
+    /// Delivers a message to the posted receive that wants it.
     fn deliver(&mut self, queue: &mut VecDeque<Early>, place: usize, lenders: &impl Lenders) {
         if let Some(Early {
             arrival,
@@ -227,8 +227,8 @@ impl Inbox {
         }
     }
 
-    /// The lines whose messages matter to one of these receives, and those that hold something only for
-    /// other receives that were posted; sorted.
+    /// The lines whose messages matter to one of `wants`, and those that hold messages only for other posted receives;
+    /// both sorted.
     pub(in crate::transport) fn lines(&self, wants: &[Want]) -> (Vec<Line>, Vec<Line>) {
         let (mut needed, mut other) = (Vec::new(), Vec::new());
         let wants = self.with_rivals(wants.to_vec());
@@ -245,8 +245,8 @@ impl Inbox {
         (needed, other)
     }
 
-    /// These receives and the posted ones that must have chosen before them: those that want a message in
-    /// front of one of theirs.
+    /// `wants`, and the posted receives that must have chosen before them: those that want a message in front of one of
+    /// theirs.
     fn with_rivals(&self, mut wants: Vec<Want>) -> Vec<Want> {
         loop {
             let lines = self.early.values().filter(|queue| holds_one(queue, &wants));
@@ -259,7 +259,7 @@ impl Inbox {
         }
     }
 
-    /// The first posted receive, if any, that wants something in a line.
+    /// What the first posted receive that wants something in a line accepts, if there is one.
     fn contended(&self, queue: &VecDeque<Early>) -> Option<Want> {
         let mut wanted = queue
             .iter()
@@ -267,7 +267,7 @@ impl Inbox {
         wanted.next()
     }
 
-    /// Whether a posted receive from any source wants something in a line.
+    /// Whether a posted receive wants something in a line.
     pub(in crate::transport) fn is_contended(&self, line: Line) -> bool {
         let queue = self.early.get(&(line.context, line.source));
         queue.is_some_and(|queue| self.contended(queue).is_some())
@@ -278,8 +278,8 @@ impl Inbox {
         self.posted.wild()
     }
 
-    /// The first message in a line that somebody wants falls into the posted receive that wants it. `false`:
-    /// it is left to the receive that is being waited in.
+    /// Delivers the first message in `line` that a receive wants to the posted receive that wants it. Returns `false`
+    /// if it is left to the receive that is being waited for, whose `want` this is.
     pub(in crate::transport) fn choose(
         &mut self,
         line: Line,
@@ -320,13 +320,13 @@ impl Inbox {
         slot
     }
 
-    /// Whether there are posted receives whose messages have not come.
+    /// Whether there are posted receives whose messages have not arrived.
     #[inline]
     pub(crate) fn has_posted(&self) -> bool {
         !self.posted.is_empty()
     }
 
-    /// Takes back a posted receive: its message, if it has come, waits for the next that wants it.
+    /// Cancels a posted receive. Its message, if it has arrived, waits for the next receive that wants it.
     pub(crate) fn unpost(&mut self, slot: &Rc<Slot>, lenders: &impl Lenders) {
         if slot.is_filled() {
             let (packet, arrival) = slot.take();
@@ -336,7 +336,7 @@ impl Inbox {
         }
     }
 
-    /// Whether nothing is kept here and nothing awaited; there may be mail.
+    /// Whether nothing is kept here and no receive is posted; there may be mail.
     pub(in crate::transport) fn is_idle(&self) -> bool {
         self.early.is_empty() && self.posted.is_empty() && self.buried.is_empty()
     }
@@ -351,7 +351,7 @@ impl Inbox {
         self.keep(self.taken, packet);
     }
 
-    /// Puts a message back that was handed out a while ago: posted receives may want it now.
+    /// Puts back a message that was handed out a while ago: posted receives may want it now.
     pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
         if self.steered {
             self.keep(arrival, packet);
@@ -382,13 +382,13 @@ impl Inbox {
         let (dead, left): (Vec<_>, Vec<_>) = early
             .chain(late)
             .partition(|packet| packet.is_dead(lenders));
-        // Nobody looks into anything any more; but this rank may be unwinding, or be no rank of the world.
+        // The inbox is no longer in use, but this rank may be unwinding, or the thread may be no rank of the world.
         let buried = mem::take(&mut self.buried).into_iter();
         buried.chain(dead).for_each(unwind::drop_quietly);
         left
     }
 
-    /// The same by a rank that has ended: what comes after this is somebody else's to drain.
+    /// The same for a rank that has ended: what arrives after this is drained by another inbox.
     pub(in crate::transport) fn leave(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let left = self.drain(lenders);
         self.mail.leave_fast_box();
@@ -396,14 +396,14 @@ impl Inbox {
     }
 }
 
-/// Whether a line holds a message for one of these receives.
+/// Whether a line holds a message for one of `wants`.
 fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
     let wanted = |early: &Early| wants.iter().any(|want| want.accepts(early.packet.head));
     queue.iter().any(wanted)
 }
 
-/// The part of a line that can be received: in a steered world what comes before the first message that a
-/// posted receive wants, elsewhere all of it.
+/// The part of a line that can be received: in a steered world the messages before the first one that a posted receive
+/// wants, elsewhere the whole line.
 fn open<'a>(
     queue: &'a VecDeque<Early>,
     posted: &'a Posted,
@@ -413,7 +413,7 @@ fn open<'a>(
     queue.iter().take_while(move |early| !contended(early))
 }
 
-/// Takes out what its sender has taken back.
+/// Removes the messages that their sender has revoked.
 fn sweep(queue: &mut VecDeque<Early>, buried: &mut Vec<Packet>, lenders: &impl Lenders) {
     if queue.iter().any(|early| early.packet.is_dead(lenders)) {
         let (dead, live): (VecDeque<_>, VecDeque<_>) = mem::take(queue)

@@ -1,9 +1,8 @@
-//! Receives that are posted before anybody waits for them: each is a slot that the first message it
-//! accepts falls into, whatever its rank is doing at that moment.
+//! Posted receives: each is a slot that takes the first message it accepts, whatever its rank is doing at that moment.
 //!
-//! A message that arrives is offered to the open slots in the order in which they were posted, and only
-//! then to the receive that is being waited in, which was posted last. What falls into a slot is
-//! received: it is the rank's own from there on, and its sender is free.
+//! A message that arrives is offered to the open slots in the order in which they were posted, and only then to the
+//! receive that is being waited for, which was posted last. A message in a slot has been received: the rank owns it
+//! from then on, and its sender is free.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -13,11 +12,11 @@ use crate::transport::matching::mailbox::Want;
 use crate::transport::memory::lend::Lenders;
 use crate::transport::memory::packet::Packet;
 
-/// One posted receive; whoever posted it holds it too.
+/// One posted receive, shared with the caller that posted it.
 pub(crate) struct Slot {
     want: Want,
     filled: Cell<bool>,
-    /// What fell into it, and its place in the order of arrival.
+    /// The message in the slot, and its place in the order of arrival.
     message: RefCell<(Packet, u64)>,
 }
 
@@ -40,13 +39,12 @@ impl Slot {
         self.want
     }
 
-    /// Whether its message has come.
+    /// Whether its message has arrived.
     pub(crate) fn is_filled(&self) -> bool {
         self.filled.get()
     }
 
-    /// Its message, with the place in the order of arrival. Once, and only when it [is
-    /// filled](Self::is_filled).
+    /// Takes its message, with the place in the order of arrival. Once, and only when it [is filled](Self::is_filled).
     pub(crate) fn take(&self) -> (Packet, u64) {
         self.message.replace((Packet::empty(), 0))
     }
@@ -54,9 +52,9 @@ impl Slot {
 
 /// What became of a message that was offered.
 pub(in crate::transport) enum Offered {
-    /// It fell into a slot.
+    /// A slot has taken it.
     Taken,
-    /// A slot wants it, but its sender has taken it back.
+    /// A slot wants it, but its sender has revoked it.
     Dead,
     /// No slot wants it.
     Unwanted,
@@ -72,21 +70,21 @@ impl Posted {
         self.0.is_empty()
     }
 
-    /// A slot behind all others.
+    /// Opens a slot behind all others.
     pub(in crate::transport) fn open(&mut self, want: Want) -> Rc<Slot> {
         let slot = Slot::new(want);
         self.0.push(slot.clone());
         slot
     }
 
-    /// A slot whose message was there before it.
+    /// Creates a slot whose message was there before it.
     pub(in crate::transport) fn filled(want: Want, packet: Packet, arrival: u64) -> Rc<Slot> {
         let slot = Slot::new(want);
         slot.fill(packet, arrival);
         slot
     }
 
-    /// Whether a slot wants a message, and if one does, whether it is a slot for any source.
+    /// Whether a slot wants a message; if so, `Some(true)` where that slot accepts any source.
     pub(in crate::transport) fn wants(&self, packet: &Packet) -> Option<bool> {
         self.first(packet).map(|want| want.source.is_none())
     }
@@ -103,12 +101,12 @@ impl Posted {
         wants.filter(|want| want.source.is_none())
     }
 
-    /// Nothing falls into this slot any more.
+    /// Closes a slot: it takes no message any more.
     pub(in crate::transport) fn close(&mut self, slot: &Rc<Slot>) {
         self.0.retain(|other| !Rc::ptr_eq(other, slot));
     }
 
-    /// Lets a message fall into the first slot that wants it. It is left in `packet` unless it is taken.
+    /// Offers a message to the first slot that wants it. The message stays in `packet` unless it is taken.
     pub(in crate::transport) fn offer(
         &mut self,
         packet: &mut Packet,

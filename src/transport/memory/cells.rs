@@ -1,30 +1,29 @@
-//! Cells: for each rank of a communicator a few places that it alone writes and everybody may read.
+//! Cells: for each rank of a communicator a few places that this rank alone writes and all ranks may read.
 //!
-//! A short message for several readers, or of several writers for one, is copied once into a cell and read
-//! where it lies: no queue, no loan, one writer for every word, no locked instruction.
+//! A short message for several readers, or from several writers to one reader, is copied once into a cell and read in
+//! place: no queue, no loan, one writer for every word, no locked instruction.
 //!
-//! # How a place is used again
+//! # How a cell is reused
 //!
-//! Calls on the cells of a communicator are numbered from 0, and all ranks make the same ones. A rank has
-//! [`DEPTH`] cells and posts call `n` in the `n mod DEPTH`-th. Each rank says in a word of its own how
-//! many calls it has *left*: it reads no cell of those any more. A cell may be written for call `n` once
-//! everybody has left call `n - DEPTH`. What a rank knows of that is its *floor*: all ranks have left the
-//! calls below it. It rises when all cells of a call have been seen, since whoever is in a call has left those
-//! before it; it is passed on with every cell; and only if it is too low still, the words of all ranks are
-//! read. So ranks that meet in every call never read those words, and a root that runs ahead reads them
-//! once in a few calls.
+//! Calls on the cells of a communicator are numbered from 0, and all ranks make the same ones. A rank has [`DEPTH`]
+//! cells and posts call `n` in cell `n mod DEPTH`. Each rank publishes, in a word of its own, how many calls it has
+//! *left*: it no longer reads any cell of those calls. A cell may be written for call `n` once all ranks have left call
+//! `n - DEPTH`. What a rank knows of that is its *floor*: all ranks have left the calls below it. The floor rises when
+//! all cells of a call have been seen, since a rank in a call has left the calls before it. It is passed on with every
+//! cell. Only if it is still too low are the words of all ranks read. So ranks that meet in every call never read those
+//! words, and a root that runs ahead reads them once in a few calls.
 //!
 //! # Why this is sound
 //!
 //! - A cell has one writer: the [`Desk`] of its rank, of which there is one ([`Column::taken`]).
-//! - It writes call `n` only while its floor is above `n - DEPTH`, and then nobody reads: a desk reads the
-//!   cell of call `m` through a [`Found`], which borrows it, and leaves `m` through `&mut`; and the floor came to
-//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is
-//!   made here alone, and true of its cells for ever.
-//! - It is read only after its number was seen with acquire, which the writer stores with release after all
-//!   else. The number has 64 bits and does not come back.
-//! - What was written is read as the type and the count it was written with: `open` compares both
-//!   exactly. Bytes are `MaybeUninit`, so padding and pointers inside elements survive.
+//! - The desk writes call `n` only while its floor is above `n - DEPTH`, and then no rank reads the cell. A desk reads
+//!   the cell of call `m` through a [`Found`], which borrows the desk, and leaves `m` through `&mut`. The floor came to
+//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is made
+//!   only in this file, and remains true of its cells for ever.
+//! - A cell is read only after its number was seen with acquire; the writer stores the number with release after
+//!   everything else. The number has 64 bits and does not wrap.
+//! - A message is read as the type and count it was written with: `open` compares both exactly. Bytes are
+//!   `MaybeUninit`, so padding and pointers inside elements survive.
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, align_of, size_of, size_of_val};
@@ -40,29 +39,30 @@ use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::head::Info;
 
-/// How many calls a rank may be ahead of another one that reads its cells.
+/// Number of calls that a rank may be ahead of another one that reads its cells.
 const DEPTH: usize = if cfg!(all(test, loom)) { 2 } else { 4 };
 
-/// The longest message beside the number, in the same cache line.
+/// The longest message beside the number, in the same cache line, in bytes.
 const NEAR: usize = 32;
 
 /// The longest message that goes through a cell, in bytes.
 pub(crate) const CELL_BYTES: usize = 4096;
 
-/// What moves between CPUs at a time.
+/// Size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// How many lines are asked for at a time: more than a CPU can await are dropped.
+/// Maximum number of lines prefetched at a time: a CPU drops more than it can track.
 const FETCHED: usize = 16;
 
-/// What a rank says of its message, and the message if it is very short.
+/// The description of a rank's message, and the message itself if it is very short.
 #[repr(C)]
 struct Near {
     body: MaybeUninit<[u8; NEAR]>,
     info: &'static Info,
     count: u32,
     stamp: Stamp,
-    /// How far the call is above the floor of its writer: less than [`DEPTH`], or it were not written.
+    /// The distance from the writer's floor up to the call: less than [`DEPTH`], otherwise the cell would not be
+    /// written.
     above: u32,
 }
 
@@ -77,33 +77,33 @@ impl Near {
     }
 }
 
-/// A message, or what fits of it, and the number of its call: one line.
+/// A message, or the part of it that fits, and the number of its call: one cache line.
 #[repr(C, align(64))]
 struct Cell {
     near: Place<Near>,
-    /// One more than the number of the call whose message is here; 0: there was none.
+    /// One more than the number of the call whose message is here; 0: none yet.
     number: AtomicU64,
 }
 
-/// Room for a message that does not fit beside its number; as aligned as anything that may lie there.
+/// Space for a message that does not fit beside its number, aligned for every element that may be stored there.
 #[repr(C, align(64))]
 struct Far(MaybeUninit<[u8; CELL_BYTES]>);
 
 /// The cells of one rank.
 struct Column {
     cells: CachePadded<[Cell; DEPTH]>,
-    /// In memory of its own, which nobody touches who does not need it.
+    /// In memory of its own, so that its lines are touched only where they are needed.
     far: Box<[Place<Far>]>,
-    /// How many calls it has left.
+    /// Number of calls that the rank has left.
     left: CachePadded<AtomicU64>,
-    /// How many desks have been made.
+    /// Number of desks created.
     taken: AtomicU32,
-    /// The last call that its rank took part in, once that has gone.
+    /// The last call that its rank took part in, once the desk has been dropped.
     end: Mutex<Option<Stamp>>,
 }
 
-// SAFETY: see the head: what is in a place is written by one thread while nobody reads it, and read only
-// after the number that was stored with release. All that may lie there is `Send` and `Sync` (`Element`).
+// SAFETY: see the head: a place is written by one thread while no thread reads it, and read only after the number that
+// was stored with release. Everything that may be stored there is `Send` and `Sync` (`Element`).
 unsafe impl Sync for Column {}
 // SAFETY: as above.
 unsafe impl Send for Column {}
@@ -135,7 +135,7 @@ impl Column {
 /// The cells of all ranks of a communicator.
 pub(crate) struct Cells {
     columns: Box<[Column]>,
-    /// How many ranks wait for others to leave a call.
+    /// Number of ranks that wait for others to leave a call.
     waiting: CachePadded<AtomicU32>,
 }
 
@@ -147,18 +147,19 @@ impl Cells {
         }
     }
 
-    /// While this lives somebody waits for others to leave a call: they must look whether it sleeps.
+    /// Announces a rank that waits for others to leave a call, until the result is dropped: ranks that leave must check
+    /// whether it sleeps.
     pub(crate) fn wait_for_room(&self) -> Waiting<'_> {
-        // Relaxed: whoever waits goes through the hand-shake of `sleeper` before it sleeps.
+        // Relaxed: a rank that waits goes through the handshake of `sleeper` before it sleeps.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Waiting(self)
     }
 
-    /// The last call that each rank took part in; `None` if a desk is still there, or was forgotten.
+    /// The last call that each rank took part in; `None` if a desk still exists or was leaked.
     pub(crate) fn ends(&self) -> Option<Vec<Option<Stamp>>> {
         let end = |column: &Column| {
             let end = *column.end.lock();
-            // Relaxed: asked when all threads are done, or the answer is asked for again.
+            // Relaxed: called when all threads are done; otherwise the caller asks again.
             let used = column.taken.load(Ordering::Relaxed) > 0;
             (end.is_some() || !used).then_some(end)
         };
@@ -167,12 +168,12 @@ impl Cells {
 
     #[inline]
     fn is_awaited(&self) -> bool {
-        // Relaxed: the fence before it orders it after the word that says who has left.
+        // Relaxed: the fence before it orders it after the word that counts the calls left.
         self.waiting.load(Ordering::Relaxed) > 0
     }
 }
 
-/// Whether ranks that ended so took part in the same calls.
+/// Whether ranks with these last calls took part in the same calls.
 pub(crate) fn agree(ends: &[Option<Stamp>]) -> bool {
     ends.windows(2).all(|two| two[0] == two[1])
 }
@@ -182,21 +183,21 @@ pub(crate) struct Waiting<'a>(&'a Cells);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // Relaxed: if it is seen late, somebody looks at a flag for nothing.
+        // Relaxed: a rank that sees it late only checks a flag without need.
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Which collective of the communicator a message belongs to.
+/// The collective of the communicator that a message belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Its fingerprint, and of all before it.
+    /// The fingerprint of the collective and of all before it.
     pub print: u32,
-    /// The how-many-th it is.
+    /// The number of the collective.
     pub number: u32,
 }
 
-/// What can be asked of a message in a cell before it is opened.
+/// What is known of a message in a cell before it is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
     pub stamp: Stamp,
@@ -208,35 +209,37 @@ pub(crate) struct Label {
 pub(crate) struct Desk {
     cells: Arc<Cells>,
     me: Rank,
-    /// The call it is in, or will be in next.
+    /// The call it is in, or the next one.
     call: u64,
-    /// All ranks have left the calls below.
+    /// All ranks have left the calls below this number.
     floor: u64,
-    /// Of this call the cells of all ranks below have been seen.
+    /// The cells of all ranks below this number have been seen in this call.
     seen: Rank,
     /// Whether its own cell is written for this call.
     posted: bool,
     /// The last call that it has left.
     last: Option<Stamp>,
-    /// The last call whose cell was written to ahead of its message.
+    /// The last call whose cell was touched ahead of its message.
     warm: u64,
-    /// How many lines the last message in each place had, if it was long.
+    /// Number of lines of the last message in each place, if it was long.
     lines: [usize; DEPTH],
 }
 
 impl Drop for Desk {
-    /// What nobody read is found out in the end by comparing what each rank took part in.
+    /// Records the last call. At the end, unread messages are found by comparing the last calls of all ranks.
     fn drop(&mut self) {
         *self.cells.columns[self.me].end.lock() = self.last;
     }
 }
 
 impl Desk {
+    /// Takes the desk of rank `me`.
+    ///
     /// # Panics
     ///
     /// If this rank has one already.
     pub(crate) fn new(cells: Arc<Cells>, me: Rank) -> Desk {
-        // Relaxed: only one add comes first, whoever made it.
+        // Relaxed: exactly one increment comes first, from whichever thread.
         let before = cells.columns[me].taken.fetch_add(1, Ordering::Relaxed);
         assert!(before == 0, "a rank has one desk");
         Desk {
@@ -261,27 +264,27 @@ impl Desk {
         self.cells.clone()
     }
 
-    /// The rank whose desk it is.
+    /// The rank that owns this desk.
     #[inline]
     pub(in crate::transport) fn me(&self) -> Rank {
         self.me
     }
 
-    /// Whether somebody waits for others to leave a call. Asked after leaving, and a fence.
+    /// Whether a rank waits for others to leave a call. To be called after leaving, and after a fence.
     #[inline]
     pub(in crate::transport) fn is_awaited(&self) -> bool {
         self.cells.is_awaited()
     }
 
-    /// Whether a message can lie in a cell.
+    /// Whether a message fits into a cell.
     #[inline]
     pub(crate) fn fits<T: Element>(count: usize) -> bool {
         let bytes = count.saturating_mul(size_of::<T>());
         bytes <= CELL_BYTES && align_of::<T>() <= align_of::<Far>() && count <= u32::MAX as usize
     }
 
-    /// Whether everybody has left the call whose message lies where the next one will. If not, this is known
-    /// of a rank that has not.
+    /// `None` if all ranks have left the call whose message is in the cell for this rank's next message. Otherwise a
+    /// rank that, as far as this one knows, has not left it.
     #[inline]
     pub(crate) fn lagging(&mut self) -> Option<Rank> {
         match self.is_free() {
@@ -300,7 +303,7 @@ impl Desk {
         call < self.floor + DEPTH as u64
     }
 
-    /// Whether it does not know by itself that the place for the next message is free.
+    /// Whether it does not know by itself that the cell for the next message is free.
     #[cfg(all(test, loom))]
     pub(in crate::transport) fn must_ask(&self) -> bool {
         !self.is_free()
@@ -308,7 +311,7 @@ impl Desk {
 
     #[cold]
     fn find_lagging(&mut self) -> Option<Rank> {
-        // Acquire: pairs with the release in `leave`, so that what they read there was before.
+        // Acquire: pairs with the release in `leave`, so that the ranks' reads came before.
         let left = |column: &Column| column.left.load(Ordering::Acquire);
         let mine = self.me;
         let others = self
@@ -318,18 +321,18 @@ impl Desk {
             .enumerate()
             .filter(|(rank, _)| *rank != mine);
         let slowest = others.map(|(rank, column)| (left(column), rank)).min();
-        // Some may be ahead, but this rank has not left its own call.
+        // Others may be ahead, but this rank has not left its own call.
         let all = slowest.map_or(self.call, |(floor, _)| floor.min(self.call));
         self.floor = self.floor.max(all);
         slowest.filter(|_| !self.is_free()).map(|(_, rank)| rank)
     }
 
-    /// Writes this rank's message of the present call.
+    /// Writes this rank's message of the current call.
     ///
     /// # Panics
     ///
-    /// If its cell is not free, see [`lagging`](Self::lagging), if it is written already, or if the message
-    /// does not [fit](Self::fits).
+    /// If its cell is not free (see [`lagging`](Self::lagging)), if it is written already, or if the message does not
+    /// [fit](Self::fits).
     #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
@@ -343,12 +346,13 @@ impl Desk {
         if bytes > NEAR {
             self.lines[place] = bytes.div_ceil(LINE);
             column.far[self.place()].with_mut(|far| {
-                // SAFETY: nobody else touches the place (see the head), and there is room for all that fits.
+                // SAFETY: no other thread accesses the place (see the head), and every message that fits has space
+                // there.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
             });
         }
         cell.near.with_mut(|near| {
-            // SAFETY: nobody else touches the place, see the head.
+            // SAFETY: no other thread accesses the place, see the head.
             let near = unsafe { &mut *near };
             near.info = Info::of::<T>();
             near.count = data.len() as u32;
@@ -356,7 +360,7 @@ impl Desk {
             near.above = (self.call - self.floor) as u32;
             let body = near.body.as_mut_ptr().cast::<u8>();
             if bytes <= NEAR {
-                // SAFETY: it fits, as just asked, and the memory is not the caller's.
+                // SAFETY: it fits, as just checked, and the memory is not the caller's.
                 unsafe { copy_short(data, body) };
             }
         });
@@ -365,19 +369,19 @@ impl Desk {
         self.warm_next();
     }
 
-    /// The place of the present call.
+    /// The index of the current call's cell.
     #[inline]
     fn place(&self) -> usize {
         place_of(self.call)
     }
 
-    /// Whether a rank's message of the present call is there.
+    /// Whether a rank's message of the current call is there.
     #[inline]
     pub(crate) fn is_here(&self, from: Rank) -> bool {
         self.find(from, 0).is_some()
     }
 
-    /// The first rank whose message of the present call is not there, but for this one.
+    /// The first rank other than this one whose message of the current call is not there.
     #[inline]
     pub(crate) fn missing(&mut self) -> Option<Rank> {
         while self.seen < self.cells.columns.len() {
@@ -386,13 +390,14 @@ impl Desk {
             }
             self.seen += 1;
         }
-        // They are all in this call.
+        // All ranks are in this call.
         self.floor = self.call;
         None
     }
 
-    /// A rank's message of the present call, if it is there, which is expected to have so many bytes. What does not
-    /// lie beside its number is asked for before that: the lines come side by side, and not one after the other.
+    /// A rank's message of the current call, if it is there. It is expected to have `bytes` bytes. The lines of the
+    /// message that are not beside its number are prefetched first, so that all lines arrive side by side and not one
+    /// after the other.
     #[inline]
     pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
         let (column, place) = (&self.cells.columns[from], self.place());
@@ -412,11 +417,11 @@ impl Desk {
         })
     }
 
-    /// Takes note of what a message told.
+    /// Takes note of the floor that a message carried.
     ///
     /// # Panics
     ///
-    /// If it was one of other cells.
+    /// If the message was one of other cells.
     #[inline]
     pub(crate) fn learn(&mut self, floor: Floor) {
         assert!(ptr::eq(floor.of, &*self.cells), "a floor of other cells");
@@ -429,7 +434,7 @@ impl Desk {
         self.cells.columns[rank].left.load(Ordering::Acquire) >= self.call
     }
 
-    /// This rank is done with the present call: it reads none of its messages any more.
+    /// Leaves the current call: this rank no longer reads any of its messages.
     #[inline]
     pub(crate) fn leave(&mut self, stamp: Stamp) {
         self.warm_next();
@@ -443,47 +448,47 @@ impl Desk {
             .store(self.call, Ordering::Release);
     }
 
-    /// Writes something, no matter what, to the cell of the next call, if it is free and this is not done: its
-    /// lines, as many as were used last time, are then on their way from those who read them while this rank waits
-    /// for others, or does other things.
+    /// Writes arbitrary bytes to the cell of the next call, if it is free and this has not been done yet. Its lines, as
+    /// many as were used last time, then travel from the readers' caches to this rank while it waits for others or does
+    /// other work.
     #[inline]
     fn warm_next(&mut self) {
         let call = self.call + 1;
         if self.warm < call && self.is_free_for(call) {
             self.warm = call;
             let (column, place) = (&self.cells.columns[self.me], place_of(call));
-            // SAFETY: nobody reads the place before its number is stored, see the head.
+            // SAFETY: no rank reads the place before its number is stored, see the head.
             column.cells[place]
                 .near
                 .with_mut(|near| unsafe { (*near).above = 0 });
             let far = &column.far[place];
             for line in 0..self.lines[place] {
-                // SAFETY: as above, and the place has so many lines.
+                // SAFETY: as above, and the place has at least this many lines.
                 far.with_mut(|far| unsafe { far.cast::<u8>().add(line * LINE).write(0) });
             }
         }
     }
 }
 
-/// A message that is there. Who has found it has not left its call: that would need its desk for itself.
+/// A message that is there. Its finder has not left the call: that would need `&mut` access to its desk.
 pub(crate) struct Found<'a> {
     cells: &'a Cells,
     cell: &'a Cell,
     far: &'a Place<Far>,
     call: u64,
-    /// Whether its writer is the only other rank, so that all are in this call.
+    /// Whether its writer is the only other rank, so that all ranks are in this call.
     all_here: bool,
 }
 
-/// What a message told that was opened: all ranks have left the calls below.
+/// The floor carried by an opened message: all ranks have left the calls below it.
 pub(crate) struct Floor {
     of: *const Cells,
     floor: u64,
 }
 
 impl Found<'_> {
-    /// Shows the message, and answers with the floor that its writer knew, or that follows from its being there. If
-    /// it is of another call, of another length or of another type, this is said of it instead.
+    /// Shows the message, and returns the floor that its writer knew, or that follows from the message being there. If
+    /// the message is of another call, another length or another type, returns its label instead.
     #[inline(always)]
     pub(crate) fn open<T: Element>(
         self,
@@ -492,7 +497,7 @@ impl Found<'_> {
         show: impl FnOnce(&[T]),
     ) -> Result<Floor, Label> {
         self.cell.near.with(|near| {
-            // SAFETY: it is written, as its finder has seen, who has not left the call (see the head).
+            // SAFETY: it is written, as its finder has seen, and the finder has not left the call (see the head).
             let near = unsafe { &*near };
             let ours = near.stamp == stamp && near.count as usize == count;
             if !ours || !near.info.is(Info::of::<T>()) {
@@ -507,7 +512,7 @@ impl Found<'_> {
         })
     }
 
-    /// Shows a message of so many elements of this type.
+    /// Shows a message of `count` elements of type `T`.
     #[inline]
     fn show<T: Element>(&self, near: &Near, count: usize, show: impl FnOnce(&[T])) {
         let show = |first: *const u8| {
@@ -516,10 +521,10 @@ impl Found<'_> {
                 0 => ptr::NonNull::dangling().as_ptr(),
                 _ => first.cast::<T>(),
             };
-            // SAFETY: the caller has compared type and count with what `post` has written there, and nobody
-            // writes before the finder leaves the call, which needs its desk for itself. Either place begins at
-            // a multiple of 64, and no element that lies there is aligned more strictly: what is in `near` is
-            // no longer than 32 bytes, and what is in `far` was asked by `fits`.
+            // SAFETY: the caller has compared type and count with what `post` has written there, and no thread writes
+            // the place before the finder leaves the call, which needs `&mut` access to its desk. Either place begins
+            // at a multiple of 64, and no element stored there is aligned more strictly: a message in `near` is no
+            // longer than 32 bytes, and one in `far` was checked by `fits`.
             show(unsafe { slice::from_raw_parts(first, count) })
         };
         match count * size_of::<T>() <= NEAR {
@@ -529,38 +534,38 @@ impl Found<'_> {
     }
 }
 
-/// Asks for a line of a message. Nothing is read: what is there may be written just now.
+/// Prefetches a line of a message. Nothing is read: the line may be written at this moment.
 #[inline]
 fn fetch(message: *const u8, line: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let first = message.wrapping_add(line * LINE);
-        // SAFETY: a hint, which may have any address.
+        // SAFETY: a hint, which accepts any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (message, line);
 }
 
-/// Which of its cells a rank has for a call.
+/// The index of a rank's cell for a call.
 #[inline]
 fn place_of(call: u64) -> usize {
     (call % DEPTH as u64) as usize
 }
 
-/// Copies a message to where there is room for it.
+/// Copies a message to memory with space for it.
 ///
 /// # Safety
 ///
-/// `to` is a place for so many bytes, and does not overlap `data`.
+/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
 #[inline]
 unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
     let from = data.as_ptr().cast::<u8>();
-    // SAFETY: by the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match data {
-            // The commonest messages have a size known here and need no call of `memcpy`.
+            // The most frequent messages have a size known here and need no call of `memcpy`.
             [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
             [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),

@@ -1,12 +1,12 @@
-//! A long message that both ends copy: its borrower to where it goes, and its lender, who waits for that anyway.
+//! A long message that both ends copy: its borrower to the destination, and its lender, which waits for that anyway.
 //!
 //! # Why this is sound
 //!
-//! The borrower, between its claim of the loan and its settling, shows where the message goes. It holds that place as
-//! a unique borrow, and touches it through one raw pointer from then on, as the lender does; each writes the parts it
-//! has [taken](crate::transport::memory::copy_claims), and no part is taken twice. The borrower stays until the lender has reported all of its
-//! own, and would rather end the process than unwind before. A lender finds these words open only during the loan that
-//! it waits for, of the length and type that the borrower has compared.
+//! Between its claim of the loan and its settling, the borrower publishes the destination. It holds the destination as
+//! a unique borrow, and accesses it through one raw pointer from then on, as the lender does. Each end writes the parts
+//! that it has [taken](crate::transport::memory::copy_claims), and no part is taken twice. The borrower stays until the
+//! lender has reported all of its own parts; rather than unwind before, it ends the process. A lender finds these words
+//! open only during the loan that it waits for, whose length and type the borrower has compared.
 #![allow(unsafe_code)]
 
 use std::mem::{self, MaybeUninit, size_of_val};
@@ -27,13 +27,13 @@ pub(crate) trait Taker {
 
     fn copies(&self) -> &Copies;
 
-    /// Waits for what a lender is bound to report.
+    /// Waits for a report that the lender is bound to make.
     fn stay(&self, lender: Rank, done: impl FnMut() -> bool);
 }
 
-/// Elements as the bytes that they are made of, set or not.
+/// Views elements as their bytes, initialised or not.
 pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
-    // SAFETY: the same memory, of which nothing is read as anything.
+    // SAFETY: the same memory, and none of it is read as an initialised value.
     unsafe { slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
 }
 
@@ -41,8 +41,8 @@ pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] 
 ///
 /// # Safety
 ///
-/// `claims` is that of `lender`, the lender of `from`, whose loan is claimed by the caller and not settled; `to` has as many
-/// bytes as `from`, and nobody else touches them.
+/// `claims` belongs to `lender`, the lender of `from`. The caller has claimed that loan and not settled it. `to` has as
+/// many bytes as `from`, and no other code accesses them.
 pub(in crate::transport) unsafe fn copy_jointly(
     claims: &CopyClaims,
     lender: Rank,
@@ -52,13 +52,13 @@ pub(in crate::transport) unsafe fn copy_jointly(
 ) {
     let end = End::of(taker.me(), lender);
     let nobody_leaves = NobodyLeaves;
-    // SAFETY: the caller's promise; what is taken here the lender does not touch.
+    // SAFETY: the caller's promise; the lender does not access the parts that are taken here.
     let copy = || unsafe { copy_parts(claims, end, Part::Received, taker.copies(), to, from) };
     claims.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
     mem::forget(nobody_leaves);
 }
 
-/// The lender's part of [`copy_jointly`]; whether there was any.
+/// The lender's side of [`copy_jointly`]. Returns whether it copied any part.
 pub(in crate::transport) fn help(
     loan: &Loan<'_>,
     claims: &CopyClaims,
@@ -66,17 +66,18 @@ pub(in crate::transport) fn help(
     copies: &Copies,
 ) -> bool {
     let from = loan.bytes();
-    // SAFETY: what is open is this loan, see the head of `claims`. Its borrower has shown a place of its length, and
-    // keeps it there until what is taken here is reported.
+    // SAFETY: what is open is this loan, see the head of `copy_claims`. Its borrower has published a destination of its
+    // length, and keeps it valid until the parts taken here are reported.
     let copy = |to| unsafe { copy_parts(claims, end, Part::Helped, copies, to, from) };
     from.len() >= JOINT && claims.help(copy)
 }
 
-/// Takes parts at one end and copies them, until none are left; how many.
+/// Takes parts at `end` and copies them, until none are left. Returns how many it took.
 ///
 /// # Safety
 ///
-/// `claims` was opened for a copy of `from` to `to`, which is as long, and stays until all parts are copied.
+/// `claims` was opened for a copy of `from` to `to`, which is as long. It stays open, and both stay valid, until all
+/// parts are copied.
 unsafe fn copy_parts(
     claims: &CopyClaims,
     end: End,
@@ -90,7 +91,7 @@ unsafe fn copy_parts(
         let mut copied = 0;
         taken = claims.take_all(end, parts(bytes), |number| {
             let run = part(bytes, number);
-            // SAFETY: inside both, and nobody else has taken it.
+            // SAFETY: the range is inside both, and no other thread has taken it.
             unsafe {
                 let (to, from) = (to.add(run.start), from.as_ptr().add(run.start).cast::<u8>());
                 match way {
@@ -105,7 +106,7 @@ unsafe fn copy_parts(
     taken
 }
 
-/// Ends the process where a borrower would leave a place that its lender may still write to.
+/// Aborts the process if a borrower would abandon a destination that its lender may still write to.
 struct NobodyLeaves;
 
 impl Drop for NobodyLeaves {

@@ -1,29 +1,29 @@
-//! The words by which both ends of a long loan copy it: the borrower shows where it goes, and then one takes
-//! parts from the front and the other, the lender, who waits anyway, from the back.
+//! The words by which both ends of a long loan share its copy. The borrower publishes the destination. Then the
+//! borrower and the lender, which waits anyway, take parts: one from the front, the other from the back.
 //!
 //! ```text
-//! borrower, loan claimed       to ← where it goes;  taken ← open;  copies part 0, 1, 2 ...
-//! lender, waiting              sees it open;                       copies part n - 1, n - 2 ...
-//! no part is left              helped ← how many the lender has copied
+//! borrower, loan claimed       to ← destination;  taken ← open;  copies part 0, 1, 2 ...
+//! lender, waiting              sees it open;                     copies part n - 1, n - 2 ...
+//! no part is left              helped ← number of parts the lender has copied
 //! borrower                     sees them all;  taken ← closed;  settles the loan
 //! ```
 //!
-//! One core's copy is bound by how many cache lines it can have on their way at once; two have twice as
-//! many. The lower rank begins at the front, whoever sends: so each finds what the messages before left in its cache,
-//! also where one buffer goes to and fro.
+//! One core's copy bandwidth is limited by how many cache lines it can have in flight; two cores have twice as many.
+//! The lower rank begins at the front, whichever end sends. Each rank then finds what earlier messages left in its
+//! cache, also where one buffer goes back and forth.
 //!
-//! A part is taken by one addition, which says how many were taken at either end before. It is *valid* if those
-//! were fewer than there are; so every part is taken validly once, at one end. What is added to a word that is
-//! closed is nobody's part.
+//! A part is taken by one addition, whose result says how many parts were taken at either end before. It is *valid* if
+//! those were fewer than there are parts, so every part is taken validly once, at one end. An addition to a closed word
+//! takes no part.
 //!
-//! - Only who has claimed the one open loan of a lender opens these words, and closes them before it
-//!   settles. The lender looks at them only during its loan. So what it finds open is its present loan, and no
-//!   ticket is needed.
-//! - The borrower waits for the lender only where that has taken parts, and a lender with a part waits for
-//!   nobody: it copies.
+//! - Only the borrower that has claimed the one open loan of a lender opens these words, and it closes them before it
+//!   settles. The lender looks at them only during its loan. So what it finds open is its current loan, and no ticket
+//!   is needed.
+//! - The borrower waits for the lender only if the lender has taken parts, and a lender with a part does not wait: it
+//!   copies.
 //!
-//! How the two go about it is here, in [`CopyClaims::borrow`] and [`CopyClaims::help`], so that the models run it; what copies a
-//! part is in [`haul`](crate::transport::memory::cooperative_copy).
+//! The protocol is implemented here, in [`CopyClaims::borrow`] and [`CopyClaims::help`], so that the models run it. The
+//! copying of a part is in [`cooperative_copy`](crate::transport::memory::cooperative_copy).
 
 use std::ops::Range;
 use std::ptr;
@@ -31,8 +31,9 @@ use std::ptr;
 use crate::Rank;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
-/// Shorter messages are copied by their receiver alone. What a lender writes the receiver has to take from it
-/// afterwards; where both rewrite and read their buffers that costs more than it saves below this.
+/// The shortest message, in bytes, that both ends copy; its receiver copies a shorter one alone. The receiver has to
+/// fetch from the lender's cache what the lender writes. Below this length, where both ends rewrite and read their
+/// buffers, that costs more than it saves.
 pub(crate) const JOINT: usize = 512 << 10;
 /// Bytes of a part.
 const PART: usize = 64 << 10;
@@ -42,7 +43,7 @@ const OPEN: u64 = 1 << 63;
 const FRONT: u64 = 1;
 const BACK: u64 = 1 << 32;
 
-/// Where somebody takes parts.
+/// The end from which a rank takes parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Front,
@@ -50,7 +51,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// That of a rank in a message from or to another.
+    /// The end of rank `me` in a message from or to `other`.
     pub(crate) fn of(me: Rank, other: Rank) -> End {
         if me < other { End::Front } else { End::Back }
     }
@@ -60,25 +61,25 @@ impl End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Taken {
     number: usize,
-    /// Whether no other is left: to ask for one would fetch the words for nothing.
+    /// Whether no other part is left: asking for one would fetch the words needlessly.
     last: bool,
 }
 
 /// The words of one lender.
 pub(crate) struct CopyClaims {
-    /// Whether it is open, and how many parts were taken at either end.
+    /// Whether it is open, and the number of parts taken at either end.
     taken: AtomicU64,
-    /// How many parts the lender has copied.
+    /// Number of parts that the lender has copied.
     helped: AtomicU64,
     to: AtomicPtr<u8>,
 }
 
-/// How many parts so many bytes have.
+/// Number of parts of a message of `bytes` bytes.
 pub(crate) fn parts(bytes: usize) -> usize {
     bytes.div_ceil(PART)
 }
 
-/// The bytes of a part.
+/// The byte range of a part.
 pub(crate) fn part(bytes: usize, number: usize) -> Range<usize> {
     let start = number * PART;
     start..bytes.min(start + PART)
@@ -93,9 +94,9 @@ impl CopyClaims {
         }
     }
 
-    /// The borrower's side, from its claim of the loan to its settling: shows where a message of so many parts goes,
-    /// lets `copy` take and copy parts until none is left, and then `stay` until the lender has copied those that it has
-    /// taken. `copy` answers how many it took.
+    /// The borrower's side, from its claim of the loan to its settling. Publishes the destination of a message of
+    /// `parts` parts, lets `copy` take and copy parts until none is left, and then lets `stay` wait until the lender
+    /// has copied the parts that it has taken. `copy` returns how many it took.
     ///
     /// # Panics
     ///
@@ -117,8 +118,8 @@ impl CopyClaims {
         self.close();
     }
 
-    /// The lender's side: lets `copy` take and copy parts of what goes where the borrower has shown, if it has; whether
-    /// there was any.
+    /// The lender's side: if the borrower has published a destination, lets `copy` take and copy parts to it. Returns
+    /// whether it copied any.
     #[inline]
     pub(crate) fn help(&self, copy: impl FnOnce(*mut u8) -> usize) -> bool {
         let copied = self.goes_to().map_or(0, copy);
@@ -128,7 +129,7 @@ impl CopyClaims {
         copied > 0
     }
 
-    /// Takes parts at one end, of so many, and copies each, until none is left; how many.
+    /// Takes parts at `end`, of `parts` in all, and copies each, until none is left. Returns how many it took.
     pub(crate) fn take_all(&self, end: End, parts: usize, mut copy: impl FnMut(usize)) -> usize {
         let mut taken = 0;
         while let Some(it) = self.take(end, parts) {
@@ -141,7 +142,7 @@ impl CopyClaims {
         taken
     }
 
-    /// The borrower shows where the message goes.
+    /// The borrower publishes the destination.
     pub(in crate::transport) fn open(&self, to: *mut u8) {
         // Relaxed, both: published by the store that follows.
         self.helped.store(0, Ordering::Relaxed);
@@ -150,18 +151,18 @@ impl CopyClaims {
         self.taken.store(OPEN, Ordering::Release);
     }
 
-    /// Where the message goes, if the borrower has said so.
+    /// The destination of the message, if the borrower has published it.
     #[inline]
     fn goes_to(&self) -> Option<*mut u8> {
-        // Acquire: the borrower has left the place alone since, but for parts that it takes.
+        // Acquire: the borrower has not touched the destination since, except for parts that it takes.
         let open = self.taken.load(Ordering::Acquire) & OPEN != 0;
         open.then(|| self.to.load(Ordering::Relaxed))
     }
 
-    /// Takes the next part at one end, of so many; `None`: none is left.
+    /// Takes the next part at `end`, of `parts` in all; `None`: none is left.
     fn take(&self, end: End, parts: usize) -> Option<Taken> {
         let one = if end == End::Front { FRONT } else { BACK };
-        // Relaxed: it decides who copies a part; the rest is ordered by the words around it.
+        // Relaxed: it only decides which end copies a part; the words around it order the rest.
         let before = self.taken.fetch_add(one, Ordering::Relaxed);
         let (front, back) = ((before % BACK) as usize, (before % OPEN / BACK) as usize);
         let valid = before & OPEN != 0 && front + back < parts;
@@ -174,20 +175,20 @@ impl CopyClaims {
         })
     }
 
-    /// The lender has copied all the parts that it took: so many.
+    /// The lender reports the number of parts that it took, all of which it has copied.
     pub(in crate::transport) fn report(&self, copied: usize) {
         // Release: pairs with the acquire in `has_helped`.
         self.helped.store(copied as u64, Ordering::Release);
     }
 
-    /// Whether the lender has copied so many parts.
+    /// Whether the lender has copied `parts` parts.
     #[inline]
     pub(in crate::transport) fn has_helped(&self, parts: usize) -> bool {
-        // Acquire: what the lender wrote is seen.
+        // Acquire: pairs with the release in `report`; what the lender wrote is visible.
         self.helped.load(Ordering::Acquire) == parts as u64
     }
 
-    /// The borrower has all parts. Nobody touches the place any more.
+    /// The borrower has all parts, and no other rank touches the destination any more.
     pub(in crate::transport) fn close(&self) {
         // Relaxed: the loan's settling publishes it.
         self.taken.store(CLOSED, Ordering::Relaxed);

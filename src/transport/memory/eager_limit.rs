@@ -1,26 +1,25 @@
-//! How much of what is sent the library keeps until somebody receives it: the mode of a world, and the
-//! account of a receiver.
+//! How much the library buffers until it is received: the buffering mode of a world, and the account of a receiver.
 
 use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// How many messages between two ranks the library keeps until they are received, see
+/// How many messages between two ranks the library buffers until they are received, see
 /// [`World::buffering`](crate::World::buffering).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffering {
-    /// All of them: no send waits for its receiver.
+    /// All messages: no send waits for its receiver.
     #[default]
     Unbounded,
-    /// None: every send waits until it is received.
+    /// No message: every send waits until it is received.
     Zero,
-    /// So many bytes for each receiver; a message counts as one byte at least. A send that finds no room
+    /// At most this many bytes for each receiver; a message counts as at least one byte. A send that finds no space
     /// waits until it is received.
     Bytes(usize),
 }
 
 impl Buffering {
-    /// The most that is kept for one receiver, in bytes; `None`: anything.
+    /// Maximum number of bytes buffered for one receiver; `None`: no limit.
     #[inline]
     pub(crate) fn limit(self) -> Option<u64> {
         match self {
@@ -31,7 +30,7 @@ impl Buffering {
     }
 }
 
-/// The bytes that are kept for one receiver.
+/// The bytes that are buffered for one receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Account(Arc<AtomicU64>);
 
@@ -40,16 +39,16 @@ impl Account {
         Account(Arc::new(AtomicU64::new(0)))
     }
 
-    /// Whether nothing is booked.
+    /// Whether nothing is charged.
     pub(in crate::transport) fn is_empty(&self) -> bool {
-        // Relaxed: asked when nobody sends.
+        // Relaxed: called while no rank sends.
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Books a message of so many bytes if it fits below the limit.
+    /// Charges a message of `bytes` bytes if it fits below `limit`.
     pub(in crate::transport) fn charge(&self, limit: u64, bytes: usize) -> Option<Charge> {
         let bytes = bytes.max(1) as u64;
-        // Relaxed, here and in `Charge::drop`: a count, which no memory is handed over by.
+        // Relaxed, here and in `Charge::drop`: a counter that hands over no memory.
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         let registry = |used: u64| used.checked_add(bytes).filter(|&used| used <= limit);
         self.0.fetch_update(set, fetch, registry).ok()?;
@@ -60,7 +59,7 @@ impl Account {
     }
 }
 
-/// What one message takes of an account, given back when this is dropped.
+/// The share of one message in an account, given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     account: Account,

@@ -1,37 +1,37 @@
-//! The words of a call in which ranks touch each other's memory: who is here with what, whether the call
-//! goes ahead, and who is through with it.
+//! The words of a call in which ranks access each other's memory: which ranks are here and what they bring, whether the
+//! call goes ahead, and which ranks are done with it.
 //!
 //! # One call
 //!
 //! ```text
-//! each rank     writes down what it brings;  here ← k;  light();  looks until all are here
-//!               light();  word = contested, aborted?  no: go        touches memory;  out ← k
+//! each rank     publishes what it brings;  here ← k;  light();  looks until all are here
+//!               light();  word = contested, aborted?  no: go        accesses memory;  out ← k
 //!               looks until all are out                             leaves
-//! whoever       word ← contested(k);  heavy();  looks once more
+//! a rank that   word ← contested(k);  heavy();  looks once more
 //! wants to      some are not here:  word ← aborted, leaves
 //! leave early   all are here:       word ← go(k), reports out as failed, and leaves when all are out
 //! ```
 //!
-//! *Gathering → go | aborted* is decided once. As long as nobody wants to leave early there is nothing to
-//! write: that all are here *is* the decision, and a call costs two exchanges of lines, one at each end.
-//! Whoever wants to leave says so in the word before it looks who is here, and everybody else looks into the
-//! word after it has seen that all are here. One of the two [fences](crate::transport::wakeup::fences) comes first: if it is that of a rank that
-//! goes ahead, the other one finds all ranks here and does not abort; if it is the other's, the rank finds
-//! the word contested, and compare-and-swap decides for all.
+//! *Gathering → go | aborted* is decided once. As long as no rank wants to leave early there is nothing to write: that
+//! all are here *is* the decision, and a call costs two exchanges of cache lines, one at each end. A rank that wants to
+//! leave writes so into the word before it checks which ranks are here, and every other rank reads the word after it
+//! has seen that all are here. One of the two [fences](crate::transport::wakeup::fences) comes first. If it is that of
+//! a rank that goes ahead, the leaving rank finds all ranks here and does not abort. If it is the leaving rank's, the
+//! other finds the word contested, and compare-and-swap decides for all.
 //!
-//! After *go* nobody leaves before all have reported out, so nothing that a rank brought is touched after
-//! it has left; and between *go* and *out* a rank waits for nobody. After an abort nothing is done here any
-//! more: the call has failed, and its communicator is broken with it.
+//! After *go* no rank leaves before all have reported out, so nothing that a rank brought is accessed after it has
+//! left. Between *go* and *out* a rank does not wait. After an abort nothing is done here any more: the call has
+//! failed, and its communicator is broken with it.
 //!
 //! # One call at a time
 //!
-//! What a rank has brought is *out* from its arrival until it [takes it back](Epoch::take_back), which it may when
-//! all have reported out, or when nobody will ever go ahead. While it is out, a second arrival of the same rank is
-//! refused before anything is written: others may have compared the lengths already, and read the pointers again.
-//! So no rank's words change between *go* and the last *out*, whatever the rank calls meanwhile, and nothing outside
-//! this file is relied on for it.
+//! What a rank has brought is *out* from its arrival until it [takes it back](Epoch::take_back), which it may when all
+//! have reported out, or when no rank will ever go ahead. While it is out, a second arrival of the same rank is refused
+//! before anything is written: others may have compared the lengths already, and will read the pointers again. So no
+//! rank's words change between *go* and the last *out*, whatever the rank calls meanwhile, and nothing outside this
+//! file is relied on for it.
 //!
-//! `k` counts the calls that a rank has made here. Every word but the one in the middle has one writer.
+//! `k` counts the calls that a rank has made here. Every word but the shared `word` has one writer.
 
 use crossbeam_utils::CachePadded;
 
@@ -40,19 +40,19 @@ use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::transport::memory::head::Info;
 use crate::transport::wakeup::fences;
 
-/// Of what call one's own is.
+/// The number of a rank's call, which identifies it here.
 pub(crate) type Ticket = u64;
 
-/// The word, where it is not `k` and a state: nothing happens here any more.
+/// The value of the word after an abort, instead of `k` and a state: nothing is done here any more.
 const ABORTED: u64 = u64::MAX;
 const STATES: u64 = 2;
 const CONTESTED: u64 = 0;
 const GO: u64 = 1;
 
-/// An *out* that says: what this rank had to do is not done.
+/// The flag of an *out* value whose rank has not done its part.
 const FAILED: u32 = 1 << 31;
 
-/// The *out* of a call. Only that of the call before can be met in its place.
+/// The *out* value of a call. Only that of the previous call can be found in its place.
 fn out_of(ticket: Ticket) -> u32 {
     ticket as u32 & !FAILED
 }
@@ -62,15 +62,15 @@ pub(crate) struct Epoch {
     word: CachePadded<AtomicU64>,
     hot: Box<[CachePadded<[Hot; 2]>]>,
     cold: Box<[CachePadded<Cold>]>,
-    /// How many calls each rank has made here, times two; one more while what it has brought is out. Only it looks: it
-    /// need not fetch its hot line to write there.
+    /// Twice the number of calls that each rank has made here, plus one while what it has brought is out. Only the rank
+    /// itself reads it, so it need not fetch its hot line to write there.
     calls: Box<[CachePadded<AtomicU64>]>,
 }
 
-/// What one rank writes in every call. Nobody else writes it.
+/// What one rank writes in every call. It is the only writer.
 ///
-/// It is half a line. Each rank's has a line of its own, but two ranks share one: two that write to one line
-/// in turns hand it over in half the time that two lines take, one for each direction.
+/// It is half a line. Each rank has a line of its own, except that two ranks share one: handing one line back and forth
+/// between two writers takes half the time of two lines, one for each direction.
 struct Hot {
     here: AtomicU64,
     out: AtomicU32,
@@ -79,8 +79,8 @@ struct Hot {
     output: AtomicPtr<u8>,
 }
 
-/// What is the same in most calls of a rank, and is written only if it is not: so nobody else has to fetch
-/// it again. (Pointers are always written. One to the same address would not be the same pointer.)
+/// What is the same in most calls of a rank. It is written only if it differs, so the other ranks need not fetch it
+/// again. (Pointers are always written. A pointer to the same address would not be the same pointer.)
 struct Cold {
     job: AtomicU32,
     info: AtomicPtr<Info>,
@@ -98,16 +98,16 @@ pub(crate) struct Brought {
     pub output: (*mut u8, usize),
 }
 
-/// Why a rank cannot come.
+/// Why an arrival is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turned {
-    /// Nothing is done here any more.
+    /// The epoch was aborted: nothing is done here any more.
     Aborted,
-    /// What it brought to its last call is out still.
+    /// What the rank brought to its last call is still out.
     Inside,
 }
 
-/// How a call goes on.
+/// How a call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Go,
@@ -140,12 +140,12 @@ impl Epoch {
         }
     }
 
-    /// A rank is here for its next call, with what it brings.
+    /// Registers a rank for its next call, with what it brings.
     ///
-    /// Whoever then sees that [all are here](Self::all_here) wakes who sleeps: a sleeper that has missed some
-    /// rank's arrival is seen to sleep by that rank.
+    /// A rank that then sees that [all are here](Self::all_here) wakes the sleepers: if a sleeper has missed some
+    /// rank's arrival, that rank sees it asleep.
     pub(crate) fn arrive(&self, me: Rank, brought: &Brought) -> Result<Ticket, Turned> {
-        // Relaxed: an early look only; who aborts after it is heard of later.
+        // Relaxed: an early check only; a later abort is noticed later.
         if self.word.load(Ordering::Relaxed) == ABORTED {
             return Err(Turned::Aborted);
         }
@@ -157,7 +157,7 @@ impl Epoch {
         }
         let ticket = calls / 2 + 1;
         self.calls[me].store(calls + 3, Ordering::Relaxed);
-        // Relaxed: all of it is published by the store that follows.
+        // Relaxed: the store that follows publishes all of it.
         self.cold[me].write(brought);
         hot.print.store(brought.print, Ordering::Relaxed);
         hot.input
@@ -165,18 +165,19 @@ impl Epoch {
         hot.output.store(brought.output.0, Ordering::Relaxed);
         // Release: pairs with the acquire in `is_here`.
         hot.here.store(ticket, Ordering::Release);
-        // Pairs with the heavy halves of a sleeper and of whoever contests.
+        // Pairs with the heavy halves of a sleeper and of a rank that contests.
         fences::light();
         Ok(ticket)
     }
 
     #[inline]
     fn is_here(&self, rank: Rank, ticket: Ticket) -> bool {
-        // Acquire: what the rank brings, and what it wrote before it came, is seen.
+        // Acquire: pairs with the release in `arrive`; what the rank brings, and what it wrote before it came, is
+        // visible.
         self.hot(rank).here.load(Ordering::Acquire) == ticket
     }
 
-    /// Whether all ranks from `next` on are here; `next` moves on over those who are.
+    /// Whether all ranks from `next` on are here; advances `next` past those that are.
     #[inline]
     pub(crate) fn all_here_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
         while *next < self.ranks() && self.is_here(*next, ticket) {
@@ -190,7 +191,7 @@ impl Epoch {
         self.all_here_from(&mut 0, ticket)
     }
 
-    /// What a rank brings, which must be here.
+    /// What a rank brings. The rank must be here.
     #[inline]
     pub(crate) fn brought(&self, rank: Rank) -> Brought {
         let cold = &self.cold[rank];
@@ -233,10 +234,11 @@ impl Epoch {
         (0..self.ranks()).find(strange)
     }
 
-    /// A rank that has seen that all are here goes ahead, unless somebody was faster to leave.
+    /// For a rank that has seen that all are here: it goes ahead, unless another rank has aborted the call before.
     #[inline]
     pub(crate) fn go(&self, ticket: Ticket) -> Decision {
-        // Pairs with the heavy half in `leave_early`: it has seen that all are here, or we see that it asked.
+        // Pairs with the heavy half in `leave_early`: the leaving rank has seen that all are here, or we see that it
+        // asked.
         fences::light();
         // Relaxed: the fence orders it.
         let word = self.word.load(Ordering::Relaxed);
@@ -246,7 +248,7 @@ impl Epoch {
         Decision::Go
     }
 
-    /// A rank wants to leave before all are here. After [`Decision::Go`] it may not: all were here.
+    /// For a rank that wants to leave before all are here. After [`Decision::Go`] it may not: all were here.
     #[cold]
     pub(crate) fn leave_early(&self, ticket: Ticket) -> Decision {
         self.settle(ticket, CONTESTED);
@@ -256,7 +258,7 @@ impl Epoch {
         self.settle(ticket, state)
     }
 
-    /// Brings the word of a call to a state, unless that is decided.
+    /// Sets the word of a call to a state, unless the call is decided.
     #[cold]
     fn settle(&self, ticket: Ticket, state: u64) -> Decision {
         let word_of = |state| ticket * STATES + state;
@@ -265,7 +267,7 @@ impl Epoch {
         } else {
             word_of(state)
         };
-        // Acquire: whoever decided has seen what it says.
+        // Acquire: the rank that decided has seen what the decision says.
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let decided = word == ABORTED || word == word_of(GO) || word == next;
@@ -276,7 +278,7 @@ impl Epoch {
                     Decision::Go
                 };
             }
-            // AcqRel: the order of decisions is that of what they were made from.
+            // AcqRel: decisions are ordered like the observations that they follow from.
             let swap = self
                 .word
                 .compare_exchange(word, next, Ordering::AcqRel, Ordering::Acquire);
@@ -287,13 +289,14 @@ impl Epoch {
         }
     }
 
-    /// A rank is through: it touches nobody's memory any more. Whether it has done its part.
+    /// Reports that a rank is done: it no longer accesses other ranks' memory. `well` says whether it has done its
+    /// part.
     ///
-    /// Whoever then sees that [all are out](Self::all_out) wakes who sleeps.
+    /// A rank that then sees that [all are out](Self::all_out) wakes the sleepers.
     #[inline]
     pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, well: bool) {
         let failed = if well { 0 } else { FAILED };
-        // Release: what it wrote is seen by all, and what it read was read before.
+        // Release: all ranks see what it wrote, and its reads come before.
         self.hot(me)
             .out
             .store(out_of(ticket) | failed, Ordering::Release);
@@ -301,7 +304,7 @@ impl Epoch {
         fences::light();
     }
 
-    /// Whether all ranks from `next` on are through; `next` moves on over those who are.
+    /// Whether all ranks from `next` on are out; advances `next` past those that are.
     #[inline]
     pub(crate) fn all_out_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
         // Acquire: pairs with the release in `report_out`.
@@ -313,15 +316,15 @@ impl Epoch {
         *next == self.ranks()
     }
 
-    /// Whether all ranks are through.
+    /// Whether all ranks are out.
     pub(crate) fn all_out(&self, ticket: Ticket) -> bool {
         self.all_out_from(&mut 0, ticket)
     }
 
-    /// Takes back what a rank has brought to its call, if nobody can touch it any more: all are through, or nobody
-    /// ever went ahead.
+    /// Takes back what a rank has brought to its call, if no rank can access it any more: all are out, or none ever
+    /// went ahead.
     pub(crate) fn take_back(&self, me: Rank, ticket: Ticket) -> bool {
-        // Acquire: whoever aborted a later call has seen the end of this one.
+        // Acquire: a rank that aborted a later call has seen the end of this one.
         let over = self.all_out(ticket) || self.word.load(Ordering::Acquire) == ABORTED;
         if over {
             // Relaxed: only this rank reads or writes it.
@@ -330,18 +333,18 @@ impl Epoch {
         over
     }
 
-    /// The ranks that are not through yet.
+    /// The ranks that are not out yet.
     #[cold]
     pub(crate) fn not_out(&self, ticket: Ticket) -> impl Iterator<Item = Rank> {
-        // Relaxed: for reports, and for who must act before all are out.
+        // Relaxed: for reports, and for the ranks that must act before all are out.
         let out = move |rank: &Rank| {
             self.hot(*rank).out.load(Ordering::Relaxed) & !FAILED == out_of(ticket)
         };
         (0..self.ranks()).filter(move |rank| !out(rank))
     }
 
-    /// The first rank that has not done its part, when all are out. Until this rank arrives again nobody
-    /// else can report out of another call.
+    /// The first rank that has not done its part, when all are out. Until this rank arrives again, no other rank can
+    /// report out of another call.
     #[inline]
     pub(crate) fn failed(&self) -> Option<Rank> {
         // Relaxed: all were seen to be out before.
@@ -378,7 +381,7 @@ impl Cold {
     fn write(&self, brought: &Brought) {
         let Brought { job, info, .. } = *brought;
         let (input, output) = (brought.input.1, brought.output.1);
-        // Relaxed: this rank alone writes it, and the store to `here` publishes it.
+        // Relaxed: only this rank writes it, and the store to `here` publishes it.
         let held = self.job.load(Ordering::Relaxed) == job
             && std::ptr::eq(self.info.load(Ordering::Relaxed), info)
             && self.input_length.load(Ordering::Relaxed) == input
@@ -406,7 +409,7 @@ mod tests {
         }
     }
 
-    /// Whatever an operator may call: the words that others have compared stay what they were.
+    /// Whatever an operator may call: the words that others have compared do not change.
     #[test]
     fn a_rank_cannot_come_again_before_it_has_taken_back_what_it_brought() {
         let epoch = Epoch::new(2);

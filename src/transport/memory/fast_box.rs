@@ -1,32 +1,36 @@
-//! The fast box in a rank's endpoint: a short ring of cells through which one other rank, the one that talks to it most,
-//! hands it short messages past its mailbox.
+//! The fast box in a rank's endpoint: a short SPSC ring of cells through which one other rank, the most frequent
+//! sender, hands it short messages past its mailbox.
 //!
 //! A message through the channel of a mailbox moves more than three cache lines between the two ranks, one after the
-//! other, since any number of ranks may post there. A cell has one writer and one reader: the lines that the message
-//! fills move, and nothing else does.
+//! other, since any number of ranks may post there. A cell has one writer and one reader: only the lines that the
+//! message fills move.
 //!
-//! # One order for two ways
+//! # One order for both paths
 //!
-//! A message goes by the fast box only if its sender finds the mailbox empty at that moment, and a receiver takes from its
-//! mailbox only what was there before it found the fast box empty ([`incoming`](crate::transport::matching::incoming)). So of two messages
-//! of which one was sent before the other, by the same rank or because of the other, the first is taken first:
+//! A message goes through the fast box only if its sender finds the mailbox empty at that moment, and a receiver takes
+//! from its mailbox only what was there before it found the fast box empty
+//! ([`incoming`](crate::transport::matching::incoming)). So if one message was sent before another, by the same rank or
+//! as a consequence of the other, the first is taken first:
 //!
-//! - *mailbox, then fast box*: the sender of the second has found the first taken, or it would not have used the fast box;
-//! - *fast box, then mailbox*: who sees the second in the mailbox sees the first in the fast box when it looks there after
-//!   that.
+//! - *mailbox, then fast box*: the sender of the second has found the first taken, otherwise it would not have used the
+//!   fast box;
+//! - *fast box, then mailbox*: a receiver that sees the second in the mailbox sees the first in the fast box when it
+//!   looks there after that.
 //!
-//! # Whose it is
+//! # Ownership
 //!
-//! A fast box has one writer at a time. Who has sent several messages in a row to one rank takes its fast box, if it is
-//! free, and lets go of the one that it had. A rank that has none sends by the mailbox, as does whoever finds the
-//! ring full. So each rank reads one fast box and writes one at most, however many ranks there are.
+//! A fast box has one writer at a time. A rank that has sent several messages in a row to one receiver takes that
+//! receiver's fast box, if it is free, and releases the one that it had. A rank that owns none sends through the
+//! mailbox, as does a rank that finds the ring full. So each rank reads one fast box and writes at most one, however
+//! many ranks there are.
 //!
-//! # Who may touch what
+//! # Synchronisation
 //!
-//! A cell is written by the rank that has taken the fast box, and handed over by the release of its turn; it is the
-//! writer's again with the release of the count of what was read. From one writer to the next all goes over by the
-//! release and acquire of the owner's word, and from one reader to the next by that of the readers' word: the rank
-//! itself, and after it whoever counts what was left. Neither end can be copied, and both need `&mut`.
+//! A cell is written by the rank that has taken the fast box, and handed over by the release of its turn. It is the
+//! writer's again with the release of the read count. From one writer to the next everything is handed over by the
+//! release and acquire of the owner's word, and from one reader to the next by that of the readers' word; the readers
+//! are the rank itself, and after it the thread that counts what was left. Neither end can be copied, and both need
+//! `&mut`.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -40,39 +44,39 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::{self, EAGER_BYTES, PIECE, Packet};
 
-/// Messages that a fast box holds.
+/// Number of messages that a fast box holds.
 const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
 /// The longest message in bytes.
 const FITS: usize = 1024;
-/// How many messages in a row make a rank the one that its sender talks to.
+/// Number of consecutive messages to one receiver after which a sender takes its fast box.
 const ROW: u32 = if cfg!(all(test, loom)) { 1 } else { 8 };
-/// No rank.
+/// The value for no rank.
 const NOBODY: u32 = u32::MAX;
 
-/// What the endpoint of a rank has.
+/// The fast box in a rank's endpoint.
 pub(in crate::transport) struct FastBox {
     ends: CachePadded<Ends>,
-    /// How many messages were read, where the writer looks now and then.
+    /// Number of messages read. The writer looks at it now and then.
     read: CachePadded<AtomicU32>,
-    /// Made when somebody first takes the fast box.
+    /// Created when the fast box is first taken.
     ring: OnceLock<Box<Ring>>,
 }
 
 type Ring = [Cell; CELLS as usize];
 
-/// Who has which end.
+/// The owners of both ends.
 struct Ends {
     /// The rank that writes.
     owner: AtomicU32,
-    /// How many messages were written when the last owner let go.
+    /// Number of messages written when the last owner released it.
     written: AtomicU32,
-    /// How many read: one or none.
+    /// Number of readers: one or none.
     readers: AtomicU32,
 }
 
 #[repr(C, align(64))]
 struct Cell {
-    /// The number of the message, from 1 on, and how many elements it has.
+    /// The number of the message, from 1 on, and its number of elements.
     turn: AtomicU64,
     cargo: Place<MaybeUninit<Cargo>>,
 }
@@ -90,8 +94,8 @@ const _: () = assert!(
     "an eager message lies in one line"
 );
 
-// SAFETY: what a cell holds is made of elements, which are `Send`; it is touched by its writer or its reader, who hand
-// it over by release and acquire, see the head.
+// SAFETY: a cell holds elements, which are `Send`; only its writer and its reader access it, and they hand it over by
+// release and acquire, see the head.
 unsafe impl Send for FastBox {}
 // SAFETY: the same.
 unsafe impl Sync for FastBox {}
@@ -110,7 +114,7 @@ fn turn(number: u32, count: u32) -> u64 {
     u64::from(number) << 32 | u64::from(count)
 }
 
-/// Whether a turn is that of the message behind so many.
+/// Whether a turn is that of the message after the first `behind` messages.
 #[inline]
 fn is_next(turn: u64, behind: u32) -> bool {
     (turn >> 32) as u32 == behind.wrapping_add(1)
@@ -121,7 +125,7 @@ impl FastBox {
         FastBox::after(0)
     }
 
-    /// One through which so many messages have gone already.
+    /// A fast box through which `messages` messages have gone already.
     fn after(messages: u32) -> Arc<FastBox> {
         let ends = Ends {
             owner: AtomicU32::new(NOBODY),
@@ -135,16 +139,16 @@ impl FastBox {
         })
     }
 
-    /// The cell of the message behind so many, if anybody ever wrote one.
+    /// The cell of the message after the first `behind` messages, if the ring exists.
     #[inline]
     fn cell(&self, behind: u32) -> Option<&Cell> {
         let ring = self.ring.get()?;
         Some(&ring[(behind % CELLS) as usize])
     }
 
-    /// Whether there is nothing to read. For when nobody writes or reads.
+    /// Whether there is nothing to read. Call it only while no thread writes or reads.
     pub(in crate::transport) fn is_empty(&self) -> bool {
-        // Relaxed: who asks knows that both have left.
+        // Relaxed: the caller knows that both ends have left.
         let read = self.read.load(Ordering::Relaxed);
         let next = self.cell(read);
         next.is_none_or(|cell| !is_next(cell.turn.load(Ordering::Relaxed), read))
@@ -165,7 +169,8 @@ impl Drop for In {
 }
 
 impl In {
-    /// While somebody else has this end (a rank that was forgotten), that of a fast box where nothing comes.
+    /// Takes the reading end. If it is already taken (by a rank whose port was leaked), returns that of a fast box to
+    /// which nothing is sent.
     pub(in crate::transport) fn new(fast_box: Arc<FastBox>) -> In {
         // Acquire: pairs with the release in `drop`.
         let free = fast_box.ends.readers.swap(1, Ordering::Acquire) == 0;
@@ -175,7 +180,7 @@ impl In {
         In { fast_box, read }
     }
 
-    /// Moves the next message into `place`; whether there was one.
+    /// Moves the next message into `place`. Returns whether there was one.
     #[inline]
     pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
         let Some(cell) = self.fast_box.cell(self.read) else {
@@ -188,8 +193,8 @@ impl In {
         }
         cell.cargo.with(|cargo| {
             let cargo = cargo.cast::<Cargo>();
-            // SAFETY: its turn says that the cell was written, with so many elements of the type that it names, before
-            // the release that was acquired. It is not overwritten before the count below is seen.
+            // SAFETY: its turn says that the cell was written, with that many elements of the type that it names,
+            // before the release that was acquired. It is not overwritten before the count below is seen.
             unsafe {
                 let bytes = (&raw const (*cargo).bytes).cast();
                 place.load_short((*cargo).head, (*cargo).info, turn as u32, bytes);
@@ -202,15 +207,15 @@ impl In {
     }
 }
 
-/// The writing end of a rank: of the fast box that it has taken, if it has.
+/// The writing end of a rank, for the fast box that it has taken, if any.
 pub(in crate::transport) struct Out {
     me: Rank,
-    /// Whose it is.
+    /// The receiver, and its fast box.
     taken: Option<(Rank, Arc<FastBox>)>,
-    /// How many messages were written there, and how many had been read when this end looked last.
+    /// The number of messages written there, and the number read when this end last looked.
     written: u32,
     read: u32,
-    /// To whom the last messages went by the mailbox, and how many in a row.
+    /// The receiver of the last messages that went through the mailbox, and how many there were in a row.
     lately: (Rank, u32),
 }
 
@@ -239,13 +244,13 @@ impl Out {
         (eager || short) && u32::try_from(data.len()).is_ok()
     }
 
-    /// Whether there is room for a message, as far as this end knows.
+    /// Whether there is space for a message, as far as this end knows.
     #[inline]
     pub(in crate::transport) fn has_room<T: Element>(&self, to: Rank, data: &[T]) -> bool {
         self.room(to, data).is_some()
     }
 
-    /// The next cell, if this rank has taken the fast box of `to` and the message can lie there.
+    /// The next cell, if this rank has taken the fast box of `to` and the message fits there.
     #[inline]
     fn room<T: Element>(&self, to: Rank, data: &[T]) -> Option<&Cell> {
         let (_, fast_box) = self.taken.as_ref().filter(|(whose, _)| *whose == to)?;
@@ -254,7 +259,7 @@ impl Out {
         (free && Self::fits(data)).then_some(cell)
     }
 
-    /// Writes a message, if there is room and, which is asked last of all, the mailbox of `to` is empty; whether it
+    /// Writes a message, if there is space and the mailbox of `to` is empty, which is checked last. Returns whether it
     /// did.
     #[inline]
     pub(in crate::transport) fn post<T: Element>(
@@ -271,7 +276,8 @@ impl Out {
         cell.cargo.with_mut(|cargo| {
             let cargo = cargo.cast::<Cargo>();
             // SAFETY: this is the only writer. The reader has read what was here, as its count says that `look_again`
-            // has acquired, and looks at it again only after the release below. There is room for what fits.
+            // has acquired, and looks at the cell again only after the release below. Every message that fits has space
+            // there.
             unsafe {
                 (&raw mut (*cargo).info).write(Info::of::<T>());
                 (&raw mut (*cargo).head).write(head);
@@ -285,7 +291,7 @@ impl Out {
         true
     }
 
-    /// Sees what was read meanwhile, if it is time for that: after a post, when nobody waits for this rank.
+    /// Looks how much was read, if it is time for that. Called after a post, when no rank waits for this one.
     #[inline]
     pub(in crate::transport) fn look(&mut self) {
         if self.written.wrapping_sub(self.read) > CELLS / 2 {
@@ -301,8 +307,8 @@ impl Out {
         }
     }
 
-    /// A message goes to `to` by the mailbox. If it would fit and is the last of several in a row, the next may go by
-    /// the fast box there.
+    /// Counts a message that goes to `to` through the mailbox. If it would fit and is the last of several in a row, the
+    /// next one may go through the receiver's fast box.
     #[cold]
     pub(in crate::transport) fn goes_by_mailbox<T: Element>(
         &mut self,
@@ -325,7 +331,8 @@ impl Out {
         }
     }
 
-    /// Takes the fast box of `to`, unless somebody has it, or all is not read of what this rank has put into another.
+    /// Takes the fast box of `to`, unless another rank has it, or messages that this rank has put into another fast box
+    /// are still unread.
     fn turn_to(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
         let has = self.taken.as_ref().is_some_and(|(whose, _)| *whose == to);
         if !has && self.written == self.read {
@@ -337,7 +344,7 @@ impl Out {
     fn take(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
         let Ends { owner, written, .. } = &*fast_box.ends;
         let me = self.me as u32;
-        // Relaxed: a look that leaves the line where it is. Acquire: pairs with the release in `let_go`.
+        // Relaxed: a look that does not move the cache line. Acquire: pairs with the release in `let_go`.
         let free = owner.load(Ordering::Relaxed) == NOBODY
             && owner
                 .compare_exchange(NOBODY, me, Ordering::Acquire, Ordering::Relaxed)

@@ -1,12 +1,12 @@
-//! What a packet says of itself: where it comes from, what it belongs to, which type it holds.
+//! The envelope of a packet: where it comes from, what it belongs to, which type it holds.
 
 use std::any::TypeId;
 use std::ptr;
 
 use crate::Rank;
 
-/// What identifies a type at run time. One per type and code unit, so addresses that differ prove
-/// nothing and the ids are compared then.
+/// Identifies a type at run time. There is one per type and code unit, so different addresses prove nothing and the ids
+/// are compared then.
 pub(crate) struct Info {
     id: TypeId,
     name: fn() -> &'static str,
@@ -33,7 +33,7 @@ impl Info {
         (self.name)()
     }
 
-    /// The bytes of one element.
+    /// The size of one element in bytes.
     pub(in crate::transport) fn size(&self) -> usize {
         self.size
     }
@@ -45,8 +45,8 @@ impl Info {
 
 /// Where a packet comes from and what it belongs to.
 ///
-/// Two words, which travel in registers, and not the four halves that they are made of: written as
-/// four and moved as two, they would stall.
+/// Two words, which travel in registers, and not the four halves that they consist of: written as four and moved as
+/// two, they would stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -64,7 +64,7 @@ impl Head {
         }
     }
 
-    /// From its two words.
+    /// Creates a head from its two words.
     #[inline]
     pub(in crate::transport) fn of(line: u64, call: u64) -> Self {
         Head { line, call }
@@ -93,13 +93,13 @@ impl Head {
         self.line as u32 as Rank
     }
 
-    /// The user's tag; in collectives the number of the call.
+    /// The user's tag; in collectives, the number of the call.
     #[inline]
     pub(crate) fn tag(self) -> u32 {
         (self.call >> 32) as u32
     }
 
-    /// The fingerprint of the call in collectives.
+    /// The fingerprint of the call, in collectives.
     #[inline]
     pub(crate) fn print(self) -> u32 {
         self.call as u32

@@ -1,10 +1,11 @@
-//! Lending a buffer for the length of a call, and settling what was borrowed: the two guards around
-//! a loan's [word](crate::transport::memory::loan). No `unsafe` here; `packet` and `haul` rely on what this file promises.
+//! Lending a buffer for the duration of a call, and settling what was borrowed: the two guards around a loan's
+//! [word](crate::transport::memory::loan). There is no `unsafe` here; `packet` and `cooperative_copy` rely on what this
+//! file promises.
 //!
-//! - [`lend`] comes back only when the loan was revoked or settled, also by unwinding. Its guard never
-//!   leaves its frame, so it cannot be forgotten.
-//! - A [`Loan`] is made only there, and lent for as long as that lasts: who has one may
-//!   [help](Loan::help) whoever has claimed it.
+//! - [`lend`] returns only when the loan was revoked or settled, also by unwinding. Its guard never leaves its frame,
+//!   so it cannot be forgotten.
+//! - A [`Loan`] is made only there, and lives only as long as that call: its holder may [help](Loan::help) the borrower
+//!   that has claimed it.
 //! - [`Settle`] settles a claimed loan, also when the operator that reads it panics.
 
 use std::marker::PhantomData;
@@ -19,10 +20,10 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::{LoanWord, Ticket};
 use crate::transport::memory::packet::Packet;
 
-/// Where packets find the words of those who lend, and how those hear that a loan is settled.
+/// Where packets find the words of their lenders, and how lenders learn that a loan is settled.
 pub(crate) trait Lenders {
     fn word(&self, lender: Rank) -> &LoanWord;
-    /// Where lender and borrower share the copying.
+    /// The words by which lender and borrower share the copying.
     fn claims(&self, lender: Rank) -> &CopyClaims;
     fn settled(&self, lender: Rank);
 }
@@ -56,8 +57,8 @@ impl Lenders for Nobody {
     fn settled(&self, _: Rank) {}
 }
 
-/// Lends `data` for as long as `during` runs: it gets the packet to post, and the loan to watch.
-/// Comes back only when nobody can look at `data` any more; `wait` waits until a claimed loan is settled.
+/// Lends `data` for as long as `during` runs, which gets the packet to post and the loan to watch. Returns only when no
+/// rank can read `data` any more; `wait` waits until a claimed loan is settled.
 pub(crate) fn lend<T: Element, R>(
     word: &LoanWord,
     head: Head,
@@ -86,13 +87,13 @@ pub(crate) fn lend<T: Element, R>(
 pub(crate) struct Loan<'a> {
     word: &'a LoanWord,
     ticket: Ticket,
-    /// What is lent, as it lies there.
+    /// What is lent, as bytes.
     bytes: &'a [MaybeUninit<u8>],
 }
 
 impl Loan<'_> {
-    /// Copies what the borrower leaves of it, if that has shown where it goes; whether it was anything.
-    /// `claims` must be the lender's own.
+    /// Copies the parts that the borrower leaves, if the borrower has published a destination. Returns whether it
+    /// copied any. `claims` must be the lender's own.
     pub(crate) fn help(&self, claims: &CopyClaims, end: End, copies: &Copies) -> bool {
         cooperative_copy::help(self, claims, end, copies)
     }
@@ -106,13 +107,13 @@ impl Loan<'_> {
         self.word.is_settled(self.ticket)
     }
 
-    /// Takes the loan back; `false`: somebody is reading it or has read it.
+    /// Revokes the loan; `false`: it is being read or has been read.
     pub(crate) fn revoke(&self) -> bool {
         self.word.revoke(self.ticket)
     }
 }
 
-/// Keeps the lent slice borrowed until it is revoked or settled, also while unwinding.
+/// Keeps the lent slice borrowed until the loan is revoked or settled, also while unwinding.
 struct Guard<'a, T, W: Fn(&LoanWord, Ticket)> {
     word: &'a LoanWord,
     ticket: Ticket,
@@ -132,7 +133,7 @@ impl<T, W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, T, W> {
     }
 }
 
-/// The wait must not come back early: reading freed memory would be worse than the end of the process.
+/// The wait must not return early: a read of freed memory would be worse than the end of the process.
 fn assert_settled(word: &LoanWord, ticket: Ticket) {
     if !word.is_settled(ticket) {
         std::process::abort();

@@ -1,18 +1,17 @@
-//! The word that decides who may touch lent memory: *offered → claimed → settled*, or
-//! *offered → revoked*.
+//! The word that decides which rank may access lent memory: *offered → claimed → settled*, or *offered → revoked*.
 //!
-//! A long message travels as a pointer into the sender's buffer. The receiver claims the loan by
-//! compare-and-swap before it looks; the sender takes it back by compare-and-swap whenever it wants
-//! to leave. Exactly one of the two succeeds:
+//! A long message travels as a pointer into the sender's buffer (the rendezvous protocol). The receiver claims the loan
+//! by compare-and-swap before it reads; the sender revokes it by compare-and-swap whenever it wants to leave. Exactly
+//! one of the two succeeds:
 //!
-//! - *revoked*: the packet is dead; whoever finds it drops it without a look;
-//! - *claimed*: the sender waits until *settled*, because its buffer is being read. That needs nobody
-//!   else: a receiver that has claimed copies, or runs the operator, and settles, also while unwinding.
-//!   (An operator of the user's that never ends keeps the sender for ever; nothing could be done.)
+//! - *revoked*: the packet is dead; a receiver that finds it drops it without reading;
+//! - *claimed*: the sender waits until *settled*, because its buffer is being read. That depends on no other rank: a
+//!   receiver that has claimed copies, or runs the operator, and settles, also while unwinding. (A user's operator that
+//!   never returns keeps the sender for ever; nothing can be done about that.)
 //!
-//! Each rank has one word and lends one buffer at a time: while a buffer is lent, the lender only waits
-//! or receives, and neither lends; [`offer`](LoanWord::offer) makes sure. The word counts its loans, and the packet
-//! carries the count as its ticket: a stale packet never matches a later loan.
+//! Each rank has one word and lends one buffer at a time: while a buffer is lent, the lender only waits or receives,
+//! and neither lends; [`offer`](LoanWord::offer) checks this. The word counts its loans, and the packet carries the
+//! count as its ticket: a stale packet never matches a later loan.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -22,7 +21,7 @@ const SETTLED: u64 = 2;
 const REVOKED: u64 = 3;
 const STATES: u64 = 4;
 
-/// Which loan of a rank a packet stands for.
+/// The loan of a rank that a packet stands for.
 pub(crate) type Ticket = u64;
 
 /// The state of the one loan that a rank has given.
@@ -69,15 +68,15 @@ impl LoanWord {
     /// The lender wants its buffer back now; `false`: the borrower was faster.
     pub(crate) fn revoke(&self, ticket: Ticket) -> bool {
         let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + REVOKED);
-        // Relaxed: a loan nobody claimed has been read by nobody, so there is nothing to order.
+        // Relaxed: a loan that was never claimed has never been read, so there is nothing to order.
         self.0
             .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Whether the lender has taken this loan back.
+    /// Whether the lender has revoked this loan.
     pub(crate) fn is_revoked(&self, ticket: Ticket) -> bool {
-        // Relaxed: asked by the lender, who wrote it.
+        // Relaxed: called by the lender, which wrote it.
         self.0.load(Ordering::Relaxed) == ticket * STATES + REVOKED
     }
 

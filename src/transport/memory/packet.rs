@@ -1,16 +1,17 @@
-//! One message on its way: 64 bytes that hold short messages whole (*eager*), point into the
-//! sender's buffer (*lent*), or own a copy or a moved value.
+//! One message on its way: 64 bytes that hold short messages whole (*eager*), point into the sender's buffer (*lent*),
+//! or own a copy or a moved value.
 //!
 //! # Why this is sound
 //!
-//! - *Eager* bytes are `MaybeUninit`, copied in and out as bytes of the same type, so padding and
-//!   pointers inside elements survive. They are read only as the type they were written as: every
-//!   reader compares the type first ([`Info`]).
-//! - *Lent* memory is borrowed by [`lend`](crate::transport::memory::lend::lend), whose frame ends only after the loan was revoked or
-//!   settled (its guard does so also while unwinding, and never leaves the frame, so it cannot be
+//! - *Eager* bytes are `MaybeUninit`, copied in and out as bytes of the same type, so padding and pointers inside
+//!   elements survive. They are read only as the type they were written as: every reader compares the type first
+//!   ([`Info`]).
+//! - *Lent* memory is borrowed by [`lend`](crate::transport::memory::lend::lend), whose frame ends only after the loan
+//!   was revoked or settled (its guard ensures this also while unwinding, and never leaves the frame, so it cannot be
 //!   forgotten). A reader dereferences the pointer only between its claim and its settling, see
 //!   [`loan`](crate::transport::memory::loan). Elements are `Sync`, so two threads may read them at once.
-//! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)): [`haul`](crate::transport::memory::cooperative_copy) says why they may.
+//! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)):
+//!   [`cooperative_copy`](crate::transport::memory::cooperative_copy) explains why they may.
 //! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
 #![allow(unsafe_code)]
 
@@ -34,17 +35,17 @@ pub const EAGER_BYTES: usize = 32;
 
 /// A message on its way.
 ///
-/// Plain words, not an `enum`: it is moved several times on its way through the channel, and whatever
-/// has a discriminant or padding is moved in pieces at odd offsets, each move stalling on the one
-/// before. No word has values to spare either, or an `Option` or `Result` of a packet would keep
-/// its own tag there, and that word would be moved apart from the rest.
+/// It consists of plain words and is not an `enum`: it is moved several times on its way through the channel, and a
+/// type with a discriminant or padding is moved in pieces at odd offsets, each move stalling on the one before. No word
+/// has a niche either: an `Option` or `Result` of a packet would keep its tag there, and that word would be moved
+/// separately from the rest.
 #[repr(C)]
 pub(crate) struct Packet {
     /// `None`: it never held anything.
     info: Option<&'static Info>,
-    /// Which field of `body` is there.
+    /// The initialised field of `body`.
     kind: Kind,
-    /// How many elements an eager message has.
+    /// Number of elements of an eager or landed message.
     count: u32,
     pub(crate) head: Head,
     body: Body,
@@ -61,10 +62,10 @@ impl Kind {
     const VALUE: Kind = Kind(3);
     /// What it owned has been taken out.
     const EMPTY: Kind = Kind(4);
-    /// The bytes of a short message that is longer than an eager one, copied to where its receiver keeps it.
+    /// The bytes of a short message that is longer than an eager one, copied to memory that its receiver keeps.
     const LANDED: Kind = Kind(5);
 
-    /// What is left after everything owned was taken out.
+    /// The kind that is left after everything owned was taken out.
     fn emptied(self) -> Kind {
         match self {
             Kind::COPIED | Kind::VALUE => Kind::EMPTY,
@@ -82,15 +83,15 @@ union Body {
     landed: ManuallyDrop<Box<[Piece]>>,
 }
 
-/// A piece of the room for the bytes of a short message, which is made of several.
+/// A 16-byte piece of the buffer for a landed message, which consists of several.
 #[repr(C, align(16))]
 struct Piece([MaybeUninit<u8>; PIECE]);
 
-/// The widest alignment that elements may have there.
+/// The strictest alignment that the elements of a landed message may have.
 pub(in crate::transport) const PIECE: usize = 16;
 
 impl Body {
-    /// Nothing yet.
+    /// An uninitialised body.
     #[inline]
     fn new() -> Body {
         Body {
@@ -104,20 +105,20 @@ struct Lent {
     data: *const u8,
     count: usize,
     ticket: Ticket,
-    /// Makes a copy of the elements, whose type is known here only.
+    /// Makes a copy of the elements, whose type is known only here.
     copy: fn(&Packet, &dyn Lenders) -> Option<Packet>,
 }
 
 /// Elements in a `Vec`, or one value.
 struct Owned {
-    /// How many elements; 1 for a value.
+    /// Number of elements; 1 for a value.
     count: usize,
     what: Box<dyn Any + Send>,
-    /// Who receives it says so here, if somebody waits for that or pays for its room.
+    /// The receiver records the receipt here, if a sender waits for it or buffer space was charged.
     receipt: Option<Arc<Receipt>>,
 }
 
-/// A packet without the line of its head, which a lane knows: what a cell of a ring carries.
+/// A packet without the line of its head, which a lane knows: the content of a ring cell.
 #[repr(C)]
 pub(in crate::transport) struct Cargo {
     info: Option<&'static Info>,
@@ -127,21 +128,20 @@ pub(in crate::transport) struct Cargo {
     body: Body,
 }
 
-/// The bytes of a message of at most eight, padding and pointers in them as they are.
+/// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(in crate::transport) struct Octet(MaybeUninit<[u8; OCTET]>);
 
 const OCTET: usize = 8;
 
-// In one line, and it fills it where a pointer has 64 bits.
+// It fits into one cache line, and fills it where pointers have 64 bits.
 const _: () = assert!(size_of::<Packet>() <= 64);
 const _: () = assert!(size_of::<Packet>() == 64 || size_of::<usize>() < 8);
 const _: () = assert!(size_of::<Option<Packet>>() > size_of::<Packet>());
 
-// SAFETY: what an eager packet holds is of a type that is `Send` (`Element`). `data` points to elements
-// that are `Sync`, is dereferenced only under a claim, and the lender keeps them borrowed until then
-// (see the head).
+// SAFETY: an eager packet holds elements of a type that is `Send` (`Element`). `data` points to elements that are
+// `Sync`, is dereferenced only under a claim, and the lender keeps them borrowed until then (see the head).
 unsafe impl Send for Packet {}
 
 impl Drop for Packet {
@@ -151,8 +151,8 @@ impl Drop for Packet {
     }
 }
 
-/// Space for the largest eager message, aligned for any element that fits into it: an element that
-/// is not zero-sized is at least as large as its alignment.
+/// Space for the largest eager message, aligned for any element that fits into it: an element that is not zero-sized is
+/// at least as large as its alignment.
 #[repr(align(32))]
 struct Landing(MaybeUninit<[u8; EAGER_BYTES]>);
 
@@ -186,7 +186,7 @@ impl Packet {
         size_of_val(data) <= EAGER_BYTES && u32::try_from(data.len()).is_ok()
     }
 
-    /// A short message, copied into the packet where it will stay until it is posted.
+    /// A short message, copied into the packet, where it stays until it is posted.
     ///
     /// # Panics
     ///
@@ -197,15 +197,15 @@ impl Packet {
         let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
         if Octet::fits(data) {
             let mut octet = Octet(MaybeUninit::uninit());
-            // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is
-            // written whole, as it will be moved.
+            // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is written
+            // whole, as it will be moved.
             unsafe {
                 Octet::write(&mut octet, data);
                 (&raw mut packet.body).cast::<Octet>().write(octet);
             }
         } else {
             let to = (&raw mut packet.body).cast();
-            // SAFETY: the body of this new packet has room for `data`, as checked above.
+            // SAFETY: the body of this new packet has space for `data`, as checked above.
             unsafe { copy_out(data, to) };
         }
         packet
@@ -242,7 +242,7 @@ impl Packet {
         Body { owned }
     }
 
-    /// Lets whoever receives it say so. Only for messages that own what they hold.
+    /// Attaches a receipt, which its receiver accepts. Only for messages that own what they hold.
     pub(crate) fn with_receipt(mut self, receipt: Arc<Receipt>) -> Packet {
         assert!(self.is_owned(), "a receipt for what is not owned");
         // SAFETY: the kind says that this field was written.
@@ -251,12 +251,12 @@ impl Packet {
         self
     }
 
-    /// Whether nothing is in it, or not any more.
+    /// Whether it holds nothing, or nothing any more.
     pub(crate) fn is_empty(&self) -> bool {
         self.kind == Kind::EMPTY
     }
 
-    /// Whether it owns what it holds, so that dropping it does something.
+    /// Whether it owns what it holds, so that dropping it has an effect.
     #[inline]
     pub(in crate::transport) fn is_owned(&self) -> bool {
         self.kind == Kind::COPIED || self.kind == Kind::VALUE
@@ -270,8 +270,8 @@ impl Packet {
         unsafe { &self.body.owned }.receipt.as_deref()
     }
 
-    /// Says to whoever waits for it that an owned message is received; `false`: its sender has taken it
-    /// back. Only once for each message.
+    /// Accepts the receipt of an owned message, and tells its sender; `false`: the sender has revoked the message. Only
+    /// once for each message.
     fn accept(&self, lenders: &(impl Lenders + ?Sized)) -> bool {
         let Some(receipt) = self.receipt() else {
             return true;
@@ -283,8 +283,8 @@ impl Packet {
         ours
     }
 
-    /// Receives the message for somebody who will open it later: from here on it lies where it is, its
-    /// sender is free, and it cannot be taken back. `false`: it has been.
+    /// Receives the message for a caller that will open it later: from here on it stays where it is, its sender is
+    /// free, and it cannot be revoked. `false`: it has been revoked.
     pub(crate) fn make_own(&mut self, lenders: &dyn Lenders) -> bool {
         if let Some(lent) = self.as_lent() {
             let copy = (lent.copy)(self, lenders);
@@ -306,13 +306,13 @@ impl Packet {
         Some(unsafe { self.body.lent })
     }
 
-    /// Takes out what the packet owns, if it owns something.
+    /// Takes out what the packet owns, if anything.
     fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
         let emptied = self.kind.emptied();
         match mem::replace(&mut self.kind, emptied) {
             Kind::COPIED | Kind::VALUE => {
-                // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so
-                // that nothing is taken twice.
+                // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so that nothing is
+                // taken twice.
                 let owned = unsafe { ManuallyDrop::take(&mut self.body.owned) };
                 Some(owned.what)
             }
@@ -327,12 +327,12 @@ impl Packet {
             drop(self.take_owned());
         } else if self.kind == Kind::LANDED {
             self.kind = Kind::EMPTY;
-            // SAFETY: the kind said that this field was written, and does not any more.
+            // SAFETY: the kind said that this field was written, and no longer says so.
             unsafe { ManuallyDrop::drop(&mut self.body.landed) };
         }
     }
 
-    /// How many elements it holds; `None` for a moved value.
+    /// Number of elements; `None` for a moved value.
     #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
         match self.kind {
@@ -344,7 +344,7 @@ impl Packet {
         }
     }
 
-    /// Whether it is made of elements of type `T`.
+    /// Whether it consists of elements of type `T`.
     #[inline]
     pub(crate) fn holds_elements<T: 'static>(&self) -> bool {
         self.count().is_some() && self.info().is(Info::of::<T>())
@@ -363,7 +363,7 @@ impl Packet {
         }
     }
 
-    /// Takes it apart: the line of its head, and all else.
+    /// Splits it into the line of its head, and the rest.
     #[inline]
     pub(in crate::transport) fn into_cargo(self) -> (u64, Cargo) {
         let packet = ManuallyDrop::new(self);
@@ -378,11 +378,11 @@ impl Packet {
         (packet.head.line(), cargo)
     }
 
-    /// Moves what a cell holds into this place, word by word: moved whole, it would stall on its way.
+    /// Moves the content of a cell into this packet, word by word: a move of the whole would stall.
     ///
     /// # Safety
     ///
-    /// There must be a cargo at `cargo` that nobody writes meanwhile and nobody reads again.
+    /// `cargo` points to an initialised cargo that no thread writes meanwhile and that is never read again.
     #[inline]
     pub(in crate::transport) unsafe fn load(&mut self, line: u64, cargo: *const Cargo) {
         self.clear();
@@ -397,12 +397,12 @@ impl Packet {
         }
     }
 
-    /// Puts a short message whose elements lie in an octet into this place.
+    /// Puts a short message whose elements are in an octet into this packet.
     ///
     /// # Safety
     ///
-    /// [`Octet::write`] must have been called for the octet with so many elements of that type, and nobody
-    /// may write it meanwhile.
+    /// [`Octet::write`] has been called for the octet with `count` elements of the type `info`, and no thread writes it
+    /// meanwhile.
     #[inline]
     pub(in crate::transport) unsafe fn load_octet(
         &mut self,
@@ -420,13 +420,13 @@ impl Packet {
         unsafe { (&raw mut self.body).cast::<Octet>().write(*octet) };
     }
 
-    /// Puts a short message into this place; longer ones than an eager one onto a pad of their own.
+    /// Puts a short message into this packet; one that is longer than an eager one is copied to a buffer of its own.
     ///
     /// # Safety
     ///
-    /// At `bytes` there must be so many elements of that type, and room for an eager message at least, which nobody
-    /// writes meanwhile. More bytes than an eager message has are at most those of a pad, of elements that need no
-    /// wider alignment.
+    /// `bytes` points to `count` elements of the type `info`, in memory that has space for at least an eager message
+    /// and that no thread writes meanwhile. If the message is longer than an eager one, its elements need no stricter
+    /// alignment than [`PIECE`].
     #[inline]
     pub(in crate::transport) unsafe fn load_short(
         &mut self,
@@ -454,13 +454,13 @@ impl Packet {
         }
     }
 
-    /// The type it holds.
+    /// The type that it holds.
     #[inline]
     pub(crate) fn info(&self) -> &'static Info {
         self.info.unwrap_or(Info::of::<()>())
     }
 
-    /// Whether its sender has taken it back, or the loan behind it: nobody may look into it any more.
+    /// Whether its sender has revoked it, or the loan behind it: it must not be read any more.
     #[inline]
     pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
         self.kind != Kind::EAGER && self.is_taken_back(lenders)
@@ -478,7 +478,7 @@ impl Packet {
         self.head.source()
     }
 
-    /// Takes out the moved value; `None`: it holds something else, or its sender has taken it back.
+    /// Takes out the moved value; `None`: it holds something else, or its sender has revoked it.
     pub(crate) fn take_value<V: 'static>(&mut self, lenders: &impl Lenders) -> Option<V> {
         if !self.holds_value::<V>() || !self.accept(lenders) {
             return None;
@@ -487,13 +487,12 @@ impl Packet {
         Some(*value)
     }
 
-    /// Shows the elements to `arrived` and settles the loan if they are lent. `None`: the sender has
-    /// taken the message back; if it was lent, it comes again in another packet.
+    /// Shows the elements to `arrived`, and settles the loan if they are lent. `None`: the sender has revoked the
+    /// message; if it was lent, it arrives again in another packet.
     ///
     /// # Panics
     ///
-    /// If the packet does not hold elements of type `T`: check with
-    /// [`holds_elements`](Self::holds_elements) first.
+    /// If the packet does not hold elements of type `T`: check with [`holds_elements`](Self::holds_elements) first.
     #[inline]
     pub(crate) fn open<T: Element, R>(
         &self,
@@ -524,7 +523,7 @@ impl Packet {
             .map(|elements| arrived(elements))
     }
 
-    /// Shows the elements inside: where they are if they may lie there, else in a place aligned for them.
+    /// Shows the elements inside the packet: in place if they are aligned there, otherwise in an aligned copy.
     #[inline]
     fn land<T: Element, R>(&self, arrived: impl FnOnce(&[T]) -> R) -> R {
         // SAFETY: `open` has seen that this field was written.
@@ -536,10 +535,10 @@ impl Packet {
         arrived(landed(&landing.0, self.count as usize))
     }
 
-    /// The elements on a pad. Only if that is where they are, and they are of this type.
+    /// The elements of a landed message. Only if the packet is one, and they are of this type.
     fn landed<T: Element>(&self) -> &[T] {
-        // SAFETY: `open` has seen that this field was written, by `load_short` with so many elements of this type, which
-        // are aligned as a pad is, or less.
+        // SAFETY: `open` has seen that this field was written, by `load_short` with `count` elements of this type,
+        // whose alignment is at most that of a piece.
         unsafe {
             let pad = &*self.body.landed;
             slice::from_raw_parts(pad.as_ptr().cast(), self.count as usize)
@@ -563,19 +562,19 @@ impl Packet {
             ticket: lent.ticket,
             wake: || lenders.settled(source),
         };
-        // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (`open` has
-        // compared the types) at `data` borrowed until `_settle` drops, which is after `arrived`.
+        // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (`open` has compared the types)
+        // at `data` borrowed until `_settle` drops, which is after `arrived`.
         Some(arrived(unsafe {
             slice::from_raw_parts(lent.data.cast::<T>(), lent.count)
         }))
     }
 
-    /// Copies the elements to the first of `to`, a long loan together with its lender; else as
+    /// Copies the elements to the front of `to`, a long loan together with its lender. Otherwise like
     /// [`open`](Self::open).
     ///
     /// # Panics
     ///
-    /// If it holds more elements than `to` has, or of another type.
+    /// If it holds more elements than `to` has, or elements of another type.
     pub(crate) fn open_into<T: Element>(
         &self,
         lenders: &(impl Lenders + ?Sized),
@@ -589,14 +588,14 @@ impl Packet {
             }
             let (source, to): (_, *mut [T]) = (self.source(), to);
             let claims = lenders.claims(source);
-            // SAFETY: as long as `data`, which is a loan that was claimed and is not yet settled; the borrow
-            // of `to` lasts as long as this call, and nothing else is made of it meanwhile.
+            // SAFETY: `to` is as long as `data`, which is a loan that was claimed and is not yet settled; the borrow of
+            // `to` lasts as long as this call, and no other reference is made from it meanwhile.
             unsafe { cooperative_copy::copy_jointly(claims, source, taker, to.cast(), bytes(data)) }
         })
     }
 
-    /// Settles the message unread: what it owned comes back, to be dropped by the caller. `None` as
-    /// in [`open`](Self::open).
+    /// Settles the message unread, and returns what it owned, to be dropped by the caller. `None` as in
+    /// [`open`](Self::open).
     pub(crate) fn refuse(&mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
         let Some(lent) = self.as_lent() else {
             return self.accept(lenders).then(|| self.take_owned());
@@ -610,8 +609,7 @@ impl Packet {
         Some(None)
     }
 
-    /// Takes out the elements as a vector, without a copy where the packet owns them. `None` as in
-    /// [`open`](Self::open).
+    /// Takes out the elements as a vector, without a copy if the packet owns them. `None` as in [`open`](Self::open).
     pub(crate) fn take_vec<T: Element>(&mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
         match self.kind {
             Kind::COPIED if !self.accept(lenders) => None,
@@ -624,18 +622,18 @@ impl Packet {
     }
 }
 
-/// Copies elements to where they travel.
+/// Copies elements to the memory in which they travel.
 ///
 /// # Safety
 ///
-/// There must be room for them at `to`.
+/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
 #[inline]
 pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
     let from = data.as_ptr().cast::<u8>();
-    // SAFETY: either size is that of `data`, which the caller has made room for.
+    // SAFETY: each size is that of `data`, for which the caller has made space.
     unsafe {
         match data {
-            // The commonest messages have a size known here and need no call of `memcpy`.
+            // The most frequent messages have a size known here and need no call of `memcpy`.
             [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
             _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
@@ -644,12 +642,12 @@ pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8)
 }
 
 impl Cargo {
-    /// Makes a short message where it will be read, word by word: made elsewhere and moved here, it
-    /// would stall on its own words.
+    /// Creates a short message where it will be read, word by word: created elsewhere and moved here, it would stall on
+    /// its own words.
     ///
     /// # Safety
     ///
-    /// `place` must be good for a write.
+    /// `place` must be valid for a write.
     ///
     /// # Panics
     ///
@@ -661,7 +659,7 @@ impl Cargo {
         data: &[T],
     ) {
         assert!(Packet::fits(data), "a long message in a short packet");
-        // SAFETY: the caller lets us write a cargo there, and its body has room for `data`, as just checked.
+        // SAFETY: the caller lets us write a cargo there, and its body has space for `data`, as just checked.
         unsafe {
             (&raw mut (*place).info).write(Some(Info::of::<T>()));
             (&raw mut (*place).kind).write(Kind::EAGER);
@@ -672,14 +670,14 @@ impl Cargo {
     }
 }
 
-/// A copy of so many bytes.
+/// A copy of the `length` bytes at `bytes`.
 ///
 /// # Safety
 ///
-/// There must be so many.
+/// `bytes` must be valid for reads of `length` bytes.
 unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
     let mut pad = Box::<[Piece]>::new_uninit_slice(length.div_ceil(PIECE));
-    // SAFETY: the caller's promise; there is room, and nothing of a piece has to be set.
+    // SAFETY: the caller's promise; there is space, and a piece needs no initialised bytes.
     unsafe {
         ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
         pad.assume_init()
@@ -687,17 +685,17 @@ unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
 }
 
 impl Octet {
-    /// Whether a message is short enough for one.
+    /// Whether a message is short enough for an octet.
     #[inline]
     pub(in crate::transport) fn fits<T: Element>(data: &[T]) -> bool {
         size_of_val(data) <= OCTET
     }
 
-    /// Copies a message there.
+    /// Copies a message into an octet.
     ///
     /// # Safety
     ///
-    /// `place` must be good for a write.
+    /// `place` must be valid for a write.
     ///
     /// # Panics
     ///
@@ -708,12 +706,12 @@ impl Octet {
             Octet::fits(data),
             "a message of more than eight bytes in eight"
         );
-        // SAFETY: the caller lets us write an octet there, which has room for `data`, as just checked.
+        // SAFETY: the caller lets us write an octet there, which has space for `data`, as just checked.
         unsafe { copy_out(data, place.cast()) };
     }
 }
 
-/// A message of its own with what is lent here; `None` as in [`Packet::open`].
+/// A packet that owns a copy of what is lent by this one; `None` as in [`Packet::open`].
 fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
     let copy = |data: &[T]| Packet::copied(packet.head, copied(data));
     packet.open(lenders, copy)
@@ -728,9 +726,9 @@ fn landed<T: Element>(place: &MaybeUninit<[u8; EAGER_BYTES]>, count: usize) -> &
     } else {
         place.as_ptr().cast::<T>()
     };
-    // SAFETY: either the slice has no bytes and any aligned pointer will do, or the place is aligned
-    // for its elements: `land` asks that of a body, and the alignment of a `Landing` is `EAGER_BYTES`,
-    // which is at least the size of an element that fitted, hence its alignment. `eager` put `count`
-    // elements of this type there: the caller of `land`, `open`, has compared the types.
+    // SAFETY: either the slice has no bytes and any aligned pointer is valid, or the place is aligned for its elements:
+    // `land` checks that for a body, and the alignment of a `Landing` is `EAGER_BYTES`, which is at least the size of
+    // an element that fitted, hence its alignment. `eager` put `count` elements of this type there: the caller of
+    // `land`, `open`, has compared the types.
     unsafe { slice::from_raw_parts(first, count) }
 }

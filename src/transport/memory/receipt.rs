@@ -1,8 +1,8 @@
-//! The receipt of a message that the library has no buffer for: its sender waits until it is received,
-//! or takes it back.
+//! The receipt of a message for which the library has no buffer space: its sender waits until it is received, or
+//! revokes it.
 //!
-//! It is decided as for a [loan](crate::transport::memory::loan), by a word of its own: received or revoked, never both. What is in the
-//! message is its own, so nothing is read between the claim and the settling, and the sender may leave,
+//! It is decided as for a [loan](crate::transport::memory::loan), by a word of its own: received or revoked, never
+//! both. The message owns its content, so nothing is read between the claim and the settling, and the sender may leave,
 //! or forget the receipt, at any time.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ const ONLY: Ticket = 1;
 #[derive(Debug)]
 pub(crate) struct Receipt {
     word: LoanWord,
-    /// The room that the message takes until it is received, where it found some. A mutex that nobody
-    /// waits for: only who has claimed the message looks.
+    /// The buffer space that the message takes until it is received, if it was granted any. The mutex is never
+    /// contended: only the rank that has claimed the message locks it.
     charge: Mutex<Option<Charge>>,
 }
 
@@ -33,7 +33,7 @@ impl Receipt {
         })
     }
 
-    /// The message is received, unless its sender has taken it back. Only once true.
+    /// Marks the message received, unless its sender has revoked it. Returns `true` only once.
     pub(in crate::transport) fn accept(&self) -> bool {
         let ours = self.word.claim(ONLY);
         if ours {
@@ -48,7 +48,7 @@ impl Receipt {
         self.word.is_settled(ONLY)
     }
 
-    /// Takes the message back; `false`: it has been received, or taken back before.
+    /// Revokes the message; `false`: it has been received, or revoked before.
     pub(crate) fn revoke(&self) -> bool {
         self.word.revoke(ONLY)
     }

@@ -1,48 +1,47 @@
-//! Calls in which ranks touch each other's vectors where they lie: the guards around a
-//! [epoch](crate::transport::memory::epoch), and all that is done with the pointers.
+//! Calls in which ranks access each other's vectors in place: the guards around an
+//! [epoch](crate::transport::memory::epoch), and all uses of the pointers.
 //!
-//! [`meet`] takes a rank's vectors, comes back when nobody can touch them any more, and in between runs
-//! what the rank has to do on the [`Vectors`] of all. What may be done there is said here, so that no two
-//! ranks ever touch one element while one of them writes it, whatever they ask for.
+//! [`meet`] takes a rank's vectors, returns when no rank can access them any more, and in between runs the rank's work
+//! on the [`Vectors`] of all ranks. This file defines what that work may do, so that no two ranks ever access one
+//! element while one of them writes it, whatever they ask for.
 //!
-//! # What was looked at
+//! # Why this is sound
 //!
-//! - *One pointer a vector.* A rank's vectors come as borrows that live longer than the call; one raw
-//!   pointer is taken from each (in place: one, used for both), and the vector is touched through that alone
-//!   until all are out, by its rank as by the others. No slice over any of them is made anywhere in this file.
-//! - *Nobody touches memory too early.* [`Vectors`] are made only after *go*, when all are here, and after
-//!   the type (by its id), the job, and the length of every vector were found to be what the rank expects.
-//! - *Nobody leaves too early.* From its arrival on a rank is inside [`Inside`], whose end, also by
-//!   unwinding, is either an abort or the wait until all are out. It never leaves its frame, so it cannot be
-//!   forgotten. Should the wait come back too early, or panic, the process [ends](NobodyLeaves).
-//! - *Nobody's pointers change meanwhile.* They are read again and again between *go* and *out*. The epoch refuses a
-//!   rank that comes while what it has brought is out, so what was compared stays what it was, whatever is called from
+//! - *One pointer a vector.* A rank's vectors come as borrows that live longer than the call. One raw pointer is taken
+//!   from each (in place: one, used for both), and the vector is accessed through that alone until all are out, by its
+//!   rank as by the others. No slice over any of them is made anywhere in this file.
+//! - *No rank accesses memory too early.* [`Vectors`] are made only after *go*, when all are here, and after the type
+//!   (by its id), the job, and the length of every vector were found to be what the rank expects.
+//! - *No rank leaves early.* From its arrival on a rank is inside [`Inside`], whose end, also by unwinding, is either
+//!   an abort or the wait until all are out. It never leaves its frame, so it cannot be forgotten. Should the wait
+//!   return too early, or panic, the process [aborts](NobodyLeaves).
+//! - *No rank's pointers change meanwhile.* They are read again and again between *go* and *out*. The epoch refuses a
+//!   rank that arrives while what it has brought is out, so what was compared stays the same, whatever is called from
 //!   inside the call.
-//! - *Nobody keeps a pointer.* [`Vectors`] are lent to `work` for a lifetime that it cannot name; the
-//!   [lists](Lists) that outlive a call are filled anew before they are read again.
-//! - *No two ranks write one element, and nobody reads what another writes.* There are three jobs, the same
-//!   on all ranks, or nothing is touched. Each holds whatever the ranks do inside it: it need not be the same
-//!   collective, root or operator, should two fingerprints ever be equal by chance:
-//!   [shares](Job::Shares): of every vector, read or written, a rank touches its own share, and shares are
-//!   cut by the number of ranks and by what was brought (length, type, and where the first output begins),
-//!   which all read from the same words;
-//!   [own](Job::Own): a rank writes to its own output, and reads inputs, to which nobody writes: they are
-//!   shared borrows for the length of the call. Several ranks may bring one and the same;
-//!   [collect](Job::Collect): a rank reads its own input, and writes to the root's output from where the
-//!   inputs of the ranks below end to where its own ends, which follows from lengths that all have seen.
-//! - *No input is an output*, but a rank's own in place: an output is a unique borrow, and a vector that is
-//!   read and written exists only where each touches its share. Vectors without bytes may have any address.
-//! - *No index is out of bounds.* Shares end at the length that every vector was found to have; other
-//!   accesses are compared with the lengths that came with the pointers.
-//! - *Operators* are code of the user's: they may panic, or be slow. They get elements by value, and the
-//!   kernels read and write single elements, so no borrow is open while they run. A rank that panics has
-//!   failed, and all the others learn it when they are out. A rank's lists are in use by one call at
-//!   a time; were they not, that would be a panic.
-//! - *Types*: elements are `Copy + Send + Sync + 'static`, so they may be read and written by any thread,
-//!   and there is nothing to drop. Copies take their bytes as they are, also those that nobody has set.
+//! - *No pointer is kept.* [`Vectors`] are lent to `work` for a lifetime that it cannot name; the [lists](Lists) that
+//!   outlive a call are filled anew before they are read again.
+//! - *No two ranks write one element, and no rank reads what another writes.* There are three jobs; all ranks have the
+//!   same one, otherwise nothing is accessed. Each job is safe whatever the ranks do inside it: they need not be in the
+//!   same collective or have the same root or operator, should two fingerprints ever be equal by chance:
+//!   - [shares](Job::Shares): of every vector, read or written, a rank accesses its own share. Shares are cut by the
+//!     number of ranks and by what was brought (length, type, and where the first output begins), which all ranks read
+//!     from the same words;
+//!   - [own](Job::Own): a rank writes to its own output and reads inputs, which are never written: they are shared
+//!     borrows for the duration of the call. Several ranks may bring the same input;
+//!   - [collect](Job::Collect): a rank reads its own input, and writes to the root's output from where the inputs of
+//!     the ranks below end to where its own ends, which follows from lengths that all ranks have seen.
+//! - *No input is an output*, except a rank's own in place: an output is a unique borrow, and a vector that is read and
+//!   written exists only where each rank accesses its share. Vectors without bytes may have any address.
+//! - *No index is out of bounds.* Shares end at the length that every vector was found to have; other accesses are
+//!   compared with the lengths that came with the pointers.
+//! - *Operators* are the user's code: they may panic, or be slow. They get elements by value, and the kernels read and
+//!   write single elements, so no borrow is open while they run. A rank that panics has failed, and all the others
+//!   learn it when they are out. A rank's lists are in use by one call at a time; a second use would panic.
+//! - *Types*: elements are `Copy + Send + Sync + 'static`, so any thread may read and write them, and there is nothing
+//!   to drop. Copies take their bytes as they are, including uninitialised ones.
 //! - *Stores past the caches* are ordered by a fence of their own before a rank reports out, also where it unwinds.
-//! - *Order*: what a rank wrote before it came is seen by whoever saw it here; what it wrote between *go*
-//!   and *out* by whoever saw it out. Both are release and acquire on words of the epoch.
+//! - *Order*: what a rank wrote before it arrived is visible to every rank that saw it here; what it wrote between *go*
+//!   and *out*, to every rank that saw it out. Both are release and acquire on words of the epoch.
 #![allow(unsafe_code)]
 
 use std::cell::{RefCell, RefMut};
@@ -63,16 +62,16 @@ use crate::transport::memory::head::Info;
 /// What ranks do with each other's vectors: the same on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// Each touches its own share of all vectors, which are of one length.
+    /// Each rank accesses its own share of all vectors, which have the same length.
     Shares,
-    /// Each writes to its own output, and reads from the inputs.
+    /// Each rank writes to its own output, and reads from the inputs.
     Own,
-    /// Each writes its input to its place in the output of this rank.
+    /// Each rank writes its input to its place in the output of this rank.
     Collect(Rank),
 }
 
 impl Job {
-    /// A number that no other job has. There are fewer ranks than that.
+    /// A number that no other job has: ranks are smaller than the two constants.
     fn word(self) -> u32 {
         match self {
             Job::Shares => u32::MAX,
@@ -120,48 +119,48 @@ pub(crate) struct Coming<'a> {
     pub copies: &'a Copies,
 }
 
-/// Room for lists of pointers: a rank of many keeps it from call to call.
+/// Storage for lists of pointers, kept from call to call by a rank of many.
 #[derive(Default)]
 pub(crate) struct Lists {
     inputs: List,
     outputs: List,
 }
 
-/// What is in it is of the last call, and is not looked at.
+/// Its content belongs to the last call, and is not read.
 type List = RefCell<Vec<*mut u8>>;
 
 /// How a rank waits for the others.
 pub(crate) trait Waiting {
     type Error;
 
-    /// Wakes all others who sleep.
+    /// Wakes all other ranks that sleep.
     fn rouse(&self);
 
     /// Waits until all are here; may fail.
     fn gather(&self, ticket: Ticket, all_here: impl FnMut() -> bool) -> Result<(), Self::Error>;
 
-    /// Waits until all are out; may not fail, and need not: they wait for nobody.
+    /// Waits until all are out; may not fail, and need not: the others do not wait.
     fn stay(&self, ticket: Ticket, all_out: impl FnMut() -> bool);
 }
 
 /// How a call ended for a rank that stayed to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
-    /// All have done their part.
+    /// All ranks have done their part.
     Well,
-    /// This rank has not.
+    /// This rank has not done its part.
     Failed(Rank),
-    /// They are not in the same call, and nothing was touched.
+    /// The ranks are not in the same call, and nothing was accessed.
     Strange(Rank),
-    /// Somebody left before all were here.
+    /// A rank left before all were here.
     Aborted,
-    /// This rank is in another call here still, and nothing was touched.
+    /// This rank is still in another call here, and nothing was accessed.
     Inside,
 }
 
-/// Meets all ranks, runs `work` on the vectors of all, and comes back when nobody touches any of them.
+/// Meets all ranks, runs `work` on the vectors of all, and returns when no rank accesses any of them.
 ///
-/// `lengths` says how long each rank's input and output must be.
+/// `lengths` returns the required lengths of a rank's input and output.
 pub(crate) fn meet<T: Element, W: Waiting>(
     coming: &Coming<'_>,
     waiting: &W,
@@ -221,7 +220,7 @@ pub(crate) fn meet<T: Element, W: Waiting>(
 /// Whether what another rank brought is what this one expects of it.
 #[inline]
 fn agrees<T: Element>(mine: &Brought, theirs: &Brought, lengths: (usize, usize)) -> bool {
-    // SAFETY: whoever is here has written down an `Info`, and these live for ever.
+    // SAFETY: every rank that has arrived has published its `Info`, which is `'static`.
     let info: &'static Info = unsafe { &*theirs.info };
     mine.print == theirs.print
         && mine.job == theirs.job
@@ -239,8 +238,8 @@ enum Stage {
     Out,
 }
 
-/// Keeps a rank in the call until nobody can touch its vectors, also while it unwinds. It lives inside
-/// [`meet`], and so inside the borrows.
+/// Keeps a rank in the call until no rank can access its vectors, also while it unwinds. It lives inside [`meet`], and
+/// so inside the borrows.
 struct Inside<'a, W: Waiting> {
     epoch: &'a Epoch,
     me: Rank,
@@ -250,7 +249,7 @@ struct Inside<'a, W: Waiting> {
 }
 
 impl<W: Waiting> Inside<'_, W> {
-    /// Reports out, and waits until all have.
+    /// Reports out, and waits until all ranks have.
     #[inline]
     fn report(&mut self, well: bool) {
         let nobody_leaves = NobodyLeaves;
@@ -266,8 +265,8 @@ impl<W: Waiting> Inside<'_, W> {
     }
 }
 
-/// Ends the process where a rank would leave its frame, by return or by a panic in the wait, while others may
-/// still touch its vectors: that somebody reads freed memory would be worse.
+/// Aborts the process if a rank would leave its frame, by return or by a panic in the wait, while others may still
+/// access its vectors: a read of freed memory would be worse.
 struct NobodyLeaves;
 
 impl Drop for NobodyLeaves {
@@ -290,7 +289,7 @@ impl<W: Waiting> Drop for Inside<'_, W> {
     }
 }
 
-/// The vectors of all ranks, between *go* and *out*: until then nobody writes down others.
+/// The vectors of all ranks, between *go* and *out*: the published pointers do not change before.
 pub(crate) struct Vectors<'a, T> {
     coming: &'a Coming<'a>,
     _elements: PhantomData<*mut T>,
@@ -339,7 +338,7 @@ impl<T: Element> Vectors<'_, T> {
         all.filter(|run| run.length > 0).map(|run| run.start)
     }
 
-    /// The length of all vectors, and this rank's share of it. Only in [`Job::Shares`].
+    /// This rank's share of the common length of all vectors. Only in [`Job::Shares`].
     fn share(&self) -> Range<usize> {
         assert_eq!(self.coming.job, Job::Shares, "who may touch what");
         let of = |rank| [self.input(rank).length, self.output(rank).length];
@@ -352,7 +351,7 @@ impl<T: Element> Vectors<'_, T> {
         share::<T>(n, lead, self.ranks(), self.coming.me)
     }
 
-    /// Folds this rank's share of all inputs, in rank order from the left, and puts it into all outputs.
+    /// Folds this rank's share of all inputs, in rank order from the left, and stores it in all outputs.
     pub(crate) fn fold_share(&self, op: &impl Operator<T>) {
         let share = self.share();
         if share.is_empty() {
@@ -375,12 +374,13 @@ impl<T: Element> Vectors<'_, T> {
             [one] => place(one).map_or(To::All(outputs), To::Place),
             _ => To::All(outputs),
         };
-        // SAFETY: the share lies inside every vector that is not empty, and nobody else touches it in any of
-        // them. An output is its rank's input, in place, or memory that nobody has a second borrow of.
+        // SAFETY: the share is inside every vector that is not empty, and no other rank accesses it in any of them. An
+        // output is its rank's input, in place, or memory of which no second borrow exists.
         unsafe { fold_several(op, inputs, share.start, share.len(), &to) }
     }
 
-    /// The same for a long share, where no input is an output. Others have read what is written to theirs.
+    /// The same for a long share, where no input is an output. The other ranks will read what is written to their
+    /// outputs.
     fn fold_share_apart(&self, share: &Range<usize>, op: &impl Operator<T>) {
         let (lists, bytes) = (self.coming.lists, share.len() * size_of::<T>());
         let inputs = Few::of(&lists.inputs, self.inputs());
@@ -428,7 +428,7 @@ impl<T: Element> Vectors<'_, T> {
         self.in_best_way(Part::Spread, share.len(), LONG, copy_all);
     }
 
-    /// Runs a copy of `n` elements in the way that takes least, if it is of so many bytes or more.
+    /// Runs a copy of `n` elements in the fastest way known, if it has at least `least` bytes; otherwise plainly.
     fn in_best_way(&self, part: Part, n: usize, least: usize, copy: impl FnOnce(Way)) {
         let bytes = n * size_of::<T>();
         if bytes < least {
@@ -440,11 +440,11 @@ impl<T: Element> Vectors<'_, T> {
         });
     }
 
-    /// Copies a run of some rank's input to this rank's output, from `at` on.
+    /// Copies a run of a rank's input to this rank's output, from `at` on.
     pub(crate) fn copy(&self, from: Rank, run: Range<usize>, at: usize) {
         let (input, output) = (self.input_at(from, &run), self.output_at(at, run.len()));
         self.in_best_way(Part::Fetched, run.len(), BEYOND, |way| {
-            // SAFETY: both are inside their vectors. Nobody writes to inputs, and only this rank to its output.
+            // SAFETY: both are inside their vectors. Inputs are never written, and only this rank writes to its output.
             unsafe { copy_in(way, output, input, run.len()) }
         });
     }
@@ -468,7 +468,7 @@ impl<T: Element> Vectors<'_, T> {
         unsafe { input.start.add(run.start) }
     }
 
-    /// Where so many elements of this rank's output begin. Only in [`Job::Own`].
+    /// Where `n` elements of this rank's output begin, from `at` on. Only in [`Job::Own`].
     #[inline]
     fn output_at(&self, at: usize, n: usize) -> *mut T {
         assert_eq!(self.coming.job, Job::Own, "who may touch what");
@@ -479,14 +479,14 @@ impl<T: Element> Vectors<'_, T> {
         unsafe { output.start.add(at) }
     }
 
-    /// Copies this rank's input to where it belongs in the output of the root: after those of lower ranks.
+    /// Copies this rank's input to its place in the output of the root: after those of lower ranks.
     pub(crate) fn collect(&self) {
         let Job::Collect(root) = self.coming.job else {
             panic!("who may touch what");
         };
         let (output, input) = (self.output(root), self.input(self.coming.me));
         let mut lengths = (0..self.coming.me).map(|rank| self.input(rank).length);
-        // A sum that went round would be the place of another rank.
+        // A sum that wrapped around would be the place of another rank.
         let at = lengths.try_fold(0usize, usize::checked_add);
         let end = at.and_then(|at| at.checked_add(input.length));
         let at = at.filter(|_| end.is_some_and(|end| end <= output.length));
@@ -498,7 +498,7 @@ impl<T: Element> Vectors<'_, T> {
     }
 }
 
-/// Copies `n` elements in some way.
+/// Copies `n` elements in the given way.
 ///
 /// # Safety
 ///
@@ -516,11 +516,11 @@ unsafe fn copy_in<T: Element>(way: Way, to: *mut T, from: *const T, n: usize) {
     }
 }
 
-/// Bytes that are copied to several places before the next ones are: they stay in a near cache.
+/// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
 
-/// What a rank touches of vectors of `n` elements: whole cache lines of the first that is written, which has
-/// so many elements before its first line.
+/// The elements that a rank accesses of vectors of `n` elements: whole cache lines of the first vector that is written,
+/// which has `lead` elements before its first line.
 fn share<T>(n: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
     const LINE: usize = 64;
     let line = (LINE / size_of::<T>().max(1)).max(1);
@@ -532,7 +532,7 @@ fn share<T>(n: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
     cut(me)..cut(me + 1)
 }
 
-/// Pointers into the vectors of some ranks: on the stack, where they are not many.
+/// Pointers into the vectors of some ranks: on the stack if there are few.
 enum Few<'a, P> {
     Near([MaybeUninit<P>; NEAR], usize),
     Far(RefMut<'a, Vec<*mut u8>>),
@@ -540,7 +540,7 @@ enum Few<'a, P> {
 
 const NEAR: usize = 8;
 
-/// A pointer to one element, read-only or not: a word of the size of any other.
+/// A pointer to one element, read-only or not: a word of the same size for every element type.
 trait Pointer: Copy {
     fn untyped(self) -> *mut u8;
 }
@@ -586,9 +586,9 @@ impl<'a, P: Pointer> Few<'a, P> {
     #[inline]
     fn all(&self) -> &[P] {
         match self {
-            // SAFETY: so many were written.
+            // SAFETY: the first `count` were written.
             Few::Near(near, count) => unsafe { near[..*count].assume_init_ref() },
-            // SAFETY: each of them is a `P` whose type was taken off: pointers to sized types are alike.
+            // SAFETY: each of them is a `P` whose type was erased: pointers to sized types have the same layout.
             Few::Far(list) => unsafe { slice::from_raw_parts(list.as_ptr().cast(), list.len()) },
         }
     }

@@ -1,4 +1,4 @@
-//! A rank's access to the transport: what it receives by, and what it counts. `send` posts and lends; the wait loop is
+//! A rank's access to the transport: its inbox and its counters. `send` posts and lends; the wait loop is
 //! [`progress`](super::progress).
 
 mod send;
@@ -24,24 +24,24 @@ use crate::transport::{Endpoint, Fabric};
 
 use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
 
-/// The place of one rank in the fabric; it stays on the rank's thread.
+/// One rank's port to the fabric. It stays on the rank's thread.
 pub(crate) struct Port {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) me: Rank,
-    /// The run it is in.
+    /// The run that the rank is in.
     pub(in crate::transport) run: Cell<Run>,
-    /// Its own, which it passes through with every operation.
+    /// The rank's own endpoint, which every operation uses.
     pub(in crate::transport) endpoint: Arc<Endpoint>,
     pub(in crate::transport) inbox: RefCell<Inbox>,
-    /// Whether all that was there has gone back to the endpoint.
+    /// Whether everything kept here has gone back to the endpoint.
     pub(in crate::transport) has_left: Cell<bool>,
     pub(in crate::transport) fast_box: RefCell<Out>,
     pub(in crate::transport) parker: Parker,
     pub(crate) recorder: Recorder,
     pub(in crate::transport) spins: Cell<u32>,
-    /// How many looks a lender waits before it copies; adapts like `spins`.
+    /// Number of looks for which a lender waits before it copies; adapts like `spins`.
     pub(in crate::transport) lending: Cell<u32>,
-    /// What it has learnt about long copies.
+    /// What the rank has learnt about long copies.
     pub(crate) copies: Copies,
 }
 
@@ -84,8 +84,8 @@ impl Port {
         self.recorder.begin_again(again.begin);
     }
 
-    /// What this rank had set aside goes back to its endpoint, where what nobody received is counted, and so is what
-    /// comes there from now on. For a rank that has ended, though somebody may have forgotten it.
+    /// Returns what this rank had set aside to its endpoint, where messages that were never received are counted, as
+    /// are those that arrive from now on. For a rank that has ended, even if its port was leaked.
     pub(crate) fn leave(&self) {
         if self.has_left.replace(true) {
             return;
@@ -98,7 +98,7 @@ impl Port {
             .for_each(|packet| self.fabric.put_back(self.me, packet));
     }
 
-    /// The run it is in.
+    /// The run that the rank is in.
     #[inline]
     pub(crate) fn run(&self) -> Run {
         self.run.get()
@@ -110,19 +110,19 @@ impl Port {
         self.begun() == 0 && !self.recorder.is_used()
     }
 
-    /// Says that this rank has returned.
+    /// Records that this rank has returned.
     #[inline]
     pub(crate) fn record_return(&self) {
         self.fabric.record_return_in(self.run.get(), self.me);
     }
 
-    /// How many operations this rank has begun.
+    /// Number of operations that this rank has begun.
     #[inline]
     pub(crate) fn begun(&self) -> u64 {
         self.endpoint.begun()
     }
 
-    /// Counts the operations of this rank where the watchdog can see it.
+    /// Sets the number of operations begun, where the watchdog can see it.
     #[inline]
     pub(crate) fn begin(&self, count: u64) {
         // Relaxed: one writer, read for reports only.
@@ -135,13 +135,13 @@ impl Port {
         self.endpoint.tally.sent(bytes);
     }
 
-    /// Where this rank writes down its collective calls.
+    /// Where this rank logs its collective calls.
     #[inline]
     pub(crate) fn log(&self) -> &CallLog {
         &self.endpoint.log
     }
 
-    /// Whether nothing is kept for this rank at its end, and it awaits nothing.
+    /// Whether the inbox keeps no message and has no posted receive.
     pub(crate) fn is_idle(&self) -> bool {
         self.inbox.borrow().is_idle()
     }
@@ -151,8 +151,8 @@ impl Port {
         self.inbox.borrow_mut()
     }
 
-    /// Takes in what has arrived, if a posted receive may want it. Every wait that is not for messages
-    /// does this whenever it looks: who waits elsewhere may need them to be received.
+    /// Takes in what has arrived, if a posted receive may want it. Every wait that is not for messages does this at
+    /// each look: ranks that wait elsewhere may need those messages to be received.
     #[inline]
     pub(crate) fn progress(&self) {
         if self.inbox.borrow().has_posted() {
@@ -169,7 +169,7 @@ impl Port {
         self.inbox.borrow_mut().take_in(&*self.fabric);
     }
 
-    /// Why what this rank needs can no longer come, if a rank has ended that should have brought it.
+    /// The error if what this rank needs can no longer arrive, because a rank has ended that should have sent it.
     pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
         let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
         if !(0..self.fabric.endpoints.len()).any(|rank| gone(&rank)) {
@@ -178,7 +178,7 @@ impl Port {
         self.fabric.open_registry().lost(self.me, needs)
     }
 
-    /// Lets others run after a look that found nothing, where they do not all fit on the CPUs.
+    /// Yields after a look that found nothing, if the live ranks do not all fit on the CPUs.
     pub(crate) fn give_turn(&self) {
         if self.crowded() {
             yield_now();
@@ -191,7 +191,7 @@ impl Port {
         are_crowded(Live::count(), self.fabric.settings.cpus)
     }
 
-    /// Puts the first message that `want` accepts into `place` if it is there already.
+    /// Puts the first message that `want` accepts into `place`, if it has arrived already.
     #[inline]
     pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
         if want.source.is_none() && self.fabric.is_steered() {
@@ -201,8 +201,8 @@ impl Port {
         inbox.find(want, &*self.fabric, place) || inbox.poll(want, &*self.fabric, place)
     }
 
-    /// The same, waiting for it as long as it can come. Only right after
-    /// [`receive_now`](Self::receive_now) said no.
+    /// The same, but waits for the message as long as it can still arrive. Call it only right after
+    /// [`receive_now`](Self::receive_now) returned `false`.
     pub(crate) fn receive(
         &self,
         want: &Want,
@@ -218,13 +218,13 @@ impl Port {
         })
     }
 
-    /// Whether it is chosen who comes first.
+    /// Whether the world is steered: a chooser decides which message comes first.
     #[inline]
     pub(crate) fn is_steered(&self) -> bool {
         self.fabric.is_steered()
     }
 
-    /// Waits for a message where it is chosen whose comes first.
+    /// Waits for a message in a steered world.
     #[cold]
     pub(crate) fn receive_steered(
         &self,
@@ -253,15 +253,15 @@ impl Port {
         })
     }
 
-    /// What this rank is told to take, if that is for the call it waits in: a line of messages, or one of its
-    /// requests. What falls into a posted receive has done so.
+    /// What the chooser tells this rank to take, if that is for the call it waits in: a line of messages, or one of its
+    /// requests. What belongs to a posted receive has been delivered by then.
     pub(crate) fn told(&self, want: Option<&Want>) -> Option<Line> {
         let line = self.fabric.steering.as_ref()?.line_for(self.me)?;
         let ours = line.is_request() || !self.inbox.borrow_mut().choose(line, want, &*self.fabric);
         ours.then_some(line)
     }
 
-    /// What this rank could get, to be chosen among.
+    /// What this rank could get, for the chooser to choose among.
     pub(in crate::transport) fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
         if !self.fabric.is_steered() {
             return None;
@@ -270,7 +270,7 @@ impl Port {
         let inbox = self.inbox.borrow();
         let (mut lines, other) = inbox.lines(&sought.wants);
         lines.retain(|line| {
-            // A receive from one source takes what is first in line as soon as it is there.
+            // A receive from one source takes the first message in line as soon as it is there.
             sought.is_open() || inbox.is_contended(*line)
         });
         lines.extend(sought.ready.iter().map(|&place| Line::request(place)));

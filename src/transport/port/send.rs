@@ -17,15 +17,15 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::{PATIENT, SPINS};
 
-/// How many bytes a copy to fresh memory takes a nanosecond for, about: their pages have to be found first.
+/// Copy bandwidth into unmapped memory, in bytes per nanosecond (approximate): the kernel has to map its pages first.
 const COPIED_IN_ONE: usize = 4;
-/// Spinning has taken as long.
+/// Spinning has already taken as long as this.
 const SHORT_PATIENCE: Duration = Duration::from_micros(10);
 
 impl Port {
-    /// Sends elements: whole if they are short, else lent to a receiver that takes them at once, else
-    /// as a copy. Never waits for a receiver that is not there. `meanwhile` runs after the post.
-    /// Answers whether the receiver can still get it.
+    /// Sends elements: eagerly if they are short, otherwise lent to a receiver that takes them at once, otherwise as a
+    /// copy. Never waits for a receiver that is not there. `meanwhile` runs after the post. Returns whether the
+    /// receiver can still get the message.
     #[inline]
     pub(crate) fn send<T: Element, R>(
         &self,
@@ -44,8 +44,8 @@ impl Port {
         Ok((meanwhile()?, there))
     }
 
-    /// Sends a short message through the fast box in its receiver's endpoint, if this rank has taken that and the mailbox
-    /// is empty; answers as [`send`](Self::send).
+    /// Sends a short message through the fast box in its receiver's endpoint, if this rank has taken that box and the
+    /// mailbox is empty. Returns what [`send`](Self::send) returns.
     #[inline]
     pub(in crate::transport) fn send_by_fast_box<T: Element>(
         &self,
@@ -55,7 +55,7 @@ impl Port {
     ) -> Option<bool> {
         let mut fast_box = self.fast_box.borrow_mut();
         let (endpoint, bytes) = (&self.fabric.endpoints[to], size_of_val(data));
-        // Asked before the post, as in `Fabric::post`.
+        // Checked before the post, as in `Fabric::post`.
         let there = !endpoint.sleeper.is_gone(self.fabric.run());
         let is_empty = || {
             let is_empty = endpoint.mail.is_empty();
@@ -77,13 +77,14 @@ impl Port {
         None
     }
 
-    /// Whether a message is out as soon as it is sent, as far as can be told before.
+    /// Whether a message will be posted without a wait, as far as can be told in advance.
     #[inline]
     pub(crate) fn posts_at_once<T: Element>(&self, to: Rank, data: &[T]) -> bool {
         Packet::fits(data) || self.fast_box.borrow().has_room(to, data)
     }
 
-    /// Posts a message of so many bytes. Only a trace is told before: the receiver would wait for all else.
+    /// Posts a message of `bytes` bytes. Only a trace is written before the post: the receiver would wait for
+    /// everything else.
     #[inline]
     pub(in crate::transport) fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
         self.recorder.sends(to, || packet.head, bytes);
@@ -93,14 +94,14 @@ impl Port {
         there
     }
 
-    /// Moves a value to `to`; answers as [`send`](Self::send).
+    /// Moves a value to `to`. Returns what [`send`](Self::send) returns.
     #[inline]
     pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, head: Head, value: V) -> bool {
         self.recorder.sent(to, head, size_of::<V>());
         self.fabric.post(to, Packet::value(head, value))
     }
 
-    // Apart, so that the head of a short message can stay in registers.
+    // A separate function, so that the head of a short message can stay in registers.
     #[inline(never)]
     pub(in crate::transport) fn send_long<T: Element, R>(
         &self,
@@ -123,14 +124,14 @@ impl Port {
             |packet, loan| {
                 let there = self.post(to, packet, size_of_val(data));
                 let result = meanwhile()?;
-                // A receiver that has ended leaves a copy behind as well, to be counted as lost.
+                // A receiver that has ended also leaves a copy behind, which is counted as lost.
                 Ok((result, there & self.settle_or_copy(to, head, data, loan)))
             },
         )
     }
 
-    /// Lends `data` to `to`, which is bound to come: `post` puts the packet on its way, `meanwhile`
-    /// runs after that, and `settled` waits until the receiver is done, or cannot be any more.
+    /// Lends `data` to `to`, which is bound to come. `post` sends the packet, `meanwhile` runs after that, and
+    /// `settled` waits until the receiver is done, or can no longer take it.
     pub(crate) fn lend<T: Element>(
         &self,
         to: Rank,
@@ -179,8 +180,8 @@ impl Port {
         self.fabric.post(to, Packet::copied(head, copied(data)))
     }
 
-    /// Waits for a receiver as long as it would take to copy the message and leave it there, which is the dearer
-    /// the longer it is; not so long where receivers mostly come too late.
+    /// Waits for a receiver for as long as it would take to copy the message and leave it there: the longer the
+    /// message, the more a copy costs. The wait is shorter if receivers have mostly come too late.
     fn stay_patient(&self, bytes: usize, look: &mut dyn FnMut() -> bool) -> bool {
         let tried = self.lending.get().max(SPINS / 8);
         let patience = Duration::from_nanos((bytes / COPIED_IN_ONE) as u64) * tried / SPINS;

@@ -1,17 +1,17 @@
-//! Ranks that are not pinned, wait for each other and find themselves on one CPU: one of them goes elsewhere.
+//! Separates unpinned ranks that wait for each other on the same CPU: one of them moves to another CPU.
 //!
 //! ```text
 //! CPU 0   rank 0 looks, looks, yields │ rank 1 runs, answers, looks, yields │ rank 0 …
 //! CPU 1   idle
 //! ```
 //!
-//! They would stay there: each gives way to the other before the system finds that either has waited for long, and has
-//! just run whenever it looks for somebody to move. What takes two lines from one CPU to the other takes two switches
-//! of threads then, and the spins before them.
+//! Without help they would stay there. Each yields to the other before the kernel finds that either has waited for
+//! long, and each has just run whenever the kernel looks for a thread to migrate. An exchange that takes two cache-line
+//! transfers between two CPUs then takes two thread switches, plus the spins before them.
 //!
-//! So whoever begins to yield notes where it is, and when. If another has noted the same CPU just before, it moves
-//! itself, but not often: those who wait because of somebody else's threads would only drive each other round. Notes
-//! are hints; nothing depends on them but where threads run.
+//! So a rank that begins to yield notes its CPU and the time. If another rank has noted the same CPU just before, the
+//! first one moves itself, but not often: ranks that wait because of threads outside their world would only drive each
+//! other round. Notes are hints; nothing depends on them but where threads run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,33 +22,33 @@ use crate::machine::{cpu, step_aside};
 use crate::transport::progress::wait::{Live, are_crowded};
 use crate::transport::trace::clock::Clock;
 
-/// How old a note may be, and how long a rank stays at least, in nanoseconds: some of the kernel's ticks.
+/// Maximum age of a note, and the minimum time between two moves of a rank, in nanoseconds: a few kernel ticks.
 const FRESH: u64 = 10_000_000;
 const STAY: u64 = 20_000_000;
-/// The part of a note that is the CPU; the time stands above it.
+/// The bits of a note that hold the CPU; the time is above them.
 const CPU: u64 = (1 << 16) - 1;
 
 /// Where the ranks of a world were when they last began to yield.
 #[derive(Debug)]
 pub(crate) struct WaitingCpus {
     each: Box<[CachePadded<Spot>]>,
-    /// The first rank whose thread is ours to move.
+    /// The first rank whose thread belongs to the library and may be moved.
     ours: Rank,
-    /// How many CPUs there are for them.
+    /// Number of CPUs available to the ranks.
     room: usize,
     clock: Clock,
 }
 
 #[derive(Debug, Default)]
 struct Spot {
-    /// 0: nowhere yet.
+    /// 0: no note yet.
     note: AtomicU64,
-    /// When it may move again.
+    /// The time from which it may move again.
     stays: AtomicU64,
 }
 
 impl WaitingCpus {
-    /// For so many ranks on so many CPUs. The threads of those before `ours` are never moved.
+    /// For `ranks` ranks on `room` CPUs. The threads of ranks below `ours` are never moved.
     pub(crate) fn new(ranks: usize, ours: Rank, room: usize) -> WaitingCpus {
         WaitingCpus {
             each: (0..ranks).map(|_| CachePadded::default()).collect(),
@@ -58,7 +58,7 @@ impl WaitingCpus {
         }
     }
 
-    /// Notes where `me` begins to yield, and moves it if another has just done so there.
+    /// Notes where `me` begins to yield, and moves it if another rank has just begun to yield on the same CPU.
     #[cold]
     pub(crate) fn part(&self, me: Rank) {
         let Some(here) = cpu().filter(|cpu| (*cpu as u64) < CPU) else {
@@ -77,12 +77,12 @@ impl WaitingCpus {
         }
         spot.stays.store(now + STAY, Ordering::Relaxed);
         if step_aside(self.others(me, now)) || step_aside([here].into_iter()) {
-            // Who comes here now is not to move because of this one.
+            // A rank that comes to this CPU now must not move because of this one.
             spot.note.store(0, Ordering::Relaxed);
         }
     }
 
-    /// The CPUs that others have noted just before.
+    /// The CPUs that other ranks have noted just before.
     fn others(&self, me: Rank, now: u64) -> impl Iterator<Item = usize> {
         let notes = self.each.iter().enumerate();
         let others = notes.filter(move |(rank, _)| *rank != me);
@@ -94,7 +94,7 @@ fn note(now: u64, cpu: usize) -> u64 {
     (now & !CPU) | (cpu as u64 + 1)
 }
 
-/// The CPU of a note that is not old.
+/// The CPU of a note, unless the note is old.
 fn fresh(note: u64, now: u64) -> Option<usize> {
     let cpu = (note & CPU).checked_sub(1)?;
     (now.saturating_sub(note & !CPU) < FRESH).then_some(cpu as usize)
@@ -120,12 +120,12 @@ mod tests {
         assert_eq!(fresh(0, 0), None);
     }
 
-    /// Whether `me` of two ranks moves, or would if it could, when it finds the other where it is itself.
+    /// Whether rank `me` of two moves, or would if it could, when it finds the other on its own CPU.
     #[cfg(target_os = "linux")]
     fn moves(spots: &WaitingCpus, me: Rank) -> bool {
         let stays = &spots.each[me].stays;
         let before = stays.load(Ordering::Relaxed);
-        // The system may move this thread between the note and the look.
+        // The system may move this thread between the note and the check.
         (0..100).any(|_| {
             let there = note(spots.clock.cheap(), cpu().unwrap());
             spots.each[1 - me].note.store(there, Ordering::Relaxed);

@@ -1,9 +1,8 @@
 //! The one place where ranks wait: spin with `pause`, then yield, then park.
 //!
-//! Spinning is only done while all ranks of the process that are running, over all worlds, fit on the
-//! CPUs they share; and a rank whose spins fail spins half as long next time. Yielding in turn costs
-//! about a tenth of putting a thread to sleep and waking it, so parking comes late. No stage before
-//! the last looks for failure.
+//! A rank spins only while all running ranks of the process, over all worlds, fit on the CPUs they share. A rank whose
+//! spins fail spins half as long next time. A yield costs about a tenth of putting a thread to sleep and waking it, so
+//! parking comes late. Only the last stage checks for failures.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -24,25 +23,25 @@ use crate::transport::wakeup::sleeper::Sleeper;
 
 use crate::transport::port::Port;
 
-/// How many looks a rank spins for at most: some tens of microseconds.
+/// Maximum number of looks in one spin: some tens of microseconds.
 pub(in crate::transport) const SPINS: u32 = 2000;
-/// And at least, so that it notices when spinning has become worth while again.
+/// Minimum number, so that a rank notices when spinning has become worthwhile again.
 pub(in crate::transport) const FEW_SPINS: u32 = 16;
-/// How long a rank yields before it parks, and how often at least.
+/// How long a rank yields before it parks, and the minimum number of yields.
 pub(in crate::transport) const YIELDING: Duration = Duration::from_micros(500);
 pub(in crate::transport) const YIELDS: u32 = 8;
-/// How long a thread that is no rank just now looks for work, or for the end of it, and how often before it begins
-/// to yield: some microseconds.
+/// How long a thread that runs no rank at the moment looks for work, or for its end, and how many looks it takes before
+/// it begins to yield: some microseconds.
 pub(in crate::transport) const LINGERING: Duration = Duration::from_micros(100);
 pub(in crate::transport) const LINGERING_SPINS: u32 = 64;
-/// Models of threads go to sleep at once: looking again and again would hide a lost post.
+/// Loom models go to sleep at once: repeated looks would hide a lost post.
 pub(in crate::transport) const PATIENT: bool = !cfg!(all(test, loom));
 
-/// Ranks of this process that are running a job, over all worlds. It shares its line with nothing: who calls a run
-/// of a team writes it.
+/// Number of ranks of this process that are running a job, over all worlds. It has a cache line of its own, since the
+/// caller of a team's run writes it.
 static LIVE: CachePadded<AtomicUsize> = CachePadded::new(AtomicUsize::new(0));
 
-/// Counts so many ranks as live for as long as it lives.
+/// Counts `ranks` ranks as live until it is dropped.
 pub(crate) struct Live(usize);
 
 impl Live {
@@ -52,7 +51,7 @@ impl Live {
         Live(ranks)
     }
 
-    /// How many ranks are live.
+    /// Number of live ranks.
     #[inline]
     pub(crate) fn count() -> usize {
         LIVE.load(Ordering::Relaxed)
@@ -65,19 +64,19 @@ impl Drop for Live {
     }
 }
 
-/// What a thread does that is no rank just now, before it goes to sleep.
+/// What a thread that runs no rank at the moment does before it goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// There is a CPU for it: it spins for a moment, then yields.
     Spin,
-    /// There is one now and then: it yields.
+    /// A CPU is free now and then: it yields.
     Yield,
-    /// It would only be in the way.
+    /// It would only be in the way: it does neither.
     None,
 }
 
-/// Waits for what is not brought by a rank that is in the middle of something, and for which this thread is roused.
-/// `part` is called when it begins to yield.
+/// Waits until `look` finds something that does not come from a rank inside an operation, and after which this thread
+/// is roused. `part` is called when it begins to yield.
 pub(in crate::transport) fn idle<R>(
     sleeper: &Sleeper,
     parker: &Parker,
@@ -101,8 +100,7 @@ pub(in crate::transport) fn idle<R>(
     }
 }
 
-/// The part of that before it sleeps. It does not spin for long: a thread that has nothing to do is not counted
-/// among those that need a CPU.
+/// The stages before sleeping. They do not spin for long: an idle thread is not counted among those that need a CPU.
 pub(in crate::transport) fn linger<R>(
     patience: Patience,
     part: impl FnOnce(),
@@ -132,34 +130,34 @@ pub(in crate::transport) fn linger<R>(
     None
 }
 
-/// Whether so many live ranks are more than there is room for, as the machine has it: then nobody spins.
+/// Whether `live` ranks exceed `room`, the number of CPUs: then no rank spins.
 #[inline]
 pub(crate) fn are_crowded(live: usize, room: usize) -> bool {
     live > room
 }
 
-/// What a wait is about: asked for only when it takes long.
+/// What a wait is about. The closures are called only when the wait takes long.
 pub(crate) struct Reason<'a> {
     pub call: &'a dyn Fn() -> String,
     pub site: Site,
     pub needs: &'a dyn Fn() -> Needs,
-    /// The communicator, where its end would end the wait.
+    /// The communicator, if its failure would end the wait.
     pub comm: Option<&'a Arc<CommShared>>,
-    /// Those of other requests that it waits for.
+    /// The communicators of other requests that it waits for.
     pub also: &'a [Arc<CommShared>],
-    /// In collectives: the call's number.
+    /// In collectives: the number of the call.
     pub collective: Option<u32>,
-    /// The turn of the communicator's gate, or the epoch, that it waits to see the end of.
+    /// The turn of the communicator's gate, or the epoch, whose end it waits for.
     pub turn: Option<Turn>,
     pub deadline: Option<Instant>,
-    /// What it is after, where it is chosen what it gets; else messages that it waits for, if any, are
-    /// certain.
+    /// In steered worlds: what it may receive, among which the chooser decides. `None`: the messages that it waits for,
+    /// if any, are determined.
     pub choice: Option<&'a dyn Fn() -> Sought>,
-    /// It is a send that found no buffer and waits to be received.
+    /// Whether it is a send that found no buffer space and waits to be received.
     pub needs_buffer: bool,
 }
 
-/// Runs a wait that only asks whether there is something, and returns what its last look has found.
+/// Runs a wait whose look only reports whether it has found something, and returns what the last look found.
 fn find<R>(
     mut look: impl FnMut() -> Option<R>,
     wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<()>,
@@ -181,7 +179,7 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        // In a steered world the next choice comes when all ranks are asleep.
+        // In a steered world the next choice is made when all ranks are asleep.
         if !self.fabric.is_steered()
             && let Some(found) = self.spin(&self.spins, &mut look)
         {
@@ -190,7 +188,7 @@ impl Port {
         find(look, |look| self.wait_long(reason, look))
     }
 
-    /// The wait after the spins, compiled once for all that is waited for; counts the time that it takes.
+    /// The wait after spinning, compiled once for all kinds of waits; counts how long it takes.
     #[inline(never)]
     fn wait_long(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
         if self.fabric.is_steered() {
@@ -219,7 +217,7 @@ impl Port {
         crate::transport::Tally::add(&self.endpoint.tally.waited, waited);
     }
 
-    /// Looks again and again for a while that grows with success and shrinks with failure.
+    /// Looks repeatedly, for a time that grows with success and shrinks with failure.
     #[inline]
     pub(in crate::transport) fn spin<R>(
         &self,
@@ -242,7 +240,7 @@ impl Port {
         None
     }
 
-    /// Looks once in each of this thread's turns, from `start` on.
+    /// Yields and looks in turns, until the yielding stage that began at `start` is over.
     pub(in crate::transport) fn give_way(
         &self,
         start: Instant,
@@ -272,7 +270,7 @@ impl Port {
         false
     }
 
-    /// Parks until woken, looks, and parks again, unless what it waits for can no longer come.
+    /// Parks until woken, looks, and parks again, unless what it waits for can no longer arrive.
     #[cold]
     fn sleep_until(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
         self.recorder.catch_up();
@@ -304,7 +302,7 @@ impl Port {
         }
     }
 
-    /// When this wait must end: by the call's own deadline or by the watchdog.
+    /// When this wait must end: at the call's own deadline or at the watchdog's.
     pub(in crate::transport) fn limit(
         &self,
         reason: &Reason<'_>,
@@ -315,7 +313,7 @@ impl Port {
             .settings
             .timeout
             .and_then(|timeout| since.checked_add(timeout));
-        // Where it is chosen who comes first, time passes when nothing else does.
+        // In steered worlds time passes only when nothing else does.
         let own = reason.deadline.filter(|_| !self.fabric.is_steered());
         own.into_iter().chain(watchdog).min()
     }
@@ -334,14 +332,14 @@ impl Port {
         })
     }
 
-    /// How many operations each rank has begun, where the watchdog will want to know.
+    /// Number of operations that each rank has begun, if there is a watchdog to report them.
     pub(in crate::transport) fn begun_by_all(&self) -> Vec<u64> {
         let watched = self.fabric.settings.timeout.is_some();
         let endpoints = self.fabric.endpoints.iter().filter(|_| watched);
         endpoints.map(|endpoint| endpoint.begun()).collect()
     }
 
-    /// A wait; `begun` is what all had begun when it began.
+    /// Describes a wait; `begun` holds the operations that each rank had begun when the wait began.
     pub(in crate::transport) fn describe(
         &self,
         reason: &Reason<'_>,
@@ -352,7 +350,8 @@ impl Port {
             call: (reason.call)(),
             site: reason.site,
             needs: (reason.needs)(),
-            // A collective has no deadline of its own: one that has is over already, and only waits to hear of others.
+            // A collective has no deadline of its own: one with a deadline is over already, and only waits to hear of
+            // other ranks.
             ends_by_itself: reason.deadline.is_some() && reason.collective.is_none(),
             comm: reason.comm.cloned(),
             also: reason.also.to_vec(),
@@ -365,9 +364,10 @@ impl Port {
         }
     }
 
-    /// Waits for what `needs` names, without a way out: others may touch memory of this rank until it comes. They wait
-    /// for nobody meanwhile, or should not; the detector knows of this wait, and fails whatever they wait for if it can
-    /// never end. [`World::timeout`](crate::World::timeout) cannot end it; then where all ranks are is printed.
+    /// Waits until `done`, which the ranks in `needs` bring about. Nothing ends this wait early, since other ranks may
+    /// access this rank's memory until it is over. Those ranks do not wait meanwhile, or should not. The deadlock
+    /// detector knows of this wait, and fails whatever they wait for if it can never end.
+    /// [`World::timeout`](crate::World::timeout) cannot end the wait; it only prints where all ranks are.
     #[inline]
     pub(crate) fn wait_bound(&self, needs: &dyn Fn() -> Needs, mut done: impl FnMut() -> bool) {
         let mut look = || done().then_some(());
@@ -389,7 +389,7 @@ impl Port {
         self.count_wait(begin);
     }
 
-    /// Sleeps until it is there.
+    /// Sleeps until `done`.
     #[cold]
     pub(in crate::transport) fn sleep_bound(
         &self,
@@ -413,7 +413,7 @@ impl Port {
         }
     }
 
-    /// Says on standard error, once a wait, that it takes longer than the watchdog allows and cannot be ended.
+    /// Prints to standard error, once a wait, that the wait exceeds the watchdog's limit and cannot be ended.
     #[cold]
     pub(in crate::transport) fn tell_bound(&self, since: Instant) {
         let waited = since.elapsed();

@@ -1,29 +1,29 @@
-//! The fabric of a run that ended clean serves the next one.
+//! The fabric of a run that ended clean serves the next run.
 //!
 //! A run ended clean if all ranks returned, took part in the same collectives, and left nothing behind: no message
-//! unread, no request open, no communicator alive or broken, no knot. Then whatever counts (calls, their fingerprints,
-//! packets, cells, contexts) goes on from where it is, on all ranks alike, so nothing of one run can be taken for
-//! something of another; and what is told about a run begins anew.
+//! unread, no request open, no communicator alive or broken, no deadlock. Then every counter (calls, their
+//! fingerprints, packets, cells, contexts) continues from its value, alike on all ranks, so nothing of one run can be
+//! mistaken for something of another. What is reported about a run starts anew.
 
 use crate::sync::Ordering;
 use crate::transport::memory::cells::Stamp;
 use crate::transport::wakeup::sleeper::Run;
 use crate::transport::{Endpoint, Fabric, Tally};
 
-/// Where a rank stands that has returned and left nothing that it knows of.
+/// The state of a rank that has returned and, as far as it knows, has left nothing behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EndState {
-    /// How many collectives of the world's communicator it has begun, and the fingerprint of all.
+    /// Number of collectives it has begun on the world's communicator, and the fingerprint of all of them.
     pub calls: (u32, u32),
-    /// The last of them at the cells.
+    /// The last of those that used the cells.
     pub cells: Option<Stamp>,
-    /// Packets that it has put into lanes, and that it has taken.
+    /// Numbers of packets that it has put into lanes, and that it has taken.
     pub lanes: (u32, u32),
 }
 
 impl EndState {
-    /// Whether ranks that stand so can begin another run together: they made the same calls, and every packet
-    /// was taken. In no lane can more have been taken than put, so the sums tell.
+    /// Whether ranks in these states can begin another run together: they made the same calls, and every packet was
+    /// taken. No lane can have had more packets taken than put, so comparing the sums suffices.
     fn agree(mut rests: impl Iterator<Item = EndState>) -> bool {
         let Some(first) = rests.next() else {
             return false;
@@ -42,20 +42,19 @@ impl EndState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reuse {
     pub(in crate::transport) run: Run,
-    /// When it begins, as the clock [notes](crate::transport::trace::clock::Clock::note) it.
+    /// When it begins, as a [note](crate::transport::trace::clock::Clock::note) of the clock.
     pub(in crate::transport) begin: u64,
 }
 
 impl Fabric {
-    /// Whether a world with these settings may use its fabric again at all. What is chosen, traced or
-    /// printed on demand is of one run.
+    /// Whether a world with these settings may reuse its fabric at all. Choices and traces belong to a single run.
     pub(crate) fn is_lasting(&self) -> bool {
         let settings = &self.settings;
         settings.chooser.is_none() && !settings.trace
     }
 
-    /// Whether the next run can [begin](Self::begin_again) here, once all ranks have let go: `rests` is where each
-    /// of them stands.
+    /// Whether the next run can [begin](Self::begin_again) here, once all ranks have released the fabric. `rests`
+    /// yields the state of each of them.
     pub(crate) fn ended_clean(&self, rests: impl Iterator<Item = EndState>) -> bool {
         self.is_lasting()
             && EndState::agree(rests)
@@ -65,14 +64,14 @@ impl Fabric {
             && self.only_all_is_left()
     }
 
-    /// Whether nobody holds another communicator than that of all, none has anything to tell, and there are
-    /// numbers for more.
+    /// Whether the world's communicator is the only one held, no communicator has anything to report, and there are
+    /// contexts left for more.
     fn only_all_is_left(&self) -> bool {
         let mut comms = self.comms.lock();
         if comms.len() > 1 {
             self.sweep(&mut comms);
         }
-        // Relaxed: the number alone counts.
+        // Relaxed: only the number matters.
         let room = self.contexts.load(Ordering::Relaxed) < u32::MAX / 2;
         let whole = self.all.cause.get().is_none() && self.all.revoked.get().is_none();
         comms.len() == 1 && room && whole && self.all.lanes.channels_are_empty()
@@ -83,10 +82,10 @@ impl Fabric {
         self.endpoints.iter().any(|endpoint| endpoint.was_used())
     }
 
-    /// Begins another run after one that [ended clean](Self::ended_clean), or after a quiet one: no rank had begun
-    /// an operation, and nobody has looked who has ended. No rank is in it yet.
+    /// Begins another run after one that [ended clean](Self::ended_clean), or after a quiet one, in which no rank has
+    /// begun an operation and nothing has asked which ranks have ended. No rank is in the new run yet.
     ///
-    /// After a quiet one nothing is written that ranks look at all the time.
+    /// After a quiet run, the words that ranks read all the time are not written.
     pub(crate) fn begin_again(&self, quiet: bool) -> Reuse {
         if !quiet {
             self.endpoints
@@ -99,7 +98,7 @@ impl Fabric {
             self.printed.store(false, Ordering::Relaxed);
         }
         let begin = self.clock.note();
-        // Relaxed: whoever starts the ranks orders it.
+        // Relaxed: starting the ranks orders it.
         self.present.begin.store(begin, Ordering::Relaxed);
         let run = self.present.run.begin_again();
         Reuse { run, begin }

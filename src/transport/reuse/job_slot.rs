@@ -1,13 +1,14 @@
-//! How a thread that stays is given its next job and gives it back: one word, on a line of its own.
+//! How a worker thread gets its next job and hands it back: one word, in a cache line of its own.
 //!
 //! ```text
 //! caller   word ← job;  light();  asleep? wake             looks until the word is empty
 //! server   looks until there is a job;  does it;  word ← empty;  light();  caller asleep? wake
 //! ```
 //!
-//! The two write in turns: the caller only where the word is empty, the server only where there is a job. So
-//! no number is needed to tell one job from the next, and the line goes over once with the job and once with
-//! its end. Who has nothing to look at any more goes to sleep as ranks do, see [`sleeper`](crate::transport::wakeup::sleeper).
+//! The two write in turns: the caller only while the word is empty, the server only while it holds a job. Jobs
+//! therefore need no number to tell one from the next, and the cache line moves once with the job and once with its
+//! end. A side that has nothing left to look at goes to sleep as ranks do, see
+//! [`sleeper`](crate::transport::wakeup::sleeper).
 
 use std::ptr;
 
@@ -16,7 +17,7 @@ use crate::transport::progress::wait::{self, Patience};
 use crate::transport::wakeup::fences;
 use crate::transport::wakeup::sleeper::Sleeper;
 
-/// Where a thread that stays gets its jobs. A job is memory of the caller's, which is the server's to read from
+/// Where a worker thread gets its jobs. A job is memory of the caller's, which the server may read from
 /// [`next`](Self::next) to [`done`](Self::done).
 pub(crate) struct JobSlot<T> {
     /// Null: empty.
@@ -24,14 +25,14 @@ pub(crate) struct JobSlot<T> {
     server: Sleeper,
 }
 
-/// The job that says that there will be none: no object has this address.
+/// The job that ends the server: no object has this address.
 fn no_more<T>() -> *mut T {
     const { assert!(align_of::<T>() > 1) };
     ptr::without_provenance_mut(1)
 }
 
 impl<T> JobSlot<T> {
-    /// A job slot for whoever has this parker.
+    /// A job slot for the server that owns this parker.
     pub(crate) fn new(server: &Parker) -> JobSlot<T> {
         fences::prepare();
         JobSlot {
@@ -40,20 +41,20 @@ impl<T> JobSlot<T> {
         }
     }
 
-    /// Gives the server its next job. It must be [empty](Self::is_empty).
+    /// Gives the server its next job. The slot must be [empty](Self::is_empty).
     #[inline]
     pub(crate) fn give(&self, job: *const T) {
         self.put(job.cast_mut());
     }
 
-    /// The server may go home. It must be [empty](Self::is_empty).
+    /// Tells the server that no more jobs follow. The slot must be [empty](Self::is_empty).
     pub(crate) fn close(&self) {
         self.put(no_more());
     }
 
     #[inline]
     fn put(&self, word: *mut T) {
-        // Release: pairs with the acquire in `look`: the job is read as it was written.
+        // Release: pairs with the acquire in `look`: the server reads the job as it was written.
         self.word.store(word, Ordering::Release);
         self.server.rouse();
     }
@@ -61,12 +62,12 @@ impl<T> JobSlot<T> {
     /// Whether the last job is done.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Acquire: pairs with the release in `done`: all that the server did for it is seen, and it reads the job
-        // no more.
+        // Acquire: pairs with the release in `done`: everything that the server did for the job is visible, and the
+        // server no longer reads the job.
         self.word.load(Ordering::Acquire).is_null()
     }
 
-    /// The server's: waits for the next job; `None`: there will be none. `part` is called when it begins to yield.
+    /// For the server: waits for the next job; `None`: no more jobs follow. `part` is called when it begins to yield.
     pub(crate) fn next(
         &self,
         parker: &Parker,
@@ -82,8 +83,8 @@ impl<T> JobSlot<T> {
         (word != no_more()).then_some(word.cast_const())
     }
 
-    /// The caller's: waits until the last job is done, as in [`next`](Self::next). The server rouses `caller`, whose
-    /// parker this is.
+    /// For the caller: waits until the last job is done, as in [`next`](Self::next). The server rouses `caller`, whose
+    /// parker is `parker`.
     pub(crate) fn wait(
         &self,
         caller: &Sleeper,
@@ -95,7 +96,7 @@ impl<T> JobSlot<T> {
         wait::idle(caller, parker, patience, part, done);
     }
 
-    /// The server's: the job is done, and its memory not looked at any more.
+    /// For the server: the job is done, and the server no longer reads its memory.
     #[inline]
     pub(crate) fn done(&self, caller: &Sleeper) {
         // Release: pairs with the acquire in `is_empty`.

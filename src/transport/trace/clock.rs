@@ -1,18 +1,18 @@
-//! The time that recorders write down: nanoseconds since the run began, exact or cheap.
+//! The time that recorders record: nanoseconds since the run began, exact or cheap.
 //!
-//! Asking a clock costs tens of nanoseconds, a tenth of a short message. What the flight recorder wants to
-//! know is which of the last seconds something happened in, so it reads the time that the kernel keeps for
-//! such questions: a few nanoseconds to read, and some milliseconds old at most. A trace, and whoever waits
-//! for long anyway, ask for the exact time.
+//! Reading a precise clock costs tens of nanoseconds, a tenth of a short message. The flight recorder only needs to
+//! know in which of the last seconds something happened. It therefore reads the coarse time that the kernel keeps: a
+//! few nanoseconds to read, and at most some milliseconds old. A trace, and a rank that waits for long anyway, read the
+//! exact time.
 
 use std::time::{Duration, Instant};
 
 /// When a run began, by both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// When the first run of the world began, exactly and as the kernel had it.
+    /// When the first run of the world began, exactly and by the kernel's coarse clock.
     first: (Instant, u64),
-    /// When this one did, as the kernel had it.
+    /// When the current run began, by the coarse clock.
     begin: u64,
 }
 
@@ -26,21 +26,21 @@ impl Clock {
         }
     }
 
-    /// What the kernel's clock says now, to [begin again](Self::beginning) from there.
+    /// The current reading of the coarse clock, from which a later run can [begin](Self::beginning).
     #[inline]
     pub(crate) fn note(&self) -> u64 {
         kept::now(self.first.0)
     }
 
-    /// The clock of a later run, which began at that [note](Self::note): to some milliseconds, also for
-    /// [`exact`](Self::exact).
+    /// The clock of a later run, which began at that [note](Self::note). Its start is accurate to some milliseconds,
+    /// also for [`exact`](Self::exact).
     #[inline]
     pub(crate) fn beginning(self, begin: u64) -> Clock {
         Clock { begin, ..self }
     }
 
-    /// Nanoseconds since the run began. The same on all ranks: of two readings where one happened before
-    /// the other, it is not the greater.
+    /// Nanoseconds since the run began. The clock is the same on all ranks: if one reading happened before another, it
+    /// is not the greater one.
     #[inline]
     pub(crate) fn exact(&self) -> u64 {
         let (first, kept) = self.first;
@@ -48,14 +48,14 @@ impl Clock {
         first.elapsed().saturating_sub(before).as_nanos() as u64
     }
 
-    /// The same, perhaps some milliseconds too early.
+    /// The same, possibly some milliseconds too early.
     #[inline]
     pub(crate) fn cheap(&self) -> u64 {
         self.note().saturating_sub(self.begin)
     }
 }
 
-/// The time that the kernel has noted at its last tick.
+/// The time that the kernel stored at its last tick.
 #[cfg(target_os = "linux")]
 mod kept {
     use std::time::Instant;
@@ -69,7 +69,7 @@ mod kept {
     }
 }
 
-/// No system but Linux is known to keep a cheaper time: nanoseconds since that moment.
+/// Only Linux is known to keep a cheaper time. Elsewhere: nanoseconds since `since`.
 #[cfg(not(target_os = "linux"))]
 mod kept {
     use std::time::Instant;

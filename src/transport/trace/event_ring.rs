@@ -1,33 +1,33 @@
-//! The last operations of one rank, as plain words: the rank writes, anybody may read meanwhile.
+//! The last operations of one rank, as plain words: the rank writes, any thread may read meanwhile.
 //!
-//! # How a reader knows what it has read
+//! # How a reader validates what it has read
 //!
 //! ```text
 //! writer   number ← 0;     fence;  words;          number ← n
 //! reader   number = n?     words;  fence;          number = n still?
 //! ```
 //!
-//! The writer takes the number off a slot before it overwrites the words, and puts the new one on when they
-//! are all there. A reader that has seen any of the new words sees, behind its fence, that the old
-//! number is gone. So what it returns is the words of one operation; a slot that is being written is skipped.
-//! Nobody waits, and nothing is locked.
+//! The writer clears the number of a slot before it overwrites the words, and stores the new number when they are all
+//! written. A reader that has seen any of the new words sees, after its fence, that the old number is gone. What it
+//! returns is therefore the words of one operation; a slot that is being written is skipped. No thread waits, and
+//! nothing is locked.
 //!
-//! How far an operation has come ([`Ring::note`]) changes while it stands there. Those words are each
-//! for itself: a reader may see one of them a moment older than the other.
+//! The progress of an operation ([`Ring::note`]) changes while its entry stays. Those words are independent of each
+//! other: a reader may see one of them a moment older than another.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// How many operations back one can look. In models every operation overwrites the one before.
+/// Number of operations that the ring keeps. In models every operation overwrites the one before.
 pub(crate) const DEPTH: usize = if cfg!(all(test, loom)) { 1 } else { 64 };
-/// Words of an operation that do not change.
+/// Number of words of an operation that do not change.
 pub(crate) const FIXED: usize = 4;
-/// And those that do.
+/// Number of words that do.
 pub(crate) const NOTES: usize = 3;
 
-/// One operation, in a line of its own.
+/// One operation, in a cache line of its own.
 #[repr(align(64))]
 struct Slot {
-    /// 0: none, or it is being written.
+    /// 0: empty, or being written.
     number: AtomicU64,
     fixed: [AtomicU64; FIXED],
     notes: [AtomicU64; NOTES],
@@ -65,16 +65,16 @@ impl Ring {
         }
     }
 
-    /// Shows nothing of what was written so far. For when the rank does not write.
+    /// Hides everything written so far. Call it only while the rank does not write.
     pub(crate) fn close(&self) {
-        // Relaxed: whoever lets the rank write again lets it see this.
+        // Relaxed: whatever lets the rank write again makes this visible to it.
         self.last.store(0, Ordering::Relaxed);
     }
 
-    /// Forgets the operations up to this number, so that others may have their numbers. For the rank itself, once
-    /// it is [closed](Self::close).
+    /// Forgets the operations up to number `greatest`, so that their numbers can be used again. For the rank itself,
+    /// after [`close`](Self::close).
     pub(crate) fn forget(&self, greatest: u64) {
-        // Relaxed: nobody looks before something is written.
+        // Relaxed: no reader looks before something is written.
         let slots = greatest.min(DEPTH as u64);
         (1..=slots).for_each(|number| self.slot(number).number.store(0, Ordering::Relaxed));
     }
@@ -84,20 +84,20 @@ impl Ring {
         &self.slots[number as usize % DEPTH]
     }
 
-    /// How many have been written. For the rank itself, or when it does not write.
+    /// Number of operations written. For the rank itself, or while it does not write.
     #[inline]
     pub(crate) fn written(&self) -> u64 {
-        // Relaxed: it is the rank's own.
+        // Relaxed: only this rank writes it.
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Writes operation `number`; they are numbered from 1, without a gap.
+    /// Writes operation `number`. Operations are numbered from 1 without gaps.
     #[inline]
     pub(crate) fn write(&self, number: u64, fixed: [u64; FIXED], notes: [u64; NOTES]) {
         let slot = self.slot(number);
         // Relaxed: the fence orders it before the words.
         slot.number.store(0, Ordering::Relaxed);
-        // Release: pairs with the acquire fence in `read`, through whichever of the words is read.
+        // Release: pairs with the acquire fence in `read`, through any of the words that is read.
         fence(Ordering::Release);
         for (place, word) in slot.fixed.iter().zip(fixed) {
             place.store(word, Ordering::Relaxed);
@@ -115,12 +115,12 @@ impl Ring {
     #[inline]
     pub(crate) fn note(&self, number: u64, notes: [u64; NOTES]) {
         for (place, word) in self.slot(number).notes.iter().zip(notes) {
-            // Relaxed: every note stands for itself.
+            // Relaxed: every note is independent.
             place.store(word, Ordering::Relaxed);
         }
     }
 
-    /// Operation `number`, if it is there still.
+    /// Operation `number`, if it is still in the ring.
     fn read(&self, number: u64) -> Option<Entry> {
         let slot = self.slot(number);
         // Acquire: pairs with the release in `write`.
@@ -140,7 +140,7 @@ impl Ring {
         })
     }
 
-    /// What is there, the oldest first.
+    /// The operations in the ring, oldest first.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let last = self.last.load(Ordering::Relaxed);
         let first = last.saturating_sub(DEPTH as u64) + 1;

@@ -1,4 +1,4 @@
-//! What ranks leave on record of what they do.
+//! What ranks record about what they do.
 
 pub(crate) mod clock;
 pub(crate) mod event_ring;

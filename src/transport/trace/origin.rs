@@ -1,7 +1,7 @@
 //! Where a communicator comes from: its name in reports.
 //!
-//! A name is written when a report asks for it. A communicator keeps only the call that made it, the line of that
-//! call on the rank that made it, and its parent's origin.
+//! A name is formatted when a report asks for it. A communicator keeps only the call that made it, the source line of
+//! that call on the rank that made it, and its parent's origin.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,12 +12,12 @@ use crate::error::Site;
 /// The call that made a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Birth {
-    /// The world's own.
+    /// The world's own communicator.
     World,
     Dup,
     /// The ranks of this colour.
     Split(u32),
-    /// The ranks in one part of the machine, of this kind and number.
+    /// The ranks in one part of the machine, with the kind and number of the part.
     SplitBy(&'static str, u32),
     /// A grid of these dimensions.
     Cartesian(Box<[usize]>),
@@ -28,14 +28,14 @@ pub(crate) enum Birth {
 #[derive(Debug)]
 pub(crate) struct Origin {
     birth: Birth,
-    /// Its parent's; `None` beyond [`DEPTH`] generations.
+    /// The parent's origin; `None` beyond [`DEPTH`] generations.
     parent: Option<Arc<Origin>>,
     site: Option<Site>,
-    /// Generations since the world.
+    /// Number of generations since the world.
     depth: usize,
 }
 
-/// How many generations a name shows, so that a chain of communicators is not kept for its names alone.
+/// Number of generations that a name shows, so that a chain of communicators is not kept for its names alone.
 const DEPTH: usize = 4;
 
 impl Origin {
@@ -48,7 +48,7 @@ impl Origin {
         })
     }
 
-    /// The origin of a communicator that was made from the one with this origin, by a call at this line.
+    /// The origin of a communicator made from this one by the call `birth` at `site`.
     pub(crate) fn child(self: &Arc<Origin>, birth: Birth, site: Site) -> Arc<Origin> {
         let depth = self.depth + 1;
         Arc::new(Origin {
@@ -59,7 +59,7 @@ impl Origin {
         })
     }
 
-    /// The name, unless it is the world.
+    /// The name; `None` for the world.
     pub(crate) fn name(&self) -> Option<Arc<str>> {
         (self.birth != Birth::World).then(|| self.to_string().into())
     }
@@ -99,12 +99,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The origins of communicators that no rank holds any more: the last ones, for operations that name them still.
+/// The origins of the last communicators that no rank holds any more, for recorded operations that still name them.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Former(VecDeque<(u32, Arc<Origin>)>);
 
 impl Former {
-    /// More than one rank's last operations can name.
+    /// More than one rank's recorded operations can name.
     const KEPT: usize = 256;
 
     pub(in crate::transport) fn add(&mut self, context: u32, origin: Arc<Origin>) {
@@ -136,7 +136,7 @@ impl Names {
 
     /// The name of the communicator with this context; `None`: it is the world.
     pub(crate) fn get(&self, context: u32) -> Option<Arc<str>> {
-        // Collectives have the odd number after their communicator's.
+        // Collectives use the odd number after their communicator's context.
         let context = context & !1;
         if context == 0 {
             return None;

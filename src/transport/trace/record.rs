@@ -1,9 +1,9 @@
-//! What a rank leaves for others to read of what it has done: the flight recorder's last operations, and
-//! the whole trace where one was asked for.
+//! What others may read of what a rank has done: the flight recorder's last operations, and the whole trace if one was
+//! requested.
 //!
-//! A rank writes through its [`Recorder`](crate::transport::trace::recorder::Recorder). Names and lines do not fit into words, so the
-//! ring holds numbers of entries in a list of [`Known`] calls, which grows only when a call is made at a
-//! line for the first time.
+//! A rank writes through its [`Recorder`](crate::transport::trace::recorder::Recorder). Names and source lines do not
+//! fit into words. The ring therefore holds indices into a list of [`Known`] calls, which grows only when a call is
+//! made at a line for the first time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::transport::memory::head::{Head, Info};
 use crate::transport::trace::event_ring::{Entry, FIXED, NOTES, Ring};
 use crate::transport::trace::origin::Names;
 
-/// What a call is at one line, without its arguments.
+/// A call at one source line, without its arguments.
 #[derive(Clone)]
 pub(crate) struct Known {
     pub verb: String,
@@ -25,7 +25,7 @@ pub(crate) struct Known {
     pub info: Option<&'static Info>,
 }
 
-/// What a call says of its peer.
+/// The peer that a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     None,
@@ -35,7 +35,7 @@ pub(crate) enum Peer {
     Root(Rank),
 }
 
-/// What a call says of its tag.
+/// The tag that a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tagged {
     None,
@@ -46,22 +46,22 @@ pub(crate) enum Tagged {
 /// An operation about to begin.
 #[derive(Clone, Copy)]
 pub(crate) struct Deed {
-    /// Empty: as the call prints, up to its arguments.
+    /// The name of the call. Empty: the part before the arguments of the call as it prints.
     pub verb: &'static str,
     pub site: Site,
     pub info: Option<&'static Info>,
     pub peer: Peer,
     pub tag: Tagged,
-    /// Elements.
+    /// Number of elements.
     pub count: Option<usize>,
-    /// It sends without ever waiting: it may be written down after that.
+    /// Whether it sends without ever waiting: then it may be recorded after the send.
     pub posts: bool,
     /// The communicator's context.
     pub context: u32,
 }
 
 impl Deed {
-    /// A call of which nothing is known but its line.
+    /// A call of which only the source line is known.
     #[inline]
     pub(crate) fn at(site: Site) -> Deed {
         Deed {
@@ -77,18 +77,18 @@ impl Deed {
     }
 }
 
-/// An operation as a recorder hears of it.
+/// An operation as a recorder sees it.
 pub(crate) trait Told {
     fn deed(&self) -> Deed;
 
-    /// Its arguments in words; `known` tells the number of the call in the list.
+    /// Its arguments in words. `known` returns the index of the call in the list.
     #[inline]
     fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
         let deed = self.deed();
         Words::of(&deed, known(&deed))
     }
 
-    /// Whether it may be written down after its message is out.
+    /// Whether it may be recorded after its message is posted.
     #[inline]
     fn posts(&self) -> bool {
         self.deed().posts
@@ -133,14 +133,14 @@ pub(crate) struct Words([u64; 3]);
 
 const HAS_COUNT: u64 = 1 << 8;
 const PEER: u64 = 1 << 9;
-/// The greatest peer that has room. A call that is refused may name a greater one, then mostly the greatest of all,
-/// which this stands for.
+/// The greatest peer that fits. A call that is refused may name a greater one, most often `Rank::MAX`, which this value
+/// stands for.
 const MOST: u64 = (CONTEXT - 1) / PEER;
-/// The communicator's context is above all that.
+/// The bits from here on hold the communicator's context.
 const CONTEXT: u64 = 1 << 32;
 
 impl Words {
-    /// The arguments of `deed`, which is call `known` of the list, and when it begins.
+    /// The arguments of `deed`, whose call has index `known` in the list.
     #[inline]
     pub(crate) fn of(deed: &Deed, known: u32) -> Words {
         let (role, peer) = match deed.peer {
@@ -164,7 +164,7 @@ impl Words {
         .on(deed.context)
     }
 
-    /// The same on the communicator with this context.
+    /// The same arguments on the communicator with this context.
     #[inline]
     fn on(self, context: u32) -> Words {
         let [call, what, count] = self.0;
@@ -176,19 +176,19 @@ impl Words {
         (self.0[1] / CONTEXT) as u32
     }
 
-    /// What is written down of an operation that begins now, and does not change.
+    /// The fixed words of an operation that begins at `time`.
     #[inline]
     pub(in crate::transport) fn begun_at(self, time: u64) -> [u64; FIXED] {
         let [call, what, count] = self.0;
         [call, what, count, time]
     }
 
-    /// The same read.
+    /// Reads the fixed words back.
     fn read([call, what, count, time]: [u64; FIXED]) -> (Words, Duration) {
         (Words([call, what, count]), Duration::from_nanos(time))
     }
 
-    /// Which call of the list it is.
+    /// The index of the call in the list.
     pub(crate) fn known(&self) -> usize {
         (self.0[0] >> 32) as usize
     }
@@ -239,54 +239,54 @@ impl Words {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
-    /// The rank is inside it still, or ended there.
+    /// The rank is still inside the operation, or ended there.
     Inside = 0,
-    /// It returned.
+    /// The operation returned.
     Done,
-    /// It returned an error.
+    /// The operation returned an error.
     Failed,
 }
 
-/// A message that an operation has passed on.
+/// A message that an operation has sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Passed {
-    /// It sent one to this rank.
+    /// The operation sent a message to this rank.
     To(Rank),
-    /// It received one from this rank.
+    /// The operation received a message from this rank.
     From(Rank),
 }
 
 /// One of the last operations of a rank, see [`Report::recent`](crate::Report::recent).
 ///
-/// It prints as one line: the call, where it stands, and how far it has come.
+/// It prints as one line: the call, its source line, and how far it has come.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Operation {
-    /// Whose it is.
+    /// The rank that made the call.
     pub rank: Rank,
-    /// The how-many-th call of this rank, from 1.
+    /// The number of the call among those of this rank, from 1.
     pub number: u64,
     /// The call, as it prints.
     pub call: String,
-    /// Its line.
+    /// The source line of the call.
     pub site: Site,
     /// The communicator, as `dup of world at src/main.rs:7:20`; `None`: the world.
     pub comm: Option<Arc<str>>,
-    /// When it began, counted from the start of the world; some milliseconds too early at most.
+    /// When it began, measured from the start of the world; at most some milliseconds too early.
     pub begun: Duration,
     /// How far it has come.
     pub progress: Progress,
-    /// How many messages it has sent; of one that is not over, up to its last long wait.
+    /// Number of messages it has sent. For an operation that has not ended: up to its last long wait.
     pub sent: u64,
-    /// How many it has received.
+    /// Number of messages it has received, with the same restriction.
     pub received: u64,
-    /// The last of them.
+    /// The last message that it sent or received.
     pub last: Option<Passed>,
 }
 
 impl Operation {
-    /// The call, its line, and the communicator unless it is the world.
+    /// The call, its source line, and the communicator unless it is the world.
     pub(in crate::transport) fn place(&self) -> String {
         let on = on(self.comm.as_deref());
         format!("{} at {}{on}", self.call, self.site)
@@ -311,7 +311,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The last `most` of some operations, a line each, with how long before `now` they began, as `when` shows that.
+/// The last `most` of `operations`, a line each, with how long before `now` each began, formatted by `when`.
 pub(crate) fn lines(
     operations: &[Operation],
     most: usize,
@@ -326,7 +326,7 @@ pub(crate) fn lines(
     operations[first..].iter().map(line).collect()
 }
 
-/// As exact as the recorder's times are.
+/// Formats a time with the precision that the recorder's times have.
 fn short(time: Duration) -> String {
     match time.as_millis() {
         millis @ ..10_000 => format!("{millis} ms"),
@@ -334,7 +334,7 @@ fn short(time: Duration) -> String {
     }
 }
 
-/// What a rank counts of the operation that it is inside.
+/// What a rank counts during the operation that it is inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport) struct Course {
     pub sent: u64,
@@ -343,13 +343,13 @@ pub(in crate::transport) struct Course {
 }
 
 impl Course {
-    /// How far the operation has come, in the words of it that change.
+    /// The progress of the operation, as the words that change.
     #[inline]
     pub(in crate::transport) fn notes(self, progress: Progress) -> [u64; NOTES] {
         [self.last.0 | progress as u64, self.sent, self.received]
     }
 
-    /// The same read.
+    /// Reads those words back.
     fn read([last, sent, received]: [u64; NOTES]) -> (Course, Progress) {
         let progress = match last & 3 {
             1 => Progress::Done,
@@ -373,7 +373,7 @@ impl Course {
     }
 }
 
-/// The last message of an operation, beside two bits for its progress: one for the direction, and the rank.
+/// The last message of an operation, beside two bits for its progress: one bit for the direction, and the rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport) struct Last(u64);
 
@@ -400,13 +400,13 @@ impl Last {
     }
 }
 
-/// One thing that a rank did, for the trace. Times are nanoseconds since the world began.
+/// One event of a trace. Times are nanoseconds since the world began.
 pub(crate) enum Event {
     /// An operation begins.
     Begin { words: Words, time: u64 },
-    /// The innermost one ends.
+    /// The innermost operation ends.
     End { well: bool, time: u64 },
-    /// A message is about to be on its way.
+    /// A message is about to be posted.
     Sent {
         to: Rank,
         head: Head,
@@ -423,7 +423,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// What one rank leaves for others to read.
+/// What others may read of one rank.
 pub(crate) struct Record {
     pub(in crate::transport) ring: Option<Ring>,
     pub(in crate::transport) known: Mutex<Vec<Known>>,
@@ -431,7 +431,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A record for what is asked for.
+    /// Creates a record of the last operations if `recent`, and of a trace if `trace`.
     pub(crate) fn new(recent: bool, trace: bool) -> Record {
         Record {
             ring: recent.then(Ring::new),
@@ -440,12 +440,12 @@ impl Record {
         }
     }
 
-    /// Whether any operation was written down.
+    /// Whether any operation was recorded.
     pub(in crate::transport) fn is_used(&self) -> bool {
         self.ring.as_ref().is_some_and(|ring| ring.written() > 0)
     }
 
-    /// Shows nothing of what was written down so far. For when the rank does not write.
+    /// Hides everything recorded so far. Call it only while the rank does not write.
     pub(in crate::transport) fn close(&self) {
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.written() > 0) {
             ring.close();
@@ -457,16 +457,16 @@ impl Record {
         self.ring.is_some()
     }
 
-    /// The last operations, the oldest first.
+    /// The last operations, oldest first.
     pub(crate) fn recent(&self, rank: Rank, names: &Names) -> Vec<Operation> {
-        // Read first: what the entries name is in the list by then.
+        // The entries are read first: the calls that they name are in the list by then.
         let entries = self.ring.as_ref().map(Ring::entries).unwrap_or_default();
         let known = self.known.lock();
         let operation = |entry: Entry| operation(rank, entry, &known, names);
         entries.into_iter().filter_map(operation).collect()
     }
 
-    /// Everything that the rank did so far, and the calls that it names.
+    /// Passes `read` all events of the rank so far, and the calls that they name.
     pub(crate) fn events<R>(&self, read: impl FnOnce(&[Event], &[Known]) -> R) -> Option<R> {
         let events = self.events.as_ref()?.lock();
         Some(read(&events, &self.known.lock()))

@@ -1,8 +1,8 @@
-//! The hand of a rank that writes down what it does: for the flight recorder in a few nanoseconds, for a
-//! trace with exact times.
+//! A rank's recorder: it writes for the flight recorder in a few nanoseconds, and for a trace with exact times.
 //!
-//! It is done where the rank would wait anyhow: a receive is written down before it waits, a send that does
-//! not wait after its message is out, and the messages that a call has passed on when it waits for long or ends.
+//! It writes where the rank would wait anyhow. A receive is recorded before it waits, and a send that does not wait
+//! after its message is posted. The messages that a call has sent and received are recorded when it waits for long or
+//! ends.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,14 +14,14 @@ use crate::transport::trace::clock::Clock;
 use crate::transport::trace::event_ring::DEPTH;
 use crate::transport::trace::record::{Course, Deed, Event, Known, Last, Progress, Record, Told};
 
-/// What tells calls apart: the addresses of their line, their verb and the type of their elements. The
-/// same call may have several; then it stands in the list several times.
+/// What distinguishes calls: the addresses of their source line, their verb and their element type. The same call may
+/// have several such keys; then it is in the list several times.
 type Key = [usize; 3];
 
-/// Places for calls that are found without a search.
+/// Number of cache places in which calls are found without a search.
 const NEAR: usize = 64;
 
-/// What is needed to end an operation: the one around it, if there is one, and how far that has come.
+/// What is needed to end an operation: the enclosing operation, if there is one, and what that has counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
     outer: u64,
@@ -31,24 +31,24 @@ pub(crate) struct Token {
 /// A rank's own end of its record.
 pub(crate) struct Recorder {
     record: Option<Arc<Record>>,
-    /// Whether it is a trace as well.
+    /// Whether it also traces.
     traces: bool,
     clock: Cell<Clock>,
     near: [Cell<(Key, u32)>; NEAR],
     far: RefCell<HashMap<Key, u32>>,
-    /// Operations begun.
+    /// Number of operations begun.
     begun: Cell<u64>,
-    /// The one that the rank is inside.
+    /// The number of the operation that the rank is inside.
     inside: Cell<u64>,
-    /// The last time that was noted: cheap times lag behind exact ones.
+    /// The last time that was noted: coarse times lag behind exact ones.
     time: Cell<u64>,
-    /// What that one has passed on so far.
+    /// What that operation has sent and received so far.
     course: Counted,
-    /// Whether it is still to be written down.
+    /// Whether that operation is still to be recorded.
     later: Cell<bool>,
 }
 
-/// A [`Course`] that is counted: each part by itself, so that none is read as it is written.
+/// A [`Course`] with a separate cell for each count, so that no count is read while another is written.
 #[derive(Default)]
 struct Counted {
     sent: Cell<u64>,
@@ -92,7 +92,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets all operations, for a run that begins then; what is known of calls stays.
+    /// Forgets all operations, for a run that begins at `begin`. The list of known calls stays.
     pub(in crate::transport) fn begin_again(&self, begin: u64) {
         self.clock.set(self.clock.get().beginning(begin));
         if let Some(ring) = self.record.as_ref().and_then(|record| record.ring.as_ref()) {
@@ -105,7 +105,7 @@ impl Recorder {
         self.later.set(false);
     }
 
-    /// An operation begins; `show` is asked how it prints if nothing is known of it.
+    /// Begins an operation. `show` formats the call if it is not in the list yet.
     #[inline]
     pub(crate) fn begin(&self, told: &impl Told, show: &dyn Fn() -> String) -> Token {
         let token = Token {
@@ -117,7 +117,7 @@ impl Recorder {
             self.begun.set(number);
             self.inside.set(number);
             self.course.set(Course::default());
-            // Before a post the receiver would wait for all this: it is written down after it.
+            // The receiver would wait for all this if it came before the post: a post is recorded after it.
             let later = told.posts() && !self.traces;
             self.later.set(later);
             if !later {
@@ -127,7 +127,7 @@ impl Recorder {
         token
     }
 
-    /// Writes down the operation that the rank is inside.
+    /// Records the operation that the rank is inside.
     #[inline(never)]
     fn write(&self, told: &impl Told, show: &dyn Fn() -> String, progress: Progress) {
         let Some(record) = &self.record else {
@@ -141,7 +141,7 @@ impl Recorder {
         self.trace(|time| Event::Begin { words, time });
     }
 
-    /// Writes down the operation that the rank is inside, if that was left for later: it is about to wait.
+    /// Records the operation that the rank is inside, if that was deferred: the rank is about to wait.
     #[inline]
     pub(crate) fn settle(&self, told: &impl Told, show: &dyn Fn() -> String) {
         if self.later.replace(false) {
@@ -149,14 +149,14 @@ impl Recorder {
         }
     }
 
-    /// Notes how far the operation has come, if it is written down: it waits for long.
+    /// Notes the progress of the operation, if it is recorded: the rank waits for long.
     pub(crate) fn catch_up(&self) {
         if !self.later.get() {
             self.note(Progress::Inside);
         }
     }
 
-    /// The operation is over.
+    /// Ends the operation.
     #[inline]
     pub(crate) fn end(
         &self,
@@ -178,11 +178,11 @@ impl Recorder {
         self.trace(|time| Event::End { well, time });
     }
 
-    /// Notes how far the operation has come, where it is written down.
+    /// Notes the progress of the operation, if it is recorded.
     #[inline]
     fn note(&self, progress: Progress) {
         let number = self.inside.get();
-        // If so many have begun inside it, another one has its place.
+        // After `DEPTH` more operations inside it, another one has its place in the ring.
         let there = self.begun.get() - number < DEPTH as u64;
         let ring = self.record.as_ref().and_then(|record| record.ring.as_ref());
         if let Some(ring) = ring.filter(|_| there) {
@@ -190,33 +190,33 @@ impl Recorder {
         }
     }
 
-    /// Whether the rank has begun an operation that is written down.
+    /// Whether the rank has begun an operation that is recorded.
     #[inline]
     pub(in crate::transport) fn is_used(&self) -> bool {
         self.begun.get() > 0
     }
 
-    /// Whether anything is written down.
+    /// Whether anything is recorded.
     #[inline]
     pub(crate) fn writes(&self) -> bool {
         self.record.is_some()
     }
 
-    /// A message is about to be on its way.
+    /// Traces and counts a message that is about to be posted.
     #[inline]
     pub(crate) fn sent(&self, to: Rank, head: Head, bytes: usize) {
         self.sends(to, || head, bytes);
         self.has_sent(to);
     }
 
-    /// Counts a message that is on its way.
+    /// Counts a message that has been posted.
     #[inline]
     pub(crate) fn has_sent(&self, to: Rank) {
         self.course.sent.set(self.course.sent.get() + 1);
         self.course.last.set(Last::to(to));
     }
 
-    /// Traces that a message is about to be on its way.
+    /// Traces that a message is about to be posted.
     #[inline]
     pub(crate) fn sends(&self, to: Rank, head: impl FnOnce() -> Head, bytes: usize) {
         self.trace(|time| Event::Sent {
@@ -227,13 +227,13 @@ impl Recorder {
         });
     }
 
-    /// A message has been taken.
+    /// Counts and traces a message that has been taken.
     #[inline]
     pub(crate) fn received(&self, head: Head) {
         self.received_from(head.source(), || head);
     }
 
-    /// The same, of a message whose head is made up for a trace only.
+    /// The same, for a message whose head is constructed for a trace only.
     #[inline]
     pub(crate) fn received_from(&self, from: Rank, head: impl FnOnce() -> Head) {
         self.course.received.set(self.course.received.get() + 1);
@@ -241,7 +241,7 @@ impl Recorder {
         self.trace(|time| Event::Received { head: head(), time });
     }
 
-    /// A cheap time, not before any that was noted.
+    /// A coarse time, not before any that was noted.
     #[inline]
     fn now(&self) -> u64 {
         let time = self.clock.get().cheap().max(self.time.get());
@@ -268,13 +268,13 @@ impl Recorder {
         }
     }
 
-    /// The number of a call in the list of known ones.
+    /// The index of a call in the list of known ones.
     #[inline]
     fn known(&self, record: &Record, deed: &Deed, show: &dyn Fn() -> String) -> u32 {
         let info = deed.info.map_or(0, |info| std::ptr::from_ref(info).addr());
         let site = std::ptr::from_ref(deed.site).addr();
         let key = [site, deed.verb.as_ptr().addr(), info];
-        // Lines lie 24 bytes apart.
+        // The `Location`s of two calls are 24 bytes apart.
         let near = &self.near[(site / 8) % NEAR];
         let (found, number) = near.get();
         if found == key {
@@ -300,7 +300,7 @@ impl Recorder {
     }
 }
 
-/// What a call is called.
+/// The name of a call.
 fn verb(deed: &Deed, show: &dyn Fn() -> String) -> String {
     match deed.verb {
         "" => show().split('(').next().unwrap_or_default().to_owned(),

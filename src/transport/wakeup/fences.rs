@@ -1,9 +1,9 @@
-//! A fence in two halves: nothing for those who post, dear for the one that goes to sleep.
+//! An asymmetric fence: free for posters, expensive for the rank that goes to sleep.
 //!
-//! A store and a later load of another word may change places; a post and the look at the sleeping flag
-//! must not, nor may the sleeper's own store of that flag and its last look for a post. Two fences keep
-//! both in order, but then every post pays for one: it waits until the line that was just written belongs
-//! to this CPU, which is as long as the message itself takes.
+//! A store and a later load of another word may be reordered. A post and the poster's look at the sleeping flag must
+//! not be, nor may the sleeper's store of that flag and its last look for a post. Two fences keep both in order, but
+//! then every post pays for one: it waits until the cache line that was just written belongs to this CPU, which is as
+//! long as the message itself takes.
 //!
 //! # Why half a fence is enough
 //!
@@ -12,20 +12,20 @@
 //! sleeper:  store ASLEEP;  heavy();  look for a post
 //! ```
 //!
-//! `light` is a compiler fence: it keeps the order in which the CPU is given the two instructions. `heavy`
-//! asks Linux (`membarrier`, private expedited) to execute a full barrier on every CPU that runs a thread of this
-//! process, between the call and its return; a thread that does not run passes one on its way in or out. So
-//! somewhere in its program the poster has executed a full barrier, at one of two places:
+//! `light` is a compiler fence: it keeps the two instructions in program order. `heavy` asks Linux (`membarrier`,
+//! private expedited) to execute a full barrier on every CPU that runs a thread of this process, between the call and
+//! its return; a thread that does not run executes one when it is switched in or out. So the poster has executed a full
+//! barrier somewhere in its program, at one of two places:
 //!
-//! - after its load of the flag, or between post and load: the post is in memory before `heavy` returns, and
-//!   the look after it sees the post;
-//! - before its post, or between post and load: the load comes after the barrier began, hence after
-//!   `ASLEEP` was in memory, and sees it (or something newer).
+//! - after its load of the flag, or between post and load: the post is in memory before `heavy` returns, and the look
+//!   after it sees the post;
+//! - before its post, or between post and load: the load comes after the barrier began, hence after `ASLEEP` was in
+//!   memory, and sees it (or something newer).
 //!
-//! That is what the two fences promise, so whatever is proved of those holds, the loom models among it:
-//! in them, and wherever the call is not to be had (another system, an old kernel, a filter of system
-//! calls, a processor on which nobody has tried it), both halves are the real fence. Which it is, is
-//! decided once for the process, before its first rank is made: a mixture would promise nothing.
+//! The two real fences promise exactly that, so every proof about them holds here too, including the loom models. In
+//! the models, and wherever the call is not available (another system, an old kernel, a filter of system calls, a
+//! processor on which this has not been tested), both halves are the real fence. The choice is made once for the
+//! process, before its first rank is created: a mixture would promise nothing.
 
 use crate::sync::{Ordering, fence};
 
@@ -43,16 +43,16 @@ pub(in crate::transport) fn light() {
     }
 }
 
-/// The sleeper's half, between its flag and its last look.
+/// The sleeper's half, between its store of the flag and its last look.
 pub(in crate::transport) fn heavy() {
-    // Pairs with `light`, whichever it is.
+    // Pairs with `light`, in either form.
     fence(Ordering::SeqCst);
     if split::is_on() {
         split::everywhere();
     }
 }
 
-/// Where the system can make all CPUs execute a barrier.
+/// For systems that can make all CPUs execute a barrier.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(all(test, loom))))]
 mod split {
     use std::env;
@@ -64,28 +64,28 @@ mod split {
     use crossbeam_utils::CachePadded;
     use rustix::thread::{MembarrierCommand, membarrier};
 
-    /// If this is set, both halves are real fences.
+    /// If this variable is set, and not to 0, both halves are real fences.
     const STRICT: &str = "RANKFOLD_STRICT_FENCES";
 
     static DECIDED: Once = Once::new();
-    /// Read with every post: it shares its line with nothing that is written.
+    /// Read with every post: it shares its cache line with nothing that is written.
     static ON: CachePadded<AtomicBool> = CachePadded::new(AtomicBool::new(false));
 
-    /// Decides for the process. In one that has threads already, Linux takes some ten milliseconds for the
-    /// first call.
+    /// Decides for the process. In a process that has threads already, Linux takes some ten milliseconds for the first
+    /// call.
     pub(in crate::transport) fn prepare() {
         DECIDED.call_once(|| {
             let strict = env::var_os(STRICT).is_some_and(|value| value != "0");
-            // Only once more after that: a filter may refuse one and not the other.
+            // Both commands are tried: a filter may refuse one and not the other.
             let register = || membarrier(MembarrierCommand::RegisterPrivateExpedited);
             let barrier = || membarrier(MembarrierCommand::PrivateExpedited);
             let on = !strict && register().and_then(|()| barrier()).is_ok();
-            // Relaxed: whoever asks has been handed something that was made after this.
+            // Relaxed: every reader has been handed something that was created after this.
             ON.store(on, Ordering::Relaxed);
         });
     }
 
-    /// Whether the halves are unlike. Who asks has been handed something that was made after `prepare`.
+    /// Whether the halves differ. Every caller has been handed something that was created after `prepare`.
     #[inline]
     pub(in crate::transport) fn is_on() -> bool {
         ON.load(Ordering::Relaxed)
@@ -94,14 +94,14 @@ mod split {
     /// A barrier on all CPUs.
     pub(in crate::transport) fn everywhere() {
         if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
-            // It went well before, so somebody has forbidden it since. A store reaches memory by itself, and
-            // long before this is over.
+            // The call succeeded before, so it has been forbidden since. A store reaches memory by itself, long before
+            // this sleep is over.
             sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// Where it cannot, or nobody has tried.
+/// For systems that cannot, or on which this has not been tested.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(all(test, loom)))))]
 mod split {
     pub(in crate::transport) fn prepare() {}
@@ -128,7 +128,7 @@ mod tests {
 
     const TIMES: u64 = 30_000;
 
-    /// Lets two threads go at the same moment, again and again.
+    /// Releases two threads at the same moment, repeatedly.
     #[derive(Default)]
     struct Gun([CachePadded<AtomicU64>; 2]);
 
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Some looks at nothing, so that neither is always first.
+    /// Spins for a varying time, so that neither thread is always first.
     fn dither(me: usize, time: u64) {
         (0..time * (7 + 6 * me as u64) % 23).for_each(|_| spin_loop());
     }
@@ -191,7 +191,7 @@ mod tests {
             while !come() {
                 sleeper.lie_down();
                 if !come() {
-                    // A post that is lost hangs here.
+                    // A lost post hangs here.
                     parker.lock().unwrap().park();
                 }
                 sleeper.get_up();

@@ -1,24 +1,24 @@
 //! Whether a rank is awake, and how to wake it: the flag that every poster looks at after a post.
 //!
-//! # The hand-shake
+//! # The handshake
 //!
 //! ```text
 //! sleeper:  flag ← ASLEEP;  fence;  look for a post;  nothing: park
 //! poster:   post;           fence;  flag = ASLEEP?    flag ← AWAKE, unpark
 //! ```
 //!
-//! One of the two fences comes first in the single order of sequentially consistent fences. If it is
-//! the sleeper's, the poster's load after its own fence sees `ASLEEP` (or something newer) and it
-//! wakes the sleeper. If it is the poster's, the sleeper's look after its own fence sees the post.
-//! Either way no post is slept through. Where the system helps, the sleeper's fence does the work of
-//! both and the poster's costs nothing: [`fences`](crate::transport::wakeup::fences) says why that is as good.
+//! One of the two fences comes first in the single order of sequentially consistent fences. If it is the sleeper's, the
+//! poster's load after its own fence sees `ASLEEP` (or something newer) and it wakes the sleeper. If it is the
+//! poster's, the sleeper's look after its own fence sees the post. Either way no post is slept through. Where the
+//! system supports it, the sleeper's fence does the work of both and the poster's costs nothing:
+//! [`fences`](crate::transport::wakeup::fences) explains why that is equivalent.
 //!
-//! The flag also serves the deadlock detector (`monitor`): a poster marks the sleeper awake
-//! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way
-//! from a rank that sleeps too.
+//! The flag also serves the [deadlock detector](crate::transport::deadlock::detector): a poster marks the sleeper awake
+//! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way from a rank that
+//! sleeps too.
 //!
-//! That a rank has ended is said by one of two values in turns: so a flag that says it of one run says nothing in the
-//! next, and nobody has to write every rank's flag in between.
+//! Two values say that a rank has ended, and runs use them alternately. A flag that says so for one run therefore says
+//! nothing in the next, and no thread has to reset every rank's flag in between.
 
 use std::num::NonZeroU32;
 
@@ -29,21 +29,21 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const GONE: [NonZeroU32; 2] = [NonZeroU32::new(2).unwrap(), NonZeroU32::new(3).unwrap()];
 
-/// Which of two runs that follow each other, as the flag of a rank that has ended in it.
+/// Identifies a run among two consecutive ones, by the flag of a rank that has ended in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run(NonZeroU32);
 
 impl Run {
     pub(in crate::transport) const FIRST: Run = Run(GONE[0]);
 
-    /// The one after it.
+    /// The run after it.
     #[inline]
     fn next(self) -> Run {
         Run(GONE[usize::from(self == Run::FIRST)])
     }
 }
 
-/// The present run.
+/// The current run.
 pub(in crate::transport) struct Present(AtomicU32);
 
 impl Present {
@@ -53,11 +53,11 @@ impl Present {
 
     #[inline]
     pub(in crate::transport) fn run(&self) -> Run {
-        // Relaxed: it changes while no rank runs, and whoever starts them orders it.
+        // Relaxed: it changes only while no rank runs, and starting the ranks orders it.
         Run(NonZeroU32::new(self.0.load(Ordering::Relaxed)).unwrap_or(GONE[0]))
     }
 
-    /// Another run begins, after one in which every rank has [departed](Sleeper::depart). None runs just now.
+    /// Begins another run, after one in which every rank has [departed](Sleeper::depart). No rank runs at the moment.
     #[inline]
     pub(in crate::transport) fn begin_again(&self) -> Run {
         let run = self.run().next();
@@ -66,7 +66,7 @@ impl Present {
     }
 }
 
-/// The flag of one rank, and the bell to wake it with.
+/// The flag of one rank, and the unparker that wakes it.
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     flag: AtomicU32,
@@ -85,13 +85,14 @@ impl Sleeper {
     pub(crate) fn lie_down(&self) {
         // Relaxed: the fence orders it before the look that follows.
         self.flag.store(ASLEEP, Ordering::Relaxed);
-        // Pairs with the light half in `rouse`, see the hand-shake above.
+        // Pairs with the light half in `rouse`, see the handshake above.
         fences::heavy();
     }
 
-    /// The sleeper is up again, by itself.
+    /// The sleeper is awake again, by itself.
     pub(crate) fn get_up(&self) {
-        // Relaxed: only this rank acts on its being awake; whoever reads it late wakes it for nothing.
+        // Relaxed: only this rank acts on its being awake; a poster that reads the flag late only wakes it without
+        // need.
         self.flag.store(AWAKE, Ordering::Relaxed);
     }
 
@@ -103,7 +104,7 @@ impl Sleeper {
         self.rouse_fenced();
     }
 
-    /// The same after a fence that the poster has made for several sleepers at once.
+    /// The same, after a fence that the poster has executed for several sleepers at once.
     #[inline]
     pub(crate) fn rouse_fenced(&self) {
         // Relaxed: the fence before it orders it after the post.
@@ -112,11 +113,11 @@ impl Sleeper {
         }
     }
 
-    /// Marks the rank awake first, then rings: the detector must not take it for asleep while the bell rings.
+    /// Marks the rank awake first, then unparks it: the detector must not take it for asleep meanwhile.
     #[cold]
     fn wake(&self) {
-        // AcqRel: the mark is made before anything this rank does later, such as lying down itself; who then
-        // holds the registry's lock sees it.
+        // AcqRel: the mark precedes everything that this rank does later, such as going to sleep itself; the next
+        // holder of the registry's lock sees it.
         let mark = self
             .flag
             .compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
@@ -125,29 +126,29 @@ impl Sleeper {
         }
     }
 
-    /// Whether the rank has lain down and nobody has roused it since.
+    /// Whether the rank has gone to sleep and has not been roused since.
     pub(crate) fn asleep(&self) -> bool {
-        // Acquire: pairs with the mark in `wake`; it is asked under the registry's lock.
+        // Acquire: pairs with the mark in `wake`; called under the registry's lock.
         self.flag.load(Ordering::Acquire) == ASLEEP
     }
 
-    /// Whether the rank has ended in that run, the present one.
+    /// Whether the rank has ended in `run`, the current run.
     #[inline]
     pub(crate) fn is_gone(&self, run: Run) -> bool {
-        // Relaxed: a rank that ends just now may be told so or not.
+        // Relaxed: either answer is right for a rank that is just ending.
         self.flag.load(Ordering::Relaxed) == run.0.get()
     }
 
-    /// The same, and what it did before is seen.
+    /// The same; if so, what the rank did before is visible.
     pub(crate) fn has_left(&self, run: Run) -> bool {
         // Acquire: pairs with the release in `depart`.
         self.flag.load(Ordering::Acquire) == run.0.get()
     }
 
-    /// The rank has ended: nothing posted from now on in this run will be read.
+    /// The rank has ended: nothing posted from now on in this run is read.
     #[inline]
     pub(crate) fn depart(&self, run: Run) {
-        // Release: pairs with the acquire in `has_left`: what it has posted is there.
+        // Release: pairs with the acquire in `has_left`: what the rank has posted is visible.
         self.flag.store(run.0.get(), Ordering::Release);
     }
 }
