@@ -16,6 +16,16 @@ const LAYERS: &[&[&str]] = &[
     &["tune"],
 ];
 
+/// The lower rooms of the transport, and which other rooms each may import; the others stand on all of these.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("wakeup", &[]),
+    ("memory", &["wakeup"]),
+    ("lanes", &["memory"]),
+    ("trace", &["memory"]),
+    // The scheduler asks what a receive is after.
+    ("matching", &["memory", "deadlock"]),
+];
+
 /// The only files that may hold `unsafe`.
 const UNSAFE: &[&str] = &[
     "op/kernels.rs",
@@ -91,6 +101,40 @@ fn imports_point_down() {
                 layer(import) < layer(module),
                 "{file} imports {import}, which is not below it"
             );
+        }
+    }
+}
+
+/// The rooms that a file of the transport names as `crate::transport::room` or in `crate::transport::{...}`; a name with
+/// a capital is what the transport's root re-exports.
+fn rooms_in(code: &str) -> Vec<String> {
+    let after = code.split("crate::transport::").skip(1);
+    let names = after.flat_map(|rest| match rest.strip_prefix('{') {
+        Some(group) => group.split('}').next().unwrap().split(',').collect(),
+        None => vec![rest],
+    });
+    let first = |name: &str| {
+        let letters = |c: &char| c.is_alphanumeric() || *c == '_';
+        name.trim().chars().take_while(letters).collect()
+    };
+    names.map(first).collect()
+}
+
+#[test]
+fn the_lower_rooms_of_the_transport_import_only_what_is_below() {
+    for (room, below) in ROOMS {
+        let folder = format!("transport/{room}/");
+        let files = files();
+        let mut inside = files
+            .iter()
+            .filter(|(file, _)| file.starts_with(&folder))
+            .peekable();
+        assert!(inside.peek().is_some(), "{folder} is not there");
+        for (file, code) in inside {
+            let code = code.split("#[cfg(all(test").next().unwrap();
+            for import in rooms_in(code).iter().filter(|import| import != room) {
+                assert!(below.contains(&import.as_str()), "{file} imports {import}");
+            }
         }
     }
 }
