@@ -16,7 +16,7 @@ use crate::span::Blocks;
 /// step 0  +1      0 1           1 2           2 3           3 4           4 0
 /// step 1  +2      0 1 2 3       1 2 3 4       2 3 4 0       3 4 0 1       4 0 1 2
 /// step 2  +4      0 1 2 3 4     1 2 3 4 0     2 3 4 0 1     3 4 0 1 2     4 0 1 2 3
-/// turned          0 1 2 3 4     everywhere
+/// rotated         0 1 2 3 4     on every rank
 /// ```
 ///
 /// # Cost

@@ -9,7 +9,7 @@ use crate::span::Blocks;
 ///
 /// ```text
 /// four ranks     0 ▶ 1    1 ▶ 2    2 ▶ 3    3 ▶ 0
-/// step 0           3        0        1        2       the block that goes
+/// step 0           3        0        1        2       the block that is sent
 /// step 1           2        3        0        1
 /// step 2           1        2        3        0       then rank r has block r
 /// ```

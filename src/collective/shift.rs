@@ -9,7 +9,7 @@ use crate::topology::Shift;
 ///
 /// ```text
 /// step 0   0▶1  1▶2  2▶3  3▶4  4▶5         replaces
-/// step 1        1▶2  2▶3  3▶4  4▶5         folds from here on, among the ranks but 0
+/// step 1        1▶2  2▶3  3▶4  4▶5         folds from here on, among all ranks except 0
 /// step 2             1▶3  2▶4  3▶5
 /// step 3                       1▶5
 /// ```

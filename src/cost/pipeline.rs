@@ -36,7 +36,7 @@ impl Pipeline {
     ///
     /// # Panics
     ///
-    /// This constructor and those that follow panic if there are no ranks.
+    /// If there are no ranks; so do the constructors below.
     pub fn chain(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::chain(ranks), 1)
     }

@@ -19,14 +19,14 @@ impl Machine {
     /// both support.
     ///
     /// ```text
-    /// package:2 numa:2 l3:2(size=32MiB) core:4 cpu:2     levels from outside to inside, each a number of times in the one before
+    /// package:2 numa:2 l3:2(size=32MiB) core:4 cpu:2     levels from outside to inside, with counts per parent
     /// { package:1 core:4 cpu:2 + package:1 core:8 }      different parts side by side, at any depth
-    /// package:2 [numa(memory=64GiB)] [numa] core:4       memory that is near to all of the level before
-    /// numa:2(memory=8GiB cache=1GiB)                     memory, and a cache before it
+    /// package:2 [numa(memory=64GiB)] [numa] core:4       memory near all CPUs of the previous level
+    /// numa:2(memory=8GiB cache=1GiB)                     memory, and its memory-side cache
     /// core:4(kind=1)                                     a kind of cores, 0 for the slowest
     /// numbers=0-7,16-23                                  the numbers of the CPUs, in the order of the tree
-    /// mask=0-3 quota=2.5                                 what this process may use, if not all
-    /// distances=10,21/21,10                              from each node to all
+    /// mask=0-3 quota=2.5                                 the CPUs that this process may use, if not all
+    /// distances=10,21/21,10                              the distances from each node to all
     /// ```
     ///
     /// Levels are `package` (`pack`, `socket`), `group`, `numa`, `die`, `l3`, `l2`, `l1`, `core` and `cpu` (`pu`), in

@@ -20,7 +20,7 @@ pub(crate) const LONG: usize = 32 << 10;
 const OCTET: usize = 8;
 /// Two of this many copies use the method that seems to be the slower one.
 const SELDOM: u32 = 64;
-/// Longer copies, in bytes, have left the caches before they are read, whichever method makes them.
+/// Copies longer than this many bytes have left the caches before they are read, whichever method makes them.
 pub(crate) const BEYOND: usize = 4 << 20;
 
 /// The measurements of one rank, for each part that it may have in a copy, and for lengths by powers of two.

@@ -239,7 +239,7 @@ pub(crate) enum To<'a, T> {
 /// # Safety
 ///
 /// The vectors hold these elements. During the call nothing else writes to elements read here, or accesses elements
-/// written here. The input of `To::Place` may be written to.
+/// written here. `To::Place` names one of the inputs, which may be written to.
 pub(crate) unsafe fn fold_several<T: Element>(
     op: &impl Operator<T>,
     inputs: &[*const T],

@@ -16,7 +16,7 @@ use crate::Rank;
 /// ```text
 /// 2 groups of 4 ranks, binomial, to 0    step 0   1▶0   3▶2   5▶4   7▶6
 ///                                        step 1   2────▶0     6────▶4
-///                                        step 2   4────────────────▶0      the only one that crosses
+///                                        step 2   4────────────────▶0      the only message that crosses
 /// ```
 ///
 /// The leader of a group is the root if the group contains it, else its lowest rank. Any family serves among the

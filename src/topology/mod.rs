@@ -284,7 +284,7 @@ impl Topology {
     ///
     /// # Cost
     ///
-    /// O(1) for families and tables alike, also after [`rooted`](Self::rooted).
+    /// A few operations, for families and tables alike, also after [`rooted`](Self::rooted).
     ///
     /// # Examples
     ///

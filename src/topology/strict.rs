@@ -6,7 +6,7 @@
 //! 2. weights rise strictly along each path to the root;
 //! 3. at most `|a|` edges of equal weight enter a node a;
 //! 4. the edges that enter one process have distinct, consecutive weights;
-//! 5. the last edges into the processes of one node, for all that have any, are equal in weight;
+//! 5. the last edges into the processes of one node, of all processes that have any, are equal in weight;
 //! 6. an inner node other than the root sends one step after the last edge that enters it.
 //!
 //! A topology of either form satisfies 1 and 2, so only the other four are checked.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rankfold tuning 1
-//! version: 0.1.0                   # the machine it belongs to: all six lines, or none for any machine
+//! version: 0.1.0                   # the machine it belongs to: all six lines, or none
 //! processor: Some CPU
 //! machine: package 1, core 4
 //! cpus: 4 CPUs (0-3), no quota, 4 usable
