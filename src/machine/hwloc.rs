@@ -12,8 +12,8 @@
 //! match a table that was tuned with the other source. The code therefore asks for everything, and
 //! [`Cpus`](super::Cpus) tell which CPUs may be used.
 //!
-//! libhwloc describes another machine if `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE` or `HWLOC_FSROOT` is set. Its answers then
-//! do not concern the CPUs that threads run on, so it is not used.
+//! libhwloc describes another machine if `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`, `HWLOC_FSROOT` or `HWLOC_CPUID_PATH` is set.
+//! Its answers then do not concern the CPUs that threads run on, so it is not used.
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 

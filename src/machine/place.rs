@@ -225,7 +225,7 @@ pub struct Placement {
     pub cpu: Vec<Option<usize>>,
     /// The reason why no rank is pinned; `None` if all are.
     pub why_unpinned: Option<Unpinned>,
-    /// The ranks that a world found, after pinning, to be unpinned or on a wrong CPU contrary to plan; with the
+    /// The ranks that were to be pinned but, as a world found when it checked, are unpinned or on another CPU; with the
     /// reasons.
     pub refused: Vec<(Rank, PinError)>,
     /// The rank, if any, that ran on the thread that called the run, as rank 0 of a [team](crate::Team) does. This
@@ -388,7 +388,7 @@ pub enum Unpinned {
     NotAsked,
     /// Other ranks live in this process, and would be pinned to the same CPUs.
     NotAlone,
-    /// One of the ranks runs on the calling thread: pinned ranks could share a CPU with it wherever it runs.
+    /// One of the ranks runs on the calling thread: pinned ranks would share a CPU with it wherever it runs.
     Caller,
     /// The world was given [another machine](crate::World::machine) to plan for.
     StandIn,
