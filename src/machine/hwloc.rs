@@ -3,7 +3,7 @@
 //! Not every function that the crate marks as safe is sound. The functions used here were reviewed and are sound with
 //! libhwloc 2.1 to 2.x (the build script accepts no other): [`Topology::with_flags`], depths and objects by depth, an
 //! object's type, number and CPUs, and the attributes of objects that are caches. The following are avoided on purpose:
-//! printing or naming an object (it writes past the end of memory, or frees it twice), NUMA nodes as objects (they have
+//! printing or naming an object (it writes memory past its end, or frees it twice), NUMA nodes as objects (they have
 //! no depth of that kind), and binding (it has no effect for a machine other than this one, and lets threads leave the
 //! mask that `taskset` gave). Memory and distances are unavailable and come from the system's files.
 //!
@@ -12,8 +12,8 @@
 //! match a table that was tuned with the other source. The code therefore asks for everything, and
 //! [`Cpus`](super::Cpus) tell which CPUs may be used.
 //!
-//! libhwloc describes another machine if `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`, `HWLOC_FSROOT` or `HWLOC_CPUID_PATH` is set.
-//! Its answers then do not concern the CPUs that threads run on, so it is not used.
+//! libhwloc describes another machine if `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`, `HWLOC_FSROOT` or `HWLOC_CPUID_PATH` is
+//! set. Its answers then do not concern the CPUs that threads run on, so it is not used.
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
