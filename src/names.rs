@@ -1,9 +1,9 @@
-//! The names of the collectives, and the name that somebody may have meant.
+//! The names of the collectives, and the search for the most similar name.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What all ranks do together.
+/// An operation that all ranks of a communicator perform together.
 ///
 /// # Examples
 ///
@@ -17,33 +17,33 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collective {
-    /// Nobody leaves before everybody has come.
+    /// No rank leaves before all have arrived.
     Barrier,
-    /// What the root has, everybody has.
+    /// Every rank receives the root's vector.
     Broadcast,
-    /// The root has the fold of all vectors.
+    /// The root receives the fold of all vectors.
     Reduce,
-    /// Everybody has the fold of all vectors.
+    /// Every rank receives the fold of all vectors.
     AllReduce,
-    /// Rank `r` has block `r` of the fold of all vectors.
+    /// Rank `r` receives block `r` of the fold of all vectors.
     ReduceScatter,
-    /// Everybody has the blocks of all ranks.
+    /// Every rank receives the blocks of all ranks.
     AllGather,
-    /// The root has the blocks of all ranks.
+    /// The root receives the blocks of all ranks.
     Gather,
-    /// Rank `r` has block `r` of what the root has.
+    /// Rank `r` receives block `r` of the root's vector.
     Scatter,
-    /// Rank `r` has block `r` of what every rank has.
+    /// Rank `r` receives block `r` of every rank's vector.
     AllToAll,
-    /// Rank `r` has the fold of the vectors of ranks `0..=r`.
+    /// Rank `r` receives the fold of the vectors of ranks `0..=r`.
     Scan,
-    /// Rank `r` has the fold of the vectors of ranks `0..r`; rank 0 is left out.
+    /// Rank `r` receives the fold of the vectors of ranks `0..r`; rank 0 receives nothing.
     ExclusiveScan,
 }
 
 use Collective::*;
 
-/// All of them, with their names.
+/// All collectives with their names.
 const NAMES: [(Collective, &str); 11] = [
     (Barrier, "barrier"),
     (Broadcast, "broadcast"),
@@ -59,7 +59,7 @@ const NAMES: [(Collective, &str); 11] = [
 ];
 
 impl Collective {
-    /// All of them.
+    /// All collectives.
     ///
     /// # Examples
     ///
@@ -72,7 +72,7 @@ impl Collective {
         NAMES.into_iter().map(|(collective, _)| collective)
     }
 
-    /// What it is called.
+    /// The name of the collective.
     pub fn name(self) -> &'static str {
         NAMES[self as usize].1
     }
@@ -82,7 +82,7 @@ impl Collective {
         matches!(self, Broadcast | Reduce | Gather | Scatter)
     }
 
-    /// Whether an operator folds.
+    /// Whether the collective folds with an operator.
     pub fn folds(self) -> bool {
         matches!(
             self,
@@ -123,7 +123,7 @@ impl fmt::Display for UnknownCollective {
 
 impl std::error::Error for UnknownCollective {}
 
-/// Says that nothing of this kind has the name, with the nearest one and all there are.
+/// Reports that no `kind` has this name, with the nearest name and all known ones.
 pub(crate) fn no_such(
     f: &mut fmt::Formatter<'_>,
     kind: &str,
@@ -137,12 +137,12 @@ pub(crate) fn no_such(
     write!(f, " (known: {})", known.join(", "))
 }
 
-/// A name without what follows a colon.
+/// A name up to its colon, if it has one.
 fn stem(name: &str) -> &str {
     name.split(':').next().unwrap_or(name)
 }
 
-/// The known name whose stem is most like `name`, if one is like it at all.
+/// The known name whose stem is most similar to `name`, if any is similar enough.
 pub(crate) fn nearest<'a>(
     name: &str,
     known: &[&'a str],
@@ -153,12 +153,12 @@ pub(crate) fn nearest<'a>(
     (distance(&found) <= name.len() / 2).then_some(found)
 }
 
-/// How many letters must be put in, left out or changed to make `a` into `b`.
+/// The number of letters to insert, delete or replace to turn `a` into `b`.
 ///
 /// # Source
 ///
-/// The dynamic programme of Wagner and Fischer, *The String-to-String Correction Problem*, J. ACM
-/// 21(1), 1974, of which only one row is kept.
+/// The dynamic programme of Wagner and Fischer, *The String-to-String Correction Problem*, J. ACM 21(1), 1974, reduced
+/// to one row.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

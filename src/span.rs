@@ -1,5 +1,6 @@
-//! How vectors are cut into blocks, and pieces for pairs of ranks. An even cut is a closed form: block `i` of `p` over `n` elements is
-//! `floor(i n / p) .. floor((i + 1) n / p)`, so that halved ranges of blocks nest.
+//! Cuts of vectors into blocks, and of all-to-all buffers into pieces for pairs of ranks. An even cut has a closed
+//! form: block `i` of `p` over `n` elements is `floor(i n / p) .. floor((i + 1) n / p)`, so that halved ranges of
+//! blocks nest.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub fn block(n: usize, p: usize, i: usize) -> Range<usize> {
     cut(n, p, i)..cut(n, p, i + 1)
 }
 
-/// Where block `i` of `p` over `n` elements starts; `n` for `i = p`.
+/// The start of block `i` of `p` over `n` elements; `n` for `i = p`.
 ///
 /// # Panics
 ///
@@ -39,22 +40,22 @@ pub fn cut(n: usize, p: usize, i: usize) -> usize {
     if i > p {
         no_cut(i, p);
     }
-    // Dividing 128 bits is slow: only where the product needs them.
+    // Division of 128-bit numbers is slow, so it is used only where the product needs them.
     match i.checked_mul(n) {
         Some(product) => product / p,
         None => (i as u128 * n as u128 / p as u128) as usize,
     }
 }
 
-/// Out of the way: a message that names numbers keeps them in memory.
+/// Kept out of line: a message with numbers would keep them in memory.
 #[cold]
 fn no_cut(i: usize, p: usize) -> ! {
     panic!("cut {i} of {p} blocks");
 }
 
-/// How a vector is cut into a block for each rank: evenly, or by a count for each.
+/// The cut of a vector into one block per rank: evenly, or with a count for each.
 ///
-/// Cloning costs a few words: counts are shared.
+/// Cloning copies a few words: counts are shared.
 ///
 /// # Examples
 ///
@@ -75,16 +76,16 @@ enum Cuts {
     Even {
         length: usize,
         parts: usize,
-        /// The parts are two to this, and no product of a part and the length is too large: schedules
-        /// cut in every step, and shall not divide.
+        /// `parts` is two to this power, and no product of a part and the length overflows: schedules cut in every
+        /// step, and must not divide.
         log: Option<u32>,
     },
-    /// Where each block starts, and at last the length.
+    /// The start of each block, followed by the length.
     At(Arc<[usize]>),
 }
 
 impl Blocks {
-    /// So many blocks over so many elements, as [`block`] cuts them.
+    /// `parts` blocks over `length` elements, as [`block`] cuts them.
     pub const fn even(length: usize, parts: usize) -> Blocks {
         let plain = parts.is_power_of_two() && parts.checked_mul(length).is_some();
         let log = if plain { Some(parts.ilog2()) } else { None };
@@ -93,7 +94,7 @@ impl Blocks {
         }
     }
 
-    /// Blocks of these lengths, one after another; `None` if their sum is no number.
+    /// Blocks of these lengths, one after another; `None` if their sum overflows.
     pub fn of(counts: &[usize]) -> Option<Blocks> {
         let mut cuts = Vec::with_capacity(counts.len() + 1);
         let mut end = 0usize;
@@ -116,7 +117,7 @@ impl Blocks {
         }
     }
 
-    /// The elements of all blocks.
+    /// The total number of elements.
     #[inline]
     pub fn length(&self) -> usize {
         match &self.cuts {
@@ -125,12 +126,12 @@ impl Blocks {
         }
     }
 
-    /// Whether this is the even cut, and not counts.
+    /// Whether this is the even cut, not one with counts.
     pub fn is_even(&self) -> bool {
         matches!(self.cuts, Cuts::Even { .. })
     }
 
-    /// Where block `i` starts; the length for `i = parts`.
+    /// The start of block `i`; the length for `i = parts`.
     ///
     /// # Panics
     ///
@@ -143,11 +144,11 @@ impl Blocks {
         }
     }
 
-    /// Where several blocks start, as [`cut`](Self::cut) says of each; quicker than to ask one by one.
+    /// The starts of several blocks, as returned by [`cut`](Self::cut); faster than separate calls.
     ///
     /// # Panics
     ///
-    /// As `cut`.
+    /// As [`cut`](Self::cut).
     #[inline(always)]
     pub fn cuts<const N: usize>(&self, blocks: [usize; N]) -> [usize; N] {
         match self.cuts {
@@ -160,12 +161,12 @@ impl Blocks {
         }
     }
 
-    #[cold] // and so it takes no registers from what is quick
+    #[cold] // keeps it from taking registers from the fast path
     fn uneven_cuts<const N: usize>(&self, blocks: [usize; N]) -> [usize; N] {
         blocks.map(|i| self.cut(i))
     }
 
-    /// Where block `i` is.
+    /// The range of block `i`.
     ///
     /// # Panics
     ///
@@ -175,11 +176,11 @@ impl Blocks {
         self.run(i..i + 1)
     }
 
-    /// Where a run of blocks is.
+    /// The range of consecutive blocks.
     ///
     /// # Panics
     ///
-    /// If it ends beyond the last block, or if there are none.
+    /// If the last one is beyond the last block of the vector, or if there are no blocks.
     #[inline]
     pub fn run(&self, blocks: Range<usize>) -> Range<usize> {
         self.cut(blocks.start)..self.cut(blocks.end)
@@ -216,10 +217,10 @@ impl Blocks {
     }
 }
 
-/// What every rank has for every other in an all-to-all: a block of one cut for each rank, or counts of
-/// their own for each pair.
+/// The elements that every rank has for every other in an all-to-all: the blocks of one cut that all inputs share, or a
+/// count for each pair.
 ///
-/// Cloning costs a few words: counts are shared.
+/// Cloning copies a few words: counts are shared.
 ///
 /// # Examples
 ///
@@ -240,10 +241,10 @@ pub struct Pieces {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Counts {
-    /// All inputs cut like this.
+    /// All inputs have this cut.
     Alike(Blocks),
-    /// Where each piece starts in the input of its sender, by sender and receiver, and in the output of its
-    /// receiver, by receiver and sender; at last the length of each.
+    /// The start of each piece in the input of its sender, by sender and receiver, and in the output of its receiver,
+    /// by receiver and sender; each row is followed by its length.
     Pairs {
         ranks: usize,
         sent: Arc<[usize]>,
@@ -252,15 +253,15 @@ enum Counts {
 }
 
 impl Pieces {
-    /// Block `q` of every input for rank `q`.
+    /// Block `q` of every input goes to rank `q`.
     pub const fn alike(blocks: Blocks) -> Pieces {
         Pieces {
             counts: Counts::Alike(blocks),
         }
     }
 
-    /// `counts[p * n + q]` elements from rank `p` to rank `q`, of `n` ranks; `None` if there is not a count
-    /// for each pair, or a sum is no number.
+    /// `counts[p * n + q]` elements from rank `p` to rank `q`, of `n` ranks; `None` if there is not exactly one count
+    /// for each pair, or a sum overflows.
     pub fn of(counts: &[usize]) -> Option<Pieces> {
         let ranks = counts.len().isqrt();
         if ranks * ranks != counts.len() {
@@ -295,11 +296,11 @@ impl Pieces {
         }
     }
 
-    /// Where `from` has what is for `to` in its input.
+    /// The range in the input of `from` that goes to `to`.
     ///
     /// # Panics
     ///
-    /// If one of them is not a rank.
+    /// If `from` or `to` is not a rank.
     pub fn sent(&self, from: usize, to: usize) -> Range<usize> {
         match &self.counts {
             Counts::Alike(blocks) => blocks.block(to),
@@ -307,11 +308,11 @@ impl Pieces {
         }
     }
 
-    /// Where `to` puts what is from `from` in its output.
+    /// The range in the output of `to` that comes from `from`.
     ///
     /// # Panics
     ///
-    /// If one of them is not a rank.
+    /// If `from` or `to` is not a rank.
     pub fn put(&self, to: usize, from: usize) -> Range<usize> {
         match &self.counts {
             Counts::Alike(blocks) => {
@@ -326,7 +327,7 @@ impl Pieces {
     ///
     /// # Panics
     ///
-    /// If it is not a rank.
+    /// If `rank` is out of range.
     pub fn input(&self, rank: usize) -> usize {
         self.sent(rank, self.ranks() - 1).end
     }
@@ -335,13 +336,13 @@ impl Pieces {
     ///
     /// # Panics
     ///
-    /// If it is not a rank.
+    /// If `rank` is out of range.
     pub fn output(&self, rank: usize) -> usize {
         self.put(rank, self.ranks() - 1).end
     }
 }
 
-/// A run in a square of starts with an end to each row.
+/// The range of a piece in a square of starts with an end after each row.
 fn start(starts: &[usize], ranks: usize, row: usize, column: usize) -> Range<usize> {
     assert!(
         row < ranks && column < ranks,

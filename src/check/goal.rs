@@ -1,4 +1,4 @@
-//! What a collective starts from, and what it must leave where.
+//! The goals of collectives: the initial contents of the buffers and the required results.
 
 use std::ops::Range;
 
@@ -7,12 +7,11 @@ use crate::names::Collective;
 use crate::schedule::{Buffer, Region};
 use crate::span::{Blocks, Pieces};
 
-/// What a collective must do with vectors of so many elements.
+/// The specification of a collective on vectors of `length` elements.
 ///
-/// Goals are *in place*: everything starts in the outputs, and where a rank owns a block of the
-/// vector, it lies at its own place in it. [`from_input`](Self::from_input) says otherwise, and
-/// [`Goal::of`](Self::of) is the goal of a call. Block `b` of `N` elements is
-/// [`span::block(N, ranks, b)`](crate::span::block), or one of those of
+/// Goals are *in place*: every rank starts from its output, and a block that a rank owns lies at its position in the
+/// vector. [`from_input`](Self::from_input) changes that, and [`Goal::of`](Self::of) returns the goal of a call. Block
+/// `b` of `N` elements is [`span::block(N, ranks, b)`](crate::span::block), or block `b` of those passed to
 /// [`check_with`](super::check_with).
 ///
 /// # Examples
@@ -34,12 +33,12 @@ pub struct Goal {
     ordered: bool,
 }
 
-/// Where ranks have what they start from.
+/// Where ranks have their initial data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Starts {
     InPlace,
     InInput,
-    /// The root in place, the others in their inputs.
+    /// In the output at the root, in the inputs elsewhere.
     RootInPlace,
 }
 
@@ -64,14 +63,14 @@ pub(super) struct Cut {
     pub(super) pieces: Pieces,
 }
 
-/// Elements of one rank: at place `x` of the region, index `x + shift`.
+/// The initial elements of one rank: position `x` of the region holds index `x + shift`.
 pub(super) struct Source {
     pub(super) region: Region,
     pub(super) contributor: Rank,
     pub(super) shift: isize,
 }
 
-/// A result: at place `x` of the output, index `x + shift` of all these ranks.
+/// A required result: position `x` of the output holds index `x + shift`, folded from all these ranks.
 pub(super) struct Want {
     pub(super) run: Range<usize>,
     pub(super) contributors: Range<Rank>,
@@ -88,12 +87,12 @@ impl Goal {
         }
     }
 
-    /// What a call of the collective must do, as calls pass their vectors: in place, but for those whose
-    /// result is of another length than what they start from (reduce_scatter, all_gather, gather,
-    /// scatter, all_to_all), which go [from inputs](Self::from_input) to outputs; and in a reduce the
-    /// root's vector is [in place](Self::at_root_in_place) and the others are left as they are.
+    /// The goal of a call of the collective, with vectors where calls pass them: in place, except for collectives whose
+    /// result differs in length from their initial data (reduce_scatter, all_gather, gather, scatter, all_to_all),
+    /// which go [from inputs](Self::from_input) to outputs. In a reduce the root's vector is
+    /// [in place](Self::at_root_in_place), and the other vectors stay unchanged.
     ///
-    /// The root counts only where there is one. `length` is that of the whole vector.
+    /// `root` matters only for collectives that have one. `length` is that of the whole vector.
     ///
     /// # Examples
     ///
@@ -119,64 +118,64 @@ impl Goal {
         }
     }
 
-    /// What the root has, everybody has.
+    /// Every rank ends with the root's vector.
     pub fn broadcast(root: Rank, length: usize) -> Goal {
         Goal::new(What::Broadcast { root }, length)
     }
 
-    /// The root has the fold of all vectors; what the others have is left open.
+    /// The root ends with the fold of all vectors; the outputs of other ranks are unspecified.
     pub fn reduce(root: Rank, length: usize) -> Goal {
         Goal::new(What::Reduce { root }, length)
     }
 
-    /// Everybody has the fold of all vectors.
+    /// Every rank ends with the fold of all vectors.
     pub fn all_reduce(length: usize) -> Goal {
         Goal::new(What::AllReduce, length)
     }
 
-    /// Rank `r` has block `r` of the fold of all vectors.
+    /// Rank `r` ends with block `r` of the fold of all vectors.
     pub fn reduce_scatter(length: usize) -> Goal {
         Goal::new(What::ReduceScatter, length)
     }
 
-    /// Rank `r` has block `r` at first, and everybody has all in the end.
+    /// Rank `r` starts with block `r`, and every rank ends with all blocks.
     pub fn all_gather(length: usize) -> Goal {
         Goal::new(What::AllGather, length)
     }
 
-    /// Rank `r` has block `r` at first, and the root has all in the end.
+    /// Rank `r` starts with block `r`, and the root ends with all blocks.
     pub fn gather(root: Rank, length: usize) -> Goal {
         Goal::new(What::Gather { root }, length)
     }
 
-    /// The root has all at first, and rank `r` has block `r` in the end.
+    /// The root starts with all blocks, and rank `r` ends with block `r`.
     pub fn scatter(root: Rank, length: usize) -> Goal {
         Goal::new(What::Scatter { root }, length)
     }
 
-    /// Block `q` of rank `r`'s input is piece `r` of rank `q`'s output, all pieces of a rank being as
-    /// long as its block.
+    /// Block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output; all pieces of a rank have the length of
+    /// its block.
     pub fn all_to_all(length: usize) -> Goal {
         Goal::new(What::AllToAll, length).from_input()
     }
 
-    /// Rank `r` has the fold of the vectors of ranks `0..=r`.
+    /// Rank `r` ends with the fold of the vectors of ranks `0..=r`.
     pub fn scan(length: usize) -> Goal {
         Goal::new(What::Scan, length)
     }
 
-    /// Rank `r` has the fold of the vectors of ranks `0..r`; what rank 0 has is left open.
+    /// Rank `r` ends with the fold of the vectors of ranks `0..r`; the output of rank 0 is unspecified.
     pub fn exclusive_scan(length: usize) -> Goal {
         Goal::new(What::ExclusiveScan, length)
     }
 
-    /// Everybody has heard from everybody, directly or through others.
+    /// Every rank hears from every other, directly or indirectly.
     pub fn barrier() -> Goal {
         Goal::new(What::Barrier, 0)
     }
 
-    /// The same from the inputs, which are left as they are. A block that a rank starts from or ends
-    /// with is then a buffer of its own.
+    /// The same goal starting from the inputs, which stay unchanged. A block that a rank starts from or ends with is
+    /// then a buffer of its own.
     pub fn from_input(self) -> Goal {
         Goal {
             starts: Starts::InInput,
@@ -184,8 +183,8 @@ impl Goal {
         }
     }
 
-    /// The same from the inputs, which are left as they are, but at the root in place. Without a root
-    /// this is [`from_input`](Self::from_input).
+    /// The same goal starting from the inputs, which stay unchanged, except at the root, which starts in place. Without
+    /// a root this is [`from_input`](Self::from_input).
     pub fn at_root_in_place(self) -> Goal {
         Goal {
             starts: Starts::RootInPlace,
@@ -193,7 +192,7 @@ impl Goal {
         }
     }
 
-    /// The same, with all operands in rank order: for operators that do not commute.
+    /// The same goal with all operands in rank order, for operators that do not commute.
     pub fn in_rank_order(self) -> Goal {
         Goal {
             ordered: true,
@@ -214,7 +213,7 @@ impl Goal {
         self.what == What::Barrier
     }
 
-    /// The root, where there is one.
+    /// The root, if the collective has one.
     pub fn root(&self) -> Option<Rank> {
         match self.what {
             What::Broadcast { root } | What::Reduce { root } => Some(root),
@@ -223,7 +222,7 @@ impl Goal {
         }
     }
 
-    /// Where the rank has what it starts from.
+    /// The buffer in which the rank has its initial data.
     fn buffer(&self, rank: Rank) -> Buffer {
         match self.starts {
             Starts::InPlace => Buffer::Output,
@@ -232,7 +231,7 @@ impl Goal {
         }
     }
 
-    /// What a rank has at first, vectors being cut like this.
+    /// The initial elements of a rank, for vectors cut by `cut`.
     pub(super) fn source(&self, cut: &Cut, rank: Rank) -> Option<Source> {
         let (index, place) = match self.what {
             What::Barrier => return None,
@@ -248,7 +247,7 @@ impl Goal {
         })
     }
 
-    /// Where a rank's own block starts in the vector, and where it lies in the buffer.
+    /// The start of a rank's own block in the vector, and its range in the buffer.
     fn block(&self, blocks: &Blocks, rank: Rank) -> (usize, Range<usize>) {
         let block = blocks.block(rank);
         match self.buffer(rank) {
@@ -257,7 +256,7 @@ impl Goal {
         }
     }
 
-    /// What a rank must have in the end.
+    /// The results that a rank must have at the end.
     pub(super) fn wants(&self, cut: &Cut, rank: Rank) -> Vec<Want> {
         let blocks = &cut.blocks;
         let ranks = blocks.parts();

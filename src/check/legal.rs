@@ -1,10 +1,10 @@
-//! What one rank may do in one step, whatever the others do.
+//! What one rank may do in one step, regardless of the others.
 
 use super::Fault;
 use crate::Rank;
 use crate::schedule::{Buffer, Lengths, LocalCopy, Region, Step};
 
-/// A rank in a step, with its buffers.
+/// A rank and a step, with the lengths of the rank's buffers.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) ranks: usize,
@@ -14,7 +14,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Whether ports, peers and regions are such that the step can be run.
+    /// Checks that the step's ports, peers and regions are valid.
     pub(super) fn allows(self, step: &Step) -> Result<(), Fault> {
         let (rank, number) = (self.rank, self.step);
         if let Some(what) = step.clash {

@@ -1,4 +1,4 @@
-//! A buffer of symbols, kept as runs of equal ones: neither reading nor writing depends on lengths.
+//! A buffer of symbols, stored as runs of equal ones: the cost of reads and writes does not depend on lengths.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,22 +6,22 @@ use std::ops::Range;
 use super::symbols::Symbol;
 use crate::schedule::Region;
 
-/// Elements that have one symbol.
+/// A run of elements with the same symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) run: Range<usize>,
     pub(super) symbol: Symbol,
 }
 
-/// A buffer; where there is no piece, nothing was ever written.
+/// A buffer; elements outside all pieces have never been written.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// By start: where the piece ends, and its symbol. They do not overlap.
+    /// By start: the end of the piece, and its symbol. Pieces do not overlap.
     pieces: BTreeMap<usize, (usize, Symbol)>,
 }
 
 impl Memory {
-    /// The elements of a region, numbered from 0; or the first place where there is nothing.
+    /// The elements of a region, numbered from 0, or the first position that was never written.
     pub(super) fn read(&self, region: Region) -> Result<Vec<Piece>, usize> {
         let (mut pieces, mut at) = (Vec::new(), 0);
         for run in region.runs() {
@@ -51,7 +51,7 @@ impl Memory {
         if next < run.end { Err(next) } else { Ok(()) }
     }
 
-    /// Puts elements numbered from 0 into a region of as many.
+    /// Writes elements, numbered from 0, to a region of the same extent.
     pub(super) fn write(&mut self, region: Region, pieces: &[Piece]) {
         let mut at = 0;
         for run in region.runs() {
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Lets no piece reach across `at`.
+    /// Splits the piece that extends across `at`, if there is one.
     fn split(&mut self, at: usize) {
         if let Some((_, (end, symbol))) = self.pieces.range_mut(..at).next_back()
             && *end > at
@@ -85,7 +85,7 @@ impl Memory {
         }
     }
 
-    /// A piece where there is none, as one with its neighbours where they are alike.
+    /// Inserts a piece where there is none, merged with its neighbours where their symbols match.
     fn insert(&mut self, run: Range<usize>, symbol: Symbol) {
         let (mut start, mut end) = (run.start, run.end);
         if let Some((&before, &(stop, other))) = self.pieces.range(..start).next_back()

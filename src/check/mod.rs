@@ -1,16 +1,16 @@
-//! The checker: runs the schedule of every rank on symbols, and proves it or names what is wrong.
+//! The checker: runs the schedule of every rank on symbols, and proves it correct or names the fault.
 //!
-//! The value of an element is the sequence of contributions that it is folded from. So one run shows,
-//! for every operator and all data at once, that each result has every contribution it needs exactly
-//! once, and in which order.
+//! The value of an element is the sequence of contributions that it is folded from. A single run therefore shows, for
+//! every operator and all data at once, that each result has every required contribution exactly once, and in which
+//! order.
 //!
-//! **Why a checked schedule cannot deadlock**, even where every send waits for its receive: in every
-//! step the sends and the receives are the same set of messages, and a rank does its send and its
-//! receive of one step together. Suppose that all ranks are done with the steps before `s`; then both
-//! ends of every message of step `s` come to it, and all get done with step `s`.
+//! **Why a checked schedule cannot deadlock**, even if every send waits for its receive: in every step the sends and
+//! the receives are the same set of messages, and a rank performs its send and its receive of one step concurrently.
+//! Suppose that all ranks have completed the steps before `s`. Then both ends of every message of step `s` reach it,
+//! and all ranks complete step `s`.
 //!
-//! The files, one idea each:
-//! - `goal`: what a collective must leave where; `fault`: what can be wrong;
+//! The files:
+//! - `goal`: the results that a collective requires; `fault`: the error type;
 //! - `legal`: what one rank may do in one step; `run`: all ranks, step by step;
 //! - `memory`: a buffer of symbols; `symbols`: the symbols, and how they fold.
 
@@ -30,17 +30,17 @@ pub use goal::Goal;
 use goal::Cut;
 use run::Run;
 
-/// Runs a schedule on symbols and holds the outcome against a goal.
+/// Runs a schedule on symbols and compares the outcome with a goal.
 ///
 /// # Cost
 ///
-/// About one visit to each rank and step, and some work for each message that does not depend on its
-/// length. Lengths matter only where they cut the vector into more pieces.
+/// About one visit per rank and step, plus work per message that does not depend on its length. Lengths matter only
+/// where they cut the vector into more pieces.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, in the order of steps. What was folded wrongly is wrong only if a
-/// result has it; then the fault is the fold.
+/// The first fault, in the order of steps. A wrong fold is a fault only if a result contains it; the error then names
+/// the fold.
 ///
 /// # Examples
 ///
@@ -64,8 +64,8 @@ pub fn check(schedule: &dyn Schedule, goal: &Goal) -> Result<Certificate, Fault>
     )
 }
 
-/// Holds a schedule against a goal as [`check`] does, as long as it is wanted: `go_on` is told after each step how many are
-/// done, and says whether to go on. `None` if not.
+/// Checks a schedule as [`check`] does, but may stop early: after each step `go_on` receives the number of completed
+/// steps and returns whether to continue. Returns `None` if stopped.
 ///
 /// # Errors
 ///
@@ -92,12 +92,11 @@ pub fn check_while(
     run_while(schedule, goal, Cut { blocks, pieces }, go_on)
 }
 
-/// Holds a schedule against a goal as [`check`] does, where ranks own blocks cut in another way.
+/// Checks a schedule as [`check`] does, with `blocks` as the blocks that ranks own.
 ///
 /// # Errors
 ///
-/// As those of [`check`], and if there is not a block for each rank, or if they do not make up the
-/// goal's vector.
+/// As for [`check`], and if there is not exactly one block per rank, or the blocks do not make up the goal's vector.
 ///
 /// # Examples
 ///
@@ -119,11 +118,11 @@ pub fn check_with(
     run_all(schedule, goal, Cut { blocks, pieces })
 }
 
-/// Holds a schedule against the all-to-all with a count for each pair of ranks.
+/// Checks a schedule of the all-to-all with a count for each pair of ranks.
 ///
 /// # Errors
 ///
-/// As those of [`check`].
+/// As for [`check`].
 ///
 /// # Examples
 ///
@@ -165,19 +164,19 @@ fn run_while(
     run.finish(goal).map(Some)
 }
 
-/// What the checker has proved of a schedule, and what it counted.
+/// The facts that the checker has proved about a schedule, with counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The number of steps.
     pub steps: usize,
-    /// The number of steps in which there are messages; the others are local copies.
+    /// The number of steps that have messages; the others are local copies.
     pub message_steps: usize,
     /// Whether all results are folded in rank order. If not, the operator must commute.
     pub ordered: bool,
-    /// Whether somewhere a rank receives into elements that it sends in the same step: what runs the
-    /// schedule must then keep what it sends until it is sent.
+    /// Whether some rank receives into elements that it sends in the same step. An executor must then keep a copy of
+    /// the outgoing elements until they are sent.
     pub exchanges_in_place: bool,
-    /// What every rank sends, receives and folds.
+    /// The traffic of every rank.
     pub traffic: Vec<Traffic>,
 }
 
@@ -187,18 +186,18 @@ impl Certificate {
         self.traffic.len()
     }
 
-    /// The number of messages, empty ones included.
+    /// The number of messages, including empty ones.
     pub fn messages(&self) -> usize {
         self.traffic.iter().map(|rank| rank.messages_out).sum()
     }
 
-    /// The number of elements in all messages.
+    /// The total number of elements in all messages.
     pub fn elements(&self) -> usize {
         self.traffic.iter().map(|rank| rank.elements_out).sum()
     }
 }
 
-/// What one rank sends, receives and folds.
+/// The elements and messages that one rank sends, receives and folds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Traffic {
     /// Messages sent.

@@ -1,4 +1,4 @@
-//! All ranks, step by step: what they send is taken first, then everything arrives.
+//! All ranks, step by step: first all sends are captured, then all messages arrive.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use super::{Certificate, Fault, Goal, Traffic};
 use crate::Rank;
 use crate::schedule::{Buffer, Combine, Lengths, Region, Schedule, Step, Transfer};
 
-/// One rank.
+/// The state of one rank.
 struct Player {
     lengths: Lengths,
     buffers: [Memory; 3],
-    /// What [`Schedule::next_active`] has promised.
+    /// The next active step, as returned by [`Schedule::next_active`].
     upcoming: Option<usize>,
-    /// For a barrier: the ranks that it has heard from, a bit each.
+    /// For a barrier: the ranks heard from, one bit each.
     heard: Vec<u64>,
     traffic: Traffic,
 }
 
-/// What a rank sends in a step.
+/// The contents of a rank's send in a step.
 #[derive(Default)]
 struct Message {
     pieces: Vec<Piece>,
@@ -34,7 +34,7 @@ pub(super) struct Run<'a> {
     cut: Cut,
     players: Vec<Player>,
     orders: Orders,
-    /// What [`Symbol::Spoiled`] means.
+    /// The fault behind each [`Symbol::Spoiled`].
     spoils: Vec<Fault>,
     message_steps: usize,
     exchanges_in_place: bool,
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         Ok(player)
     }
 
-    /// What the schedule says is the rank's next step, which must be later and not beyond the end.
+    /// The rank's next step according to the schedule, which must be later and not beyond the end.
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Result<Option<usize>, Fault> {
         let next = self.schedule.next_active(rank, after);
         let lies = |&next: &usize| next >= self.schedule.steps() || Some(next) <= after;
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the rank was said to be active in this step, if it is.
+    /// Checks that the schedule announced this step for the rank, if the rank is active in it.
     fn watch(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), Fault> {
         let promised = self.players[rank].upcoming == Some(number);
         if promised {
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether the other ends of the rank's messages are there, and agree.
+    /// Checks that the peers of the rank's messages take part in them, and agree on their extent.
     fn matched(&self, steps: &[Step], rank: Rank, step: usize) -> Result<(), Fault> {
         if let Some(recv) = steps[rank].recv {
             let sender = steps[recv.peer].send;
@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// What the rank sends, as it is now.
+    /// The contents of the rank's send, as of now.
     fn take(&mut self, rank: Rank, number: usize, step: &Step) -> Result<Message, Fault> {
         let Some(send) = step.send else {
             return Ok(Message::default());
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Holds what every rank has against the goal.
+    /// Compares the results of every rank with the goal.
     pub(super) fn finish(self, goal: &Goal) -> Result<Certificate, Fault> {
         let ranks = self.players.len();
         let mut ordered = true;
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether a result is there, and whether it is in rank order.
+    /// Checks that a result is present; returns whether it is in rank order.
     fn holds(&self, rank: Rank, want: &Want, must_be_ordered: bool) -> Result<bool, Fault> {
         let output = &self.players[rank].buffers[Buffer::Output as usize];
         let pieces = output.read(Region::output(want.run.clone()));
@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
         Ok(ordered)
     }
 
-    /// Whether the element is what is wanted, and whether its operands are in order.
+    /// Checks that the element is the required one; returns whether its operands are in order.
     fn is(&self, rank: Rank, element: usize, symbol: Symbol, want: &Want) -> Result<bool, Fault> {
         let (order, shift) = match symbol {
             Symbol::Spoiled(number) => return Err(self.spoils[number].clone()),
@@ -326,13 +326,13 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A contributor that should not be there, or is not.
+/// A contributor that is superfluous, or one that is missing.
 enum Misfit {
     Foreign(Rank),
     Lacking(Rank),
 }
 
-/// The first difference between ascending runs of contributors and those that are wanted.
+/// The first difference between the ascending runs of contributors and the required ones.
 fn misfit(runs: &[Range<Rank>], wanted: &Range<Rank>) -> Option<Misfit> {
     let mut next = wanted.start;
     for run in runs {
@@ -364,7 +364,7 @@ impl Player {
         }
     }
 
-    /// Gives a run its first symbols.
+    /// Assigns a run its initial symbols.
     fn fill(&mut self, region: Region, symbol: Symbol) {
         let run = 0..region.elements();
         let symbol = symbol.moved(region.start, 0);
@@ -406,7 +406,7 @@ struct Folds<'a> {
 }
 
 impl Folds<'_> {
-    /// Folds pieces that cover the same elements but may be cut in other places.
+    /// Folds pieces that cover the same elements but may be cut at different positions.
     fn all(mut self, held: &[Piece], received: &[Piece]) -> Vec<Piece> {
         let (mut folded, mut at) = (Vec::with_capacity(held.len()), 0);
         let (mut held, mut received) = (held.iter().peekable(), received.iter().peekable());

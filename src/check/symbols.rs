@@ -1,9 +1,9 @@
-//! Symbols: what an element is folded from.
+//! Symbols: the contributions that an element is folded from.
 //!
-//! In a right schedule all contributions to an element are elements of one index, so a symbol is the
-//! *order* of the ranks that contributed, and that index. Orders are numbered, equal ones alike, so
-//! that symbols are small and compare at once. What mixes indices, or counts a rank twice, is
-//! *spoiled* and remembers where that happened.
+//! In a correct schedule all contributions to an element are elements of one index, so a symbol consists of the *order*
+//! of the ranks that contributed, and of that index. Equal orders share one number, so symbols are small and compare at
+//! once. An element that mixes indices, or counts a rank twice, is *spoiled*, and its symbol records where that
+//! happened.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,17 +15,17 @@ use crate::schedule::Combine;
 /// The number of an order of ranks.
 pub(super) type OrderId = usize;
 
-/// The symbol of neighbouring elements.
+/// The symbol of a run of neighbouring elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// At position `x`, element `x + shift` of the ranks of an order.
     Fold { order: OrderId, shift: isize },
-    /// Folded wrongly; the number says where.
+    /// Folded wrongly; the number identifies the fault.
     Spoiled(usize),
 }
 
 impl Symbol {
-    /// The symbol at another place, when what was at `from` is now at `to`.
+    /// The symbol at another position, after a move from `from` to `to`.
     pub(super) fn moved(self, from: usize, to: usize) -> Symbol {
         match self {
             Symbol::Fold { order, shift } => Symbol::Fold {
@@ -37,20 +37,20 @@ impl Symbol {
     }
 }
 
-/// Why two symbols must not be folded.
+/// The reason why two symbols must not be folded.
 pub(super) enum Spoil {
-    /// They are of different elements, the held one so many positions away and the other so many.
+    /// They stand for different elements; the fields are the shifts of the held and of the received symbol.
     Mixed { held: isize, received: isize },
     /// A rank has contributed to both.
     Twice { contributor: Rank },
 }
 
-/// All orders of ranks that have come up, as runs of neighbouring ranks.
+/// All orders of ranks seen so far, as runs of neighbouring ranks.
 #[derive(Default)]
 pub(super) struct Orders {
     all: Vec<Rc<[Range<Rank>]>>,
     numbers: HashMap<Rc<[Range<Rank>]>, OrderId>,
-    /// What was folded before: its order, or a rank that is in both.
+    /// The results of earlier folds: the order, or a rank that occurs in both operands.
     folds: HashMap<(OrderId, OrderId), Result<OrderId, Rank>>,
 }
 
@@ -75,7 +75,7 @@ impl Orders {
         self.all.len() - 1
     }
 
-    /// What becomes of a held symbol when another arrives at its place.
+    /// The result of folding an arriving symbol into the held one at the same position.
     pub(super) fn combine(
         &mut self,
         held: Symbol,
@@ -122,7 +122,7 @@ impl Orders {
     }
 }
 
-/// One order after another, runs that meet being one.
+/// The concatenation of two orders, with adjacent runs merged.
 fn append(left: &[Range<Rank>], right: &[Range<Rank>]) -> Vec<Range<Rank>> {
     let mut runs = left.to_vec();
     let mut right = right.iter().cloned();
@@ -137,14 +137,14 @@ fn append(left: &[Range<Rank>], right: &[Range<Rank>]) -> Vec<Range<Rank>> {
     runs
 }
 
-/// The lowest rank that stands in two runs.
+/// The lowest rank that occurs in two runs.
 fn repeated(runs: &[Range<Rank>]) -> Option<Rank> {
     let sorted = ascending(runs);
     let twice = sorted.windows(2).find(|pair| pair[1].start < pair[0].end);
     twice.map(|pair| pair[1].start)
 }
 
-/// The runs by rank.
+/// The runs sorted by rank.
 pub(super) fn ascending(runs: &[Range<Rank>]) -> Vec<Range<Rank>> {
     let mut sorted = runs.to_vec();
     sorted.sort_unstable_by_key(|run| run.start);

@@ -1,4 +1,4 @@
-//! The algorithms by name: written, read, and completed.
+//! The names of the algorithms: written, read, and completed.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,11 +10,10 @@ use super::Collective;
 use crate::names;
 use crate::topology::TreeName;
 
-/// The name of an algorithm, with its parameters: what a user chooses, and a table lists.
+/// The name of an algorithm with its parameters, as users choose it and tables list it.
 ///
-/// One name serves several collectives: `ring` is a reduce-scatter, an all-gather and an all-reduce. A
-/// family of topologies is the reduce along it, backwards the broadcast, and both the all-reduce;
-/// `segments=K` pipelines it.
+/// One name serves several collectives: `ring` is a reduce-scatter, an all-gather and an all-reduce. A family of
+/// topologies is the reduce along it, the broadcast in reverse, and the all-reduce by both; `segments=K` pipelines it.
 ///
 /// # Examples
 ///
@@ -31,75 +30,76 @@ use crate::topology::TreeName;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// A family of topologies; with segments, pipelined.
+    /// A family of topologies; pipelined if it has segments.
     Tree {
         /// The family.
         tree: TreeName,
-        /// How many segments at most; a vector has no more than elements.
+        /// The maximum number of segments; a vector has at most one per element.
         segments: Option<NonZeroUsize>,
     },
     /// The hypercube's tree to any root.
     Hypercube,
     /// Simple exchange across the dimensions of a hypercube.
     Exchange,
-    /// Recursive halving, the neighbour first; and what unwinds it.
+    /// Recursive halving with the nearest partner first, followed by its reversal where needed.
     Halving,
-    /// Recursive halving, the farthest partner first.
+    /// Recursive halving with the farthest partner first.
     FarHalving,
-    /// So many stages of halving, simple exchange, and the halving unwound.
+    /// `stages` stages of halving, simple exchange, and the halving reversed.
     Hybrid {
-        /// How many.
+        /// The number of stages of halving.
         stages: u32,
     },
     /// Recursive doubling.
     Doubling,
-    /// Each rank writes its short vector into a cell that all can read, and whoever needs it reads it
-    /// there; of more than two ranks the first folds for all, or the last one to come where they take turns on the
-    /// CPUs. Drawn and checked as the messages that stand for it: along a star, or between all pairs.
+    /// Each rank writes its short vector into a cell that all ranks can read, and the ranks that need it read it there.
+    /// Among more than two ranks, the first one folds for all, or the last to arrive where ranks take turns on the
+    /// CPUs. It is drawn and checked as equivalent messages: along a star, or between all pairs.
     Cells,
-    /// Blocks that go round a ring.
+    /// Blocks that travel around a ring.
     Ring,
-    /// Bruck's algorithms, in the least number of steps.
+    /// Bruck's algorithms, with the minimum number of steps.
     Bruck,
-    /// Everybody with everybody, one partner a step.
+    /// Every rank exchanges with every other, one partner per step.
     Pairwise,
-    /// Over shared memory: every rank reads what it needs of the others' vectors where they lie, and folds
-    /// its share for all. Its schedule says who takes what from whom; ranks that are threads send nothing.
+    /// Over shared memory: every rank reads the parts that it needs of other ranks' vectors in place, and folds its
+    /// share for all. Its schedule shows which data each rank takes from which rank; ranks that are threads send no
+    /// messages.
     Direct,
     /// Dissemination on a circle.
     Dissemination,
-    /// A scatter, and an all-gather by recursive doubling.
+    /// A scatter, followed by an all-gather by recursive doubling.
     ScatterDoubling,
-    /// A scatter, and an all-gather on a ring.
+    /// A scatter, followed by an all-gather on a ring.
     ScatterRing,
-    /// By the [levels](Call::levels) of the machine, one leader a group; without levels, or with one, what the
-    /// family is by itself, or for blocks [`Ring`], or [`Halving`] in rank order. In a call of a
-    /// [communicator](crate::Comm::levels) by its own levels; [`explain`](crate::Comm::explain) says why there are
-    /// none, if so. Written `hierarchical`, or `hierarchical:flat` for another family than the binomial tree.
+    /// Follows the [levels](Call::levels) of the machine, with one leader per group. With no levels, or only one, it is
+    /// the family by itself; for blocks it is then [`Ring`], or [`Halving`] in rank order. A call of a communicator
+    /// uses the communicator's [own levels](crate::Comm::levels); if there are none, [`explain`](crate::Comm::explain)
+    /// says why. Written `hierarchical`, or for example `hierarchical:flat` for a family other than the binomial tree.
     Hierarchical {
         /// The family among the members of each group.
         tree: TreeName,
     },
-    /// Segments down two binary trees in turn.
+    /// Segments that alternate between two binary trees.
     TwoTree {
-        /// How many segments at most.
+        /// The maximum number of segments.
         segments: NonZeroUsize,
     },
     /// Segments along the edge-disjoint trees of a hypercube.
     Esbt {
-        /// How many segments at most.
+        /// The maximum number of segments.
         segments: NonZeroUsize,
     },
-    /// Segments round a circulant graph.
+    /// Segments around a circulant graph.
     Circulant {
-        /// How many segments at most.
+        /// The maximum number of segments.
         segments: NonZeroUsize,
     },
 }
 
 use Algorithm::*;
 
-/// Those that are no family of topologies, as they are written.
+/// The algorithms that are not families of topologies, with their written names.
 const PLAIN: [(Algorithm, &str); 14] = [
     (Hypercube, "hypercube"),
     (Cells, "cells"),
@@ -117,10 +117,10 @@ const PLAIN: [(Algorithm, &str); 14] = [
     (Algorithm::HIERARCHICAL, "hierarchical"),
 ];
 
-/// What makes an algorithm that is nothing without segments.
+/// Constructor of an algorithm that requires segments.
 type InSegments = fn(NonZeroUsize) -> Algorithm;
 
-/// Those that are nothing without segments.
+/// The algorithms that require segments.
 const IN_SEGMENTS: [(InSegments, &str); 3] = [
     (|segments| TwoTree { segments }, "two-tree:segments=K"),
     (|segments| Algorithm::Esbt { segments }, "esbt:segments=K"),
@@ -130,7 +130,7 @@ const IN_SEGMENTS: [(InSegments, &str); 3] = [
 const SEGMENTS: &str = ":segments=";
 const LEVELS: &str = "hierarchical:";
 
-/// What makes the algorithm of this name, if it is nothing without segments.
+/// The constructor of the algorithm with this name, if the algorithm requires segments.
 fn only_in_segments(name: &str) -> Option<InSegments> {
     let before = |known: &'static str| known.split(SEGMENTS).next();
     let mut all = IN_SEGMENTS.into_iter();
@@ -151,11 +151,11 @@ impl Algorithm {
         }
     }
 
-    /// A family of topologies, pipelined by so many segments.
+    /// A family of topologies, pipelined in `segments` segments.
     ///
     /// # Panics
     ///
-    /// If there is no segment.
+    /// If `segments` is 0.
     pub const fn pipelined(tree: TreeName, segments: usize) -> Algorithm {
         match NonZeroUsize::new(segments) {
             None => panic!("a pipeline of 0 segments"),
@@ -163,7 +163,7 @@ impl Algorithm {
         }
     }
 
-    /// The same by so many segments, if that can be asked of it at all.
+    /// The same algorithm in `segments` segments, if it can have segments.
     ///
     /// # Examples
     ///
@@ -186,7 +186,7 @@ impl Algorithm {
         }
     }
 
-    /// How many segments it is to have at most, if it is pipelined.
+    /// The maximum number of segments, if it is pipelined.
     pub fn segments(self) -> Option<NonZeroUsize> {
         match self {
             Tree { segments, .. } => segments,
@@ -197,8 +197,8 @@ impl Algorithm {
         }
     }
 
-    /// All names as they are written, a `K` standing for a number of at least 1 (`hybrid:K`: of 0 or
-    /// more). Those of families may be followed by `:segments=K` where they can be pipelined.
+    /// All names as they are written, with `K` for a number of at least 1 (`hybrid:K`: at least 0). The names of
+    /// families may be followed by `:segments=K` where they can be pipelined.
     pub fn known() -> impl Iterator<Item = &'static str> {
         let plain = PLAIN.into_iter().map(|(_, name)| name);
         let in_segments = IN_SEGMENTS.into_iter().map(|(_, name)| name);
@@ -208,7 +208,7 @@ impl Algorithm {
             .chain(TreeName::KNOWN.iter().copied())
     }
 
-    /// The names that go on from what was typed, for the collective if one is given.
+    /// The names that start with `typed`, restricted to those for `collective` if given.
     ///
     /// # Examples
     ///
@@ -227,7 +227,7 @@ impl Algorithm {
         names.filter(fits).map(String::from).collect()
     }
 
-    /// All that serve the collective, those with a parameter for some values of it.
+    /// All algorithms that serve the collective; those with a parameter for some of its values.
     ///
     /// # Examples
     ///
@@ -250,7 +250,7 @@ impl Algorithm {
     }
 }
 
-/// The families that a list of all shows.
+/// The families that a list of all algorithms shows.
 const TREES: &[TreeName] = &[
     TreeName::Chain,
     TreeName::DecreasingRing,
@@ -267,7 +267,7 @@ const TREES: &[TreeName] = &[
     TreeName::Fibonacci,
 ];
 
-/// An algorithm of a name in which `K` stands for a number.
+/// An algorithm whose name has `K` in place of a number.
 fn sample(known: &str) -> Algorithm {
     let name = known.replace('K', "2");
     name.parse().expect("every known name is read")
@@ -314,7 +314,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// The algorithm of a name without segments; `text` is what an error shows.
+/// The algorithm with a name without segments; errors show `text`.
 fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
     let bad = |expected| UnknownAlgorithm::BadNumber {
         name: text.into(),
@@ -358,20 +358,20 @@ fn is_family(name: &str) -> bool {
         .any(|known| known.trim_end_matches(":K") == stem)
 }
 
-/// Why a text is not the name of an algorithm.
+/// The reason why a text does not name an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnknownAlgorithm {
-    /// None is called that.
+    /// No algorithm has this name.
     NoSuchName {
         /// The text.
         name: String,
     },
-    /// The number is missing, too small or one too many.
+    /// The number is missing, too small or unexpected.
     BadNumber {
         /// The text.
         name: String,
-        /// What is wanted.
+        /// The expected number.
         expected: &'static str,
     },
 }

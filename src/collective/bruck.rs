@@ -1,4 +1,4 @@
-//! All-gather in the least number of steps, for any number of ranks.
+//! All-gather in the minimum number of steps, for any number of ranks.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use crate::Rank;
 use crate::schedule::{Buffer, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
 
-/// Bruck's all-gather: every rank collects the blocks in the order that starts with its own, twice as
-/// many in every step, and turns them round at the end.
+/// Bruck's all-gather: every rank collects the blocks in the order that starts with its own, doubles their number in
+/// every step, and rotates them into place at the end.
 ///
 /// ```text
 /// five ranks      rank 0        rank 1        rank 2        rank 3        rank 4
@@ -16,13 +16,13 @@ use crate::span::Blocks;
 /// step 0  +1      0 1           1 2           2 3           3 4           4 0
 /// step 1  +2      0 1 2 3       1 2 3 4       2 3 4 0       3 4 0 1       4 0 1 2
 /// step 2  +4      0 1 2 3 4     1 2 3 4 0     2 3 4 0 1     3 4 0 1 2     4 0 1 2 3
-/// turned          0 1 2 3 4     everywhere
+/// rotated         0 1 2 3 4     on every rank
 /// ```
 ///
 /// # Cost
 ///
-/// `⌈log₂ P⌉` steps with messages, in which a rank receives all blocks but its own; and two steps with
-/// a local copy each.
+/// `⌈log₂ P⌉` steps with messages, in which a rank receives all blocks except its own, and two steps with a local copy
+/// each.
 ///
 /// # Source
 ///
@@ -35,20 +35,20 @@ pub struct BruckAllGather {
 }
 
 impl BruckAllGather {
-    /// Among so many ranks, of vectors of so many elements.
+    /// The all-gather among `ranks` ranks, of vectors of `length` elements.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize, length: usize) -> BruckAllGather {
         BruckAllGather::of_blocks(Blocks::even(length, ranks))
     }
 
-    /// Among as many ranks as there are blocks, in place.
+    /// The all-gather among as many ranks as there are blocks, in place.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If there are no blocks.
     pub fn of_blocks(blocks: Blocks) -> BruckAllGather {
         assert!(blocks.parts() > 0, "an all-gather of 0 ranks");
         BruckAllGather {
@@ -57,7 +57,7 @@ impl BruckAllGather {
         }
     }
 
-    /// The same from inputs that are the ranks' blocks.
+    /// The same all-gather from inputs that are the ranks' blocks.
     pub fn from_input(self) -> BruckAllGather {
         BruckAllGather {
             source: Buffer::Input,
@@ -65,7 +65,7 @@ impl BruckAllGather {
         }
     }
 
-    /// Where block `block` starts in the scratch room of `rank`, the blocks counted on past the last.
+    /// The start of `block` in the scratch space of `rank`; block numbers continue past the last block.
     fn offset(&self, rank: Rank, block: usize) -> usize {
         let cut = |block| self.blocks.cut(block);
         match block.checked_sub(self.ranks()) {
@@ -74,12 +74,12 @@ impl BruckAllGather {
         }
     }
 
-    /// So many blocks from `first` on, as they lie in the scratch room of `rank`.
+    /// The region of `blocks` in the scratch space of `rank`.
     fn blocks(&self, rank: Rank, blocks: Range<usize>) -> Region {
         Region::scratch(self.offset(rank, blocks.start)..self.offset(rank, blocks.end))
     }
 
-    /// Where the rank has its own block at first.
+    /// The rank's own block, where it is initially.
     fn own(&self, rank: Rank) -> Region {
         let block = self.blocks.block(rank);
         match self.source {
@@ -88,7 +88,8 @@ impl BruckAllGather {
         }
     }
 
-    /// The rank's own block, to where it starts; where nobody else is, to where it ends.
+    /// Copies the rank's own block to its first position in scratch space, or to its final position if there are no
+    /// other ranks.
     fn load(&self, rank: Rank) -> LocalCopy {
         let start = self.blocks(rank, rank..rank + 1);
         LocalCopy {
@@ -101,7 +102,7 @@ impl BruckAllGather {
         }
     }
 
-    /// The first or the second half of the turn: the blocks up to the last, or those that wrapped.
+    /// The first or the second half of the rotation: the blocks up to the last, or those that wrapped around.
     fn turn(&self, rank: Rank, wrapped: bool) -> Option<LocalCopy> {
         let cut = self.blocks.cut(rank);
         let (blocks, place) = if wrapped {

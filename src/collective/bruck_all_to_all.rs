@@ -1,15 +1,15 @@
-//! All-to-all in the least number of steps with messages, for any number of ranks.
+//! All-to-all in the minimum number of steps with messages, for any number of ranks.
 
 use crate::Rank;
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span;
 
-/// Bruck's all-to-all: block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output, on its way
-/// through others.
+/// Bruck's all-to-all: block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output, routed through other
+/// ranks.
 ///
-/// A rank has a slot for every distance `j`, at first with the block for the rank `j` below it, round the
-/// circle. What has to go `j` goes `2^b` for every bit `b` of `j`, so in the end slot `j` has what came
-/// from the rank `j` above.
+/// A rank has a slot for every distance `j`, which initially holds the block for the rank `j` below it on the circle. A
+/// block with distance `j` moves by `2^b` for every set bit `b` of `j`, so at the end slot `j` holds the block from the
+/// rank `j` above.
 ///
 /// ```text
 /// five ranks    rank 0's slots, as (from → to)
@@ -19,14 +19,14 @@ use crate::span;
 /// bit 2, -4     0→0   1→0   2→0   3→0   4→0       slot 4
 /// ```
 ///
-/// Slots are as long as the longest block; what follows a shorter one in the input goes with it and is
-/// dropped at the end.
+/// Slots have the length of the longest block. The elements that follow a shorter block in the input travel with it and
+/// are dropped at the end.
 ///
 /// # Cost
 ///
-/// `⌈log₂ P⌉` messages of at most `⌊P/2⌋` slots of `⌈N/P⌉` elements. Blocks come into their slots by a
-/// copy each, and out of them by two. Where the slots of a bit are runs of different lengths, which is
-/// only where P is no power of two, they are packed: two copies before the message and two after it.
+/// `⌈log₂ P⌉` messages of at most `⌊P/2⌋` slots of `⌈N/P⌉` elements. Blocks enter their slots by one copy each, and
+/// leave them by two. The slots of a bit can form runs of different lengths only if P is not a power of two; they are
+/// then packed, with two copies before the message and two after it.
 ///
 /// # Source
 ///
@@ -38,17 +38,17 @@ pub struct BruckAllToAll {
     length: usize,
 }
 
-/// What a rank does in a step.
+/// The action of a rank in a step.
 enum Act {
-    /// Fills the slot of this distance.
+    /// Fills the slot of a distance.
     Load(usize),
-    /// One of the acts of a bit.
+    /// One of the actions of a bit.
     Move { bit: u32, act: usize },
-    /// Empties the slots up to the last rank, or those that wrapped.
+    /// Empties the slots up to the last rank, or those that wrapped around.
     Unload { wrapped: bool },
 }
 
-/// The slots of a bit: `runs` of `2^bit`, and then `rest` of one that is cut short.
+/// The slots of a bit: `runs` runs of `2^bit`, followed by a shorter run of `rest`.
 #[derive(Clone, Copy)]
 struct Slots {
     bit: u32,
@@ -56,7 +56,7 @@ struct Slots {
     rest: usize,
 }
 
-/// Pack, pack and send, unpack, unpack.
+/// The actions of a packed bit: pack, pack and send, unpack, unpack.
 const PACKED: usize = 4;
 
 impl Slots {
@@ -64,7 +64,7 @@ impl Slots {
         (self.runs << self.bit) + self.rest
     }
 
-    /// Whether they lie in runs of one length.
+    /// Whether all runs have the same length.
     fn regular(self) -> bool {
         self.runs == 0 || self.rest == 0
     }
@@ -75,11 +75,11 @@ impl Slots {
 }
 
 impl BruckAllToAll {
-    /// Among so many ranks, of inputs of so many elements, cut evenly.
+    /// The all-to-all among `ranks` ranks, of inputs of `length` elements, cut evenly.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize, length: usize) -> BruckAllToAll {
         assert!(ranks > 0, "an all-to-all of 0 ranks");
         BruckAllToAll { ranks, length }
@@ -100,12 +100,12 @@ impl BruckAllToAll {
         })
     }
 
-    /// All acts of all bits.
+    /// The total number of actions for all bits.
     fn moves(&self) -> usize {
         self.bits().map(Slots::acts).sum()
     }
 
-    /// The last load and the first message come in one step.
+    /// The action of a step. The last load and the first message share one step.
     fn act(&self, step: usize) -> Option<Act> {
         let loads = self.ranks - 1;
         let Some(mut moves) = step.checked_sub(loads) else {
@@ -123,13 +123,13 @@ impl BruckAllToAll {
         })
     }
 
-    /// A run of slots, counted over all room.
+    /// A run of slots in scratch space.
     fn run(&self, first: usize, slots: usize) -> Region {
         let slot = self.slot();
         Region::scratch(first * slot..(first + slots) * slot)
     }
 
-    /// The whole runs of a bit where they lie.
+    /// The whole runs of a bit at their original position.
     fn runs(&self, slots: Slots) -> Region {
         let slot = self.slot();
         Region {
@@ -140,7 +140,7 @@ impl BruckAllToAll {
         }
     }
 
-    /// The run of a bit that is cut short.
+    /// The shorter run of a bit.
     fn rest(&self, slots: Slots) -> Region {
         self.run(
             (slots.runs << slots.bit << 1) + (1 << slots.bit),
@@ -148,7 +148,7 @@ impl BruckAllToAll {
         )
     }
 
-    /// Room for packed slots, those that go or those that come.
+    /// The first slot of the space for packed slots, outgoing or incoming.
     fn packed(&self, come: bool) -> usize {
         self.ranks + if come { self.ranks / 2 } else { 0 }
     }
@@ -156,7 +156,7 @@ impl BruckAllToAll {
     fn load(&self, rank: Rank, distance: usize) -> Option<LocalCopy> {
         let to = (rank + self.ranks - distance) % self.ranks;
         let start = span::cut(self.length, self.ranks, to);
-        // The last block is one of the longest, so what follows a shorter one is there.
+        // The last block is one of the longest, so the input has elements after every shorter one.
         let copy = LocalCopy {
             from: Region::input(start..start + self.slot()),
             to: self.run(distance, 1),
@@ -164,7 +164,7 @@ impl BruckAllToAll {
         (!copy.from.is_empty()).then_some(copy)
     }
 
-    /// A copy between slots and where they are packed.
+    /// A copy between slots and their packed position.
     fn pack(&self, slots: Slots, whole: bool, come: bool) -> Option<LocalCopy> {
         let packed = self.packed(come);
         let (lies, packed) = if whole {

@@ -1,4 +1,4 @@
-//! The schedule of an algorithm for a call: the one place that goes from names to types.
+//! The schedule of an algorithm for a call: the only place that maps names to types.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::topology::{
     Pattern, Shift, SinglePort, StarTo, Subtrees, Topology, TreeName, TwoTrees,
 };
 
-/// Takes a schedule of whatever type: what [`Algorithm::visit`] hands it to.
+/// A visitor that receives a schedule of any type from [`Algorithm::visit`].
 ///
-/// Schedules come by value and with their type, so what runs one can be compiled for it.
+/// Schedules are passed by value and with their type, so code that runs them can be compiled for each.
 ///
 /// # Examples
 ///
@@ -39,10 +39,10 @@ use crate::topology::{
 /// assert_eq!(Algorithm::Halving.visit(&call, Steps), Ok(6));
 /// ```
 pub trait WithSchedule {
-    /// What comes of it.
+    /// The result of the visit.
     type Out;
 
-    /// Takes the schedule.
+    /// Visits the schedule.
     fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out;
 }
 
@@ -70,12 +70,11 @@ impl WithSchedule for Behind<'_> {
 type Built<V> = Result<<V as WithSchedule>::Out, Refusal>;
 
 impl Algorithm {
-    /// Hands the schedule for a call to a visitor. Nothing is allocated, but for the tables of
-    /// [`TwoTrees`].
+    /// Passes the schedule for a call to a visitor. Nothing is allocated, except for the tables of [`TwoTrees`].
     ///
     /// # Errors
     ///
-    /// What [`refused`](Self::refused) says.
+    /// As returned by [`refused`](Self::refused).
     pub fn visit<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         if let Some(refusal) = self.refused(call) {
             return Err(refusal);
@@ -109,7 +108,7 @@ impl Algorithm {
     ///
     /// # Errors
     ///
-    /// What [`refused`](Self::refused) says.
+    /// As returned by [`refused`](Self::refused).
     ///
     /// # Examples
     ///
@@ -239,7 +238,7 @@ impl Algorithm {
                 segments: None,
             } => visitor.with(FoldAlong::new(BinomialTo::new(ranks, root), n).placed(keep)),
             Algorithm::Tree { tree, segments } => {
-                // What does not commute is folded on the way to rank 0, in rank order.
+                // Without commutativity, the fold goes to rank 0, in rank order.
                 let end = if call.commutes { root } else { 0 };
                 let topology = tree.on(ranks).rooted(end);
                 let pass_on = PassOn::new(ranks, end, root, n);
@@ -481,28 +480,28 @@ impl Algorithm {
     }
 }
 
-/// Everybody with the root.
+/// Every rank communicates with the root.
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
-/// Each block that a rank folds into was untouched before, in whatever step.
+/// Any step may be the first to fold into a block.
 fn each_block(ranks: usize) -> Fresh {
     let within = 4 * ranks;
     Fresh::Regions { within }
 }
 
-/// The messages that stand for what is read in cells: as many, of as many elements.
+/// The messages that stand for reads of cells: equal in number and in elements.
 fn messages_for_cells(call: &Call) -> Algorithm {
     match call.collective {
         Collective::ReduceScatter | Collective::AllGather | Collective::AllToAll => {
             Algorithm::Pairwise
         }
-        // A star turned to another root does not keep rank order.
+        // A star rotated to another root does not keep rank order.
         Collective::Reduce if !call.commutes => Algorithm::tree(TreeName::BINOMIAL),
         _ => Algorithm::tree(TreeName::Flat),
     }
 }
 
-/// What follows the machine, where there is nothing to follow.
+/// The algorithm that replaces the hierarchical one where there are no groups.
 fn flat(tree: TreeName, call: &Call) -> Algorithm {
     match call.collective {
         Collective::ReduceScatter if !call.commutes => Algorithm::Halving,
@@ -511,7 +510,7 @@ fn flat(tree: TreeName, call: &Call) -> Algorithm {
     }
 }
 
-/// By the levels of the machine.
+/// The schedules that follow the levels of the machine.
 fn by_levels<V: WithSchedule>(
     tree: TreeName,
     levels: &Arc<Levels>,
@@ -525,7 +524,7 @@ fn by_levels<V: WithSchedule>(
     Ok(match call.collective {
         Collective::Broadcast => visitor.with(fold(root).reversed()),
         Collective::Reduce => {
-            // As for a family by itself: others than these lose rank order when they are turned.
+            // As for a family by itself: all other families lose rank order when rotated.
             let any = matches!(
                 tree,
                 TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial
@@ -558,7 +557,7 @@ fn by_levels<V: WithSchedule>(
     })
 }
 
-/// The all-reduce in packets: the reduction, and backwards the broadcast.
+/// The all-reduce in packets: the reduction, followed by the broadcast, its reversal.
 fn there_and_back<V: WithSchedule, P: Packets + Clone + 'static>(
     call: &Call,
     broadcast: P,
@@ -574,7 +573,7 @@ fn there_and_back<V: WithSchedule, P: Packets + Clone + 'static>(
     }
 }
 
-/// The even cut of a vector that ranks own no blocks of.
+/// The even cut of a vector in which ranks do not own blocks.
 fn even(call: &Call) -> Blocks {
     Blocks::even(call.length(), call.ranks())
 }
@@ -583,7 +582,7 @@ fn gather<P: Subtrees>(call: &Call, tree: P) -> Gather<P> {
     Gather::along(tree, call.blocks.clone()).from_input()
 }
 
-/// The family as pipelines need it: rows of a ring, whose root takes them one after another, in the
+/// The family in the form that pipelines need: the rows of a ring, whose root serves them one after another, in the
 /// single-port form, and trees in their own steps.
 #[derive(Clone, Debug)]
 enum Ports {

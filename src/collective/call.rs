@@ -1,4 +1,4 @@
-//! The shape of a call: all that an algorithm must know of it.
+//! The shape of a call: everything that an algorithm must know about it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::topology::Levels;
 
 /// The shape of a collective call.
 ///
-/// Where vectors lie follows from the collective:
+/// The collective determines where vectors are:
 ///
 /// | collective | starts from | ends in |
 /// |---|---|---|
@@ -23,7 +23,7 @@ use crate::topology::Levels;
 /// | scatter | the root's input | outputs, a block each |
 /// | all_to_all | inputs, a block for each rank | outputs, a piece from each rank |
 ///
-/// Inputs are only read. [`check::Goal::of`](crate::check::Goal::of) says the same to the checker.
+/// Inputs are read-only. [`check::Goal::of`](crate::check::Goal::of) states the same for the checker.
 ///
 /// # Examples
 ///
@@ -35,29 +35,29 @@ use crate::topology::Levels;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// What it does.
+    /// The collective that is called.
     pub collective: Collective,
     /// The whole vector, cut into the blocks that ranks own.
     pub blocks: Blocks,
-    /// For an all-to-all with a count for each pair of ranks: these, instead of blocks.
+    /// For an all-to-all with a count for each pair of ranks: these counts, which replace the blocks.
     pub pieces: Option<Pieces>,
-    /// The root; 0 where there is none.
+    /// The root; 0 if the collective has none.
     pub root: Rank,
-    /// Whether the operator commutes; of no account where nothing is folded.
+    /// Whether the operator commutes; ignored if the collective does not fold.
     pub commutes: bool,
     /// Whether an all-reduce starts from inputs.
     pub from_input: bool,
-    /// Whether the ranks take turns on too few CPUs, where every meeting costs a round of turns.
+    /// Whether the ranks take turns on too few CPUs, where every synchronization costs a round of turns.
     pub crowded: bool,
-    /// Who is near to whom, for algorithms that follow the machine; without it, all are alike.
+    /// The groups of nearby ranks, for algorithms that follow the machine; without it, all ranks are equally near.
     pub levels: Option<Arc<Levels>>,
 }
 
 impl Call {
-    /// A call of so many ranks with vectors of so many elements, with root 0 and an operator that does
-    /// not commute, in place if it has the choice.
+    /// A call of `ranks` ranks with vectors of `length` elements, with root 0 and an operator that does not commute, in
+    /// place if the collective allows both forms.
     ///
-    /// The length is that of the whole vector, also where a rank passes one block of it.
+    /// `length` is that of the whole vector, even if a rank passes only one block of it.
     pub const fn new(collective: Collective, ranks: usize, length: usize) -> Call {
         Call {
             collective,
@@ -71,7 +71,7 @@ impl Call {
         }
     }
 
-    /// The same for ranks in groups: algorithms that follow the machine follow these.
+    /// The same call for ranks in groups, which algorithms that follow the machine use.
     ///
     /// # Examples
     ///
@@ -91,7 +91,7 @@ impl Call {
         }
     }
 
-    /// The same with blocks cut in another way, for the forms with a count for each rank.
+    /// The same call with other blocks, for collectives with a count for each rank.
     pub fn with_blocks(self, blocks: Blocks) -> Call {
         Call { blocks, ..self }
     }
@@ -117,12 +117,12 @@ impl Call {
         }
     }
 
-    /// The same with another root.
+    /// The same call with another root.
     pub fn to_root(self, root: Rank) -> Call {
         Call { root, ..self }
     }
 
-    /// The same with an operator that commutes.
+    /// The same call with an operator that commutes.
     pub fn commuting(self) -> Call {
         Call {
             commutes: true,
@@ -130,7 +130,7 @@ impl Call {
         }
     }
 
-    /// The same from inputs: for the all-reduce.
+    /// The same call from inputs, for the all-reduce.
     pub fn from_input(self) -> Call {
         Call {
             from_input: true,
@@ -138,7 +138,7 @@ impl Call {
         }
     }
 
-    /// The same for more ranks than there are CPUs.
+    /// The same call for more ranks than there are CPUs.
     pub fn crowded(self) -> Call {
         Call {
             crowded: true,
@@ -151,7 +151,7 @@ impl Call {
         self.blocks.parts()
     }
 
-    /// How many elements a rank's input and output have.
+    /// The numbers of elements of a rank's input and output.
     ///
     /// # Examples
     ///
@@ -180,7 +180,7 @@ impl Call {
         }
     }
 
-    /// The elements of the whole vector; 0 in a barrier, and where there is no whole but only pieces.
+    /// The number of elements of the whole vector; 0 for a barrier, and for calls that have only pieces.
     pub fn length(&self) -> usize {
         match self.collective {
             Collective::Barrier => 0,
@@ -188,8 +188,8 @@ impl Call {
         }
     }
 
-    /// How many elements the rank that says most has to say, where it says the same to all others: what it has
-    /// for each of them lies side by side. For one other rank that is its block alone.
+    /// The maximum number of elements that a rank publishes when it publishes the same data to all others: its data for
+    /// all of them, side by side. With only one other rank, that is the block for that rank alone.
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! The automatic choice: which algorithm runs a call, and why. A pure function of the call, its elements and the
-//! tuning table, if there is one, so all ranks choose the same in every run, and results repeat bit for bit.
+//! The automatic choice: the algorithm for a call, and the reason. It is a pure function of the call, its elements and
+//! the tuning table, if there is one, so all ranks make the same choice in every run, and results repeat bit for bit.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,27 +8,27 @@ use super::table::Found;
 use super::{Algorithm, Call, Collective, Refusal, TuningTable};
 use crate::topology::{Levels, TreeName};
 
-// What is chosen where no table says otherwise follows from these numbers and from nothing else.
+// Without a tuning table, the choice follows from these numbers alone.
 
-/// Up to so many bytes a rank's vector goes through a cell that all can read.
+/// The maximum number of bytes of a rank's vector that goes through a cell, which all ranks can read.
 pub(crate) const CELL_BYTES: usize = 4 << 10;
 
-/// Elements that are aligned more strictly do not.
+/// Elements with a stricter alignment do not use cells.
 const CELL_ALIGNMENT: usize = 64;
 
-/// Vectors of more bytes are read where they lie; where ranks take turns, only those that no cell holds.
+/// Longer vectors, in bytes, are read in place; where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
-/// From so many bytes on the time that they take counts for more than the number of steps.
+/// Above this number of bytes, transfer time outweighs the number of steps.
 const LONG: usize = 8 << 10;
 
-/// Among so many ranks cells serve: more would be too much for the one that reads them.
+/// The numbers of ranks for which cells are used: more would overload the rank that reads them.
 const IN_CELLS: RangeInclusive<usize> = 2..=64;
 
-/// Fewer ranks than this move nothing less by blocks.
+/// With fewer ranks than this, algorithms by blocks do not move fewer elements.
 const IN_BLOCKS: usize = 4;
 
-/// Which algorithm runs a call, and why.
+/// The algorithm that runs a call, and the reason.
 ///
 /// # Examples
 ///
@@ -45,14 +45,14 @@ const IN_BLOCKS: usize = 4;
 pub struct Choice {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Why this one.
+    /// The reason for this algorithm.
     pub reason: String,
-    /// What comes next.
+    /// The second choice.
     pub runner_up: Option<Algorithm>,
-    /// Those that cannot be used here, and why.
+    /// The algorithms that cannot run this call, with the reasons.
     pub refused: Vec<(Algorithm, Refusal)>,
-    /// The groups that ranks are in, as the machine has them; or why there are none, and what follows the
-    /// machine is flat.
+    /// The groups of ranks on the machine; or the reason why there are none, so that algorithms that follow the machine
+    /// are flat.
     pub levels: String,
 }
 
@@ -67,28 +67,28 @@ impl fmt::Display for Choice {
 }
 
 impl Choice {
-    /// The choice alone, which costs nothing to speak of.
+    /// The choice alone, at negligible cost.
     #[inline]
     pub fn quickly<T>(call: &Call) -> Algorithm {
         pick(None, call, Elements::of::<T>()).algorithm
     }
 
-    /// The choice for a call with elements of so many bytes, with everything there is to say about it.
+    /// The choice for a call with elements of `element_bytes` bytes, with all explanations.
     pub fn of(call: &Call, element_bytes: usize) -> Choice {
         Choice::by(None, call, element_bytes)
     }
 
-    /// The same by a table, if there is one.
+    /// The choice by `table`, if given.
     pub fn by(table: Option<&TuningTable>, call: &Call, element_bytes: usize) -> Choice {
         Choice::said(table, call, Elements::plain(element_bytes))
     }
 
-    /// The same for elements of a type.
+    /// The choice for elements of type `T`.
     pub(crate) fn for_elements<T>(table: Option<&TuningTable>, call: &Call) -> Choice {
         Choice::said(table, call, Elements::of::<T>())
     }
 
-    /// The choice alone by a table, and whether it stands there.
+    /// The choice alone, by `table`, and whether it comes from the table.
     #[inline]
     pub(crate) fn looked_up<T>(table: Option<&TuningTable>, call: &Call) -> (Algorithm, bool) {
         let picked = pick(table, call, Elements::of::<T>());
@@ -115,7 +115,7 @@ impl Choice {
         }
     }
 
-    /// The same where it is known why there are no groups.
+    /// The same choice, with the reason why there are no groups.
     pub(crate) fn on_flat(self, why: &str) -> Choice {
         let levels = format!("flat: {why}");
         Choice { levels, ..self }
@@ -133,7 +133,7 @@ fn said_of(levels: Option<&Levels>) -> String {
     }
 }
 
-/// What the choice looks at of the elements of a call.
+/// The properties of a call's elements that the choice depends on.
 #[derive(Clone, Copy)]
 struct Elements {
     bytes: usize,
@@ -148,7 +148,7 @@ impl Elements {
         }
     }
 
-    /// Elements of so many bytes, aligned as most are.
+    /// Elements of `bytes` bytes with the usual alignment.
     fn plain(bytes: usize) -> Elements {
         Elements {
             bytes,
@@ -157,7 +157,7 @@ impl Elements {
     }
 }
 
-/// What was picked, before it is put into words.
+/// The pick, before it is described in words.
 struct Picked {
     algorithm: Algorithm,
     next: Option<Algorithm>,
@@ -170,7 +170,7 @@ enum Why {
     Long,
     FewElements,
     FewRanks,
-    /// One message crosses where there would be many.
+    /// One message per group crosses its boundary instead of many.
     Followed,
     Cells,
     Table(Found),
@@ -208,8 +208,8 @@ impl Why {
 const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
-/// Picks the algorithm for a call: as the table says, if it says something, or else by the numbers above.
-/// Nothing is allocated.
+/// Picks the algorithm for a call: from the table, if it has one for the call, else by the numbers above. Nothing is
+/// allocated.
 #[inline]
 fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked {
     let in_table = table.and_then(|table| pick_in_table(table, call, elements));
@@ -219,7 +219,7 @@ fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked 
 #[cold]
 fn pick_in_table(table: &TuningTable, call: &Call, elements: Elements) -> Option<Picked> {
     if call.pieces.is_some() {
-        // No rank knows the others' bytes.
+        // No rank knows the byte counts of the others.
         return None;
     }
     let bytes = call.length().saturating_mul(elements.bytes);
@@ -229,7 +229,7 @@ fn pick_in_table(table: &TuningTable, call: &Call, elements: Elements) -> Option
     Some(picked(found.rule.best.algorithm, next, Why::Table(found)))
 }
 
-/// Whether an algorithm can run a call, and is then what its name says.
+/// Whether an algorithm can run a call under its own name, without a substitute.
 fn is_usable(algorithm: Algorithm, call: &Call, elements: Elements) -> bool {
     let fits = match algorithm {
         Algorithm::Cells => fits_cells(call, elements),
@@ -246,7 +246,7 @@ fn pick_untuned(call: &Call, elements: Elements) -> Picked {
     in_groups(call, elements.bytes, || pick_flat(call, elements))
 }
 
-/// What is picked where the machine has groups, if it has, instead of what is picked where all ranks are alike.
+/// The pick for a machine with groups, if there are groups; otherwise the flat pick.
 #[inline]
 fn in_groups(call: &Call, element_bytes: usize, flat: impl Fn() -> Picked) -> Picked {
     match &call.levels {
@@ -259,9 +259,9 @@ fn is_long(call: &Call, element_bytes: usize) -> bool {
     call.length().saturating_mul(element_bytes) > LONG
 }
 
-/// Where the machine has groups: of short vectors one message a group crosses its bound. Of long ones a leader
-/// would have to fold or pass on what is everybody's; what moves neighbouring blocks in rank order stays inside the
-/// groups as far as it can, and does not wait for one rank.
+/// The pick where the machine has groups. For short vectors, one message per group crosses the group's boundary. For
+/// long vectors, a leader would have to fold or pass on data of all ranks; algorithms that move neighbouring blocks in
+/// rank order stay inside the groups as far as possible, and do not wait for a single rank.
 fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
     if Algorithm::HIERARCHICAL.refused(call).is_some() {
         return flat;
@@ -274,7 +274,7 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
             Algorithm::ScatterRing
         }
         Collective::ReduceScatter if flat.algorithm == Algorithm::FarHalving => Algorithm::Ring,
-        // In cells every rank would read what is in every other group.
+        // With cells every rank would read from every other group.
         Collective::AllGather if flat.algorithm == Algorithm::Cells => Algorithm::Ring,
         _ => return flat,
     };
@@ -282,7 +282,7 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
     picked(near, Some(flat.algorithm), Why::Always(why))
 }
 
-/// The pick where all ranks are alike.
+/// The pick where all ranks are equally near.
 #[inline]
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
@@ -297,29 +297,29 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
     over
 }
 
-/// Above so many bytes memory is read where it lies. That takes two meetings, and ranks that take turns pay a round
-/// of turns for each.
+/// The number of bytes above which memory is read in place. This takes two synchronizations, and ranks that take turns
+/// pay a round of turns for each.
 fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
-/// Whether it is short enough for the cells.
+/// Whether the call is short enough for cells.
 fn is_for_cells(call: &Call, elements: Elements) -> bool {
     let bytes = call.most_written().saturating_mul(elements.bytes);
     bytes <= direct_from(call) && fits_cells(call, elements)
 }
 
-/// Whether what each rank writes has room in its cell, and all together are not too much for one rank.
+/// Whether each rank's data fits its cell, and the total is not too much for one rank.
 fn fits_cells(call: &Call, elements: Elements) -> bool {
     let most = call.most_written();
     let bytes = most.saturating_mul(elements.bytes);
-    // Of empty elements there may be more than a cell can count.
+    // A cell cannot count more than `u32::MAX` elements, which zero-sized ones may exceed.
     let countable = u32::try_from(most).is_ok();
     let fits = bytes <= CELL_BYTES && elements.alignment <= CELL_ALIGNMENT;
     countable && fits && IN_CELLS.contains(&call.ranks())
 }
 
-/// Picks what needs no cells: memory that all ranks can read, or messages.
+/// Picks an algorithm without cells: memory that all ranks can read, or messages.
 #[inline]
 fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
     let sent = pick_sent(call, element_bytes);

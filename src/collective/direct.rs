@@ -1,11 +1,11 @@
-//! The messages that a collective over shared memory stands for: every rank takes its share from everybody.
+//! The messages that a collective over shared memory stands for: every rank takes its share from every other.
 
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
 
-/// Reduce-scatter straight from every rank to every other, operands in rank order: a rank folds what comes
-/// from below, the nearest first, and then what comes from above.
+/// Reduce-scatter directly from every rank to every other, with operands in rank order: a rank folds what it receives
+/// from lower ranks, the nearest first, and then what it receives from higher ranks.
 ///
 /// ```text
 /// four ranks     step 0   0▶1  1▶2  2▶3        step 3   0◀1  1◀2  2◀3
@@ -13,29 +13,29 @@ use crate::span::Blocks;
 ///                step 2   0▶3                  step 5   0◀3
 /// ```
 ///
-/// Reversed, it is the all-gather; with that after it, the all-reduce. Where ranks share memory nobody
-/// sends: each reads its share of all vectors where they lie.
+/// Reversed, it is the all-gather; followed by that, the all-reduce. Where ranks share memory there are no messages:
+/// each rank reads its share of all vectors in place.
 ///
 /// # Cost
 ///
-/// `2(P - 1)` steps; a rank sends all blocks but its own, each once.
+/// `2(P - 1)` steps; a rank sends all blocks except its own, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectReduceScatter {
     blocks: Blocks,
 }
 
 impl DirectReduceScatter {
-    /// Among as many ranks as there are blocks.
+    /// The reduce-scatter among as many ranks as there are blocks.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If there are no blocks.
     pub fn to_blocks(blocks: Blocks) -> DirectReduceScatter {
         assert!(blocks.parts() > 0, "a reduction of 0 ranks");
         DirectReduceScatter { blocks }
     }
 
-    /// What goes to this peer, or comes from it: the block of whoever receives it.
+    /// The transfer to or from this peer: the block of the rank that receives it.
     fn transfer(&self, peer: Option<Rank>, receiver: Option<Rank>) -> Option<Transfer> {
         let region = Region::output(self.blocks.block(receiver?));
         Some(Transfer {

@@ -1,8 +1,8 @@
-//! Reductions across the dimensions of a hypercube: whole vectors, halves of halves, and between.
+//! Reductions across the dimensions of a hypercube: with whole vectors, with recursively halved ones, and hybrids.
 //!
-//! Halving cuts the vector into as many *parts* as there are ranks in the cube. A rank starts with all
-//! of them and in every step keeps half of what it has: the *path* of a rank is the number whose bits,
-//! highest first, say which half. It ends with the part that has the number of its path.
+//! Halving cuts the vector into as many *parts* as there are ranks in the cube. A rank starts with all of them and in
+//! every step keeps half of what it has. The *path* of a rank is the number whose bits, highest first, select the
+//! halves. A rank ends with the part whose number is its path.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::schedule::{
 use crate::span::Blocks;
 use crate::topology::Hypercube;
 
-/// All-reduce by simple exchange: in step `s` every rank exchanges its whole vector with the rank
-/// `2^s` away. Any number of ranks; operands stay in rank order.
+/// All-reduce by simple exchange: in step `s` every rank exchanges its whole vector with the rank `2^s` away. It works
+/// for any number of ranks, and operands stay in rank order.
 ///
 /// ```text
 /// step 0   0↔1  2↔3  4↔5  6↔7
@@ -24,7 +24,7 @@ use crate::topology::Hypercube;
 ///
 /// # Cost
 ///
-/// `d (α + N (β + γ))` with `d = ⌊log₂ P⌋`; `2 (α + N β) + N γ` more where P is no power of two.
+/// `d (α + N (β + γ))` with `d = ⌊log₂ P⌋`; `2 (α + N β) + N γ` more if P is not a power of two.
 ///
 /// # Source
 ///
@@ -34,12 +34,12 @@ pub fn simple_exchange(ranks: usize, length: usize) -> Proxied<FoldAlong<Hypercu
     FoldAlong::new(cube, length).proxied(ranks, HandOut::Vector)
 }
 
-/// All-reduce by recursive halving and then doubling. Any number of ranks; operands stay in rank
+/// All-reduce by recursive halving followed by doubling. It works for any number of ranks, and operands stay in rank
 /// order.
 ///
 /// # Cost
 ///
-/// `2 α d + N (P-1)/P (2β + γ)` for a power of two; `2 (α + N β) + N γ` more elsewhere.
+/// `2 α d + N (P-1)/P (2β + γ)` for a power of two; `2 (α + N β) + N γ` more otherwise.
 ///
 /// # Source
 ///
@@ -56,13 +56,13 @@ pub fn halving_all_reduce(
         .proxied(ranks, HandOut::Vector)
 }
 
-/// Reduce-scatter by recursive halving: rank `r` ends with block `r`. Any number of ranks; operands
+/// Reduce-scatter by recursive halving: rank `r` ends with block `r`. It works for any number of ranks, and operands
 /// stay in rank order. Reversed, it is the all-gather by recursive doubling.
 ///
 /// # Cost
 ///
-/// `d` steps and `N` less the rank's own block; one step more that brings the blocks [home](Homing)
-/// if `d ≥ 2`; two more steps where P is no power of two.
+/// `d` steps and `N` elements less the rank's own block; if `d ≥ 2`, one more step that brings the blocks to
+/// [their ranks](Homing); two more steps if P is not a power of two.
 ///
 /// # Source
 ///
@@ -71,11 +71,11 @@ pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Proxied<Then<Halvi
     halving_to_blocks(Blocks::even(length, ranks))
 }
 
-/// The same to blocks cut in another way.
+/// The reduce-scatter of [`halving_reduce_scatter`] to given blocks.
 ///
 /// # Cost
 ///
-/// That of [`halving_reduce_scatter`], with a rank's own block for `N/P`.
+/// That of [`halving_reduce_scatter`], with a rank's own block in place of `N/P`.
 ///
 /// # Panics
 ///
@@ -92,12 +92,12 @@ pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
         .cut(blocks)
 }
 
-/// Reduce-scatter by recursive halving with the farthest partner first: no step brings blocks home, but
-/// the operator must commute. Any number of ranks.
+/// Reduce-scatter by recursive halving with the farthest partner first. It needs no step that brings blocks to their
+/// ranks, but the operator must commute. It works for any number of ranks.
 ///
 /// # Cost
 ///
-/// `d` steps and `N` less the rank's own block; two more steps where P is no power of two.
+/// `d` steps and `N` elements less the rank's own block; two more steps if P is not a power of two.
 ///
 /// # Panics
 ///
@@ -114,8 +114,8 @@ pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
         .cut(blocks)
 }
 
-/// All-reduce between the two: `stages` steps of halving, simple exchange of what is left, and the
-/// halving unwound. Any number of ranks; operands stay in rank order.
+/// A hybrid all-reduce: `stages` steps of halving, simple exchange of the rest, and the halving reversed. It works for
+/// any number of ranks, and operands stay in rank order.
 ///
 /// # Cost
 ///
@@ -123,7 +123,7 @@ pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
 ///
 /// # Panics
 ///
-/// If there are more stages than dimensions.
+/// If `stages` exceeds the number of dimensions.
 ///
 /// # Source
 ///
@@ -141,19 +141,19 @@ pub fn hybrid_all_reduce(
     whole.proxied(ranks, HandOut::Vector)
 }
 
-/// Which partner comes first.
+/// The order of a rank's partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bisection {
-    /// The neighbour, then the one 2 away, 4, ...: what is folded together is always a run of ranks,
+    /// The neighbour, then the rank 2 away, 4, ...: operands folded together always form a contiguous range of ranks,
     /// so their order survives. Rank `v` ends with the part whose number is `v` with its bits reversed.
     Near,
-    /// The rank half the cube away, then a quarter, ...: rank `v` ends with part `v`, but the operands
-    /// are out of order.
+    /// The rank half the cube away, then a quarter, ...: rank `v` ends with part `v`, but the operands are out of
+    /// order.
     Far,
 }
 
-/// Recursive halving among `2^d` ranks: in every step a rank exchanges half of what it still has with
-/// its partner, and folds the other half.
+/// Recursive halving among `2^d` ranks: in every step a rank exchanges half of its remaining elements with its partner,
+/// and folds the other half.
 ///
 /// ```text
 /// near, eight parts       rank 0      rank 1      rank 2      rank 3   ...
@@ -171,18 +171,18 @@ pub struct Halving {
     stages: u32,
     blocks: Blocks,
     bisection: Bisection,
-    /// The first so many parts are two blocks each, the others one.
+    /// The first `doubled` parts are two blocks each, the others one.
     doubled: usize,
 }
 
 impl Halving {
-    /// Halving of vectors of so many elements among `2^dimensions` ranks, down to one part each.
+    /// Halving of vectors of `length` elements among `2^dimensions` ranks, down to one part each.
     pub fn new(dimensions: u32, length: usize, bisection: Bisection) -> Halving {
         Halving::to_blocks(Blocks::even(length, 1 << dimensions), bisection)
     }
 
-    /// Halving down to the blocks of any number of ranks, among as many of them as a cube can have:
-    /// the first parts are two blocks, for rank and neighbour, as [`Proxied`] ranks need it.
+    /// Halving down to the blocks of any number of ranks, among the largest power of two of them: the first parts are
+    /// two blocks, for a rank and its neighbour, as [`Proxied`] ranks require.
     ///
     /// # Panics
     ///
@@ -198,11 +198,11 @@ impl Halving {
         }
     }
 
-    /// The same for the blocks of more ranks than the cube has, cut evenly.
+    /// The same halving down to the blocks of `ranks` ranks, more than the cube has, cut evenly.
     ///
     /// # Panics
     ///
-    /// If there are fewer ranks than the cube has, or twice as many.
+    /// If `ranks` is less than the number of ranks of the cube, or at least twice that.
     pub fn for_blocks_of(self, ranks: usize) -> Halving {
         let parts = self.ranks();
         assert!(
@@ -216,17 +216,17 @@ impl Halving {
         }
     }
 
-    /// Only the first steps of it.
+    /// The first `stages` steps of the halving.
     ///
     /// # Panics
     ///
-    /// If it has fewer.
+    /// If it has fewer steps.
     pub fn stop_after(self, stages: u32) -> Halving {
         assert!(stages <= self.stages, "{stages} stages of {}", self.stages);
         Halving { stages, ..self }
     }
 
-    /// The part with which a rank ends, where no step is left out.
+    /// The number of the part with which a rank ends if no step is left out.
     #[inline]
     fn path(&self, v: Rank) -> usize {
         match self.bisection {
@@ -235,21 +235,21 @@ impl Halving {
         }
     }
 
-    /// Where some parts, one after the other, lie in the vector.
+    /// The range of consecutive parts in the vector.
     #[inline]
     fn parts(&self, parts: Range<usize>) -> Range<usize> {
         let [start, end] = self.starts([parts.start, parts.end]);
         start..end
     }
 
-    /// Where each of some parts starts.
+    /// The starts of some parts.
     #[inline(always)]
     fn starts<const N: usize>(&self, parts: [usize; N]) -> [usize; N] {
         let block = |part: usize| part + part.min(self.doubled);
         self.blocks.cuts(parts.map(block))
     }
 
-    /// What a rank keeps in a stage of what it had, and what it gives to its partner.
+    /// The parts that a rank keeps in a stage, and those that it sends to its partner.
     #[inline(always)]
     fn halves(&self, v: Rank, stage: u32) -> (Range<usize>, Range<usize>) {
         let path = self.path(v);
@@ -263,7 +263,7 @@ impl Halving {
         }
     }
 
-    /// The parts that are left on a path after so many stages.
+    /// The parts that remain on a path after `stages` stages.
     #[inline]
     fn left(&self, path: usize, stages: u32) -> Range<usize> {
         let log = self.dimensions - stages;
@@ -318,7 +318,7 @@ impl Schedule for Halving {
     }
 }
 
-/// After near halving: every rank swaps its part with the rank that has its own, one step.
+/// The step after near halving: every rank exchanges its part with the rank that holds its own.
 ///
 /// ```text
 /// 0   1 ↔ 4   2   3 ↔ 6   5   7        (0  1 2  3, four ranks: 1 ↔ 2)
@@ -363,7 +363,7 @@ impl Schedule for Homing {
     }
 }
 
-/// The dimensions that halving has left out: simple exchange of what is left.
+/// The dimensions that halving left out: a simple exchange of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
     halving: Halving,
@@ -405,7 +405,7 @@ impl Schedule for Rest {
     }
 }
 
-/// The lowest so many bits of a number, fewer than all, in reverse.
+/// The lowest `bits` bits of `v` in reverse; `bits` is less than the width.
 #[inline]
 fn reverse_bits(v: usize, bits: u32) -> usize {
     v.reverse_bits() >> 1 >> (usize::BITS - 1 - bits)

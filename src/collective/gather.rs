@@ -1,4 +1,4 @@
-//! Gather along a tree whose subtrees are runs of ranks; backwards, the scatter.
+//! Gather along a tree whose subtrees are contiguous ranges of ranks; reversed, the scatter.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
 use crate::topology::{BinomialTo, Subtrees};
 
-/// Gather to the root of a tree: a rank sends the blocks of its whole subtree, a run of ranks.
-/// Reversed, it is the scatter: every subtree's part is carved off on the way down.
+/// Gather to the root of a tree: a rank sends the blocks of its whole subtree, a contiguous range of ranks. Reversed,
+/// it is the scatter: every subtree's part is split off on the way down.
 ///
 /// ```text
 /// binomial, to 0    step 0    1──▶0   3──▶2   5──▶4   7──▶6       one block
@@ -16,13 +16,13 @@ use crate::topology::{BinomialTo, Subtrees};
 ///                   step 2    4──────────────▶0                   blocks 4 5 6 7
 /// ```
 ///
-/// In place a block lies at its place in the output. [From inputs](Self::from_input) that are the ranks'
-/// blocks, leaves send out of these, and inner ranks have scratch room for their subtree, no more.
+/// In place, a block lies at its position in the output. [From inputs](Self::from_input) that are the ranks' blocks,
+/// leaves send from their inputs, and inner ranks have scratch space for exactly their subtree.
 ///
 /// # Cost
 ///
-/// The steps of the tree; the root receives all blocks but its own. Nothing is copied in place; from
-/// inputs, the own block of every rank that is not a leaf.
+/// The steps of the tree; the root receives all blocks except its own. In place nothing is copied; from inputs, every
+/// rank that is not a leaf copies its own block.
 ///
 /// # Source
 ///
@@ -38,22 +38,22 @@ pub struct Gather<P> {
 pub type BinomialGather = Gather<BinomialTo>;
 
 impl BinomialGather {
-    /// To rank 0 among so many ranks, of vectors of so many elements, in place.
+    /// The gather to rank 0 among `ranks` ranks, of vectors of `length` elements, in place.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize, length: usize) -> BinomialGather {
         Gather::along(BinomialTo::new(ranks, 0), Blocks::even(length, ranks))
     }
 }
 
 impl<P: Subtrees> Gather<P> {
-    /// To the root of the tree, of blocks cut like this, in place.
+    /// The gather of `blocks` to the root of the tree, in place.
     ///
     /// # Panics
     ///
-    /// If there is not one block for each rank.
+    /// If there is not exactly one block per rank.
     #[track_caller]
     pub fn along(tree: P, blocks: Blocks) -> Gather<P> {
         let (parts, ranks) = (blocks.parts(), tree.ranks());
@@ -65,7 +65,7 @@ impl<P: Subtrees> Gather<P> {
         }
     }
 
-    /// The same from inputs that are the ranks' blocks.
+    /// The same gather from inputs that are the ranks' blocks.
     pub fn from_input(self) -> Gather<P> {
         Gather {
             from_input: true,
@@ -73,7 +73,7 @@ impl<P: Subtrees> Gather<P> {
         }
     }
 
-    /// Where a rank has the blocks of a run of ranks.
+    /// The region where a rank holds the blocks of a range of ranks.
     fn region(&self, rank: Rank, ranks: Range<Rank>) -> Region {
         let run = self.blocks.run(ranks);
         if !self.from_input || rank == self.tree.root() {
@@ -87,7 +87,7 @@ impl<P: Subtrees> Gather<P> {
         Region::scratch(run.start - start..run.end - start)
     }
 
-    /// The copy of the own block to where those of others come, in the rank's first step.
+    /// Copies the rank's own block next to those that it receives, in the rank's first step.
     fn load(&self, rank: Rank) -> Option<LocalCopy> {
         let copy = LocalCopy {
             from: Region::input(0..self.blocks.count(rank)),

@@ -1,5 +1,4 @@
-//! Reduce-scatter group by group, and backwards the all-gather: over the bounds of every group goes no
-//! element that need not.
+//! Reduce-scatter group by group; reversed, the all-gather. Only elements that must cross a group's boundary cross it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,29 +11,30 @@ use crate::topology::{Hierarchy, Levels, TreeName};
 /// Reduce-scatter over the levels of a machine. Reversed, it is the all-gather.
 ///
 /// ```text
-/// out     level by level from the inside, each group folds what is not its own (all blocks of ranks that
-///         are not in it) to its leader: first what is before its run, then what is after it
-/// back    level by level from the outside, the leaders of a group's members pass the members' runs round
-///         a ring, each the runs of the others
+/// out     level by level from the inside, each group folds the blocks of all ranks outside it to its
+///         leader: first the blocks before its own range, then those after it
+/// back    level by level from the outside, the leaders of a group's members pass the members' ranges
+///         around a ring, each the ranges of the others
 /// ```
 ///
-/// What comes round the ring to a group is folded from the group after it on, and not from rank 0 on: the operator
-/// must commute. [In rank order](Self::in_rank_order) what is folded of lower ranks and of higher ones comes on
-/// two ways that never meet but in the block's owner:
+/// Data that arrives at a group around the ring is folded starting with the group after it, not with rank 0, so the
+/// operator must commute. [In rank order](Self::in_rank_order) the folds of lower ranks and of higher ranks take two
+/// separate paths that meet only at the block's owner:
 ///
 /// ```text
-/// up      out: what is after the group's run, to its first rank; back: the first ranks of the members pass it
-///         on up a line, to each member what all before it have folded
-/// down    the same with what is before the run, by the last ranks, down the line
+/// up      out: the blocks after the group's range, to its first rank; back: the first ranks of the members
+///         pass them up a line, so that each member receives the fold of all members before it
+/// down    the same for the blocks before the range, by the last ranks, down the line
 /// ```
 ///
-/// Groups must be runs of ranks, or their blocks would not lie in one piece.
+/// Groups must be contiguous ranges of ranks; otherwise their blocks would not be contiguous.
 ///
 /// # Cost
 ///
-/// `(D - 1) N` elements cross the bounds of the `D` groups of every level, in rank order too; each group needs, or
-/// gives, all that is not its own, so it cannot be less. The leader of a group of `m` folds `⌈log₂ m⌉` times what
-/// is not its group's. A ring of `m` takes `m - 1` steps of a member's run, the two lines twice as many.
+/// `(D - 1) N` elements cross the boundaries of the `D` groups of every level, also in rank order. This is optimal:
+/// each group needs, or contributes to, all blocks that are not its own. The leader of a group of `m` folds the
+/// elements outside its group `⌈log₂ m⌉` times. A ring of `m` takes `m - 1` steps of a member's range, the two lines
+/// twice as many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HierarchicalReduceScatter {
     levels: Arc<Levels>,
@@ -45,11 +45,11 @@ pub struct HierarchicalReduceScatter {
 }
 
 impl HierarchicalReduceScatter {
-    /// Over these levels, to one block a rank, with a family among the members of every group.
+    /// The reduce-scatter over `levels`, to one block per rank, with a family among the members of every group.
     ///
     /// # Panics
     ///
-    /// If there is not one block for each rank, or groups are not runs of ranks.
+    /// If there is not exactly one block per rank, or groups are not contiguous ranges of ranks.
     #[track_caller]
     pub fn to_blocks(levels: Arc<Levels>, blocks: Blocks, tree: TreeName) -> Self {
         let (parts, ranks) = (blocks.parts(), levels.ranks());
@@ -63,7 +63,7 @@ impl HierarchicalReduceScatter {
         }
     }
 
-    /// The same with operands in rank order, if the family keeps that.
+    /// The same with operands in rank order, if the family preserves it.
     ///
     /// # Examples
     ///
@@ -87,7 +87,7 @@ impl HierarchicalReduceScatter {
         }
     }
 
-    /// The stages of the whole, each with the number of its steps.
+    /// The stages of the schedule, each with its number of steps.
     fn stages(&self) -> impl Iterator<Item = (Stage, usize)> {
         let top = self.levels.depth() - 1;
         let out = move |level, part, led| {
@@ -118,7 +118,7 @@ impl HierarchicalReduceScatter {
             .chain(lines.filter(move |_| in_order))
     }
 
-    /// What a step is of the whole.
+    /// The stage of a step, and the step's number within it.
     fn stage(&self, step: usize) -> Option<(Stage, usize)> {
         let mut left = step;
         self.stages().find_map(|(stage, steps)| {
@@ -128,7 +128,7 @@ impl HierarchicalReduceScatter {
         })
     }
 
-    /// The part of a rank in a level, if it leads a member there.
+    /// The role of a rank in a level, if it leads a member there.
     fn seat(&self, rank: Rank, level: usize, led: End) -> Option<Seat<'_>> {
         let member = self.levels.member(level, rank);
         let (group, place) = self.levels.place(level, member);
@@ -144,7 +144,7 @@ impl HierarchicalReduceScatter {
         (seat.leader(place) == rank).then_some(seat)
     }
 
-    /// A fold of what is not the group's.
+    /// A fold of blocks outside the group.
     fn out(&self, seat: &Seat<'_>, part: Part, step: usize) -> Step {
         let own = self.blocks.run(self.levels.run(seat.level, seat.group));
         let run = match part {
@@ -160,7 +160,7 @@ impl HierarchicalReduceScatter {
         seat.step(to.map(|to| (to, run.clone())), from.map(|from| (from, run)))
     }
 
-    /// A turn of the ring of a group's members.
+    /// A step of the ring of a group's members.
     fn ring(&self, seat: &Seat<'_>, step: usize) -> Step {
         let (place, m) = (seat.place(), seat.members.len());
         if step + 1 >= m {
@@ -175,7 +175,8 @@ impl HierarchicalReduceScatter {
         }
     }
 
-    /// A step of the line of a group's members: what goes farthest goes first, and each passes it on at once.
+    /// A step of the line of a group's members: the data with the farthest destination goes first, and each member
+    /// forwards it at once.
     fn line(&self, seat: &Seat<'_>, step: usize) -> Step {
         let (place, last) = (seat.place(), seat.members.len() - 1);
         let sends = |place: usize| {
@@ -189,7 +190,7 @@ impl HierarchicalReduceScatter {
     }
 }
 
-/// A rank that leads a member of a group. Places are counted from the end that the leaders are at.
+/// A rank that leads a member of a group. Places are counted from the end where the leaders are.
 struct Seat<'a> {
     whole: &'a HierarchicalReduceScatter,
     level: usize,
@@ -200,7 +201,7 @@ struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// A place counted from the other end.
+    /// Converts a place between counting from the first member and counting from the leaders' end.
     fn turn(&self, place: usize) -> usize {
         match self.led {
             End::First => place,
@@ -226,12 +227,12 @@ impl Seat<'_> {
         }
     }
 
-    /// The elements of a member's ranks.
+    /// The range of elements of a member's ranks.
     fn run(&self, place: usize) -> Range<usize> {
         self.whole.blocks.run(self.ranks(place))
     }
 
-    /// Elements to the leader at a place, and from another.
+    /// A step that sends elements to the leader at one place, and receives elements from another.
     fn step(
         &self,
         send: Option<(usize, Range<usize>)>,
@@ -252,7 +253,7 @@ impl Seat<'_> {
     }
 }
 
-/// Which part of what is not a group's.
+/// One of the two parts of the vector outside a group.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Before,
@@ -260,7 +261,7 @@ enum Part {
 }
 
 impl Part {
-    /// Who leads where operands stay in rank order: what is after a group goes up, from first rank to first rank.
+    /// The leaders where operands stay in rank order: the part after a group goes up, from first rank to first rank.
     fn led_from(self) -> End {
         match self {
             Part::Before => End::Last,
@@ -269,7 +270,7 @@ impl Part {
     }
 }
 
-/// Which of a member's ranks speaks for it.
+/// The rank that represents a member.
 #[derive(Clone, Copy, Debug)]
 enum End {
     First,

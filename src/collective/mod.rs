@@ -1,28 +1,27 @@
-//! The algorithms, as schedules: each a few lines of arithmetic with its source and its picture; and
-//! the register of them all by name.
+//! The algorithms as schedules, each a few lines of arithmetic with its source and a diagram, and the registry of their
+//! names.
 //!
-//! Trees need no file here: [`FoldAlong`](crate::schedule::FoldAlong) is the reduce over any of them, reversed the broadcast, and
-//! [pipelined](crate::schedule::Schedule::pipelined) both by segments.
+//! Trees need no file here: [`FoldAlong`](crate::schedule::FoldAlong) is the reduce over any of them, reversed the
+//! broadcast, and [pipelined](crate::schedule::Schedule::pipelined) both in segments.
 //!
-//! The schedules by themselves work in place on vectors of `length` elements, equally long on every
-//! rank, if they do not say otherwise; where a rank owns a block, it is the one of its own number, and
-//! lies at its place in the vector. An [`Algorithm`] makes of them the schedule of a [`Call`], which
-//! has its vectors where the caller has them.
+//! Unless stated otherwise, the schedules work in place on vectors of `length` elements, equally long on every rank. A
+//! block that a rank owns is the one with its own number, and lies at its position in the vector. An [`Algorithm`]
+//! combines schedules into the schedule of a [`Call`], with vectors where the caller has them.
 //!
-//! The files, one idea each:
-//! - `algorithm`: the names; `needs`: what each serves; `refusal`: why it cannot be used for a call;
-//!   `call`: the shape of a call; `build`: from names to schedules; `choose`: the automatic choice, and why; `table`: what it
-//!   may look at, measured times;
+//! The files:
+//! - `algorithm`: the names; `needs`: the collectives that each serves; `refusal`: why one cannot be used for a call;
+//!   `call`: the shape of a call; `build`: from names to schedules; `choose`: the automatic choice, and its reason;
+//!   `table`: the measured times that it may consult;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
-//! - `rooted`: halving to one rank, and the way to another root;
-//! - `packets`: reductions in packets that go different ways;
-//! - `ring`: blocks that go round;
-//! - `gather`: gather, and backwards scatter, along trees;
-//! - `bruck`: all-gather in the least number of steps, for any number of ranks;
-//! - `bruck_all_to_all`: all-to-all in the least number of messages;
+//! - `rooted`: halving to one rank, and the transfer to another root;
+//! - `packets`: reductions in packets that take different routes;
+//! - `ring`: blocks that travel around a ring;
+//! - `gather`: gather, and in reverse scatter, along trees;
+//! - `bruck`: all-gather in the minimum number of steps, for any number of ranks;
+//! - `bruck_all_to_all`: all-to-all with the minimum number of messages;
 //! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
-//! - `pairwise`: everybody with everybody;
-//! - `hierarchical`: by the levels of the machine, which a communicator has of its members.
+//! - `pairwise`: every rank with every other; `direct`: the messages that stand for reads over shared memory;
+//! - `hierarchical`: follows the levels of the machine, as a communicator knows them for its members.
 //!
 //! # Examples
 //!

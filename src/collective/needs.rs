@@ -1,30 +1,30 @@
-//! What each algorithm serves, and what it needs.
+//! The collectives that each algorithm serves, and its requirements.
 
 use super::{Algorithm, Collective};
 use crate::topology::TreeName;
 
-/// What an algorithm needs of a call of one collective.
+/// The requirements of an algorithm on a call of one collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Needs {
     /// Whether the number of ranks must be a power of two.
     pub power_of_two: bool,
     /// Whether the operator must commute. If not, operands stay in rank order.
     pub commutative: bool,
-    /// How it comes to a root other than 0.
+    /// How it reaches a root other than 0.
     pub root: Root,
     /// Whether blocks must be cut evenly.
     pub even_blocks: bool,
 }
 
-/// How an algorithm comes to a root other than 0.
+/// How an algorithm reaches a root other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
-    /// There is no root.
+    /// The collective has no root.
     None,
-    /// It knows any root, and keeps rank order.
+    /// It supports any root directly, and keeps rank order.
     Any,
-    /// Ranks are counted from the root on. With an operator that does not commute, rank 0 takes the
-    /// root's place and then passes the result on, one step more.
+    /// Ranks are counted from the root. With an operator that does not commute, rank 0 acts as the root and then passes
+    /// the result on, in one more step.
     Turned,
 }
 
@@ -67,7 +67,7 @@ impl Needs {
 }
 
 impl Algorithm {
-    /// What it needs to serve a collective; `None` if it does not serve it.
+    /// The requirements for a collective; `None` if the algorithm does not serve it.
     ///
     /// # Examples
     ///
@@ -87,7 +87,7 @@ impl Algorithm {
         }
     }
 
-    /// Of those that are neither trees nor read other ranks' memory.
+    /// The requirements of algorithms that are not trees and do not read other ranks' memory.
     fn needs_of_its_own(self, collective: Collective) -> Option<Needs> {
         use Algorithm::*;
         use Collective::*;
@@ -118,7 +118,7 @@ impl Algorithm {
     }
 }
 
-/// What is read where it lies.
+/// The requirements for reading in place.
 fn direct_needs(collective: Collective) -> Option<Needs> {
     use Collective::*;
     match collective {
@@ -129,7 +129,7 @@ fn direct_needs(collective: Collective) -> Option<Needs> {
     }
 }
 
-/// What goes over cells: all that whole ranks read of each other, in one hop or two.
+/// The requirements for cells: collectives in which ranks read each other's data in one hop or two.
 fn cells_needs(collective: Collective) -> Option<Needs> {
     use Collective::*;
     match collective {
@@ -172,7 +172,7 @@ pub(super) fn tree_needs(tree: TreeName, pipelined: bool, collective: Collective
     }
 }
 
-/// What a fold along the family needs.
+/// The requirements of a fold along the family.
 fn folding(tree: TreeName) -> Needs {
     Needs {
         commutative: !keeps_order(tree),
@@ -182,7 +182,7 @@ fn folding(tree: TreeName) -> Needs {
 
 /// Whether a single-port fold along the family keeps operands in rank order, on any number of ranks.
 ///
-/// Rows of a ring come to the root in another order than that of their ranks.
+/// The rows of a ring reach the root in an order that differs from that of their ranks.
 fn keeps_order(tree: TreeName) -> bool {
     match tree {
         TreeName::Chain | TreeName::DecreasingRing | TreeName::KTree(_) => true,
@@ -192,7 +192,7 @@ fn keeps_order(tree: TreeName) -> bool {
     }
 }
 
-/// How many steps lie between two segments of a pipeline along the family, if it is one.
+/// The number of steps between two segments of a pipeline along the family, if it can be pipelined.
 pub(super) fn pipeline_period(tree: TreeName, ranks: usize) -> Option<usize> {
     match tree {
         TreeName::Chain | TreeName::DecreasingRing => Some(1),

@@ -1,11 +1,11 @@
-//! The reduction in packets: any broadcast of packets run backwards, with a fold at every receive.
+//! The reduction in packets: any broadcast of packets, reversed, with a fold at every receive.
 
 use crate::Rank;
 use crate::schedule::{Combine, Fresh, Keep, Lengths, Placed, Region, Schedule, Step, Transfer};
 use crate::span;
 use crate::topology::{Hop, Packets};
 
-/// A reduction to the broadcast's root in packets, the last one first: what a [`Packets`] broadcast sends, this
+/// A reduction to the broadcast's root in packets, the last packet first: where a [`Packets`] broadcast sends, this
 /// receives and folds. Reversed, it is that broadcast.
 ///
 /// ```text
@@ -13,12 +13,12 @@ use crate::topology::{Hop, Packets};
 ///                              reduction    0 ◀C─ 1    0 ◀B─ 1    0 ◀A─ 1
 /// ```
 ///
-/// What arrives from a higher rank is folded on the right, else on the left; that keeps rank order if
-/// the trees do, as [`TwoTrees::in_rank_order`](crate::topology::TwoTrees::in_rank_order) do.
+/// A packet from a higher rank is folded on the right, else on the left. That keeps rank order if the trees do, as
+/// those of [`TwoTrees::in_rank_order`](crate::topology::TwoTrees::in_rank_order) do.
 ///
 /// # Cost
 ///
-/// The steps of the broadcast, of `α + (N/k) (β + γ)`.
+/// The steps of the broadcast, each at a cost of `α + (N/k) (β + γ)`.
 ///
 /// # Examples
 ///
@@ -43,8 +43,7 @@ pub struct PacketReduce<P> {
 }
 
 impl<P: Packets> PacketReduce<P> {
-    /// A reduction of so many elements in so many packets, but at least one, and none of them empty if
-    /// there are elements.
+    /// A reduction of `length` elements in `packets` packets, but at least one, and at most one per element.
     pub fn new(broadcast: P, length: usize, packets: usize) -> PacketReduce<P> {
         let packets = packets.clamp(1, length.max(1));
         PacketReduce {
@@ -60,8 +59,8 @@ impl<P: Packets> PacketReduce<P> {
         self.packets
     }
 
-    /// The same for a call whose vectors lie elsewhere: each packet is copied from the input when it is
-    /// first folded into.
+    /// The same reduction for a call with its vectors elsewhere: each packet is copied from the input right before the
+    /// first fold into it.
     pub fn placed(self, keep: Keep) -> Placed<PacketReduce<P>> {
         let within = self.broadcast.linger();
         Schedule::placed(self, keep).fresh(Fresh::Regions { within })

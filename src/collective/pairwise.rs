@@ -1,11 +1,10 @@
-//! Everybody with everybody, one partner a step: all-to-all, all-gather and reduce-scatter.
+//! Every rank with every other, one partner per step: all-to-all, all-gather and reduce-scatter.
 
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::{Blocks, Pieces};
 
-/// Pairwise exchange: in step `s` a rank sends to the one `s + 1` further on, round the circle, what is
-/// for it.
+/// Pairwise exchange: in step `s` a rank sends to the rank `s + 1` places ahead on the circle its data for that rank.
 ///
 /// ```text
 /// four ranks     step 0   0▶1  1▶2  2▶3  3▶0
@@ -13,13 +12,13 @@ use crate::span::{Blocks, Pieces};
 ///                step 2   0▶3  1▶0  2▶1  3▶2
 /// ```
 ///
-/// Everything goes straight from an input to an output, with no room between and no copy but that of
-/// what a rank has for itself.
+/// All data goes directly from an input to an output, without intermediate buffers. The only copy is a rank's data for
+/// itself.
 ///
 /// # Cost
 ///
-/// `P - 1` steps, in which a rank sends all blocks but its own (in the all-gather its own block to all
-/// others). One rank copies in one step.
+/// `P - 1` steps, in which a rank sends all blocks except its own (in the all-gather, its own block to all others). A
+/// single rank takes one step, with one copy.
 ///
 /// # Source
 ///
@@ -44,8 +43,8 @@ impl Pairwise {
         pairwise
     }
 
-    /// Block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output; all pieces of a rank are as
-    /// long as its block.
+    /// Block `q` of rank `r`'s input becomes piece `r` of rank `q`'s output; all pieces of a rank have the length of
+    /// its block.
     ///
     /// # Panics
     ///
@@ -54,7 +53,7 @@ impl Pairwise {
         Pairwise::of_pieces(Pieces::alike(blocks))
     }
 
-    /// The same with a count for each pair of ranks.
+    /// The all-to-all with a count for each pair of ranks.
     ///
     /// # Panics
     ///
@@ -72,8 +71,8 @@ impl Pairwise {
         Pairwise::new(What::AllGather(blocks))
     }
 
-    /// Rank `r`'s output becomes the fold of block `r` of all inputs, its own first and then downwards
-    /// round the circle: for operators that commute.
+    /// Rank `r`'s output becomes the fold of block `r` of all inputs, starting with its own and then in descending
+    /// order around the circle: for operators that commute.
     ///
     /// # Panics
     ///
@@ -82,7 +81,7 @@ impl Pairwise {
         Pairwise::new(What::ReduceScatter(blocks))
     }
 
-    /// What a rank has for another.
+    /// The data that a rank has for another.
     fn sent(&self, rank: Rank, to: Rank) -> Region {
         Region::input(match &self.what {
             What::AllToAll(pieces) => pieces.sent(rank, to),
@@ -91,7 +90,7 @@ impl Pairwise {
         })
     }
 
-    /// Where a rank puts what it has from another.
+    /// The destination of the data that a rank receives from another.
     fn put(&self, rank: Rank, from: Rank) -> Region {
         Region::output(match &self.what {
             What::AllToAll(pieces) => pieces.put(rank, from),

@@ -1,4 +1,4 @@
-//! Why an algorithm cannot be used for a call.
+//! The reasons why an algorithm cannot be used for a call.
 
 use super::needs::tree_needs;
 use super::{Algorithm, Call, Collective, Needs};
@@ -7,48 +7,48 @@ use crate::schedule::faults;
 use crate::topology::{Levels, TreeName, TwoTrees};
 
 faults! {
-/// Why an algorithm cannot be used for a call.
+/// The reason why an algorithm cannot be used for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is nobody.
+    /// There are no ranks.
     NoRanks => "a collective of 0 ranks";
     /// The root is not one of the ranks.
     NoSuchRoot { root: Rank, ranks: usize } => "root {root} is not one of the {ranks} ranks";
-    /// A root was given, and the collective has none.
+    /// A root was given, but the collective has none.
     NoRoot { root: Rank, collective: Collective } => "{collective} has no root, and root {root} was given";
-    /// It serves other collectives.
+    /// The algorithm serves other collectives.
     NotFor { algorithm: Algorithm, collective: Collective }
         => "{algorithm} does not do {collective}; these do: {}", those_for(*collective);
-    /// The family serves the collective, but not by segments.
+    /// The family serves the collective, but not in segments.
     NotPipelined { tree: TreeName, collective: Collective }
         => "{tree} cannot be pipelined in {collective}: leave out `:segments=`";
-    /// The number of ranks is no power of two.
+    /// The number of ranks is not a power of two.
     NoPowerOfTwo { algorithm: Algorithm, ranks: usize }
         => "{algorithm} needs a number of ranks that is a power of two, and there are {ranks}";
     /// The operator does not commute.
     MustCommute { algorithm: Algorithm }
         => "{algorithm} does not keep operands in rank order: the operator must commute";
-    /// More stages of halving than there are dimensions.
+    /// The number of stages of halving exceeds the number of dimensions.
     TooManyStages { stages: u32, dimensions: u32, ranks: usize }
         => "hybrid:{stages} has more stages than {ranks} ranks have dimensions: at most {dimensions}";
     /// A family of width 0.
     NoWidth { algorithm: Algorithm } => "{algorithm} is of no width: it must be at least 1";
-    /// More ranks than it keeps a table for.
+    /// More ranks than the algorithm's table supports.
     TooManyRanks { algorithm: Algorithm, ranks: usize, most: usize }
         => "{algorithm} needs a table of all ranks, and has none for {ranks}: at most {most}";
-    /// Blocks of other lengths than even ones.
+    /// Blocks that are not cut evenly.
     UnevenBlocks { algorithm: Algorithm, collective: Collective }
         => "{algorithm} does {collective} only with blocks that are cut evenly";
-    /// Pieces for pairs of ranks, and the collective has none.
+    /// Counts for pairs of ranks, but the collective takes none.
     NoPieces { collective: Collective }
         => "{collective} has no counts for pairs of ranks: only all_to_all has";
-    /// Levels of another number of ranks.
+    /// Levels for another number of ranks.
     OtherLevels { of: usize, ranks: usize } => "the levels are of {of} ranks, and there are {ranks}";
     /// Groups of ranks that are not neighbours, where only neighbours can be folded or sent together.
     NotRuns { algorithm: Algorithm, collective: Collective }
         => "{algorithm} does {collective}{} only where each group of the machine is a run of \
             neighbouring ranks: place them by compact, numa or l3", in_order(*collective);
-    /// From inputs was asked for, and the collective has one form only.
+    /// The form from inputs was requested, but the collective has only one form.
     OneForm { collective: Collective }
         => "{collective} has one form only: only all_reduce is both in place and from inputs";
 }
@@ -58,7 +58,7 @@ fn those_for(collective: Collective) -> String {
     Algorithm::completions("", Some(collective)).join(", ")
 }
 
-/// Where runs of neighbours are needed for the sake of operators that do not commute only.
+/// The condition under which groups must be contiguous, if only operators that do not commute require it.
 fn in_order(collective: Collective) -> &'static str {
     if collective.folds() && collective != Collective::ReduceScatter {
         " with an operator that does not commute"
@@ -68,9 +68,9 @@ fn in_order(collective: Collective) -> &'static str {
 }
 
 impl Algorithm {
-    /// Why it cannot be used for a call; `None` if it can.
+    /// The reason why the algorithm cannot be used for a call; `None` if it can.
     ///
-    /// Nothing is ever replaced in silence: what an algorithm does not do, it refuses.
+    /// There are no silent substitutions: an algorithm refuses what it does not support.
     ///
     /// # Examples
     ///
@@ -93,7 +93,7 @@ impl Algorithm {
             .or_else(|| self.beyond(call))
     }
 
-    /// What it needs and the call has not.
+    /// The requirement that the call does not meet.
     fn missed(self, needs: Needs, call: &Call) -> Option<Refusal> {
         let (algorithm, collective, ranks) = (self, call.collective, call.ranks());
         let even = call.blocks.is_even() && call.pieces.is_none();
@@ -109,7 +109,7 @@ impl Algorithm {
         })
     }
 
-    /// What its own parameters, or the groups of the ranks, make impossible.
+    /// The refusal due to the algorithm's own parameters, or to the groups of the ranks.
     fn beyond(self, call: &Call) -> Option<Refusal> {
         let (algorithm, ranks, most) = (self, call.ranks(), TwoTrees::MOST_RANKS);
         match self {
@@ -137,7 +137,7 @@ impl Algorithm {
         }
     }
 
-    /// Why the groups that ranks are in do not serve.
+    /// The refusal due to the groups of the ranks.
     fn refused_on(self, call: &Call, levels: &Levels) -> Option<Refusal> {
         let (collective, ranks) = (call.collective, call.ranks());
         if levels.ranks() != ranks {
@@ -173,7 +173,7 @@ impl Algorithm {
     }
 }
 
-/// What no algorithm can do.
+/// The refusal of a call that no algorithm can run.
 fn senseless(call: &Call) -> Option<Refusal> {
     let (collective, ranks, root) = (call.collective, call.ranks(), call.root);
     if ranks == 0 {

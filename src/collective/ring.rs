@@ -1,24 +1,24 @@
-//! Blocks that go round a ring.
+//! Blocks that travel around a ring.
 
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
 
-/// Reduce-scatter on a ring: in every step a rank passes one block on to the next rank, which folds
-/// what it has of it. Reversed, it is the all-gather on a ring; with that after it, the all-reduce.
+/// Reduce-scatter on a ring: in every step a rank sends one block to the next rank, which folds its own contribution
+/// into it. Reversed, it is the all-gather on a ring; followed by that, the all-reduce.
 ///
 /// ```text
 /// four ranks     0 ▶ 1    1 ▶ 2    2 ▶ 3    3 ▶ 0
-/// step 0           3        0        1        2       the block that goes
+/// step 0           3        0        1        2       the block that is sent
 /// step 1           2        3        0        1
 /// step 2           1        2        3        0       then rank r has block r
 /// ```
 ///
-/// Block `r` is folded in the order `r+1, ..., r`, round the ring, so the operator must commute.
+/// Block `r` is folded in the order `r+1, ..., r`, around the ring, so the operator must commute.
 ///
 /// # Cost
 ///
-/// `P - 1` steps; a rank sends all blocks but its own.
+/// `P - 1` steps; a rank sends all blocks except its own.
 ///
 /// # Source
 ///
@@ -30,20 +30,20 @@ pub struct RingReduceScatter {
 }
 
 impl RingReduceScatter {
-    /// Among so many ranks, of vectors of so many elements.
+    /// The reduce-scatter among `ranks` ranks, of vectors of `length` elements.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize, length: usize) -> RingReduceScatter {
         RingReduceScatter::to_blocks(Blocks::even(length, ranks))
     }
 
-    /// Among as many ranks as there are blocks.
+    /// The reduce-scatter among as many ranks as there are blocks.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If there are no blocks.
     pub fn to_blocks(blocks: Blocks) -> RingReduceScatter {
         assert!(blocks.parts() > 0, "a ring of 0 ranks");
         RingReduceScatter { blocks }

@@ -1,4 +1,4 @@
-//! Reductions to one rank: halving with a gather after it, and the way from rank 0 to another root.
+//! Reductions to one rank: halving followed by a gather, and the transfer from rank 0 to another root.
 
 use super::exchange::{Bisection, Halving};
 use crate::Rank;
@@ -6,13 +6,13 @@ use crate::schedule::{
     HandOut, Keep, Lengths, Placed, Proxied, Region, Schedule, Step, Then, Transfer,
 };
 
-/// Rank `from` passes its result to rank `to`: one step, or none if they are one.
+/// Rank `from` passes its result to rank `to`: one step, or none if they are equal.
 ///
-/// A reduction that only keeps rank order on its way to rank 0 is for operators that do not commute
-/// wherever the result is wanted, with this after it.
+/// A reduction that keeps rank order only on its way to rank 0, followed by this transfer, supports operators that do
+/// not commute for every root.
 ///
 /// ```text
-/// scratch room of `from` ──▶ output of `to`
+/// scratch space of `from` ──▶ output of `to`
 /// ```
 ///
 /// # Cost
@@ -27,11 +27,11 @@ pub struct PassOn {
 }
 
 impl PassOn {
-    /// Among so many ranks, of so many elements.
+    /// The transfer among `ranks` ranks, of `length` elements.
     ///
     /// # Panics
     ///
-    /// If one of the two is not among the ranks.
+    /// If `from` or `to` is not one of the ranks.
     pub fn new(ranks: usize, from: Rank, to: Rank, length: usize) -> PassOn {
         assert!(from.max(to) < ranks, "{from} to {to} of {ranks} ranks");
         PassOn {
@@ -84,13 +84,13 @@ impl Schedule for PassOn {
     }
 }
 
-/// Reduce to any root by recursive halving, and then the parts back to the root. Any number of ranks;
-/// operands stay in rank order.
+/// Reduce to any root by recursive halving, followed by a gather of the parts to the root. It works for any number of
+/// ranks, and operands stay in rank order.
 ///
 /// # Cost
 ///
-/// `2 d` steps in which the root moves `2 N (P-1)/P` elements and folds half of them, for a power of two.
-/// Elsewhere one step of whole vectors more, and a second one if the root is a rank that stands aside.
+/// `2 d` steps in which the root moves `2 N (P-1)/P` elements and folds half of them, for a power of two. Otherwise one
+/// more step of whole vectors, and a second one if the root is a rank that stands aside.
 ///
 /// # Source
 ///
@@ -119,7 +119,7 @@ pub fn halving_reduce(
         .then(PassOn::new(ranks, ends, root, length))
 }
 
-/// After near halving: the halving unwound, but only towards one rank.
+/// The step after near halving: the reversed halving, towards one rank only.
 ///
 /// ```text
 /// to rank 5 of 8    step 0   0▶4   1▶5   2▶6   3▶7       a part each
@@ -145,7 +145,7 @@ impl Schedule for Collect {
         let Some(stage) = self.steps().checked_sub(step + 1) else {
             return Step::IDLE;
         };
-        // Those who agree with the root in all higher bits still have something that is missing.
+        // Ranks that agree with the root in all higher bits still hold missing elements.
         if (v ^ self.root) >> stage > 1 {
             return Step::IDLE;
         }

@@ -3,8 +3,8 @@
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 
-/// Inclusive scan of `2^d` ranks by exchange: in step `s` the halves of subcubes of `2^(s+1)` ranks
-/// exchange their totals; the upper half puts the lower one's before its prefix.
+/// Inclusive scan of `2^d` ranks by exchange: in step `s` the halves of subcubes of `2^(s+1)` ranks exchange their
+/// totals, and the upper half prepends the lower half's total to its prefix.
 ///
 /// ```text
 /// four ranks          0           1           2           3
@@ -13,34 +13,34 @@ use crate::schedule::{Combine, Lengths, LocalCopy, Region, Schedule, Step, Trans
 /// step 1  0▶2  1▶3    a           ab          abc         abcd
 /// ```
 ///
-/// What arrives is folded into one region, so the lower half sends its total twice, for prefix and total;
-/// and the last step needs nothing from above, and no total.
+/// An arriving message is folded into one region, so the lower half sends its total twice, for prefix and total. The
+/// last step needs no data from the upper half, and no total.
 ///
 /// # Cost
 ///
-/// `d` steps with messages. A rank with bit `s` clear sends `2N` elements in step `s`, one with bit `s`
-/// set `N`; in the last step `N` and nothing. Two copies of the vector come before, one after, and one
-/// with each message.
+/// `d` steps with messages. In step `s` a rank with bit `s` clear sends `2N` elements, and one with bit `s` set sends
+/// `N`; in the last step they send `N` and nothing. Two copies of the vector come before, one after, and one with each
+/// message.
 ///
 /// # Source
 ///
-/// Foster, *Designing and Building Parallel Programs*, 11.1, with the prefix rule as operation.
+/// Foster, *Designing and Building Parallel Programs*, 11.1, with the prefix rule as the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeScan {
     dimensions: u32,
     length: usize,
 }
 
-/// In scratch room: the prefix, the total, and the total again.
+/// Vectors in the scratch space: the prefix, the total, and the total again.
 const PREFIX: usize = 0;
 const TOTAL: usize = 1;
 const AGAIN: usize = 2;
 
-/// Steps that come before the messages.
+/// The number of steps before the messages.
 const BEFORE: usize = 2;
 
 impl ExchangeScan {
-    /// Among `2^dimensions` ranks, of vectors of so many elements.
+    /// The scan among `2^dimensions` ranks, of vectors of `length` elements.
     ///
     /// # Panics
     ///
@@ -50,7 +50,7 @@ impl ExchangeScan {
         ExchangeScan { dimensions, length }
     }
 
-    /// So many vectors of the scratch room.
+    /// `count` vectors of the scratch space.
     fn vectors(&self, first: usize, count: usize) -> Region {
         Region::scratch(first * self.length..(first + count) * self.length)
     }

@@ -1,23 +1,23 @@
-//! The exclusive scan: everybody's value moves up one rank, before the inclusive scan or after it.
+//! The exclusive scan: every rank's value moves up one rank, before the inclusive scan or after it.
 
 use crate::Rank;
 use crate::schedule::{FoldAlong, Lengths, Region, Schedule, Step, Transfer, least_after};
 use crate::topology::Shift;
 
-/// Exclusive scan: rank `r` ends with `x₀ ⊕ ... ⊕ x_{r-1}`, in rank order; what rank 0 has at the end
-/// is its own value still, which the caller replaces by the identity.
+/// Exclusive scan: rank `r` ends with `x₀ ⊕ ... ⊕ x_{r-1}`, in rank order. Rank 0 ends with its own value, which the
+/// caller replaces by the identity.
 ///
 /// ```text
 /// step 0   0▶1  1▶2  2▶3  3▶4  4▶5         replaces
-/// step 1        1▶2  2▶3  3▶4  4▶5         folds from here on, among the ranks but 0
+/// step 1        1▶2  2▶3  3▶4  4▶5         folds from here on, among all ranks except 0
 /// step 2             1▶3  2▶4  3▶5
 /// step 3                       1▶5
 /// ```
 ///
 /// # Cost
 ///
-/// One step of whole vectors, and those of the inclusive scan of one rank less: by doubling
-/// `1 + ⌈log₂ (P-1)⌉` in all, for P ≥ 2.
+/// One step of whole vectors, plus the inclusive scan of one rank less: by doubling `1 + ⌈log₂ (P-1)⌉` steps in total,
+/// for P ≥ 2.
 ///
 /// # Source
 ///
@@ -25,16 +25,16 @@ use crate::topology::Shift;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExclusiveScan<S = FoldAlong<Shift>> {
     ranks: usize,
-    /// For the ranks but 0; not run if that is the only one.
+    /// The scan of all ranks except 0; not run if rank 0 is the only one.
     scan: S,
 }
 
 impl ExclusiveScan {
-    /// By doubling, among so many ranks, of vectors of so many elements.
+    /// The scan by doubling, among `ranks` ranks, of vectors of `length` elements.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize, length: usize) -> ExclusiveScan {
         assert!(ranks > 0, "a scan of 0 ranks");
         let scan = FoldAlong::new(Shift::new((ranks - 1).max(1)), length);
@@ -43,11 +43,11 @@ impl ExclusiveScan {
 }
 
 impl<S: Schedule> ExclusiveScan<S> {
-    /// Among so many ranks, by an inclusive scan of one rank less, but at least one.
+    /// The exclusive scan among `ranks` ranks, from an inclusive scan of one rank less, but at least one.
     ///
     /// # Panics
     ///
-    /// If it is not of so many.
+    /// If the inclusive scan has another number of ranks, or `ranks` is 0.
     #[track_caller]
     pub fn above(ranks: usize, scan: S) -> ExclusiveScan<S> {
         let inner = scan.ranks();
@@ -63,8 +63,8 @@ impl<S: Schedule> ExclusiveScan<S> {
     }
 }
 
-/// Every rank's vector moves up to the next rank; rank 0 keeps its own. After an inclusive scan this
-/// makes an exclusive one.
+/// Every rank's vector moves up to the next rank; rank 0 keeps its own. After an inclusive scan this yields an
+/// exclusive one.
 ///
 /// ```text
 /// 0▶1  1▶2  2▶3  3▶4          replaces
@@ -80,7 +80,7 @@ pub struct PassUp {
 }
 
 impl PassUp {
-    /// Among so many ranks, of vectors of so many elements.
+    /// The shift among `ranks` ranks, of vectors of `length` elements.
     pub fn new(ranks: usize, length: usize) -> PassUp {
         PassUp { ranks, length }
     }

@@ -5,7 +5,7 @@ use crate::Rank;
 use crate::span;
 use crate::topology::Topology;
 
-/// A vector with a block for every rank.
+/// A vector with one block per rank.
 #[derive(Clone, Copy)]
 struct Blocks {
     ranks: usize,
@@ -19,17 +19,17 @@ impl Blocks {
         Blocks { ranks, length }
     }
 
-    /// The elements of a rank's block.
+    /// The number of elements of a rank's block.
     fn of(&self, rank: Rank) -> usize {
         span::block(self.length, self.ranks, rank).len()
     }
 
-    /// The elements of all other blocks.
+    /// The number of elements of all other blocks.
     fn but(&self, rank: Rank) -> usize {
         self.length - self.of(rank)
     }
 
-    /// The elements of so many blocks from one on, round the circle.
+    /// The number of elements of `blocks` blocks, starting with `first`, counted cyclically.
     fn from(&self, first: Rank, blocks: usize) -> usize {
         let cut = |block| span::cut(self.length, self.ranks, block);
         match (first + blocks).checked_sub(self.ranks) {
@@ -43,7 +43,7 @@ impl Blocks {
         self.length as f64 / self.ranks as f64
     }
 
-    /// So many steps, in which so many blocks move in all.
+    /// The cost of `steps` steps that move `blocks` blocks in total.
     fn cost(&self, steps: usize, blocks: usize) -> Cost {
         Cost {
             moved: super::times(self.mean(), blocks),
@@ -60,7 +60,7 @@ impl Blocks {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -69,14 +69,14 @@ impl Blocks {
 pub fn ring_reduce_scatter(ranks: usize, length: usize) -> Form {
     let (blocks, steps) = (Blocks::new(ranks, length), ranks - 1);
     let load = move |rank| {
-        // What comes in are all blocks but that of the rank before, which that one keeps.
+        // A rank receives all blocks except that of its predecessor, which the predecessor keeps.
         let before = (rank + steps) % ranks;
         Load::moving((steps, blocks.but(rank)), (steps, blocks.but(before))).and_folding()
     };
     Form::new(ranks, blocks.cost(steps, steps).and_folding(), load)
 }
 
-/// All-reduce on a ring: reduce-scatter, then all-gather.
+/// All-reduce on a ring: reduce-scatter followed by all-gather.
 ///
 /// # Cost
 ///
@@ -84,7 +84,7 @@ pub fn ring_reduce_scatter(ranks: usize, length: usize) -> Form {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -102,7 +102,7 @@ pub fn ring_all_reduce(ranks: usize, length: usize) -> Form {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -124,7 +124,7 @@ pub fn binomial_gather(ranks: usize, length: usize) -> Form {
     Form::new(ranks, blocks.cost(ceil_log2(ranks), ranks - 1), load)
 }
 
-/// All-gather in the least number of steps: twice as many blocks in each, then two local copies.
+/// All-gather in the minimum number of steps: the number of blocks doubles in each, and two local copies follow.
 ///
 /// # Cost
 ///
@@ -132,7 +132,7 @@ pub fn binomial_gather(ranks: usize, length: usize) -> Form {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -153,19 +153,18 @@ pub fn bruck_all_gather(ranks: usize, length: usize) -> Form {
     Form::new(ranks, cost, load)
 }
 
-/// Broadcast of long vectors from rank 0: the binomial scatter, then an all-gather, by recursive
-/// doubling where P is a power of two and on a ring elsewhere.
+/// Broadcast of long vectors from rank 0: the binomial scatter followed by an all-gather, by recursive doubling if P is
+/// a power of two, else on a ring.
 ///
-/// With another all-gather it is
-/// `binomial_gather(ranks, length).reversed().`[`then`](Form::then)`(that)`.
+/// A version with another all-gather is `binomial_gather(ranks, length).reversed().`[`then`](Form::then)`(that)`.
 ///
 /// # Cost
 ///
-/// `2 (d α + N (P-1)/P β)` for `P = 2^d`; elsewhere `(⌈log₂ P⌉ + P - 1) α + 2 N (P-1)/P β`.
+/// `2 (d α + N (P-1)/P β)` for `P = 2^d`; otherwise `(⌈log₂ P⌉ + P - 1) α + 2 N (P-1)/P β`.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -180,15 +179,15 @@ pub fn scatter_all_gather(ranks: usize, length: usize) -> Form {
     scatter.then(all_gather.reversed())
 }
 
-/// All-to-all, one partner a step, of inputs of so many elements.
+/// All-to-all with one partner per step, of inputs of `length` elements.
 ///
 /// # Cost
 ///
-/// `(P-1) (α + (N/P) β)`; one rank copies in one step.
+/// `(P-1) (α + (N/P) β)`; a single rank takes one step, with one copy.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -207,10 +206,10 @@ pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
     Form::new(ranks, cost, load)
 }
 
-/// All-to-all in the least number of steps: what has to go j ranks further travels by the bits of j.
+/// All-to-all in the minimum number of steps: a block with distance j travels by the bits of j.
 ///
-/// Blocks travel in slots as long as the longest of them. Steps count the local copies too: a rank fills
-/// its slots one by one, empties them in two, and packs those of a bit that do not lie regularly.
+/// Blocks travel in slots with the length of the longest block. Steps include local copies: a rank fills its slots one
+/// by one, empties them in two steps, and packs the slots of a bit that are not regularly spaced.
 ///
 /// # Cost
 ///
@@ -218,7 +217,7 @@ pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -237,18 +236,18 @@ pub fn bruck_all_to_all(ranks: usize, length: usize) -> Form {
     Form::new(ranks, cost, move |_| Load::moving(each, each))
 }
 
-/// The steps of a bit: more than one where the numbers below `n` that have it are whole runs and one that
-/// is cut.
+/// The number of steps for a bit: more than one if the numbers below `n` that have it form whole runs followed by a
+/// shorter one.
 fn acts(bit: usize, n: usize) -> usize {
     let whole = n >> bit >> 1;
     let cut = with_bit(bit, n) > whole << bit;
     if whole > 0 && cut { 4 } else { 1 }
 }
 
-/// How many of the numbers below `n` have a bit set.
+/// The count of numbers below `n` that have a bit set.
 fn with_bit(bit: usize, n: usize) -> usize {
     let half = 1 << bit;
-    // Of every 2^(bit+1) numbers the upper half has it; the last such run may be cut.
+    // The upper half of every 2^(bit+1) numbers has it; the last such run may be cut.
     let last = if n & half == 0 { 0 } else { n & (half - 1) };
     (n >> bit >> 1 << bit) + last
 }

@@ -1,18 +1,18 @@
-//! What no algorithm goes below.
+//! Lower bounds for all algorithms.
 
 use super::{Cost, assert_some, ceil_log2};
 
-/// The least of everything that an all-reduce takes: no algorithm has less of any, and none need have
-/// the least of all at once.
+/// The lower bound of each cost of an all-reduce, taken separately: no algorithm is below any of them, and none needs
+/// to reach all of them at once.
 ///
 /// # Cost
 ///
-/// `⌈log₂ P⌉ α`, since in one step the ranks that know of a contribution can only double; `2 N (P-1)/P β`
-/// and `N (P-1)/P γ` at the rank that does the most.
+/// `⌈log₂ P⌉ α`, since the number of ranks that know a contribution can at most double per step; `2 N (P-1)/P β` and
+/// `N (P-1)/P γ` at the rank with the largest load.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Examples
 ///

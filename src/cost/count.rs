@@ -1,8 +1,8 @@
-//! What a closed form counts: along the way of a whole run, and at one rank.
+//! The counts of a closed form: along the critical path of a run, and at one rank.
 
 use std::ops::Add;
 
-/// What one message, one element and one fold take, in seconds.
+/// The times of one message, one moved element and one folded element, in seconds.
 ///
 /// In one step a rank sends at most one message and receives at most one.
 ///
@@ -25,25 +25,24 @@ pub struct Model {
     pub gamma: f64,
 }
 
-/// The length of the longest way through a run.
+/// The length of the critical path of a run.
 ///
-/// Steps follow each other, so a run lasts as long as the largest message of every step, all added up.
-/// Here a block has `N/P` elements and a segment `N/k`, also where these are no whole numbers: what the
-/// cuts make of it is in the [loads](Load).
+/// Steps are sequential, so a run takes the sum over all steps of the largest message of each. Here a block has `N/P`
+/// elements and a segment `N/k`, even if these are not integers; the [loads](Load) account for the actual cuts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// The number of steps, those included in which ranks only copy.
+    /// The number of steps, including steps with only local copies.
     pub steps: usize,
-    /// Steps in which there are messages: what `α` is paid for.
+    /// The number of steps with messages, each of which costs `α`.
     pub messages: usize,
-    /// Elements moved along the way: what `β` is paid for.
+    /// The number of elements moved along the path, each of which costs `β`.
     pub moved: f64,
-    /// Elements folded along the way: what `γ` is paid for.
+    /// The number of elements folded along the path, each of which costs `γ`.
     pub folded: f64,
 }
 
 impl Cost {
-    /// So many steps, in each a message of `moved` elements that are moved on.
+    /// The cost of `steps` steps, each with a message of `moved` elements.
     pub(super) fn moving(steps: usize, moved: f64) -> Cost {
         Cost {
             steps,
@@ -53,7 +52,7 @@ impl Cost {
         }
     }
 
-    /// The same, and all that is moved is folded.
+    /// The same cost, with all moved elements folded.
     pub(super) fn and_folding(self) -> Cost {
         Cost {
             folded: self.moved,
@@ -61,7 +60,7 @@ impl Cost {
         }
     }
 
-    /// The time that it takes, in seconds.
+    /// The time of the run, in seconds.
     pub fn time(&self, model: &Model) -> f64 {
         self.messages as f64 * model.alpha + self.moved * model.beta + self.folded * model.gamma
     }
@@ -80,12 +79,13 @@ impl Add for Cost {
     }
 }
 
-/// What one rank sends, receives and folds: exact counts, from the cuts of [`span`](crate::span).
+/// The elements and messages that one rank sends, receives and folds: exact counts, from the cuts of
+/// [`span`](crate::span).
 ///
-/// More than a `usize` can count is the largest number that it holds.
+/// Counts saturate at `usize::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Load {
-    /// Messages sent, empty ones included.
+    /// Messages sent, including empty ones.
     pub messages_out: usize,
     /// Elements sent.
     pub elements_out: usize,
@@ -98,7 +98,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// So many messages of so many elements in all, out and in.
+    /// The load of messages sent and received, each given as their number and their total number of elements.
     pub(super) fn moving(sent: (usize, usize), received: (usize, usize)) -> Load {
         Load {
             messages_out: sent.0,
@@ -109,7 +109,7 @@ impl Load {
         }
     }
 
-    /// The same, and all that comes in is folded.
+    /// The same load, with all received elements folded.
     pub(super) fn and_folding(self) -> Load {
         Load {
             folded: self.elements_in,
@@ -117,7 +117,7 @@ impl Load {
         }
     }
 
-    /// Receives become sends, and nothing is folded.
+    /// The load of the reversed run: receives become sends, and nothing is folded.
     pub(super) fn reversed(self) -> Load {
         Load::moving(
             (self.messages_in, self.elements_in),

@@ -8,10 +8,10 @@ use super::two_tree::{deal, whole};
 use super::{Form, Load, Pipeline, Way, assert_some};
 use crate::Rank;
 
-/// The number of ranks must be a power of two.
+/// The number of ranks is not a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAPowerOfTwo {
-    /// What it is instead.
+    /// The number of ranks.
     pub ranks: usize,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for NotAPowerOfTwo {
 
 impl Error for NotAPowerOfTwo {}
 
-/// Segments along edge-disjoint spanning binomial trees (ESBT) from rank 0, one tree after the other.
+/// Segments along edge-disjoint spanning binomial trees (ESBT) from rank 0, one tree after another.
 ///
 /// # Cost
 ///
@@ -35,11 +35,11 @@ impl Error for NotAPowerOfTwo {}
 ///
 /// # Errors
 ///
-/// If the number of ranks is no power of two.
+/// If the number of ranks is not a power of two.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Examples
 ///
@@ -82,9 +82,9 @@ pub fn esbt(
     Ok(Form::new(ranks, cost, load).put_to(way))
 }
 
-/// How often a rank other than 0 passes on a segment of a tree.
+/// The number of times that a rank other than 0 forwards a segment of a tree.
 ///
-/// Turned until the tree's first dimension is bit 0, the ranks with that bit double across the bits
+/// After a rotation that makes the tree's first dimension bit 0, the ranks with that bit set double across the bits
 /// above their highest one, and then serve their neighbour across bit 0, unless that is the source.
 fn sends(rank: Rank, tree: u32, d: u32) -> usize {
     let turned = (rank >> tree) | (rank & ((1 << tree) - 1)) << (d - tree);

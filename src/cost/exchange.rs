@@ -9,11 +9,11 @@ use crate::span;
 ///
 /// # Cost
 ///
-/// `d (α + N (β + γ))` with `d = ⌊log₂ P⌋`; `2 (α + N β) + N γ` more where P is no power of two.
+/// `d (α + N (β + γ))` with `d = ⌊log₂ P⌋`; `2 (α + N β) + N γ` more if P is not a power of two.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -22,15 +22,15 @@ pub fn simple_exchange(ranks: usize, length: usize) -> Form {
     hybrid_all_reduce(ranks, length, 0)
 }
 
-/// All-reduce by recursive halving and then doubling.
+/// All-reduce by recursive halving followed by doubling.
 ///
 /// # Cost
 ///
-/// `2 d α + N (Q-1)/Q (2β + γ)` with `Q = 2^d`; `2 (α + N β) + N γ` more where P is no power of two.
+/// `2 d α + N (Q-1)/Q (2β + γ)` with `Q = 2^d`; `2 (α + N β) + N γ` more if P is not a power of two.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -40,16 +40,16 @@ pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
     hybrid_all_reduce(ranks, length, dimensions(ranks))
 }
 
-/// All-reduce by so many stages of halving, simple exchange of what is left, and the halving unwound.
+/// All-reduce by `stages` stages of halving, simple exchange of the rest, and the halving reversed.
 ///
 /// # Cost
 ///
-/// `(d+s) α + (N - x)(2β + γ) + (d-s) x (β + γ)` with `s` stages and `x = N/2^s`; `2 (α + N β) + N γ`
-/// more where P is no power of two.
+/// `(d+s) α + (N - x)(2β + γ) + (d-s) x (β + γ)` with `s` stages and `x = N/2^s`; `2 (α + N β) + N γ` more if P is not
+/// a power of two.
 ///
 /// # Panics
 ///
-/// If there is no rank, or there are more stages than dimensions.
+/// If `ranks` is 0, or `stages` exceeds the number of dimensions.
 ///
 /// # Examples
 ///
@@ -72,11 +72,11 @@ pub fn hybrid_all_reduce(ranks: usize, length: usize, stages: u32) -> Form {
     whole.proxied(ranks, length, HandOut::Vector)
 }
 
-/// The number of halving stages with which the hybrid is fastest: all `d + 1` are tried.
+/// The number of halving stages with which the hybrid is fastest, found by trying all `d + 1`.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Examples
 ///
@@ -92,7 +92,7 @@ pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
     all.min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0)
 }
 
-/// Reduce-scatter by recursive halving, neighbours first, and one step that brings the blocks home.
+/// Reduce-scatter by recursive halving, neighbours first, with one step that brings the blocks to their ranks.
 ///
 /// [Reversed](Form::reversed), it is the all-gather by recursive doubling.
 ///
@@ -102,7 +102,7 @@ pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -121,7 +121,7 @@ pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Form {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -135,14 +135,14 @@ pub fn far_halving_reduce_scatter(ranks: usize, length: usize) -> Form {
     whole.proxied(ranks, length, HandOut::Block)
 }
 
-/// Halving among `2^dimensions` of the ranks, of vectors cut into a part for each.
+/// Halving among `2^dimensions` of the ranks, of vectors cut into one part for each.
 #[derive(Clone, Copy)]
 struct Halving {
     dimensions: u32,
     length: usize,
-    /// The first so many parts are two blocks each, the others one.
+    /// The first `doubled` parts are two blocks each, the others one.
     doubled: usize,
-    /// The part with which a rank ends.
+    /// The number of the part with which a rank ends.
     path: fn(Rank, u32) -> usize,
 }
 
@@ -176,7 +176,7 @@ impl Halving {
         self.length as f64 / self.blocks() as f64
     }
 
-    /// The elements of so many parts from one on.
+    /// The number of elements of `parts` parts, starting with `first`.
     fn elements(&self, first: usize, parts: usize) -> usize {
         let cut = |part: usize| {
             let block = part + part.min(self.doubled);
@@ -185,20 +185,20 @@ impl Halving {
         cut(first + parts) - cut(first)
     }
 
-    /// What a rank still has after so many stages.
+    /// The number of elements that remain at a rank after `stages` stages.
     fn left(&self, v: Rank, stages: u32) -> usize {
         let log = self.dimensions - stages;
         let path = (self.path)(v, self.dimensions);
         self.elements(path >> log << log, 1 << log)
     }
 
-    /// The blocks of the longest range that somebody has after so many stages: the first.
+    /// The number of blocks of the longest range that remains at any rank after `stages` stages: the first range.
     fn most_left(&self, stages: u32) -> usize {
         let parts = 1 << (self.dimensions - stages);
         parts + self.doubled.min(parts)
     }
 
-    /// The first so many stages: a rank sends all that it does not keep, and folds what it keeps.
+    /// The first `stages` stages: a rank sends all elements that it does not keep, and folds those that it keeps.
     fn form(&self, stages: u32) -> Form {
         let halving = *self;
         let moved = (1..=stages).map(|s| halving.most_left(s)).sum();
@@ -216,7 +216,7 @@ impl Halving {
         Form::new(self.parts(), cost.and_folding(), load)
     }
 
-    /// Simple exchange of what so many stages have left, across the other dimensions.
+    /// Simple exchange of the elements that remain after `stages` stages, across the other dimensions.
     fn rest(&self, stages: u32) -> Form {
         let halving = *self;
         let steps = (self.dimensions - stages) as usize;
@@ -228,10 +228,10 @@ impl Halving {
         Form::new(self.parts(), Cost::moving(steps, most).and_folding(), load)
     }
 
-    /// The swap after which every rank has its own part.
+    /// The exchange after which every rank has its own part.
     fn homing(&self) -> Form {
         let halving = *self;
-        // Part 1 is the first that moves.
+        // Part 1 is the first part that moves.
         let most = if self.doubled >= 2 { 2 } else { 1 };
         let steps = usize::from(self.dimensions >= 2);
         let cost = Cost::moving(steps, super::times(self.block(), most));
@@ -245,14 +245,14 @@ impl Halving {
     }
 }
 
-/// Of the largest hypercube in so many ranks.
+/// The number of dimensions of the largest hypercube within `ranks` ranks.
 #[track_caller]
 fn dimensions(ranks: usize) -> u32 {
     assert_some(ranks);
     ranks.ilog2()
 }
 
-/// The lowest so many bits of a number, in reverse.
+/// The lowest `bits` bits of a number, in reverse.
 fn reversed_bits(v: usize, bits: u32) -> usize {
     v.reverse_bits()
         .checked_shr(usize::BITS - bits)

@@ -1,10 +1,10 @@
-//! Floyd's all-pairs shortest paths by rows: how long it takes, and how badly it scales.
+//! Floyd's all-pairs shortest paths by rows: its time, and its poor scalability.
 
 use super::{Form, Model, Scaling, Way, ceil_log2, whole};
 use crate::topology::Topology;
 
-/// Floyd's algorithm on `n` nodes, the rows of the distance matrix in blocks over the ranks, and a row
-/// broadcast along a binomial tree before each of `n` relaxations of the whole matrix.
+/// Floyd's algorithm on `n` nodes. The rows of the distance matrix are distributed over the ranks in blocks, and a row
+/// is broadcast along a binomial tree before each of `n` relaxations of the whole matrix.
 ///
 /// Here `γ` is the time to relax one entry.
 ///
@@ -26,21 +26,21 @@ use crate::topology::Topology;
 /// *Introduction to Parallel Computing*, 10.4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Floyd {
-    /// What a message, an element and the relaxing of one entry take.
+    /// The times of a message, an element, and the relaxation of one entry.
     pub model: Model,
 }
 
 impl Floyd {
-    /// One row of `n` elements to all ranks.
+    /// The broadcast of one row of `n` elements to all ranks.
     fn row(n: usize, ranks: usize) -> Form {
         whole(&Topology::binomial(ranks), n, Way::Broadcast)
     }
 
-    /// The time of `n` nodes on so many ranks: the rank with the most rows, and all broadcasts.
+    /// The time for `n` nodes on `ranks` ranks: the relaxations of the rank with the most rows, and all broadcasts.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn time(&self, n: usize, ranks: usize) -> f64 {
         let relaxed = n as f64 * n as f64 * n.div_ceil(ranks) as f64;
         relaxed * self.model.gamma + n as f64 * Floyd::row(n, ranks).time(&self.model)
@@ -67,7 +67,7 @@ impl Floyd {
         (half + (half * half + weight * alpha).sqrt()).max(1.0)
     }
 
-    /// The scalability function in closed form: the elements of the matrix that each rank holds.
+    /// The scalability function in closed form: the number of matrix elements per rank.
     pub fn scalability(&self, constant: f64, ranks: usize) -> f64 {
         let n = self.isoefficiency(constant, ranks);
         n * n / ranks as f64

@@ -1,4 +1,4 @@
-//! The closed form of an algorithm, and how forms make forms, as schedules make schedules.
+//! The closed form of an algorithm, and combinators of forms that mirror those of schedules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use crate::Rank;
 use crate::schedule::HandOut;
 use crate::span;
 
-/// What becomes of a tree: it is run backwards, forwards, or both.
+/// The use of a tree: as a broadcast, a reduce, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// From the root to all.
+    /// From the root to all ranks.
     Broadcast,
-    /// From all to the root, folded on the way.
+    /// From all ranks to the root, folded on the way.
     Reduce,
-    /// A reduce, then a broadcast.
+    /// A reduce followed by a broadcast.
     AllReduce,
 }
 
-/// An algorithm on so many ranks and elements, in closed form.
+/// An algorithm on a number of ranks and elements, in closed form.
 ///
 /// # Laws
 ///
-/// For the schedule of the same algorithm on the same ranks and elements, [`check`](crate::check::check)
-/// counts as many steps, as many of them with messages, and the same at every rank as
-/// [`load`](Self::load) says.
+/// For the schedule of the same algorithm on the same ranks and elements, [`check`](crate::check::check) counts the
+/// same number of steps, the same number of steps with messages, and at every rank the same traffic as
+/// [`load`](Self::load).
 ///
 /// # Examples
 ///
@@ -59,7 +59,7 @@ impl Form {
         }
     }
 
-    /// One that broadcasts, put to use.
+    /// A form that broadcasts, converted to the given use.
     pub(super) fn put_to(self, way: Way) -> Form {
         match way {
             Way::Broadcast => self,
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// Backwards, and all that comes in is folded.
+    /// The reversed form, with all received elements folded.
     fn into_reduction(self) -> Form {
         let Form { ranks, cost, load } = self;
         Form::new(ranks, cost.and_folding(), move |rank| {
@@ -81,28 +81,28 @@ impl Form {
         self.ranks
     }
 
-    /// Steps, and what is moved and folded along the longest way.
+    /// The number of steps, and the elements moved and folded along the critical path.
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// The time that it takes, in seconds.
+    /// The time of the run, in seconds.
     pub fn time(&self, model: &Model) -> f64 {
         self.cost.time(model)
     }
 
-    /// What a rank sends, receives and folds.
+    /// The elements and messages that a rank sends, receives and folds.
     ///
     /// # Panics
     ///
-    /// If there is no such rank.
+    /// If `rank` is out of range.
     pub fn load(&self, rank: Rank) -> Load {
         let ranks = self.ranks;
         assert!(rank < ranks, "rank {rank} of a form with {ranks} ranks");
         (self.load)(rank)
     }
 
-    /// The same run backwards; nothing is folded.
+    /// The same form reversed; nothing is folded.
     pub fn reversed(self) -> Form {
         let Form { ranks, cost, load } = self;
         let cost = Cost {
@@ -112,7 +112,7 @@ impl Form {
         Form::new(ranks, cost, move |rank| load(rank).reversed())
     }
 
-    /// First this, then that.
+    /// This form followed by `next`.
     ///
     /// # Panics
     ///
@@ -125,7 +125,7 @@ impl Form {
         })
     }
 
-    /// The same with the ranks turned until `root` does what rank 0 did.
+    /// The same form with rotated ranks, so that `root` takes the part of rank 0.
     ///
     /// # Panics
     ///
@@ -139,12 +139,12 @@ impl Form {
         })
     }
 
-    /// A reduction of vectors of so many elements for more ranks than it has: see
+    /// A reduction of vectors of `length` elements extended to `ranks` ranks: see
     /// [`Proxied`](crate::schedule::Proxied).
     ///
     /// # Panics
     ///
-    /// If there are fewer ranks than it has, or more than twice as many.
+    /// If `ranks` is less than the form's number of ranks, or more than twice that.
     pub fn proxied(self, ranks: usize, length: usize, hand_out: HandOut) -> Form {
         let most = self.ranks;
         let extra = ranks.checked_sub(most).filter(|&extra| extra <= most);
@@ -159,7 +159,7 @@ impl Form {
             }
             let aside = load_aside(rank | 1, ranks, length, hand_out);
             if rank.is_multiple_of(2) {
-                // What its neighbour sends comes in here, and is folded; what it gets leaves here.
+                // The neighbour's vector arrives here and is folded; the neighbour's result leaves from here.
                 let with_neighbour = Load {
                     folded: length,
                     ..aside.reversed()
@@ -183,7 +183,7 @@ fn served(ranks: usize, length: usize, hand_out: HandOut) -> Cost {
     }
 }
 
-/// The load of a rank that stands aside: its vector leaves, its share of the result comes.
+/// The load of a rank that stands aside: it sends its vector and receives its share of the result.
 fn load_aside(rank: Rank, ranks: usize, length: usize, hand_out: HandOut) -> Load {
     let received = match hand_out {
         HandOut::Nothing => (0, 0),

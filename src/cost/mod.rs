@@ -1,17 +1,16 @@
-//! What an algorithm costs, in closed form: steps, what every rank sends, receives and folds, time.
+//! The cost of algorithms in closed form: steps, the traffic and folds of every rank, and time.
 //!
-//! A [`Form`] knows without running anything what the [checker](mod@crate::check) would count: it has as
-//! many steps as the schedule, and each rank the same messages and elements. Forms are made from each
-//! other as schedules are: backwards, one after the other, proxied, turned. A [`Model`] turns their
-//! [`Cost`] into seconds.
+//! A [`Form`] knows, without a run, what the [checker](mod@crate::check) would count: it has as many steps as the
+//! schedule, and each rank the same messages and elements. Forms are combined as schedules are: reversed, in sequence,
+//! proxied, rotated. A [`Model`] turns their [`Cost`] into seconds.
 //!
-//! The files, one idea each:
-//! - `form`: the closed form and how forms combine; `count`: what it counts;
-//! - `tree`: whole messages along any topology; `pipeline`: segments, and how many are best;
+//! The files:
+//! - `form`: the closed form and its combinators; `count`: the counts;
+//! - `tree`: whole messages along any topology; `pipeline`: segments, and their best number;
 //! - `two_tree`, `esbt`: pipelines over several trees at once;
 //! - `exchange`: simple exchange, halving, and the hybrids between them;
 //! - `blocks`: ring, gather, all-gather and all-to-all; `scan`: barrier and scans;
-//! - `bound`: what no all-reduce goes below;
+//! - `bound`: lower bounds for every all-reduce;
 //! - `scaling`: isoefficiency and scalability; `floyd`: both for all-pairs shortest paths.
 //!
 //! # Examples
@@ -71,7 +70,7 @@ fn ceil_log2(n: usize) -> usize {
     (n - 1).checked_ilog2().map_or(0, |log| log as usize + 1)
 }
 
-/// `n · count` as a real number, for the way of a [`Cost`].
+/// `n · count` as a real number, for the path of a [`Cost`].
 fn times(n: f64, count: usize) -> f64 {
     n * count as f64
 }

@@ -1,9 +1,9 @@
-//! Segments that follow each other, and how many of them are best.
+//! Pipelines of segments, and the best number of segments.
 
 use super::{Cost, Form, Model, Way, assert_some, ceil_log2, tree};
 use crate::topology::Topology;
 
-/// How long a pipeline takes: the first of k segments `first` steps, each later one `period` more.
+/// The duration of a pipeline: the first of k segments takes `first` steps, each later one `period` more.
 ///
 /// # Examples
 ///
@@ -17,9 +17,9 @@ use crate::topology::Topology;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pipeline {
-    /// Steps until the first segment is everywhere; 0 if there is nobody else.
+    /// The number of steps until the first segment has reached every rank; 0 for a single rank.
     pub first: usize,
-    /// Steps from one segment to the next.
+    /// The number of steps between consecutive segments.
     pub period: usize,
 }
 
@@ -32,26 +32,26 @@ impl Pipeline {
         }
     }
 
-    /// Along a chain: `P + k - 2` steps.
+    /// The pipeline along a chain: `P + k - 2` steps.
     ///
     /// # Panics
     ///
-    /// If there is no rank; so all that follow.
+    /// If there are no ranks; so do the constructors below.
     pub fn chain(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::chain(ranks), 1)
     }
 
-    /// Along the in-order tree: `⌊log₂ P⌋ + ⌊log₂ (P-1)⌋ + 2k - 2` steps.
+    /// The pipeline along the in-order tree: `⌊log₂ P⌋ + ⌊log₂ (P-1)⌋ + 2k - 2` steps.
     pub fn in_order(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::in_order(ranks), 2)
     }
 
-    /// Along the Fibonacci tree: `order - 1 + 2k - 2` steps.
+    /// The pipeline along the Fibonacci tree: `order - 1 + 2k - 2` steps.
     pub fn fibonacci(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::fibonacci(ranks), 2)
     }
 
-    /// Along two trees at once: `2 ⌈log₂ P⌉ + k - 2` steps, or one less.
+    /// The pipeline along two trees at once: `2 ⌈log₂ P⌉ + k - 2` steps, or one less.
     pub fn two_tree(ranks: usize) -> Pipeline {
         assert_some(ranks);
         Pipeline {
@@ -60,7 +60,7 @@ impl Pipeline {
         }
     }
 
-    /// Along d edge-disjoint trees among `2^d` ranks: `k + d` steps, `k` for two ranks.
+    /// The pipeline along d edge-disjoint trees among `2^d` ranks: `k + d` steps, `k` for two ranks.
     pub fn esbt(dimensions: u32) -> Pipeline {
         let d = dimensions as usize;
         Pipeline {
@@ -69,7 +69,7 @@ impl Pipeline {
         }
     }
 
-    /// The number of steps of so many segments.
+    /// The number of steps for `segments` segments.
     pub fn steps(&self, segments: usize) -> usize {
         match self.first {
             0 => 0,
@@ -77,14 +77,14 @@ impl Pipeline {
         }
     }
 
-    /// The steps of so many segments in which there are messages: all, unless a segment has arrived
-    /// before the next one may start.
+    /// The number of steps with messages for `segments` segments: all steps, unless a segment arrives everywhere before
+    /// the next one may start.
     fn message_steps(&self, segments: usize) -> usize {
         let period = self.period.min(self.first);
         Pipeline { period, ..*self }.steps(segments)
     }
 
-    /// What a broadcast of so many elements costs along the way.
+    /// The cost of a broadcast of `length` elements along the critical path.
     pub(super) fn cost(&self, length: usize, segments: usize) -> Cost {
         let segment = length as f64 / segments as f64;
         Cost {
@@ -93,10 +93,10 @@ impl Pipeline {
         }
     }
 
-    /// The number of segments with which it is fastest: from 1 to the number of elements.
+    /// The number of segments with the shortest time, from 1 to the number of elements.
     ///
-    /// `√(N (D - π) β / (π α))` rounded down or up, whichever is faster, with `D` steps for the first
-    /// segment and the period `π`. A reduce has `β + γ` for `β`, an all-reduce the mean of both.
+    /// `√(N (D - π) β / (π α))` rounded down or up, whichever is faster, with `D` steps for the first segment and the
+    /// period `π`. For a reduce, `β + γ` replaces `β`; for an all-reduce, the mean of both does.
     pub fn best_segments(&self, length: usize, way: Way, model: &Model) -> usize {
         let Model { alpha, beta, gamma } = *model;
         let share = match way {
@@ -125,18 +125,18 @@ impl Pipeline {
     }
 }
 
-/// Vectors of so many elements in segments along a tree in its own steps, one every `period` steps.
+/// Vectors of `length` elements in segments along a tree in its own steps, one segment every `period` steps.
 ///
-/// As many segments as asked for, but at least one, and none of them empty if there are elements.
+/// The number of segments is at least 1 and at most the number of elements, so that none is empty.
 ///
 /// # Cost
 ///
-/// [`Pipeline::steps`] of `α + (N/k) β` each. All steps of the tree are taken to have messages, as those
-/// of the families have.
+/// [`Pipeline::steps`] steps of `α + (N/k) β` each. Every step of the tree is assumed to have messages, which holds for
+/// the families.
 ///
 /// # Panics
 ///
-/// If the period is 0.
+/// If `period` is 0.
 ///
 /// # Examples
 ///
@@ -166,7 +166,7 @@ pub fn in_segments(
     tree::broadcast(tree, cost, segments, length).put_to(way)
 }
 
-/// At least one segment, and none of them empty if there are elements.
+/// The number of segments, at least 1 and at most the number of elements.
 pub(super) fn clamped(segments: usize, length: usize) -> usize {
     segments.clamp(1, length.max(1))
 }

@@ -1,13 +1,13 @@
-//! How much larger a problem must become to keep more ranks busy.
+//! How much a problem must grow to keep more ranks busy.
 
-/// A parallel program as its size and the number of ranks grow: time alone, overhead, memory.
+/// The scaling behaviour of a parallel program: serial time, overhead and memory.
 ///
-/// The overhead is what all ranks together spend beyond the serial work: `p · time(n, p) - work(n)`. It
-/// must grow slower than the work as `n` grows, else no size is large enough.
+/// The overhead is the time that all ranks together spend beyond the serial work: `p · time(n, p) - work(n)`. It must
+/// grow more slowly than the work as `n` grows; otherwise no size is large enough.
 ///
 /// # Examples
 ///
-/// Adding n numbers with a binomial tree, a unit of time for an addition and for a message:
+/// Adding n numbers with a binomial tree, with unit time for an addition and for a message:
 ///
 /// ```
 /// use rankfold::cost::{Scaling, constant_for};
@@ -27,11 +27,11 @@
 /// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, chapter 5.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaling<W, O, M> {
-    /// The serial time of size `n`, `T(n, 1)`.
+    /// The serial time for size `n`, `T(n, 1)`.
     pub work: W,
-    /// The overhead of size `n` on `p` ranks, `T₀(n, p)`.
+    /// The overhead for size `n` on `p` ranks, `T₀(n, p)`.
     pub overhead: O,
-    /// The memory of size `n`, `M(n)`.
+    /// The memory for size `n`, `M(n)`.
     pub memory: M,
 }
 
@@ -41,7 +41,7 @@ where
     O: Fn(f64, usize) -> f64,
     M: Fn(f64) -> f64,
 {
-    /// The share of the ranks' time that is useful work: `T / (T + T₀)`.
+    /// The fraction of the ranks' time that is useful work: `T / (T + T₀)`.
     pub fn efficiency(&self, n: f64, ranks: usize) -> f64 {
         let work = (self.work)(n);
         work / (work + (self.overhead)(n, ranks))
@@ -49,12 +49,12 @@ where
 
     /// The isoefficiency function `f(p)`: the least `n ≥ 1` with `T(n, 1) ≥ C T₀(n, p)`.
     ///
-    /// `None` if no number is large enough. If the relation holds for one `n`, it must for all larger
-    /// ones; else what comes out is one of the sizes from which on it holds for a while.
+    /// `None` if no number is large enough. If the relation holds for one `n`, it must hold for all larger ones;
+    /// otherwise the result is one of the sizes at which the relation starts to hold.
     ///
     /// # Cost
     ///
-    /// At most some thousand evaluations.
+    /// At most a few thousand evaluations.
     pub fn isoefficiency(&self, constant: f64, ranks: usize) -> Option<f64> {
         let holds = |n: f64| (self.work)(n) >= constant * (self.overhead)(n, ranks);
         if holds(1.0) {
@@ -67,8 +67,8 @@ where
         Some(least(enough / 2.0, enough, holds))
     }
 
-    /// The scalability function `M(f(p)) / p`: the memory that each rank needs for a problem large
-    /// enough. The slower it grows, the further the program scales.
+    /// The scalability function `M(f(p)) / p`: the memory that each rank needs for a sufficiently large problem. The
+    /// slower it grows, the better the program scales.
     pub fn scalability(&self, constant: f64, ranks: usize) -> Option<f64> {
         let n = self.isoefficiency(constant, ranks)?;
         Some((self.memory)(n) / ranks as f64)
@@ -80,7 +80,7 @@ pub fn constant_for(efficiency: f64) -> f64 {
     efficiency / (1.0 - efficiency)
 }
 
-/// The least number between two, of which only the higher one is enough, as closely as numbers go.
+/// Bisects between `low`, which is not enough, and `high`, which is, to the precision of `f64`.
 fn least(mut low: f64, mut high: f64, enough: impl Fn(f64) -> bool) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;

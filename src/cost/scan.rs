@@ -1,4 +1,4 @@
-//! Patterns that are no trees: the dissemination barrier, and the scans by doubling shifts.
+//! Patterns that are not trees: the dissemination barrier, and the scans by doubling shifts.
 
 use super::{Cost, Form, Load, assert_some, ceil_log2};
 use crate::Rank;
@@ -11,7 +11,7 @@ use crate::Rank;
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -23,7 +23,7 @@ pub fn dissemination(ranks: usize) -> Form {
     Form::new(ranks, Cost::moving(steps, 0.0), load)
 }
 
-/// The inclusive scan: in step t every rank sends to the one `2^t` above it, if there is one.
+/// The inclusive scan: in step t every rank sends to the one `2^t` above it, if that exists.
 ///
 /// # Cost
 ///
@@ -31,7 +31,7 @@ pub fn dissemination(ranks: usize) -> Form {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///
@@ -42,13 +42,13 @@ pub fn inclusive_scan(ranks: usize, length: usize) -> Form {
     Form::new(ranks, cost, move |rank| shifted(rank, ranks, length))
 }
 
-/// As many distances `2^t` as there are ranks above, and below.
+/// One message per distance `2^t` to an existing rank above, and one per distance from an existing rank below.
 fn shifted(rank: Rank, ranks: usize, length: usize) -> Load {
     let of = |messages: usize| (messages, messages.saturating_mul(length));
     Load::moving(of(ceil_log2(ranks - rank)), of(ceil_log2(rank + 1))).and_folding()
 }
 
-/// The exclusive scan: one rank up, then the inclusive scan among the ranks but 0.
+/// The exclusive scan: one rank up, then the inclusive scan among all ranks except 0.
 ///
 /// # Cost
 ///
@@ -56,7 +56,7 @@ fn shifted(rank: Rank, ranks: usize, length: usize) -> Load {
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Source
 ///

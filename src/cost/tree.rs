@@ -4,12 +4,12 @@ use super::{Cost, Form, Load, Way};
 use crate::Rank;
 use crate::topology::Topology;
 
-/// Whole vectors of so many elements along any topology, one port each way.
+/// Whole vectors of `length` elements along any topology, with one port each way.
 ///
 /// # Cost
 ///
-/// With the [port steps](Topology::port_steps) of the tree: a broadcast of `s (α + N β)`, a reduce of
-/// `s (α + N (β + γ))`. For binomial trees `s` is `⌈log₂ P⌉`.
+/// With `s` the number of [port steps](Topology::port_steps) of the tree: `s (α + N β)` for a broadcast,
+/// `s (α + N (β + γ))` for a reduce. For binomial trees `s` is `⌈log₂ P⌉`.
 ///
 /// # Examples
 ///
@@ -31,8 +31,8 @@ pub fn whole(tree: &Topology, length: usize, way: Way) -> Form {
     broadcast(tree, cost, 1, length).put_to(way)
 }
 
-/// A broadcast of so many elements in so many messages, each of which a rank gets once and passes on to
-/// all of its children.
+/// A broadcast of `length` elements in `messages` messages, each of which a rank receives once and forwards to all of
+/// its children.
 pub(super) fn broadcast(tree: &Topology, cost: Cost, messages: usize, length: usize) -> Form {
     let tree = tree.clone();
     Form::new(tree.ranks(), cost, move |rank| {
@@ -44,8 +44,8 @@ pub(super) fn broadcast(tree: &Topology, cost: Cost, messages: usize, length: us
 
 /// One-to-all across the dimensions of a hypercube, the highest first, for any number of ranks.
 ///
-/// The source takes the number 0 and the others theirs by `xor`, or, where P is no power of two, by
-/// counting on from it. That is the binomial tree with other names on it.
+/// The source takes the number 0. The others take theirs by `xor` with the source, or, if P is not a power of two, by
+/// counting cyclically from it. This is the binomial tree with relabelled ranks.
 ///
 /// # Cost
 ///

@@ -1,23 +1,22 @@
-//! Two binary trees at once, in which nobody is an inner node twice.
+//! Two binary trees at once, in which no rank is an inner node twice.
 
 use super::pipeline::clamped;
 use super::{Form, Load, Pipeline, Way};
 use crate::Rank;
 use crate::span;
 
-/// Segments down two in-order trees in turn, the even ones in the first and the odd ones in the second.
+/// Segments down two in-order trees alternately, the even ones in the first and the odd ones in the second.
 ///
-/// The second tree has the numbers mirrored, or shifted by one where the number of non-roots is odd.
+/// The second tree has mirrored numbers, or numbers shifted by one if the number of non-roots is odd.
 ///
 /// # Cost
 ///
-/// `2 ⌈log₂ P⌉ + k - 2` steps of `α + (N/k) β`; the schedule may take one step less, which depends on
-/// how its edges are coloured. Loads are exact. A reduction that keeps the order of ranks uses another
-/// second tree where P is even; its loads are not these.
+/// `2 ⌈log₂ P⌉ + k - 2` steps of `α + (N/k) β`; the schedule may take one step less, depending on the colours of its
+/// edges. Loads are exact. A reduction in rank order uses another second tree if P is even, and then has other loads.
 ///
 /// # Panics
 ///
-/// If there is no rank.
+/// If `ranks` is 0.
 ///
 /// # Examples
 ///
@@ -49,7 +48,7 @@ pub fn two_tree(ranks: usize, length: usize, segments: usize, way: Way) -> Form 
     Form::new(ranks, cost, load).put_to(way)
 }
 
-/// Where a rank stands in the second tree, among positions `1..=last`.
+/// The position of a rank in the second tree, in `1..=last`.
 fn second_position(rank: Rank, last: usize) -> usize {
     if last.is_multiple_of(2) {
         last + 1 - rank
@@ -67,7 +66,7 @@ fn children(position: usize, last: usize) -> usize {
     }
 }
 
-/// How many of the segments fall to each of so many trees, dealt in turn, and their elements.
+/// For each of `trees` trees, the number of segments dealt to it in turn, and their number of elements.
 pub(super) fn deal(length: usize, segments: usize, trees: usize) -> Vec<(usize, usize)> {
     let turn = |tree| {
         let own = (tree..segments).step_by(trees);
@@ -77,7 +76,7 @@ pub(super) fn deal(length: usize, segments: usize, trees: usize) -> Vec<(usize, 
     (0..trees).map(turn).collect()
 }
 
-/// Messages and elements, if a tree's segments go out so many times.
+/// The numbers of messages and elements if each tree's segments are sent `copies` times.
 pub(super) fn whole(
     turns: &[(usize, usize)],
     copies: impl IntoIterator<Item = usize>,

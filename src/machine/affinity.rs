@@ -1,8 +1,8 @@
-//! The one place where a thread is pinned.
+//! The only place where a thread is pinned.
 //!
-//! `core_affinity` answers only yes or no, and has two traps, closed here before it is called: it
-//! aborts the process for CPU numbers from 1024 on (libc's `CPU_SET` panics where it cannot unwind),
-//! and it lets a thread out of the mask that `taskset` gave the process.
+//! `core_affinity` answers only yes or no, and has two pitfalls that this file avoids before calling it: it aborts the
+//! process for CPU numbers of 1024 or more (libc's `CPU_SET` panics where it cannot unwind), and it lets a thread leave
+//! the mask that `taskset` gave the process.
 
 use std::error::Error;
 use std::fmt;
@@ -15,20 +15,19 @@ use super::ranges::Ranges;
 /// The first CPU number that does not fit in libc's `cpu_set_t`.
 const CPU_LIMIT: usize = 1024;
 
-/// Whether a thread can be tied to one CPU, and asked whether it is.
+/// Whether this system can pin a thread to one CPU and verify the pin.
 ///
-/// macOS only takes hints. On Windows `core_affinity` reads the mask of the process, not of the
-/// thread, so there a pin could not be verified.
+/// macOS only accepts hints. On Windows `core_affinity` reads the mask of the process rather than the thread, so a pin
+/// could not be verified there.
 const CAN_PIN: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// Ties the calling thread to one CPU of `cpus`, and makes sure that it is tied.
+/// Pins the calling thread to the CPU `cpu` of `cpus`, and verifies the pin.
 ///
-/// Threads spawned from here on by this thread start with the same pin.
+/// Threads that this thread spawns afterwards inherit the pin.
 ///
 /// # Errors
 ///
-/// See [`PinError`]. After [`PinError::Refused`] and the errors of arguments the thread runs where
-/// it ran before.
+/// See [`PinError`]. After [`PinError::Refused`] and after argument errors the thread's mask is unchanged.
 ///
 /// # Examples
 ///
@@ -70,7 +69,7 @@ fn verify(cpu: usize, mask: Vec<usize>) -> Result<(), PinError> {
     }
 }
 
-/// The CPUs the calling thread may run on, ascending; empty when the system does not say.
+/// The CPUs that the calling thread may run on, ascending; empty if the system does not tell.
 pub(super) fn mask() -> Vec<usize> {
     let mut mask: Vec<usize> = core_affinity::get_core_ids()
         .unwrap_or_default()
@@ -81,35 +80,35 @@ pub(super) fn mask() -> Vec<usize> {
     mask
 }
 
-/// Why a thread was not pinned.
+/// The reason why a thread was not pinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PinError {
-    /// The number is 1024 or more, which the system's fixed-size masks cannot say.
+    /// The number is 1024 or more, which the system's fixed-size masks cannot represent.
     TooLarge {
-        /// The CPU asked for.
+        /// The CPU requested.
         cpu: usize,
     },
-    /// The process may not run on that CPU.
+    /// The process may not run on this CPU.
     OutsideMask {
-        /// The CPU asked for.
+        /// The CPU requested.
         cpu: usize,
-        /// The CPUs the process may run on, as given to [`pin`].
+        /// The CPUs that the process may run on, as passed to [`pin`].
         mask: Vec<usize>,
     },
-    /// The system said no, as it does when the CPU has gone offline or left the cpuset.
+    /// The system refused, as it does when the CPU has gone offline or left the cpuset.
     Refused {
-        /// The CPU asked for.
+        /// The CPU requested.
         cpu: usize,
     },
-    /// The system said yes, but the thread's mask is not that CPU alone.
+    /// The system reported success, but the thread's mask is not this CPU alone.
     Ignored {
-        /// The CPU asked for.
+        /// The CPU requested.
         cpu: usize,
-        /// The CPUs the thread may run on now.
+        /// The CPUs that the thread may run on now.
         mask: Vec<usize>,
     },
-    /// Threads cannot be tied to a CPU on this system, or not so that it can be verified.
+    /// Threads cannot be pinned to a CPU on this system, or not verifiably.
     Unsupported,
 }
 

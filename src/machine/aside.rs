@@ -1,20 +1,20 @@
-//! Where a thread runs just now, and how it goes elsewhere without being tied to it.
+//! The CPU that a thread currently runs on, and a move to another CPU without pinning.
 //!
-//! Only Linux is known to say the one cheaply and to do the other at once.
+//! Only Linux is known to report the CPU cheaply and to move a thread at once.
 
-/// The CPU that this thread runs on just now, where the system says.
+/// The CPU that this thread currently runs on, if the system tells.
 #[cfg(target_os = "linux")]
 pub(crate) fn cpu() -> Option<usize> {
     Some(rustix::thread::sched_getcpu())
 }
 
-/// Moves this thread to a CPU where it may run and that is none of `taken`, if there is one. Where it may run is
-/// afterwards as before.
+/// Moves this thread to a permitted CPU that is not in `taken`, if there is one. Its affinity mask is the same
+/// afterwards.
 #[cfg(target_os = "linux")]
 pub(crate) fn step_aside(taken: impl Iterator<Item = usize>) -> bool {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-    // The system refuses to say where there are more CPUs than a set of this size has room for.
+    // The call fails if there are more CPUs than a set of this size can hold.
     let Ok(allowed) = sched_getaffinity(None) else {
         return false;
     };
@@ -25,7 +25,7 @@ pub(crate) fn step_aside(taken: impl Iterator<Item = usize>) -> bool {
     if free.count() == 0 || sched_setaffinity(None, &free).is_err() {
         return false;
     }
-    // If CPUs have just been taken from the process, it stays where they are not.
+    // If the process has just lost CPUs, this may fail, and the thread then keeps the smaller mask.
     sched_setaffinity(None, &allowed).is_ok()
 }
 

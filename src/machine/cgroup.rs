@@ -1,15 +1,15 @@
-//! The CPU quota of the control group this process is in, from Linux's own files.
+//! The CPU quota of this process's control group, from Linux's own files.
 //!
 //! ```text
-//! /proc/self/cgroup       which group, in each hierarchy     0::/slice/job
-//! /proc/self/mountinfo    which part of it is mounted where  ... /slice /sys/fs/cgroup ... - cgroup2 ...
+//! /proc/self/cgroup       the group in each hierarchy        0::/slice/job
+//! /proc/self/mountinfo    the mounts of each hierarchy       ... /slice /sys/fs/cgroup ... - cgroup2 ...
 //!                                                                  │         │
-//!                         the group's directory:  /sys/fs/cgroup/job    (the group less the mount's root)
-//!                         and all above it, up to the mount point
+//!                         the group's directory:  /sys/fs/cgroup/job    (the group minus the mount's root)
+//!                         and all directories above it, up to the mount point
 //! ```
 //!
-//! Every group on the way up may have a quota, and all of them hold: the tightest counts. In a
-//! container the mount's root is often the container's own group; what is above it cannot be seen.
+//! Every group on the path upwards may have a quota, and all of them apply: the tightest counts. In a container the
+//! mount's root is often the container's own group; groups above it are invisible.
 //!
 //! Source: *Control Group v2*, section "CPU Interface Files", and *CFS Bandwidth Control*, in the
 //! documentation of the Linux kernel; `proc_pid_mountinfo(5)` and `cgroups(7)`.
@@ -17,12 +17,11 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The CPU quota of this process in CPUs, the tightest over its control group and the groups around
-/// it, with the file system seen from `root`.
+/// The CPU quota of this process in CPUs: the tightest over its control group and all enclosing groups, with the file
+/// system seen from `root`.
 ///
-/// Both versions of control groups are read, also side by side. `None` means that no quota is known:
-/// there is none, or the files cannot be read or understood, or this is not Linux. `root` is `/`,
-/// or a copy of another machine's files.
+/// Both versions of control groups are read, even side by side. `None` means that no quota is known: there is none, the
+/// files cannot be read or understood, or this is not Linux. `root` is `/`, or a copy of another machine's files.
 ///
 /// # Examples
 ///
@@ -45,7 +44,7 @@ pub fn quota_under(root: &Path) -> Option<f64> {
         .reduce(f64::min)
 }
 
-/// A file's text. What is not UTF-8, such as the name of some other mount, must not hide the rest.
+/// The text of a file. Bytes that are not UTF-8, such as the name of another mount, must not hide the rest.
 fn read(root: &Path, path: &str) -> Option<String> {
     let bytes = fs::read(under(root, path)).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -56,7 +55,7 @@ fn under(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 
-/// Which rules a hierarchy of groups follows: the names and the format of its files.
+/// The version of a hierarchy of groups, which determines the names and the format of its files.
 #[derive(Clone, Copy)]
 enum Version {
     /// One tree for the `cpu` controller, alone or with a few others.
@@ -66,7 +65,7 @@ enum Version {
 }
 
 impl Version {
-    /// The version of a mounted file system, if it can hold CPU quotas at all.
+    /// The version of a mounted file system, if it can hold CPU quotas.
     fn of(kind: &str, options: &str) -> Option<Version> {
         match kind {
             "cgroup2" => Some(Version::V2),
@@ -75,7 +74,7 @@ impl Version {
         }
     }
 
-    /// Whether a line of `/proc/self/cgroup` with these controllers is about this hierarchy.
+    /// Whether a line of `/proc/self/cgroup` with these controllers belongs to this hierarchy.
     fn owns(self, controllers: &str) -> bool {
         match self {
             Version::V1 => lists_cpu(controllers),
@@ -107,7 +106,7 @@ fn word(group: &Path, file: &str) -> Option<String> {
     Some(fs::read_to_string(group.join(file)).ok()?.trim().to_owned())
 }
 
-/// Microseconds in each period as CPUs. `max` and `-1`, which mean no limit, are no such numbers.
+/// Converts microseconds per period to CPUs. `max` and `-1`, which mean no limit, do not parse.
 fn cpus(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (u64, u64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
@@ -116,13 +115,13 @@ fn cpus(quota: &str, period: &str) -> Option<f64> {
 /// A mounted hierarchy of groups.
 struct Mount {
     version: Version,
-    /// The group that the mount point shows.
+    /// The group that the mount point represents.
     root: String,
     point: String,
 }
 
 impl Mount {
-    /// Reads a line of `/proc/self/mountinfo`; `None` for what is not a hierarchy with CPU quotas.
+    /// Parses a line of `/proc/self/mountinfo`; `None` for a mount that is not a hierarchy with CPU quotas.
     ///
     /// ```text
     /// 31 23 0:28 /slice /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup rw,nsdelegate
@@ -158,15 +157,15 @@ impl Mount {
         })
     }
 
-    /// The way from the mount point down to `group`; `None` if it is not below the mount point.
+    /// The path from the mount point down to `group`; `None` if it is not below the mount point.
     fn below<'a>(&self, group: &'a str) -> Option<&'a Path> {
         let way = Path::new(group).strip_prefix(&self.root).ok();
         way.filter(|way| ups(way) == 0)
             .or_else(|| self.is_above(group).then_some(Path::new("")))
     }
 
-    /// Whether the mount point shows a group above `group`, with names between that we cannot know:
-    /// both are then told from the top of our namespace, the mount's root by `..` alone.
+    /// Whether the mount point represents a group above `group`, with unknown names in between: both paths are then
+    /// relative to the top of this process's namespace, and the mount's root consists of `..` alone.
     fn is_above(&self, group: &str) -> bool {
         let root = Path::new(&self.root);
         let only_ups = root.components().count() == 1 + ups(root);
@@ -174,21 +173,21 @@ impl Mount {
     }
 }
 
-/// How many `..` are in the path: how the kernel writes what is outside the reader's namespace.
+/// The number of `..` in the path: the kernel's notation for paths outside the reader's namespace.
 fn ups(path: &Path) -> usize {
     path.components()
         .filter(|part| *part == Component::ParentDir)
         .count()
 }
 
-/// Undoes the kernel's `\040` for a blank, and its like for tab, newline and backslash.
+/// Decodes the kernel's `\040` for a space, and likewise tab, newline and backslash.
 fn unescape(field: &str) -> String {
     let mut parts = field.split('\\');
     let plain = parts.next().unwrap_or_default().to_owned();
     parts.fold(plain, |text, part| text + &unescape_first(part))
 }
 
-/// The text after a backslash: three octal digits make a character, anything else stays as it is.
+/// Decodes the text after a backslash: three octal digits form a character, anything else stays unchanged.
 fn unescape_first(part: &str) -> String {
     let code = part
         .get(..3)

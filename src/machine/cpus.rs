@@ -1,4 +1,4 @@
-//! The CPUs this process may really use: its affinity mask, and the quota of its control group.
+//! The CPUs that this process may actually use: its affinity mask, and the quota of its control group.
 
 use std::fmt;
 use std::path::Path;
@@ -7,15 +7,15 @@ use std::thread::available_parallelism;
 use super::ranges::Ranges;
 use super::{affinity, cgroup};
 
-/// The CPUs this process may use, and how much of them.
+/// The CPUs that this process may use, and for how much time.
 ///
-/// The two limits are different in kind. The mask says *where* threads may run; the quota says *how
-/// long* all of them together may run. A quota of 2 on 64 CPUs lets 64 threads run at once, and then
-/// stops all of them for most of every period: whoever spins there pays for it twice.
+/// The two limits differ in kind. The mask determines *where* threads may run; the quota determines *how long* all of
+/// them together may run. A quota of 2 on 64 CPUs lets 64 threads run at once, and then stops all of them for most of
+/// every period: a thread that spins pays for it twice.
 ///
 /// # Examples
 ///
-/// Plain data, so a machine can be made up:
+/// It is plain data, so a machine can be made up:
 ///
 /// ```
 /// use rankfold::machine::Cpus;
@@ -26,19 +26,18 @@ use super::{affinity, cgroup};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cpus {
-    /// The numbers of the CPUs threads may run on: ascending, no number twice. Empty: not known.
+    /// The numbers of the CPUs that threads may run on: ascending, without duplicates. Empty if unknown.
     pub mask: Vec<usize>,
-    /// How many CPUs' worth of time the process gets, above 0. `None`: no limit is known.
+    /// The CPU time of the process in CPUs, above 0. `None` if no limit is known.
     pub quota: Option<f64>,
 }
 
 impl Cpus {
-    /// Asks the system: the mask of the calling thread, and the tightest quota over its control
-    /// group and all the groups around that.
+    /// Asks the system for the mask of the calling thread, and for the tightest quota over its control group and all
+    /// enclosing groups.
     ///
-    /// Ask once, on a thread that is not pinned: a pinned thread, and every thread it spawns, sees
-    /// only the CPU it is pinned to. The mask is not known on a Linux kernel built for more than
-    /// 1024 CPUs.
+    /// Call this once, on a thread that is not pinned: a pinned thread, and every thread that it spawns, sees only its
+    /// own CPU. The mask is unknown on a Linux kernel built for more than 1024 CPUs.
     ///
     /// # Examples
     ///
@@ -54,10 +53,10 @@ impl Cpus {
         }
     }
 
-    /// How many threads can run at once and keep running: the mask's CPUs, or the whole CPUs of the
-    /// quota if those are fewer, and at least 1.
+    /// The number of threads that can run at once without interruption: the CPUs of the mask or the whole CPUs of the
+    /// quota, whichever is less, and at least 1.
     ///
-    /// Where the mask is not known, [`available_parallelism`] stands in for it.
+    /// If the mask is unknown, [`available_parallelism`] replaces it.
     ///
     /// # Examples
     ///
@@ -68,7 +67,7 @@ impl Cpus {
     /// assert_eq!(Cpus { mask: vec![0, 1], quota: Some(0.5) }.usable(), 1);
     /// ```
     pub fn usable(&self) -> usize {
-        // The cast rounds down, and stops at the ends of the range.
+        // The cast rounds down and saturates.
         let quota = self.quota.map_or(usize::MAX, |cpus| cpus as usize);
         self.count().min(quota).max(1)
     }

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! /sys/devices/system/cpu/online                               0-7
-//!     cpuN/topology/{package,die,cluster,core}_cpus_list       who shares what, as lists of CPUs
+//!     cpuN/topology/{package,die,cluster,core}_cpus_list       shared parts, as lists of CPUs
 //!     cpuN/cache/indexI/{level,type,size,shared_cpu_list}
 //!     cpuN/cpu_capacity                                        kinds of cores; on x86 the lists of
 //! /sys/devices/{cpu_core,cpu_atom}/cpus                        its performance monitor
 //! /sys/devices/system/node/nodeN/{cpulist,meminfo,distance}
 //! ```
 //!
-//! Lists are taken, not numbers: numbers of dies and cores are unique only inside a package, and older
-//! kernels have other names for the same. What is missing is left out of the tree.
+//! The code reads lists, not numbers: numbers of dies and cores are unique only within a package, and older kernels use
+//! other file names for the same lists. Missing parts are left out of the tree.
 //!
 //! Source: *How CPU topology info is exported via sysfs*, and `Documentation/ABI/stable/sysfs-devices-node`,
 //! in the documentation of the Linux kernel.
@@ -25,9 +25,9 @@ use super::ranges::parse;
 use super::tree::{Kind, Machine, Node, Parts, Source};
 
 impl Machine {
-    /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another's.
+    /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another machine's files.
     ///
-    /// `None` if they do not say which CPUs there are, as on other systems.
+    /// `None` if the files do not list the CPUs, as on other systems.
     ///
     /// # Examples
     ///
@@ -39,7 +39,7 @@ impl Machine {
     /// ```
     pub fn from_files(root: &Path, usable: Cpus) -> Option<Machine> {
         let mut parts = parts(root)?;
-        // A machine in a container may hide the files of CPUs that it lets us use.
+        // A container may hide the files of CPUs that the process may use.
         let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
         let hidden = usable.mask.iter().filter(|cpu| !known.contains(cpu));
         parts.cpus.extend(hidden);
@@ -47,7 +47,7 @@ impl Machine {
     }
 }
 
-/// Whether so many CPUs can be believed in: a list of more comes from a broken file.
+/// The maximum number of CPUs: a longer list comes from a broken file.
 const MOST_CPUS: usize = 1 << 16;
 
 fn parts(root: &Path) -> Option<Parts> {
@@ -64,7 +64,7 @@ fn parts(root: &Path) -> Option<Parts> {
     Some(parts)
 }
 
-/// Memory and kinds of cores, for whoever knows the rest already.
+/// Adds memory and kinds of cores to parts from another source.
 #[cfg(rankfold_hwloc)]
 fn complete(parts: &mut Parts, root: &Path) {
     let nodes = nodes(root);
@@ -86,7 +86,7 @@ fn list(path: &Path) -> Option<Vec<usize>> {
     parse(&word(path)?, MOST_CPUS)
 }
 
-/// What a CPU shares with others; the second name is that of older kernels.
+/// The sets of CPUs that share a part with a CPU; the second name is that of older kernels.
 const SHARED: [(Kind, &str, &str, &str); 4] = [
     (
         Kind::Package,
@@ -113,7 +113,7 @@ fn topology(folder: &Path, parts: &mut Parts) {
     for (kind, name, old, id) in SHARED {
         let shared = list(&folder.join(name)).or_else(|| list(&folder.join(old)));
         if let Some(shared) = shared {
-            // The largest number of 16 bits stands for none.
+            // The largest 16-bit number means none.
             let id = number(&folder.join(id)).filter(|&id| id < 0xffff);
             parts.add(kind, id, None, shared);
         }
@@ -181,14 +181,14 @@ fn memory(path: &Path) -> Option<u64> {
     kibibytes(line.rsplit(':').next()?.trim())
 }
 
-/// The size of the cache before the node's memory, in bytes.
+/// The size of the memory-side cache of the node, in bytes.
 fn side_cache(folder: &Path) -> Option<u64> {
     word(&folder.join("memory_side_cache/index1/size"))?
         .parse()
         .ok()
 }
 
-/// The CPUs by kind of core, where there are several.
+/// The CPUs by kind of core, if there are several kinds.
 fn kinds(root: &Path, cpus: &[usize]) -> Vec<Vec<usize>> {
     let by_monitor = ["cpu_atom", "cpu_core"]
         .map(|name| list(&root.join("sys/devices").join(name).join("cpus")));
@@ -210,10 +210,10 @@ fn kinds(root: &Path, cpus: &[usize]) -> Vec<Vec<usize>> {
 }
 
 impl Machine {
-    /// This machine: by libhwloc where that was there when this was built, else by Linux's own files,
-    /// else no more than the CPUs that this process may use.
+    /// This machine: from libhwloc if that was available when this crate was built, else from Linux's own files, else
+    /// just the CPUs that this process may use.
     ///
-    /// Ask on a thread that is not pinned, as for [`Cpus::here`].
+    /// Call this on a thread that is not pinned, as for [`Cpus::here`].
     ///
     /// # Examples
     ///
@@ -241,8 +241,8 @@ impl Machine {
         files.unwrap_or_else(|| Machine::flat(usable))
     }
 
-    /// The same with the tree as it was when this process first asked, for worlds that come and go. (Memory
-    /// may have been added since; CPUs that have come are found.)
+    /// The same machine with the tree as first read by this process, for short-lived worlds. Memory added since may be
+    /// missing; added CPUs are found.
     pub(crate) fn remembered(usable: Cpus) -> Machine {
         static FIRST: OnceLock<Machine> = OnceLock::new();
         let first = FIRST.get_or_init(|| Machine::with_usable(usable.clone()));

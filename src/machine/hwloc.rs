@@ -1,24 +1,25 @@
-//! The machine's tree from libhwloc: the one file that talks to the crate `hwloc2`.
+//! The machine's tree from libhwloc: the only file that uses the crate `hwloc2`.
 //!
-//! Not all that the crate calls safe is. What is used here was read and is sound with libhwloc 2.1 to 2.x
-//! (the build script takes no other): [`Topology::with_flags`], depths and objects by depth, an object's type,
-//! number and CPUs, and the attributes of objects that are caches. Left alone on purpose: printing or naming an
-//! object (memory is written past its end, or freed twice), NUMA nodes as objects (they have no depth of
-//! that kind), binding (it does nothing for a machine that is not this one, and lets threads out of the mask
-//! that `taskset` gave). Memory and distances are not to be had and come from the system's files.
+//! Not every function that the crate marks as safe is sound. The functions used here were reviewed and are sound with
+//! libhwloc 2.1 to 2.x (the build script accepts no other): [`Topology::with_flags`], depths and objects by depth, an
+//! object's type, number and CPUs, and the attributes of objects that are caches. The following are avoided on purpose:
+//! printing or naming an object (it writes memory past its end, or frees it twice), NUMA nodes as objects (they have
+//! no depth of that kind), and binding (it has no effect for a machine other than this one, and lets threads leave the
+//! mask that `taskset` gave). Memory and distances are unavailable and come from the system's files.
 //!
-//! Of a machine that a control group lets this process use in part libhwloc leaves the rest out, unless it is asked for
-//! all of it. The system's files know nothing of control groups, and a tree that depends on who was asked would
-//! fit no table that was tuned with the other; so all of it is asked for, and [`Cpus`](super::Cpus) say what may be used.
+//! If a control group lets this process use only part of a machine, libhwloc omits the rest unless it is asked for
+//! everything. The system's files do not depend on control groups, and a tree that depended on its source would not
+//! match a table that was tuned with the other source. The code therefore asks for everything, and
+//! [`Cpus`](super::Cpus) tell which CPUs may be used.
 //!
-//! libhwloc describes another machine where `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE` or `HWLOC_FSROOT` is set. What
-//! it says then is not about the CPUs that threads run on, so it is not asked.
+//! libhwloc describes another machine if `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`, `HWLOC_FSROOT` or `HWLOC_CPUID_PATH` is
+//! set. Its answers then do not concern the CPUs that threads run on, so it is not used.
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
 use super::tree::{Kind, Parts};
 
-/// What stands in for the real machine.
+/// Environment variables that replace the real machine.
 const STAND_INS: [&str; 4] = [
     "HWLOC_SYNTHETIC",
     "HWLOC_XMLFILE",
@@ -26,7 +27,7 @@ const STAND_INS: [&str; 4] = [
     "HWLOC_CPUID_PATH",
 ];
 
-/// The parts of this machine but its memory; `None` if libhwloc cannot say, or would not say the truth.
+/// The parts of this machine except its memory; `None` if libhwloc cannot describe it, or describes another machine.
 pub(super) fn parts() -> Option<Parts> {
     if STAND_INS
         .iter()
@@ -61,7 +62,7 @@ fn add(object: &TopologyObject, parts: &mut Parts) {
     parts.add(kind, number, bytes, cpus.map(|cpu| cpu as usize));
 }
 
-/// Instruction caches and what else there may be have no place in the tree.
+/// Instruction caches and other kinds of objects are not part of the tree.
 fn kind(of: &ObjectType) -> Option<Kind> {
     match of {
         ObjectType::Package => Some(Kind::Package),

@@ -1,11 +1,11 @@
-//! By what a machine is known: the name of its processor, and what it consists of.
+//! The identity of a machine: the name of its processor, and its parts.
 
 use std::fs;
 
 use super::show::Bytes;
 use super::tree::{Kind, Machine};
 
-/// What the system says of the first processor.
+/// The system's description of the first processor.
 pub(crate) fn processor() -> Processor {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Processor {
@@ -14,15 +14,15 @@ pub(crate) fn processor() -> Processor {
     }
 }
 
-/// The processor, in its own words.
+/// A processor's description of itself.
 pub(crate) struct Processor {
-    /// What it calls itself.
+    /// Its model name.
     pub model: String,
-    /// Whether it says that it is a virtual one.
+    /// Whether it declares itself virtual.
     pub is_virtual: bool,
 }
 
-/// What `/proc/cpuinfo` says of the first CPU.
+/// A field of the first CPU in `/proc/cpuinfo`.
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     let lines = info.lines().filter_map(|line| line.split_once(':'));
     let mut named = lines.filter(|(key, _)| key.trim() == name);
@@ -30,7 +30,7 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 impl Machine {
-    /// What it consists of: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
+    /// The parts of the machine: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
     pub(crate) fn parts(&self) -> String {
         let kinds = [
             Kind::Package,
@@ -52,7 +52,7 @@ impl Machine {
         parts.join(", ")
     }
 
-    /// How many ranks can have a core to themselves, as far as the quota pays for them.
+    /// The number of ranks that can each have a core of their own, as far as the quota allows.
     pub(crate) fn room(&self) -> usize {
         let cpus = &self.usable.mask;
         match cpus.is_empty() {

@@ -2,18 +2,19 @@
 //!
 //! # Huge pages
 //!
-//! Linux may give 2 MiB at once to whoever first writes one of its small pages, if all of the 2 MiB is mapped. The maps of
-//! two ranks that ask at the same time lie side by side, so the end of one vector and the beginning of the next
-//! would often be in one huge page, on the node of one of the two ranks. So a long vector has room behind its
-//! elements that nobody writes: its last huge page ends in there, and the next map begins after it.
+//! Linux may allocate a huge page of 2 MiB when a thread first writes one of its small pages, if all of the 2 MiB is
+//! mapped. Mappings that two ranks request at the same time are adjacent, so the end of one vector and the beginning of
+//! the next would often share a huge page, on the node of one of the two ranks. A long vector therefore has unused
+//! space behind its elements: its last huge page ends in that space, and the next mapping begins after it.
 
-/// Bytes of a transparent huge page, of most processors.
+/// The size of a transparent huge page on most processors, in bytes.
 const HUGE: usize = 2 << 20;
 
-/// From so many bytes on an allocator gives a vector a map of its own; shorter ones come from the thread's own heap.
+/// The size in bytes from which an allocator gives a vector a mapping of its own; shorter ones come from the thread's
+/// heap.
 const OWN_MAP: usize = 128 << 10;
 
-/// How many elements of room a vector has behind its own.
+/// The number of extra elements that a vector reserves behind its own.
 fn spare<T>(length: usize) -> usize {
     let bytes = length.saturating_mul(size_of::<T>());
     match cfg!(target_os = "linux") && bytes >= OWN_MAP {
@@ -22,23 +23,23 @@ fn spare<T>(length: usize) -> usize {
     }
 }
 
-/// A vector whose pages are on the calling rank's NUMA node: each element is written here and now.
+/// A vector whose pages are on the calling rank's NUMA node, because this function writes every element.
 ///
-/// Linux gives a page its place when it is first written, on the node of the thread that writes. So what a rank
-/// allocates and fills inside its closure is near to it, once it is pinned, and what was filled outside and
-/// handed in is near to the thread that filled it. Scratch memory of collectives is made, and first written,
-/// by the rank that uses it, and so are its lanes, by which messages of collectives come to it. A page that was
-/// freed and is used again keeps its place.
+/// Linux places a page when it is first written, on the node of the writing thread. Memory that a rank allocates and
+/// fills inside its closure is therefore near the rank, once it is pinned; memory filled outside and passed in is near
+/// the thread that filled it. The scratch memory of collectives is allocated and first written by the rank that uses
+/// it, and so are the rank's lanes, through which it receives the messages of collectives. A page that is freed and
+/// reused keeps its place.
 ///
-/// `vec![0.0; n]` asks the system for zeroed pages and writes nothing; they get their place from whoever
-/// writes first, which may be a peer that receives into them. Call this inside the closure that the world
-/// runs, where the rank is pinned.
+/// `vec![0.0; n]` requests zeroed pages from the system and writes nothing; the first writer determines their place,
+/// which may be a peer that receives into them. Call this function inside the closure that the world runs, where the
+/// rank is pinned.
 ///
 /// # Cost
 ///
-/// A write of every element, as `vec![value; n]` with a value that is not zero. On Linux a vector of 128 KiB or more has a
-/// capacity of 2 MiB beyond its length, so that no huge page is shared with the vector of another rank; nothing is
-/// written there, so it takes addresses and, but for the rest of the last page, no memory.
+/// A write of every element, as for `vec![value; n]` with a nonzero value. On Linux a vector of 128 KiB or more has a
+/// capacity of 2 MiB beyond its length, so that it shares no huge page with another rank's vector. Nothing is written
+/// there, so it takes addresses but, apart from the rest of the last page, no memory.
 ///
 /// # Examples
 ///

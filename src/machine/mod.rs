@@ -1,19 +1,18 @@
-//! The machine as plain data: its tree, which CPUs this process may use, and which rank goes where.
+//! The machine as plain data: its tree, the CPUs that this process may use, and the placement of ranks.
 //!
-//! - `tree`: packages, NUMA nodes, caches, cores, as a tree; `files`, `hwloc`, `text`, `xml`: where it comes
-//!   from; `stand_in`: machines to plan for.
-//! - `cpus`: the CPUs this process may really use: its affinity mask and its quota.
+//! - `tree`: packages, NUMA nodes, caches, cores, as a tree; `files`, `hwloc`, `text`, `xml`: its sources; `stand_in`:
+//!   machines to plan for.
+//! - `cpus`: the CPUs that this process may actually use: its affinity mask and its quota.
 //! - `cgroup`: the CPU quota of a control group, read from Linux's own files.
-//! - `place`: which rank goes on which CPU, as a pure function; `spread`: the orders in which they are
-//!   handed out.
-//! - `affinity`: the one place where a thread is pinned; `aside`: where it makes room for another.
-//! - `identity`: by what a machine is known.
-//! - `near`: which part of the machine each rank of a world is in.
+//! - `place`: the placement of ranks on CPUs, as a pure function; `spread`: the orders in which CPUs are handed out.
+//! - `affinity`: the only place where a thread is pinned; `aside`: where a thread makes room for another.
+//! - `identity`: the properties by which a machine is recognized.
+//! - `near`: the part of the machine that each rank of a world is in.
 //! - `memory`: vectors on the NUMA node of the rank that makes them.
-//! - `show`: how a machine is printed; `ranges`: how lists of CPUs are, `0-3,8`.
+//! - `show`: the printed form of a machine; `ranges`: that of lists of CPUs, `0-3,8`.
 //!
-//! Placing and pinning are apart on purpose: the first is arithmetic and can be tested for machines
-//! we do not have, the second is one system call.
+//! Placing and pinning are separate on purpose: the first is arithmetic and can be tested for machines that are not at
+//! hand, the second is one system call.
 //!
 //! # Examples
 //!

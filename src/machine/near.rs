@@ -1,12 +1,12 @@
-//! Who is near to whom: the part of the machine that each rank of a world is in, kind by kind.
+//! The proximity of ranks: the part of the machine that each rank of a world is in, for each kind of part.
 
 use std::collections::BTreeMap;
 
 use super::place::Placement;
 use super::tree::{Kind, Machine, Object};
 
-/// The ranks of a world, as far as the machine tells them apart: a pure function of the machine, of what was
-/// planned for the ranks, and of the kinds that are looked at, and so the same for all ranks.
+/// The ranks of a world as far as the machine distinguishes them: a pure function of the machine, of the planned
+/// placement and of the selected kinds, and therefore the same on all ranks.
 #[derive(Clone, Debug)]
 pub(crate) enum Near {
     /// The part that each rank is in, one number for each of these kinds, from the outside to the inside.
@@ -14,7 +14,7 @@ pub(crate) enum Near {
         kinds: Vec<Kind>,
         of_rank: Vec<Vec<usize>>,
     },
-    /// Nothing tells them apart, for this reason.
+    /// The ranks are not distinguished, for this reason.
     Alike(String),
 }
 
@@ -30,7 +30,7 @@ impl Near {
         matches!(self, Near::Ways { .. })
     }
 
-    /// Of ranks that are placed on this machine, by these kinds in any order.
+    /// The proximity of ranks placed on this machine, by `kinds` in any order.
     pub(crate) fn of(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Near {
         let mut kinds = kinds.to_vec();
         kinds.sort_unstable();
@@ -50,7 +50,7 @@ impl Near {
     }
 }
 
-/// As `package, NUMA node or L3 cache`.
+/// The kinds in words, as in `package, NUMA node or L3 cache`.
 fn words(kinds: &[Kind]) -> String {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.noun()).collect();
     match names.split_last() {
@@ -60,8 +60,8 @@ fn words(kinds: &[Kind]) -> String {
     }
 }
 
-/// The part of each kind that each rank is in; `None` if some rank is not pinned. Parts are counted from 1; 0
-/// is what is beside all of them.
+/// The part of each kind that each rank is in; `None` if some rank is not pinned. Parts are numbered from 1; 0 means
+/// outside all of them.
 pub(crate) fn ways(
     machine: &Machine,
     placement: &Placement,
@@ -78,7 +78,7 @@ pub(crate) fn ways(
     placement.cpu.iter().map(|cpu| cpu.map(way)).collect()
 }
 
-/// Which part of a kind each CPU is in.
+/// The part of a kind that each CPU is in.
 fn parts(machine: &Machine, kind: Kind) -> BTreeMap<usize, usize> {
     let cpus = |(i, part): (usize, &Object)| -> Vec<(usize, usize)> {
         part.cpus.iter().map(|&cpu| (cpu, i)).collect()

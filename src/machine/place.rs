@@ -1,4 +1,4 @@
-//! Which rank goes on which CPU: a pure function of the ranks, the wish and the machine.
+//! The placement of ranks on CPUs: a pure function of the number of ranks, the binding and the machine.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -11,40 +11,39 @@ use super::tree::{Kind, Machine};
 use super::{Cpus, PinError};
 use crate::Rank;
 
-/// How ranks are bound to CPUs.
+/// The binding of ranks to CPUs.
 ///
-/// Pinning keeps a rank's cache warm and its memory near. It hurts where CPUs are shared: pinned
-/// threads cannot step aside for each other, for another pinned program, or for what a quota stops.
+/// Pinning keeps a rank's cache warm and its memory near. It hurts where CPUs are shared: pinned threads cannot make
+/// way for each other, for another pinned program, or for threads that a quota stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Bind {
-    /// As [`Bind::Core`] where that is safe: nothing else in this process is pinned, there is a
-    /// CPU for every rank, and the quota pays for all CPUs of the mask. Otherwise nobody is pinned.
+    /// As [`Bind::Core`] where that is safe: nothing else in this process is pinned, there is a CPU for every rank, and
+    /// the quota covers all CPUs of the mask. Otherwise no rank is pinned.
     #[default]
     Auto,
-    /// Nobody is pinned; the system moves ranks as it likes.
+    /// No rank is pinned; the system moves ranks freely.
     None,
-    /// Neighbours next to each other: rank `i` on the `i`-th CPU of the mask in the order of the machine's
-    /// tree, so that SMT threads, cores and caches fill up one after another. Where cores are of several kinds,
-    /// ranks are on slower ones only if there are more than fast CPUs. With more ranks than CPUs nobody is
-    /// pinned; so it is for all that follow but the list.
+    /// Neighbours next to each other: rank `i` on the `i`-th CPU of the mask in the order of the machine's tree, so
+    /// that SMT threads, cores and caches fill up one after another. If there are several kinds of cores, slower ones
+    /// are used only if there are more ranks than fast CPUs. With more ranks than CPUs no rank is pinned; this also
+    /// holds for the variants below, except for the list.
     Compact,
-    /// As far apart as can be: packages, NUMA nodes, caches and cores take ranks in turn.
+    /// As far apart as possible: packages, NUMA nodes, caches and cores take ranks in turn.
     Scatter,
-    /// An even share of neighbouring ranks on each NUMA node, inside it one on each core while there are
-    /// cores.
+    /// An even share of neighbouring ranks on each NUMA node, and within it one rank per core while there are cores.
     Numa,
-    /// The same for the caches of the third level.
+    /// An even share of neighbouring ranks on each L3 cache, and within it one rank per core while there are cores.
     L3,
-    /// One on each core, neighbours next to each other; a second one on each only with more ranks than
-    /// cores. With less, the fast cores have them, where cores are of several kinds; so it is inside the shares
+    /// One rank per core, neighbours next to each other; a core gets a second rank only if there are more ranks than
+    /// cores. With fewer ranks than cores of several kinds, the fast cores are used; the same applies within the shares
     /// of [`Numa`](Self::Numa) and [`L3`](Self::L3).
     Core,
-    /// Rank `i` on CPU `list[i % list.len()]`: with more ranks than the list is long, they share.
+    /// Rank `i` on CPU `list[i % list.len()]`: if there are more ranks than entries, ranks share CPUs.
     Cpus(Vec<usize>),
 }
 
-/// All names, as an error lists them.
+/// All names, as errors list them.
 const NAMES: [(&str, Bind); 7] = [
     ("auto", Bind::Auto),
     ("none", Bind::None),
@@ -66,7 +65,7 @@ impl fmt::Display for Bind {
     }
 }
 
-/// By name, or a list of CPUs as `0-3,8`.
+/// Parses a name, or a list of CPUs such as `0-3,8`.
 ///
 /// # Examples
 ///
@@ -89,18 +88,18 @@ impl FromStr for Bind {
     }
 }
 
-/// Decides which rank goes on which CPU where nothing but the CPUs is known, each a core of its own; see
-/// [`Machine::place`] for a machine that has a tree. Touches nothing: see [`pin`](super::pin) for the deed.
+/// Decides the placement of ranks if only the CPUs are known, each taken as a core of its own; see [`Machine::place`]
+/// for a machine with a tree. This function pins nothing: see [`pin`](super::pin).
 ///
-/// `alone` says that no other world's ranks live in this process; it matters to [`Bind::Auto`] only.
+/// `alone` states that no ranks of other worlds live in this process; it matters only to [`Bind::Auto`].
 ///
-/// A wish that the machine cannot fulfil is not an error: nobody is pinned, and
-/// [`Placement::why_unpinned`] says why.
+/// A binding that the machine cannot fulfil is not an error: no rank is pinned, and [`Placement::why_unpinned`] gives
+/// the reason.
 ///
 /// # Errors
 ///
-/// A wrong argument: [`BindError::NoCpus`] for an empty list, and [`BindError::OutsideMask`] for a
-/// CPU in it that the process may not use.
+/// [`BindError::NoCpus`] for an empty list, and [`BindError::OutsideMask`] for a list with a CPU that the process may
+/// not use.
 ///
 /// # Examples
 ///
@@ -120,11 +119,11 @@ pub fn place(ranks: usize, bind: &Bind, cpus: &Cpus, alone: bool) -> Result<Plac
 }
 
 impl Machine {
-    /// Decides which rank goes on which CPU of this machine, a pure function of what it is given.
+    /// Decides the placement of ranks on this machine, as a pure function of its arguments.
     ///
-    /// `alone` says that no other world's ranks live in this process; it matters to [`Bind::Auto`] only. A
-    /// wish that the machine cannot fulfil is not an error: nobody is pinned, and
-    /// [`Placement::why_unpinned`] says why.
+    /// `alone` states that no ranks of other worlds live in this process; it matters only to [`Bind::Auto`]. A binding
+    /// that the machine cannot fulfil is not an error: no rank is pinned, and [`Placement::why_unpinned`] gives the
+    /// reason.
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ impl Machine {
     /// ```
     /// use rankfold::machine::{Bind, Machine};
     ///
-    /// // The second SMT threads of the cores have the higher numbers, as they often do.
+    /// // The second SMT threads of the cores have the higher numbers, as is common.
     /// let machine = Machine::from_text("package:2 core:2 cpu:2 numbers=0,4,1,5,2,6,3,7")?;
     /// let cpus = |bind| machine.place(4, &bind, true).map(|placement| placement.to_string());
     /// assert_eq!(cpus(Bind::Compact)?, "rank 0  cpu 0\nrank 1  cpu 4\nrank 2  cpu 1\nrank 3  cpu 5");
@@ -187,7 +186,7 @@ impl Machine {
     }
 }
 
-/// The CPUs to hand out in turn, or why none.
+/// The CPUs to hand out in turn, or the reason why none are.
 type Asked = Result<Vec<usize>, Unpinned>;
 
 fn listed(list: &[usize], cpus: &Cpus) -> Result<Asked, BindError> {
@@ -203,11 +202,11 @@ fn listed(list: &[usize], cpus: &Cpus) -> Result<Asked, BindError> {
     }
 }
 
-/// Which rank goes on which CPU. [`place`] makes it.
+/// The CPU of each rank, as decided by [`place`].
 ///
-/// It prints as a table of ranks and CPUs, without a newline at the end. Ranks that are not pinned
-/// share a line, and so do neighbours on evenly spaced CPUs when there are more than 16 ranks. After
-/// 16 lines the rest is only counted.
+/// It prints as a table of ranks and CPUs, without a trailing newline. Unpinned ranks share a line, and so do
+/// neighbours on evenly spaced CPUs if there are more than 16 ranks. After 16 lines the remaining ranks are only
+/// counted.
 ///
 /// # Examples
 ///
@@ -222,15 +221,15 @@ fn listed(list: &[usize], cpus: &Cpus) -> Result<Asked, BindError> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Placement {
-    /// The CPU of each rank, in rank order; `None` for a rank that runs where the system likes.
+    /// The CPU of each rank, in rank order; `None` for a rank that is not pinned.
     pub cpu: Vec<Option<usize>>,
-    /// Why nobody is pinned; `None` when all are.
+    /// The reason why no rank is pinned; `None` if all are.
     pub why_unpinned: Option<Unpinned>,
-    /// The ranks that were to be pinned and are not, or not where they should be, as a world found when it
-    /// looked after pinning; and why.
+    /// The ranks that were to be pinned but, as a world found when it checked, are unpinned or on another CPU; with the
+    /// reasons.
     pub refused: Vec<(Rank, PinError)>,
-    /// The rank, if there was one, that lived on the thread of whoever called the run, as rank 0 of a
-    /// [team](crate::Team) does. That thread is never pinned.
+    /// The rank, if any, that ran on the thread that called the run, as rank 0 of a [team](crate::Team) does. This
+    /// thread is never pinned.
     pub caller: Option<Rank>,
 }
 
@@ -253,27 +252,27 @@ impl Placement {
         }
     }
 
-    /// Takes down that a rank could not be pinned.
+    /// Records that a rank could not be pinned.
     pub(crate) fn refuse(&mut self, rank: Rank, why: PinError) {
         self.cpu[rank] = None;
         self.refused.push((rank, why));
     }
 
-    /// The reason why a rank of its own was not pinned.
+    /// The reason why this rank in particular was not pinned.
     fn refusal(&self, rank: Rank) -> Option<&PinError> {
         let of_rank = |(refused, _): &&(Rank, PinError)| *refused == rank;
         self.refused.iter().find(of_rank).map(|(_, why)| why)
     }
 
-    /// How many CPUs the pinned ranks are on; `None` when nobody is pinned.
+    /// The number of CPUs that the pinned ranks are on; `None` if no rank is pinned.
     ///
-    /// Fewer than there are ranks means that ranks share a CPU, and none of them should spin.
+    /// If it is less than the number of ranks, ranks share a CPU, and none of them should spin.
     pub fn distinct_cpus(&self) -> Option<usize> {
         let cpus: HashSet<usize> = self.cpu.iter().flatten().copied().collect();
         (!cpus.is_empty()).then_some(cpus.len())
     }
 
-    /// Cuts the ranks into those that share a line.
+    /// Splits the ranks into runs that share a line.
     fn runs(&self) -> impl Iterator<Item = Run<'_>> {
         let join = self.cpu.len() > MANY;
         let mut first = 0;
@@ -292,7 +291,7 @@ impl Placement {
         })
     }
 
-    /// What the table says of a run.
+    /// The table's text for a run.
     fn says(&self, run: &Run<'_>) -> String {
         match (run.cpu[0], &self.why_unpinned) {
             _ if self.caller == Some(run.first) => "the caller's thread".to_owned(),
@@ -306,7 +305,7 @@ impl Placement {
     }
 }
 
-/// Above this many ranks they share lines; above this many lines the rest is only counted.
+/// The number of ranks above which they share lines, and the number of lines above which the rest is only counted.
 const MANY: usize = 16;
 
 impl fmt::Display for Placement {
@@ -324,7 +323,7 @@ impl fmt::Display for Placement {
     }
 }
 
-/// Ranks in a row that share a line: none of them pinned, or on CPUs that go up evenly.
+/// Consecutive ranks that share a line: all unpinned, or on ascending, evenly spaced CPUs.
 struct Run<'a> {
     first: Rank,
     /// Not empty.
@@ -339,7 +338,7 @@ impl Run<'_> {
         }
     }
 
-    /// `cpu` is the first rank's.
+    /// `cpu` is that of the first rank.
     fn cpus(&self, cpu: usize) -> String {
         let step = self
             .cpu
@@ -355,7 +354,7 @@ impl Run<'_> {
     }
 }
 
-/// How many ranks from the first on share its line. Pinned ones do so only if `join` is set.
+/// The number of ranks, starting with the first, that share its line. Pinned ranks do so only if `join` is set.
 fn run_len(cpu: &[Option<usize>], join: bool) -> usize {
     if cpu[0].is_some() && !join {
         return 1;
@@ -365,13 +364,14 @@ fn run_len(cpu: &[Option<usize>], join: bool) -> usize {
         return 1;
     };
     match 2 + steps.take_while(|step| *step == Some(first)).count() {
-        // Two CPUs are always evenly spaced: that says nothing.
+        // Two CPUs are always evenly spaced, which means nothing.
         2 if first > 1 => 1,
         len => len,
     }
 }
 
-/// From one rank's CPU up to the next rank's; `None` if it goes down, or only one of them has any.
+/// The distance from one rank's CPU up to the next rank's; `None` if it is not ascending, or only one of them has a
+/// CPU.
 fn step(from: Option<usize>, to: Option<usize>) -> Option<usize> {
     match (from, to) {
         (Some(from), Some(to)) => to.checked_sub(from),
@@ -380,32 +380,32 @@ fn step(from: Option<usize>, to: Option<usize>) -> Option<usize> {
     }
 }
 
-/// Why nobody is pinned, as the report says it.
+/// The reason why no rank is pinned, as the report states it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Unpinned {
-    /// [`Bind::None`] was asked for.
+    /// [`Bind::None`] was requested.
     NotAsked,
     /// Other ranks live in this process, and would be pinned to the same CPUs.
     NotAlone,
-    /// One of the ranks is the thread that calls: pinned ranks would share a CPU with it wherever it happens to be.
+    /// One of the ranks runs on the calling thread: pinned ranks would share a CPU with it wherever it runs.
     Caller,
     /// The world was given [another machine](crate::World::machine) to plan for.
     StandIn,
-    /// The system does not say which CPUs there are.
+    /// The system does not tell which CPUs there are.
     MaskUnknown,
-    /// There is not a CPU for every rank.
+    /// There are fewer CPUs than ranks.
     Crowded {
-        /// How many ranks there are.
+        /// The number of ranks.
         ranks: usize,
-        /// How many CPUs the mask has.
+        /// The number of CPUs of the mask.
         cpus: usize,
     },
-    /// The quota does not pay for all CPUs of the mask.
+    /// The quota does not cover all CPUs of the mask.
     Quota {
-        /// How many CPUs' worth of time the process gets.
+        /// The CPU time of the process, in CPUs.
         quota: f64,
-        /// How many CPUs the mask has.
+        /// The number of CPUs of the mask.
         cpus: usize,
     },
 }
@@ -433,18 +433,18 @@ fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{plural}")
 }
 
-/// Why a [`Bind`] is wrong on this machine.
+/// The reason why a [`Bind`] is invalid on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BindError {
-    /// No binding is called that, and it is no list of CPUs.
+    /// The text is neither the name of a binding nor a list of CPUs.
     UnknownName {
         /// The text.
         name: String,
     },
     /// The list of CPUs is empty.
     NoCpus,
-    /// A CPU in the list is not one that the process may use.
+    /// The list contains a CPU that the process may not use.
     OutsideMask {
         /// The first such CPU.
         cpu: usize,

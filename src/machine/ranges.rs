@@ -1,8 +1,8 @@
-//! Lists of CPUs as Linux prints them: `0-3,8`.
+//! Lists of CPUs in Linux's notation: `0-3,8`.
 
 use std::fmt;
 
-/// Prints ascending numbers with neighbours joined: `[0, 1, 2, 5]` as `0-2,5`, nothing as `none`.
+/// Prints ascending numbers with consecutive ones joined: `[0, 1, 2, 5]` as `0-2,5`, an empty list as `none`.
 pub(super) struct Ranges<'a>(pub(super) &'a [usize]);
 
 impl fmt::Display for Ranges<'_> {
@@ -25,8 +25,8 @@ impl fmt::Display for Ranges<'_> {
     }
 }
 
-/// Reads such a list: `0-3,8`. `None` if it is none, or has more than `most` numbers. Nothing is the empty
-/// list, and numbers come out as they stand.
+/// Parses such a list: `0-3,8`. `None` if the text is invalid, or the list has more than `most` numbers. An empty text
+/// is the empty list, and the order of the numbers is kept.
 pub(super) fn parse(text: &str, most: usize) -> Option<Vec<usize>> {
     let mut all = Vec::new();
     for part in text

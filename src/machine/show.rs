@@ -1,11 +1,11 @@
-//! A machine as lines of text: its tree, with like siblings on one line.
+//! A machine as lines of text: its tree, with equal siblings on one line.
 
 use std::fmt;
 
 use super::ranges::Ranges;
 use super::tree::{Machine, Node, Object};
 
-/// Prints the tree, where it comes from, and what this process may use.
+/// Prints the tree, its source, and the CPUs that this process may use.
 ///
 /// ```text
 /// 2 x package
@@ -14,7 +14,7 @@ use super::tree::{Machine, Node, Object};
 ///       2 x cpu
 /// ```
 ///
-/// Siblings that are alike, sizes and all, share a line; their CPUs are in the drawing
+/// Siblings that are equal, including sizes, share a line; the drawing shows their CPUs
 /// ([`draw::machine`](crate::draw::machine)).
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,7 +45,7 @@ fn lines(f: &mut fmt::Formatter<'_>, siblings: &[Object], depth: usize) -> fmt::
     Ok(())
 }
 
-/// Whether two objects differ in nothing but numbers.
+/// Whether two objects differ only in numbers.
 fn alike(a: &Object, b: &Object) -> bool {
     let inside = || a.children.iter().zip(&b.children).all(|(a, b)| alike(a, b));
     a.kind == b.kind && a.bytes == b.bytes && a.children.len() == b.children.len() && inside()
@@ -73,7 +73,7 @@ impl fmt::Display for Memory<'_> {
     }
 }
 
-/// A size in the largest unit in which it is a round number, or to a tenth.
+/// A size in the largest unit in which it is an integer, or with one decimal.
 pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {

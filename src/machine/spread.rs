@@ -1,10 +1,10 @@
-//! The orders in which CPUs are handed out, as functions of the tree and of how fast its cores are.
+//! The orders in which CPUs are handed out, as functions of the tree and of the speeds of its cores.
 
 use std::collections::BTreeMap;
 
 use super::tree::{Kind, Machine, Object};
 
-/// How slow each CPU is: 0 for the fastest kind, and all are of that kind where nothing else is known.
+/// The slowness of each CPU: 0 for the fastest kind, and for all CPUs if the kinds are unknown.
 pub(super) struct Slowness(BTreeMap<usize, usize>);
 
 impl Slowness {
@@ -18,7 +18,7 @@ impl Slowness {
         self.0.get(&cpu).copied().unwrap_or(0)
     }
 
-    /// The places of these CPUs, those of fast ones first, else as they are.
+    /// The indices of these CPUs, fast ones first, otherwise in the given order.
     fn fast_first(&self, cpus: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let slowness: Vec<usize> = cpus.into_iter().map(|cpu| self.of_cpu(cpu)).collect();
         let mut places: Vec<usize> = (0..slowness.len()).collect();
@@ -27,7 +27,7 @@ impl Slowness {
     }
 }
 
-/// Neighbours next to each other: the first so many leaves from left to right, of the fast kinds before others.
+/// Neighbours next to each other: the first `ranks` leaves from left to right, choosing fast kinds before slow ones.
 pub(super) fn compact(tree: &Object, ranks: usize, slow: &Slowness) -> Vec<usize> {
     let mut places = slow.fast_first(tree.cpus.iter().copied());
     places.truncate(ranks);
@@ -35,8 +35,8 @@ pub(super) fn compact(tree: &Object, ranks: usize, slow: &Slowness) -> Vec<usize
     places.into_iter().map(|place| tree.cpus[place]).collect()
 }
 
-/// As far apart as can be: each child in turn, on every level. Among the first so many, no child has two
-/// more than a sibling that is not full.
+/// As far apart as possible: each child in turn, on every level. In any prefix of the order, no child has two more than
+/// a sibling that is not full.
 pub(super) fn scatter(tree: &Object) -> Vec<usize> {
     if tree.children.is_empty() {
         return tree.cpus.clone();
@@ -53,8 +53,8 @@ pub(super) fn scatter(tree: &Object) -> Vec<usize> {
     all
 }
 
-/// An even share of neighbouring ranks for each domain of a kind, inside it one for each core while
-/// there are cores, the fast ones first.
+/// An even share of neighbouring ranks for each domain of a kind, and within it one per core while there are cores,
+/// fast ones first.
 pub(super) fn shares(tree: &Object, kind: Kind, ranks: usize, slow: &Slowness) -> Vec<usize> {
     let domains = domains(tree, kind);
     let shares = deal(ranks, &domains.iter().map(|d| d.cpus()).collect::<Vec<_>>());
@@ -63,7 +63,7 @@ pub(super) fn shares(tree: &Object, kind: Kind, ranks: usize, slow: &Slowness) -
         .collect()
 }
 
-/// How many of `ranks` each gets that has so much room: one each in turn.
+/// Deals `ranks` out one at a time to recipients with the given capacities.
 fn deal(ranks: usize, room: &[usize]) -> Vec<usize> {
     let mut shares = vec![0; room.len()];
     let mut left = ranks.min(room.iter().sum());
@@ -80,7 +80,7 @@ fn deal(ranks: usize, room: &[usize]) -> Vec<usize> {
     shares
 }
 
-/// What shares are for: an object, or the CPUs beside objects of the kind.
+/// A recipient of a share: an object, or the CPUs outside all objects of the kind.
 enum Domain<'a> {
     Object(&'a Object),
     Rest(Vec<&'a Object>),
@@ -102,7 +102,7 @@ impl Domain<'_> {
     }
 }
 
-/// The cores from left to right, each with its share: one while there are as many cores, dealt to fast ones first.
+/// The cores from left to right, each with its share: one while there are enough cores, dealt to fast cores first.
 fn per_core(objects: &[&Object], share: usize, slow: &Slowness) -> Vec<usize> {
     let mut cores: Vec<&[usize]> = Vec::new();
     objects
@@ -119,7 +119,7 @@ fn per_core(objects: &[&Object], share: usize, slow: &Slowness) -> Vec<usize> {
         .collect()
 }
 
-/// The CPUs of each core; a CPU of no known core is one.
+/// The CPUs of each core; a CPU outside all known cores is a core of its own.
 fn cores_of<'a>(object: &'a Object, cores: &mut Vec<&'a [usize]>) {
     if matches!(object.kind, Kind::Core | Kind::Cpu) {
         cores.push(&object.cpus);

@@ -1,4 +1,4 @@
-//! Machines that stand in for the real one where nothing is pinned: plans, pictures, simulations.
+//! Machines that replace the real one where nothing is pinned: plans, drawings, simulations.
 
 use std::env;
 use std::fs;
@@ -8,18 +8,18 @@ use std::path::Path;
 use super::text::MachineError;
 use super::tree::Machine;
 
-/// The longest file that is read as a machine.
+/// The maximum length of a file that is read as a machine, in bytes.
 const MOST_BYTES: u64 = 1 << 26;
 
 impl Machine {
-    /// The machine to plan for: what `HWLOC_XMLFILE` or `HWLOC_SYNTHETIC` names, as hwloc's own tools have
-    /// it, else this machine.
+    /// The machine to plan for: the one that `HWLOC_XMLFILE` or `HWLOC_SYNTHETIC` names, as for hwloc's own tools, else
+    /// this machine.
     ///
-    /// Worlds never ask this: ranks are pinned on the machine that they run on.
+    /// Worlds never use this: they pin ranks on the machine that they run on.
     ///
     /// # Errors
     ///
-    /// If what is named cannot be read. It is never passed over in silence.
+    /// If the named machine cannot be read. There is no silent fallback.
     ///
     /// # Examples
     ///
@@ -43,7 +43,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is no machine.
+    /// If the file cannot be read, or does not describe a machine.
     pub fn from_xml_file(path: &Path) -> Result<Machine, MachineError> {
         let read = || {
             let mut text = String::new();

@@ -8,29 +8,29 @@ use super::Cpus;
 use super::ranges::parse;
 use super::tree::{Domain, Kind, Machine, Node, Parts, Source};
 
-/// The most CPUs of a machine that is written: a short text can ask for any number.
+/// The maximum number of CPUs of a machine in text form: a short text can ask for any number.
 const MOST_CPUS: usize = 1 << 13;
 
-/// The deepest that braces may be nested.
+/// The maximum nesting depth of braces.
 const MOST_DEPTH: usize = 16;
 
 impl Machine {
-    /// Reads a machine from our text form, which takes the synthetic form of hwloc too where that is about
-    /// what we know.
+    /// Parses a machine in this crate's text form, which also accepts hwloc's synthetic form for the properties that
+    /// both support.
     ///
     /// ```text
-    /// package:2 numa:2 l3:2(size=32MiB) core:4 cpu:2     levels from outside to inside, each a number of times in the one before
+    /// package:2 numa:2 l3:2(size=32MiB) core:4 cpu:2     levels from outside to inside, with counts per parent
     /// { package:1 core:4 cpu:2 + package:1 core:8 }      different parts side by side, at any depth
-    /// package:2 [numa(memory=64GiB)] [numa] core:4       memory that is near to all of the level before
-    /// numa:2(memory=8GiB cache=1GiB)                     memory, and a cache before it
+    /// package:2 [numa(memory=64GiB)] [numa] core:4       memory near all CPUs of the previous level
+    /// numa:2(memory=8GiB cache=1GiB)                     memory, and its memory-side cache
     /// core:4(kind=1)                                     a kind of cores, 0 for the slowest
     /// numbers=0-7,16-23                                  the numbers of the CPUs, in the order of the tree
-    /// mask=0-3 quota=2.5                                 what this process may use, if not all
-    /// distances=10,21/21,10                              from each node to all
+    /// mask=0-3 quota=2.5                                 the CPUs that this process may use, if not all
+    /// distances=10,21/21,10                              the distances from each node to all
     /// ```
     ///
-    /// Levels are `package` (`pack`, `socket`), `group`, `numa`, `die`, `l3`, `l2`, `l1`, `core` and `cpu`
-    /// (`pu`), in lower or upper case. A text without `cpu` has one in each of its innermost objects.
+    /// Levels are `package` (`pack`, `socket`), `group`, `numa`, `die`, `l3`, `l2`, `l1`, `core` and `cpu` (`pu`), in
+    /// lower or upper case. In a text without `cpu`, each innermost object has one.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Machine {
     }
 }
 
-/// Why a text or a file is no machine.
+/// The reason why a text or a file does not describe a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineError {
     what: String,
@@ -90,7 +90,7 @@ fn wrong(word: &str, why: impl fmt::Display) -> MachineError {
     MachineError::new(format!("`{}`: {why}", shown.escape_debug()))
 }
 
-/// Cuts at blanks that are not in brackets; braces and plus signs are words of their own.
+/// Splits at spaces outside brackets; braces and plus signs are words of their own.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut inside) = (Vec::new(), String::new(), false);
     for letter in text.chars() {
@@ -107,7 +107,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// One level: so many objects of a kind in each of those around it.
+/// One level: a number of objects of a kind in each enclosing object.
 #[derive(Debug)]
 enum Level {
     Objects {
@@ -115,9 +115,9 @@ enum Level {
         count: usize,
         is: Attributes,
     },
-    /// Memory near to all of the level around it.
+    /// Memory near all CPUs of the enclosing level.
     Memory(Attributes),
-    /// Different parts side by side; nothing comes after them.
+    /// Different parts side by side; no level follows them.
     Parts(Vec<Vec<Level>>),
 }
 
@@ -129,7 +129,7 @@ struct Attributes {
     indexes: Option<Vec<usize>>,
 }
 
-/// Reads words; and what is said of the machine as a whole.
+/// The parser of words, with the settings of the machine as a whole.
 #[derive(Default)]
 struct Reader {
     numbers: Option<Vec<usize>>,
@@ -139,7 +139,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Takes the settings out, wherever they stand; gives the other words.
+    /// Extracts the settings, wherever they occur; returns the other words.
     fn settings<'a>(&mut self, words: &'a [String]) -> Result<Vec<&'a str>, MachineError> {
         let mut rest = Vec::new();
         for word in words {
@@ -182,7 +182,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Levels up to the end, a plus sign or a closing brace.
+    /// Parses levels up to the end, a plus sign or a closing brace.
     fn levels(&self, rest: &mut Vec<&str>, depth: usize) -> Result<Vec<Level>, MachineError> {
         let mut levels = Vec::new();
         while let Some(&word) = rest.first() {
@@ -259,7 +259,7 @@ impl Reader {
     }
 }
 
-/// The parts with the CPUs' numbers in the place of their places.
+/// The parts with the CPUs' numbers in place of their indices.
 fn renumbered(
     mut parts: Parts,
     numbers: &[usize],
@@ -371,7 +371,7 @@ fn kind(word: &str, name: &str) -> Result<Kind, MachineError> {
     })
 }
 
-/// `64`, `32MiB`, `8GB`: all units are powers of 1024, as hwloc has them.
+/// Parses `64`, `32MiB`, `8GB`: all units are powers of 1024, as in hwloc.
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -385,14 +385,14 @@ fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Makes domains of levels; CPUs are numbered by their places.
+/// Creates domains from levels; CPUs are numbered by their indices.
 #[derive(Default)]
 struct Maker {
     parts: Parts,
     count: usize,
     kinds: BTreeMap<usize, Vec<usize>>,
     indexes: Option<Vec<usize>>,
-    /// How many objects of a kind there are.
+    /// The number of objects of each kind so far.
     made: BTreeMap<Kind, usize>,
 }
 
@@ -462,7 +462,7 @@ impl Maker {
         Ok(())
     }
 
-    /// What is known of a node once its CPUs are there.
+    /// Records the properties of a node once its CPUs exist.
     fn remember(&mut self, node: usize, is: &Attributes, first: usize) {
         self.parts.nodes[node] = Node {
             number: node,

@@ -5,36 +5,36 @@ use std::fmt;
 
 use super::Cpus;
 
-/// What an object of the machine is.
+/// The kind of an object of the machine.
 ///
-/// The order is that of nesting where two objects have the same CPUs: what is greater is inside.
+/// The order is that of nesting if two objects have the same CPUs: the greater one is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// All of it.
+    /// The whole machine.
     Machine,
-    /// A physical package: what sits in a socket.
+    /// A physical package, which sits in a socket.
     Package,
-    /// A group that the system or the maker of the machine sees: a cluster, a drawer.
+    /// A group defined by the system or the manufacturer: a cluster, a drawer.
     Group,
     /// The CPUs of a NUMA node.
     Node,
     /// A die inside a package.
     Die,
-    /// A cache of the third level, and the CPUs that share it.
+    /// An L3 cache, and the CPUs that share it.
     L3,
-    /// A cache of the second level.
+    /// An L2 cache.
     L2,
-    /// A data cache of the first level.
+    /// An L1 data cache.
     L1,
     /// A core: its CPUs are its SMT threads.
     Core,
-    /// A CPU as the system counts them: a core, or an SMT thread of one.
+    /// A CPU as the system counts them: a core, or one of its SMT threads.
     Cpu,
 }
 
 impl Kind {
-    /// All, from the outside to the inside.
+    /// All kinds, from the outside to the inside.
     pub const ALL: [Kind; 10] = [
         Kind::Machine,
         Kind::Package,
@@ -48,7 +48,7 @@ impl Kind {
         Kind::Cpu,
     ];
 
-    /// What it is called in text, as in [`Machine::from_text`].
+    /// Its name in text, as in [`Machine::from_text`].
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Machine => "machine",
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// What one of it is called in a sentence.
+    /// The noun for it in a sentence.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Kind::Machine => "machine",
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is a cache.
+    /// Whether this is a cache.
     pub const fn is_cache(self) -> bool {
         matches!(self, Kind::L3 | Kind::L2 | Kind::L1)
     }
@@ -92,24 +92,24 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A part of the machine, with what is inside it.
+/// A part of the machine, with its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Object {
-    /// What it is.
+    /// The kind of the object.
     pub kind: Kind,
-    /// The number that the system gave it: of CPUs and NUMA nodes unique, of others perhaps not.
+    /// Its number in the system: unique for CPUs and NUMA nodes, not necessarily for other kinds.
     pub number: Option<usize>,
-    /// The bytes of a cache, where they are known.
+    /// The size of a cache in bytes, if known.
     pub bytes: Option<u64>,
     /// The numbers of its CPUs, in the order of the tree; at least one.
     pub cpus: Vec<usize>,
-    /// What it consists of: none for a CPU.
+    /// Its parts; empty for a CPU.
     pub children: Vec<Object>,
 }
 
 impl Object {
-    /// All objects of a kind in it, itself included, in the order of the tree.
+    /// All objects of a kind in this one, itself included, in the order of the tree.
     pub fn all(&self, kind: Kind) -> Vec<&Object> {
         let mut found = Vec::new();
         self.collect(kind, &mut found);
@@ -125,7 +125,7 @@ impl Object {
         }
     }
 
-    /// What is left of it when only some CPUs count; nothing if none of its CPUs do.
+    /// The part that remains if only the CPUs in `mask` count; `None` if it has none of them.
     fn only(&self, mask: &BTreeSet<usize>) -> Option<Object> {
         let cpus: Vec<usize> = self
             .cpus
@@ -152,36 +152,36 @@ impl Object {
     }
 }
 
-/// A NUMA node: some memory, and the CPUs that are near to it.
+/// A NUMA node: memory, and the CPUs near it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Node {
     /// Its number.
     pub number: usize,
-    /// The CPUs that are near, in the order of the tree. None for memory that is a node of its own.
+    /// The CPUs near it, in the order of the tree. Empty for a node of memory alone.
     pub cpus: Vec<usize>,
-    /// How much memory it has, where that is known.
+    /// The size of its memory in bytes, if known.
     pub bytes: Option<u64>,
-    /// How large the cache before its memory is, if it has one.
+    /// The size of its memory-side cache in bytes, if it has one.
     pub cache: Option<u64>,
-    /// How far it is to all nodes, in the order of [`Machine::nodes`]; 10 is its own memory. Empty where
-    /// nobody says.
+    /// The distances to all nodes, in the order of [`Machine::nodes`]; 10 is the distance to its own memory. Empty if
+    /// unknown.
     pub distances: Vec<u32>,
 }
 
-/// Where a machine's description comes from.
+/// The source of a machine's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// This machine, by libhwloc; memory and core kinds by Linux's files.
+    /// This machine, from libhwloc; memory and core kinds from Linux's files.
     Hwloc,
-    /// This machine or a copy of its files, by Linux's own files.
+    /// This machine or a copy of its files, from Linux's own files.
     Files,
-    /// A text of ours.
+    /// This crate's text form.
     Text,
-    /// A file of `lstopo`.
+    /// A file written by `lstopo`.
     Xml,
-    /// Nothing but a list of CPUs is known.
+    /// Only a list of CPUs is known.
     Flat,
 }
 
@@ -197,11 +197,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// A machine as plain data: its tree, its memory, and what of it this process may use.
+/// A machine as plain data: its tree, its memory, and the CPUs that this process may use.
 ///
-/// [`here`](Self::here) describes this machine; [`from_text`](Self::from_text) and
-/// [`from_xml`](Self::from_xml) any other. Others serve to plan, print and simulate; no thread is ever
-/// pinned by them.
+/// [`here`](Self::here) describes this machine; [`from_text`](Self::from_text) and [`from_xml`](Self::from_xml)
+/// describe any other. Other machines serve to plan, print and simulate; threads are never pinned by them.
 ///
 /// # Examples
 ///
@@ -217,20 +216,20 @@ impl fmt::Display for Source {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Machine {
-    /// All of it, also what this process may not use.
+    /// The whole machine, including CPUs that this process may not use.
     pub tree: Object,
-    /// The NUMA nodes by number, those without CPUs among them. None where nothing is known of them.
+    /// The NUMA nodes by number, including those without CPUs. Empty if unknown.
     pub nodes: Vec<Node>,
-    /// The CPUs by kind of core, from the slowest to the fastest; one list or none where all are alike.
+    /// The CPUs by kind of core, from the slowest to the fastest; one list or none if all are alike.
     pub kinds: Vec<Vec<usize>>,
     /// The CPUs that this process may use, and the quota.
     pub usable: Cpus,
-    /// Where all this comes from.
+    /// The source of the description.
     pub source: Source,
 }
 
 impl Machine {
-    /// A machine of which nothing is known but its CPUs.
+    /// A machine of which only the CPUs are known.
     pub fn flat(usable: Cpus) -> Machine {
         let parts = Parts::of(usable.mask.clone());
         parts.machine(usable, Source::Flat)
@@ -242,7 +241,7 @@ impl Machine {
         self.tree.only(&mask)
     }
 
-    /// The number of the node near to a CPU: the lowest of several.
+    /// The number of the node near a CPU; the lowest if there are several.
     ///
     /// # Examples
     ///
@@ -258,7 +257,7 @@ impl Machine {
         self.nodes.iter().find(near).map(|node| node.number)
     }
 
-    /// How many of these CPUs are on cores of their own. CPUs that are not in the tree count as such.
+    /// The number of distinct cores of these CPUs. A CPU outside the tree counts as a core of its own.
     pub fn distinct_cores(&self, cpus: &[usize]) -> usize {
         let cores = self.tree.all(Kind::Core);
         let core = |cpu: &usize| cores.iter().position(|core| core.cpus.contains(cpu));
@@ -277,10 +276,10 @@ pub(super) struct Domain {
     pub cpus: BTreeSet<usize>,
 }
 
-/// What is found of a machine before it is a tree.
+/// The description of a machine before its tree is built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// All CPUs, in an order that the tree keeps where it can.
+    /// All CPUs, in an order that the tree keeps where possible.
     pub cpus: Vec<usize>,
     pub domains: Vec<Domain>,
     pub nodes: Vec<Node>,
@@ -295,7 +294,7 @@ impl Parts {
         }
     }
 
-    /// Adds a domain, unless it has no CPU or is there.
+    /// Adds a domain, unless it has no CPU or already exists.
     pub(super) fn add(
         &mut self,
         kind: Kind,
@@ -315,8 +314,8 @@ impl Parts {
         }
     }
 
-    /// Nests the domains by their CPUs. One that crosses another that is larger is left out: a tree has
-    /// no place for it.
+    /// Nests the domains by their CPUs. A domain that partially overlaps a larger one is left out, since a tree cannot
+    /// contain it.
     pub(super) fn machine(mut self, usable: Cpus, source: Source) -> Machine {
         for node in 0..self.nodes.len() {
             let Node { number, cpus, .. } = &self.nodes[node];
@@ -353,13 +352,13 @@ impl Parts {
     }
 }
 
-/// The domains that say something of these CPUs, the larger ones first.
+/// The domains that carry information about these CPUs, larger ones first.
 fn telling(mut domains: Vec<Domain>, all: &BTreeSet<usize>) -> Vec<Domain> {
     for domain in &mut domains {
         domain.cpus.retain(|cpu| all.contains(cpu));
     }
     domains.retain(|domain| !domain.cpus.is_empty() && domain.kind != Kind::Machine);
-    // A group that is something else too says nothing; some systems have one around every core.
+    // A group equal to another domain carries no information; some systems have one around every core.
     let others = domains.iter().filter(|other| other.kind != Kind::Group);
     let others: BTreeSet<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
     let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !others.contains(cpus);
@@ -368,16 +367,16 @@ fn telling(mut domains: Vec<Domain>, all: &BTreeSet<usize>) -> Vec<Domain> {
     domains
 }
 
-/// Where each CPU comes in an order.
+/// The position of each CPU in an order.
 type Places = BTreeMap<usize, usize>;
 
-/// The object of a domain; `inside` are the domains that may be in it, the larger ones first.
+/// The object of a domain; `inside` are the domains that it may contain, larger ones first.
 fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
     let Outermost { tops, owner } = Outermost::of(inside);
     let mut children: Vec<Object> = tops
         .into_iter()
         .map(|(top, mut below)| {
-            // Two nodes of the same CPUs are one place.
+            // Two nodes with the same CPUs are one object.
             below.retain(|other| other.kind != top.kind || other.cpus != top.cpus);
             nest(&top, below, places)
         })
@@ -403,16 +402,16 @@ fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
     }
 }
 
-/// The domains that are in no other.
+/// The domains that no other contains.
 struct Outermost {
-    /// Each with those that are in it.
+    /// Each with the domains that it contains.
     tops: Vec<(Domain, Vec<Domain>)>,
-    /// In which of them a CPU is.
+    /// The index in `tops` of the domain that contains each CPU.
     owner: BTreeMap<usize, usize>,
 }
 
 impl Outermost {
-    /// Of domains that come the larger ones first. One that crosses another is left out.
+    /// Builds from domains ordered from large to small. One that partially overlaps another is left out.
     fn of(domains: Vec<Domain>) -> Outermost {
         let mut tops: Vec<(Domain, Vec<Domain>)> = Vec::new();
         let mut owner: BTreeMap<usize, usize> = BTreeMap::new();

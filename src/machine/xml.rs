@@ -1,4 +1,4 @@
-//! Machines from the XML files of `lstopo`, of version 2: the objects, and nothing else of XML.
+//! Machines from the XML files of `lstopo`, version 2: only the objects are read, not XML in general.
 //!
 //! ```text
 //! <object type="Package" os_index="0" cpuset="0x0000000f,0xffffffff">
@@ -6,8 +6,8 @@
 //!   <object type="L3Cache" cpuset="0xf" cache_size="33554432"> ...
 //! ```
 //!
-//! An object says which CPUs it has, so their nesting need not be followed; only a memory-side cache says
-//! by its place which memory it is before.
+//! Every object lists its CPUs, so their nesting can be ignored. Only a memory-side cache identifies its memory by its
+//! position.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,17 @@ use super::Cpus;
 use super::text::MachineError;
 use super::tree::{Kind, Machine, Node, Parts, Source};
 
-/// The most CPUs: a set is written in few letters, so a file names no more than this.
+/// The maximum number of CPUs: few letters of a file can stand for any number.
 const MOST_CPUS: usize = 1 << 16;
 
 impl Machine {
-    /// Reads the XML that `lstopo --of xml` writes (hwloc 2).
+    /// Parses the XML that `lstopo --of xml` writes (hwloc 2).
     ///
-    /// All CPUs of it count as usable.
+    /// All of its CPUs count as usable.
     ///
     /// # Errors
     ///
-    /// A [`MachineError`] if there is no CPU in it, or a set of CPUs that cannot be read.
+    /// A [`MachineError`] if there are no CPUs, or a set of CPUs cannot be parsed.
     ///
     /// # Examples
     ///
@@ -58,7 +58,7 @@ impl Machine {
     }
 }
 
-/// What has been read, and the memory-side caches that are open.
+/// The state of the parser, with the memory-side caches that are open.
 #[derive(Default)]
 struct Reading {
     parts: Parts,
@@ -126,7 +126,7 @@ fn kind_of(name: &str) -> Option<Kind> {
     }
 }
 
-/// What stands between `<` and `>`, comments left out. Attributes of hwloc's files hold no `>` as such.
+/// The text between each `<` and `>`, without comments. Attributes in hwloc's files contain no literal `>`.
 fn tags(xml: &str) -> impl Iterator<Item = &str> {
     let mut rest = xml;
     std::iter::from_fn(move || {
@@ -155,7 +155,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-/// `0x0000000f,0xffffffff`: 32 bits a word, the highest first; a word may be left empty.
+/// Parses `0x0000000f,0xffffffff`: 32 bits per word, the highest first; a word may be empty.
 fn cpuset(text: &str) -> Result<BTreeSet<usize>, MachineError> {
     let bad = || MachineError::new(format!("`{}` is no set of CPUs", text.escape_debug()));
     let mut cpus = BTreeSet::new();

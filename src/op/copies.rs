@@ -1,12 +1,13 @@
-//! Long copies out of another rank's memory learn which way is the faster one here.
+//! Long copies from another rank's memory choose the faster of two methods by measurement.
 //!
-//! Where a buffer goes back and forth between two cores, each line that is written has first to be taken from the
-//! core that read it last, and on some machines that is ten times as slow as to write past the caches. Where nobody
-//! has read the buffer, writing past the caches is what is slow. No rule that was tried tells the two apart; a clock
-//! does. So both are timed now and then, and the plain way is left only for one that takes less than half as long,
-//! since what lies past the caches has to be fetched again by whoever reads it (but for copies that no cache holds).
-//! A copy finds the caches as the one before it left them: only the second of two of a kind is believed.
-//! Where both ends of a message copy parts of it, each learns by itself, and apart from what it copies alone.
+//! Where a buffer goes back and forth between two cores, each written line must first be taken from the core that read
+//! it last. On some machines this is ten times as slow as writing past the caches. If no core has read the buffer,
+//! writing past the caches is the slow method. No rule that was tried distinguishes the two cases; a clock does. Both
+//! methods are therefore timed occasionally, and the plain method is abandoned only for one that takes less than half
+//! as long, since data stored past the caches must be fetched again by its reader (except for copies that exceed every
+//! cache). A copy finds the caches as the previous one left them, so only the second of two consecutive copies by one
+//! method counts. If both ends of a message copy parts of it, each learns separately, and separately from the copies
+//! that it makes alone.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -14,44 +15,44 @@ use std::time::Instant;
 use super::Element;
 use super::kernels::copy_past_caches;
 
-/// Shorter ones are not worth a look at the clock.
+/// The length in bytes from which copies are timed.
 pub(crate) const LONG: usize = 32 << 10;
 const OCTET: usize = 8;
-/// Two of so many copies are made in the way that is thought to be the slower one.
+/// Two of this many copies use the method that seems to be the slower one.
 const SELDOM: u32 = 64;
-/// Copies that are longer have left the caches before they are read, whichever way they are made.
+/// Copies longer than this many bytes have left the caches before they are read, whichever method makes them.
 pub(crate) const BEYOND: usize = 4 << 20;
 
-/// What one rank has learnt, for each part that it may have in a copy and lengths of each power of two.
+/// The measurements of one rank, for each part that it may have in a copy, and for lengths by powers of two.
 #[derive(Default)]
 pub(crate) struct Copies([[Class; 16]; 5]);
 
-/// What a rank copies.
+/// The part that a rank has in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it.
+    /// The whole message.
     Whole,
-    /// As its receiver, what its sender does not copy.
+    /// As its receiver, the part that its sender does not copy.
     Received,
-    /// As its sender, what its receiver does not copy.
+    /// As its sender, the part that its receiver does not copy.
     Helped,
-    /// Of vectors that are touched where they lie: what goes to other ranks' memory as well.
+    /// For vectors accessed in place: data that also goes to other ranks' memory.
     Spread,
-    /// Of such vectors: what goes to its own memory alone.
+    /// For vectors accessed in place: data that goes only to the rank's own memory.
     Fetched,
 }
 
-/// How long copies of about one length take.
+/// The times of copies of similar length.
 #[derive(Default)]
 struct Class {
-    /// Nanoseconds for 1,024 bytes, plain and past the caches; 0: not known yet.
+    /// Nanoseconds per 1,024 bytes, plain and past the caches; 0 if unknown.
     takes: [Cell<f32>; 2],
     made: Cell<u32>,
-    /// How the last one was made.
+    /// The method of the last copy.
     last: Cell<Option<Way>>,
 }
 
-/// How bytes are stored.
+/// The method by which bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Plain,
@@ -67,7 +68,7 @@ impl Copies {
     #[inline]
     pub(crate) fn copy<T: Element>(&self, to: &mut [T], from: &[T]) {
         match (from, &mut *to) {
-            // The commonest messages have a size known here and need no call of `memcpy`.
+            // The most common messages have a size known here and need no call of `memcpy`.
             ([one], [place]) => *place = *one,
             _ if size_of_val(from) == OCTET => copy_octet(to, from),
             _ if size_of_val(from) < LONG => to.copy_from_slice(from),
@@ -86,8 +87,8 @@ impl Copies {
         });
     }
 
-    /// Runs a copy in a message of so many bytes, in the way that is thought best, and learns from how long
-    /// it took. `copy` says how many bytes it has copied.
+    /// Runs a copy of part of a message of `bytes` bytes by the method that seems best, and learns from its duration.
+    /// `copy` returns the number of bytes that it copied.
     pub(crate) fn timed(&self, part: Part, bytes: usize, copy: impl FnOnce(Way) -> usize) {
         let classes = &self.0[part as usize];
         let size = (bytes / LONG).max(1).ilog2() as usize;
@@ -102,7 +103,7 @@ impl Copies {
     }
 }
 
-/// Copies elements that are eight bytes together.
+/// Copies elements that total eight bytes.
 #[inline]
 fn copy_octet<T: Element>(to: &mut [T], from: &[T]) {
     let count = OCTET.checked_div(size_of::<T>()).unwrap_or(0);
@@ -111,11 +112,11 @@ fn copy_octet<T: Element>(to: &mut [T], from: &[T]) {
 }
 
 impl Class {
-    /// The way of the next copy, past the caches if that takes less than so much of the plain way.
+    /// The method of the next copy: past the caches if that takes less than `share` of the plain method's time.
     fn next(&self, share: f32) -> Way {
         let made = self.made.get();
         self.made.set(made.wrapping_add(1));
-        // The first few find memory that was never touched.
+        // The first few copies meet memory that was never touched.
         match (self.better(share), matches!(made % SELDOM, 6 | 7)) {
             (better, false) => better,
             (Way::Plain, true) => Way::PastCaches,
@@ -131,7 +132,7 @@ impl Class {
         }
     }
 
-    /// Remembers how long a copy took; one that was interrupted counts little.
+    /// Records the duration of a copy; the weight of interrupted ones is limited.
     fn learn(&self, way: Way, took: f32) {
         if self.last.replace(Some(way)) != Some(way) {
             return;

@@ -1,19 +1,19 @@
-//! The loops that fold and copy: plain ones, compiled for several instruction sets, of which the best that
-//! the machine has is taken.
+//! The loops that fold and copy: plain loops, compiled for several instruction sets, of which the best one available is
+//! used.
 //!
-//! Every loop is written once, over raw pointers: where ranks fold each other's vectors where they lie, no
-//! slice over one of them may exist. The compiler makes vector code of it for the instruction set of the
-//! function that it is inlined into, operator and all; the order of operations is the same in each, so all
-//! leave the same bits. (Which of several NaNs comes out is not defined anywhere, and not here.)
+//! Every loop is written once, over raw pointers: where ranks fold each other's vectors in place, no slice over one of
+//! them may exist. The compiler vectorizes it for the instruction set of the function that it is inlined into,
+//! including the operator. The order of operations is the same in each version, so all produce the same bits. (Which of
+//! several NaNs results is not defined anywhere, and not here.)
 //!
-//! An operator may panic at any element: what was folded before stays folded, and every element of the
-//! vectors is one that somebody has put there.
+//! An operator may panic at any element: earlier folds keep their results, and every element of the vectors is a valid,
+//! initialized value.
 //!
 //! # Blocks
 //!
-//! Several vectors are folded block by block: each is read once from wherever it is, and what is folded so
-//! far stays in the nearest cache, from where it is copied to all places where it belongs. Only two vectors
-//! that both get the result are folded in one loop. Blocks begin where cache lines do.
+//! Several vectors are folded block by block: each is read once from wherever it is, and the intermediate result stays
+//! in the nearest cache, from where it is copied to all its destinations. Only two vectors that both receive the result
+//! are folded in one loop. Blocks begin at cache line boundaries.
 #![allow(unsafe_code)]
 
 #[cfg(all(test, not(loom)))]
@@ -24,11 +24,11 @@ use std::ptr;
 
 use super::{Element, Operator};
 
-/// Bytes of each vector that are folded at once.
+/// The number of bytes of each vector that are folded at once.
 const BLOCK: usize = 1 << 10;
 
-/// `to[i] ← from[i]`, past the caches where the machine can: whoever has these lines loses them, and nobody has
-/// to be asked for them first.
+/// `to[i] ← from[i]`, past the caches where the machine supports it: other cores that cache these lines lose them, and
+/// the lines need not be requested from those cores first.
 ///
 /// # Panics
 ///
@@ -37,23 +37,23 @@ pub(crate) fn copy_past_caches<T: Element>(to: &mut [T], from: &[T]) {
     assert_eq!(to.len(), from.len(), "a copy to another length");
     let bytes = size_of_val(from);
     let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
-    // SAFETY: so many bytes are in the slices, which do not overlap, since one is borrowed mutably.
+    // SAFETY: both slices have `bytes` bytes, and they do not overlap, since `to` is borrowed mutably.
     unsafe { copy_bytes_past_caches(to, from, bytes) }
 }
 
-/// The same for bytes, whatever they are of.
+/// The same for bytes of any type.
 ///
 /// # Safety
 ///
-/// Both have so many bytes and do not overlap; nobody else writes to the one or touches the other.
+/// Both have `bytes` bytes and do not overlap; during the call, nothing else writes to `from` or accesses `to`.
 pub(crate) unsafe fn copy_bytes_past_caches(to: *mut u8, from: *const u8, bytes: usize) {
     let _fence = Fence;
     // SAFETY: the caller's promise.
     unsafe { stream_bytes(to, from, bytes) }
 }
 
-/// Orders what was stored past the caches before whatever the thread does next, also where it unwinds: nothing else
-/// does, and the memory may be somebody else's by then.
+/// Orders the stores past the caches before all later operations of the thread, also during unwinding: nothing else
+/// orders them, and the memory may belong to another rank by then.
 struct Fence;
 
 impl Drop for Fence {
@@ -66,7 +66,7 @@ impl Drop for Fence {
     }
 }
 
-/// Copies bytes past the caches, to be followed by a [`Fence`].
+/// Copies bytes past the caches; must be followed by a [`Fence`].
 ///
 /// # Safety
 ///
@@ -75,7 +75,7 @@ unsafe fn stream_bytes(to: *mut u8, from: *const u8, bytes: usize) {
     let head = to.align_offset(STREAMED).min(bytes);
     let lines = (bytes - head) / STREAMED;
     let tail = head + lines * STREAMED;
-    // SAFETY: the three parts are inside; the middle one begins at a multiple of `STREAMED` in `to`.
+    // SAFETY: the three parts are inside the ranges; the middle one begins at a multiple of `STREAMED` in `to`.
     unsafe {
         ptr::copy_nonoverlapping(from, to, head);
         stream(to.add(head), from.add(head), lines);
@@ -83,20 +83,20 @@ unsafe fn stream_bytes(to: *mut u8, from: *const u8, bytes: usize) {
     }
 }
 
-/// The bytes of a line.
+/// The size of a cache line in bytes.
 const STREAMED: usize = 64;
 
 /// Copies lines past the caches.
 ///
 /// # Safety
 ///
-/// Both have so many lines and do not overlap; `to` is a multiple of a line.
+/// Both have `lines` lines and do not overlap; `to` is aligned to a line.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
     use std::arch::asm;
     for line in 0..lines {
-        // SAFETY: inside the lines; vectors of 16 bytes are part of every x86-64. Bytes go through registers as they
-        // are, also those that nobody has written: no value is made of them.
+        // SAFETY: inside the lines; 16-byte vectors are part of every x86-64. Bytes pass through registers unchanged,
+        // even uninitialized ones: no value is made of them.
         unsafe {
             asm!(
                 "movdqu {a}, [{from}]",
@@ -116,19 +116,19 @@ unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
     }
 }
 
-/// Where it is not known how, a plain copy.
+/// A plain copy, for other machines.
 ///
 /// # Safety
 ///
-/// As above.
+/// As for the other version.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: the caller's promise.
     unsafe { ptr::copy_nonoverlapping(from, to, lines * STREAMED) }
 }
 
-/// Elements in a vector of their own. `to_vec` would run their `Clone`, which is code of the user's and may do
-/// anything: a loan may be open here, or a lock held.
+/// Copies elements into a new vector. `to_vec` would run their `Clone`, which is user code and may do anything: a loan
+/// may be open here, or a lock held.
 #[inline]
 pub(crate) fn copied<T: Element>(data: &[T]) -> Vec<T> {
     let mut copy = Vec::with_capacity(data.len());
@@ -136,17 +136,17 @@ pub(crate) fn copied<T: Element>(data: &[T]) -> Vec<T> {
     copy
 }
 
-/// Puts copies of elements behind those of a vector, without their `Clone`.
+/// Appends copies of elements to a vector, without running their `Clone`.
 #[inline]
 pub(crate) fn append<T: Element>(to: &mut Vec<T>, data: &[T]) {
     to.reserve(data.len());
     let length = to.len() + data.len();
     to.spare_capacity_mut()[..data.len()].write_copy_of_slice(data);
-    // SAFETY: the vector has room for so many, and those behind the old ones were just written.
+    // SAFETY: the vector has capacity for `length` elements, and those after the old ones were just written.
     unsafe { to.set_len(length) };
 }
 
-/// To choose a loop takes longer than to fold so many bytes.
+/// The number of bytes up to which a fold takes less time than the choice of a loop.
 const TINY: usize = 64;
 
 /// `acc[i] ← acc[i] ⊕ right[i]`.
@@ -159,7 +159,7 @@ pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right
     let n = acc.len().min(right.len());
     let (acc, right) = (acc.as_mut_ptr(), right.as_ptr());
     parts(Set::best(), acc, n, |set, at, n| {
-        // SAFETY: both have these elements, and the borrows keep everybody else away.
+        // SAFETY: both have these elements, and the borrows exclude all other accesses.
         unsafe { right_raw(set, op, acc.add(at), right.add(at), n) }
     });
 }
@@ -174,7 +174,7 @@ pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: 
     let n = acc.len().min(left.len());
     let (acc, left) = (acc.as_mut_ptr(), left.as_ptr());
     parts(Set::best(), acc, n, |set, at, n| {
-        // SAFETY: both have these elements, and the borrows keep everybody else away.
+        // SAFETY: both have these elements, and the borrows exclude all other accesses.
         unsafe { left_raw(set, op, acc.add(at), left.add(at), n) }
     });
 }
@@ -185,17 +185,17 @@ pub(crate) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &
     let n = out.len().min(left.len()).min(right.len());
     let (out, left, right) = (out.as_mut_ptr(), left.as_ptr(), right.as_ptr());
     parts(Set::best(), out, n, |set, at, n| {
-        // SAFETY: all have these elements, and the borrows keep everybody else away.
+        // SAFETY: all have these elements, and the borrows exclude all other accesses.
         unsafe { two_raw(set, op, out.add(at), left.add(at), right.add(at), n) }
     });
 }
 
-/// Bytes of a cache line.
+/// The size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// How many elements lie before the first that begins a cache line; 0 where none ever does.
+/// The number of elements before the first one that begins a cache line; 0 if none ever does.
 ///
-/// Stores that cross a line cost twice, and large vectors begin 16 bytes after a line more often than not.
+/// Stores that cross a line cost twice as much, and large vectors usually begin 16 bytes after a line.
 #[inline]
 pub(crate) fn lead<T>(vector: *const T) -> usize {
     let size = size_of::<T>();
@@ -206,7 +206,8 @@ pub(crate) fn lead<T>(vector: *const T) -> usize {
     }
 }
 
-/// All `n` elements in one, or where they are many what lies before the first line and what follows.
+/// Runs `part` for all `n` elements at once or, if they are many, for those before the first line and then for the
+/// rest.
 #[inline(always)]
 fn parts<T>(set: Set, written: *const T, n: usize, mut part: impl FnMut(Set, usize, usize)) {
     let lead = match n * size_of::<T>() < BLOCK {
@@ -219,26 +220,26 @@ fn parts<T>(set: Set, written: *const T, n: usize, mut part: impl FnMut(Set, usi
     part(set, lead, n - lead);
 }
 
-/// Where the result of a fold of several vectors goes.
+/// The destination of a fold of several vectors.
 pub(crate) enum To<'a, T> {
-    /// To these vectors: the i-th is the i-th input itself, or overlaps none. There is at least one.
+    /// These vectors: the i-th is the i-th input itself, or overlaps none. There is at least one.
     All(&'a [*mut T]),
-    /// To the place of the input with this number.
+    /// The input with this index, in place.
     Place(usize),
-    /// To a vector that overlaps none of the inputs.
+    /// A vector that overlaps none of the inputs.
     Own(*mut T),
-    /// To these vectors past the caches, and to one as usual, if there is one; none overlaps an input. There
-    /// is at least one of either kind.
+    /// The listed vectors, past the caches, and optionally one vector with normal stores; none overlaps an input. There
+    /// is at least one vector.
     Past(Option<*mut T>, &'a [*mut T]),
 }
 
-/// Folds elements `from..from + n` of several vectors, in their order, and puts the result where it is to
-/// go: elements `from..` of those vectors, or the first `n` of one's own.
+/// Folds elements `from..from + n` of several vectors, in their order, and stores the result at the destination: in
+/// elements `from..` of those vectors, or in the first `n` elements of a vector of [`To::Own`].
 ///
 /// # Safety
 ///
-/// The vectors hold these elements, and for as long as this runs nobody else writes to what is read here,
-/// nor touches what is written. `To::Place` is one of the inputs, and may be written to.
+/// The vectors hold these elements. During the call nothing else writes to elements read here, or accesses elements
+/// written here. `To::Place` names one of the inputs, which may be written to.
 pub(crate) unsafe fn fold_several<T: Element>(
     op: &impl Operator<T>,
     inputs: &[*const T],
@@ -246,7 +247,7 @@ pub(crate) unsafe fn fold_several<T: Element>(
     n: usize,
     to: &To<'_, T>,
 ) {
-    // SAFETY: the caller's promise, and the machine has what it says it has.
+    // SAFETY: the caller's promise, and the machine has the instruction set that it reports.
     unsafe { several_on(Set::best(), op, inputs, from, n, to) }
 }
 
@@ -287,7 +288,7 @@ unsafe fn several_on<T: Element>(
         let least = if done == 0 { lead(written) } else { 0 };
         let block = if least > 0 { least } else { step };
         let (at, n) = (from + done, block.min(n - done));
-        // SAFETY: the caller's promise, for a part of what it is about.
+        // SAFETY: the caller's promise, restricted to a part of the elements.
         unsafe {
             match *to {
                 To::All(outputs) => everywhere(set, op, inputs, outputs, at, n),
@@ -317,8 +318,8 @@ unsafe fn everywhere<T: Element>(
     let Some((&first, others)) = outputs.split_first() else {
         return;
     };
-    // SAFETY: of the outputs the first can only be the first input, which is read first, at the same place.
-    // The others are copied to when all is read.
+    // SAFETY: only the first output can be the first input, which is read first, at the same place. The other outputs
+    // are written after everything is read.
     unsafe {
         let first = first.add(at);
         fold_block(set, op, first, inputs, at, n);
@@ -328,7 +329,7 @@ unsafe fn everywhere<T: Element>(
     }
 }
 
-/// One block of [`To::Past`], to be followed by a [`Fence`].
+/// One block of [`To::Past`]; must be followed by a [`Fence`].
 ///
 /// # Safety
 ///
@@ -344,7 +345,7 @@ unsafe fn past_caches<T: Element>(
     n: usize,
 ) {
     let mut room = Room::new();
-    // SAFETY: the caller's promise; the room has space for a block, and lies nowhere else.
+    // SAFETY: the caller's promise; `room` has space for a block, and overlaps nothing else.
     unsafe {
         let out = near.map_or_else(|| room.first(), |near| near.add(at));
         fold_block(set, op, out, inputs, at, n);
@@ -354,7 +355,7 @@ unsafe fn past_caches<T: Element>(
     }
 }
 
-/// `out[i] ← in₀[at + i] ⊕ in₁[at + i] ⊕ …`, where `out` may be the place of the first.
+/// `out[i] ← in₀[at + i] ⊕ in₁[at + i] ⊕ …`, where `out` may be the first input at `at`.
 ///
 /// # Safety
 ///
@@ -368,7 +369,7 @@ unsafe fn fold_block<T: Element>(
     at: usize,
     n: usize,
 ) {
-    // SAFETY: the caller's promise; an element is written only after what was there has been read.
+    // SAFETY: the caller's promise; an element is written only after its old value has been read.
     unsafe {
         let rest = match *inputs {
             [] => return,
@@ -401,7 +402,7 @@ unsafe fn at_place<T: Element>(
 ) {
     let (before, from) = inputs.split_at(place);
     let mut room = Room::new();
-    // SAFETY: the caller's promise; the room has space for a block, and what lies in it was written first.
+    // SAFETY: the caller's promise; `room` has space for a block, and its elements are written before they are read.
     unsafe {
         let out = from[0].cast_mut().add(at);
         match *before {
@@ -418,7 +419,7 @@ unsafe fn at_place<T: Element>(
     }
 }
 
-/// Room for a block on the stack: as many elements as fit, and at least one.
+/// Space for a block on the stack: as many elements as fit, and at least one.
 #[repr(C, align(64))]
 union Room<T: Copy> {
     one: MaybeUninit<T>,
@@ -437,11 +438,11 @@ impl<T: Copy> Room<T> {
     }
 }
 
-/// Copies elements `from..from + n` of one vector to another place.
+/// Copies the first `n` elements of one vector to another place.
 ///
 /// # Safety
 ///
-/// Both hold n elements there and do not overlap; nobody else writes to the one or touches the other.
+/// Both hold `n` elements and do not overlap; during the call, nothing else writes to `from` or accesses `to`.
 #[inline]
 pub(crate) unsafe fn copy<T: Element>(to: *mut T, from: *const T, n: usize) {
     // SAFETY: the caller's promise.
@@ -451,14 +452,14 @@ pub(crate) unsafe fn copy<T: Element>(to: *mut T, from: *const T, n: usize) {
 /// An instruction set that the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
-    /// What every machine of this kind has.
+    /// The instruction set of every machine of this architecture.
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
 }
 
 impl Set {
-    /// The best one here. The standard library asks the machine once.
+    /// The best one available. The standard library queries the machine once.
     #[inline]
     fn best() -> Set {
         #[cfg(target_arch = "x86_64")]
@@ -468,11 +469,11 @@ impl Set {
         Set::Plain
     }
 
-    /// Runs a loop compiled for it.
+    /// Runs a loop compiled for this set.
     ///
     /// # Safety
     ///
-    /// What the loop reads and writes is there, and is not touched by others meanwhile; the machine has the
+    /// The memory that the loop reads and writes is valid, and nothing else accesses it meanwhile; the machine has the
     /// set.
     #[inline(always)]
     unsafe fn run(self, work: impl Loop) {
@@ -497,11 +498,11 @@ unsafe fn with_avx2(work: impl Loop) {
     unsafe { work.run() }
 }
 
-/// A loop over elements. It is inlined, so it is compiled for the instruction set of whoever runs it.
+/// A loop over elements. It is inlined, and therefore compiled for the instruction set of its caller.
 trait Loop {
     /// # Safety
     ///
-    /// What it reads and writes is there, and is not touched by others meanwhile.
+    /// The memory that it reads and writes is valid, and nothing else accesses it meanwhile.
     unsafe fn run(self);
 }
 
@@ -560,7 +561,7 @@ impl<T: Element, O: Operator<T>> Loop for Both<'_, T, O> {
     }
 }
 
-/// How much a block is copied by at a time: in vector registers.
+/// The unit in which a block is copied, in vector registers.
 type Chunk = [MaybeUninit<u8>; 256];
 
 impl<T: Element> Loop for Copied<T> {
@@ -569,7 +570,7 @@ impl<T: Element> Loop for Copied<T> {
         let Copied(to, from, n) = self;
         let (to, from, bytes) = (to.cast::<u8>(), from.cast::<u8>(), n * size_of::<T>());
         let whole = bytes - bytes % size_of::<Chunk>();
-        // SAFETY: inside the n elements, whose bytes are copied as they are.
+        // SAFETY: inside the `n` elements, whose bytes are copied unchanged.
         unsafe {
             for at in (0..whole).step_by(size_of::<Chunk>()) {
                 let chunk: Chunk = from.add(at).cast::<Chunk>().read_unaligned();
@@ -583,8 +584,8 @@ impl<T: Element> Loop for Copied<T> {
 
 /// # Safety
 ///
-/// Both have n elements and do not overlap; nobody else touches `acc` or writes to `right`; the machine has
-/// the set.
+/// Both have `n` elements and do not overlap; nothing else accesses `acc` or writes to `right` meanwhile; the machine
+/// has the set.
 #[inline(always)]
 unsafe fn right_raw<T: Element>(
     set: Set,
@@ -614,7 +615,7 @@ unsafe fn left_raw<T: Element>(
 
 /// # Safety
 ///
-/// As [`right_raw`]; the operands may be one and the same.
+/// As [`right_raw`]; the two operands may be identical.
 #[inline(always)]
 unsafe fn two_raw<T: Element>(
     set: Set,

@@ -1,13 +1,13 @@
-//! Operators: what a reduction does with two elements.
+//! Operators: the functions with which a reduction combines two elements.
 //!
 //! | operator | on | rule |
 //! |---|---|---|
-//! | [`Sum`], [`Product`] | integers, floats | integers wrap round |
+//! | [`Sum`], [`Product`] | integers, floats | integers wrap around |
 //! | [`Min`], [`Max`] | integers, floats | a NaN wins over any number; -0 is less than +0 |
 //! | [`And`], [`Or`], [`Xor`] | integers (bit by bit), `bool` | |
-//! | [`MinLoc`], [`MaxLoc`] | pairs (value, place) | of equal values the lower place; a NaN wins |
+//! | [`MinLoc`], [`MaxLoc`] | pairs (value, place) | for equal values the lower place; a NaN wins |
 //! | [`First`] | any element | the left one |
-//! | a closure through the `_by` twin of a reduction | any element | associative: operands stay in rank order |
+//! | a closure through the `_by` variant of a reduction | any element | associative: operands stay in rank order |
 //! | [`commutative`]`(closure)` | any element | may be applied in any order |
 
 pub(crate) mod copies;
@@ -15,9 +15,9 @@ pub(crate) mod kernels;
 
 pub(crate) use kernels::{append, copied, fold_left, fold_right, fold_two};
 
-/// Values that messages and reductions are made of: any plain data without a destructor.
+/// The values of messages and reductions: any plain data without a destructor.
 ///
-/// There is nothing to derive: every type that fits has it.
+/// There is nothing to derive: every suitable type implements it.
 ///
 /// # Examples
 ///
@@ -34,29 +34,29 @@ impl<T: Copy + Send + Sync + 'static> Element for T {}
 ///
 /// # Laws
 ///
-/// `combine(combine(a, b), c) = combine(a, combine(b, c))`, at least up to rounding. If
-/// [`commutes`](Self::commutes) says so, `combine(a, b) = combine(b, a)`.
+/// `combine(combine(a, b), c) = combine(a, combine(b, c))`, at least up to rounding. If [`commutes`](Self::commutes)
+/// returns true, `combine(a, b) = combine(b, a)`.
 ///
 /// # Calls from inside
 ///
-/// An operator may not call a communicator of any rank that its thread already is, by whatever way: such a call fails
-/// with [`Usage`](crate::ErrorKind::Usage), and the collective goes on. It may run other worlds and teams.
+/// An operator may not call, directly or indirectly, a communicator of a rank that runs on its thread. Such a call
+/// fails with [`Usage`](crate::ErrorKind::Usage), and the collective continues. It may run other worlds and teams.
 pub trait Operator<T: Element> {
     /// `left ⊕ right`.
     fn combine(&self, left: T, right: T) -> T;
 
-    /// Whether the operands may change places. If not, lower ranks stay on the left.
+    /// Whether the operands may be exchanged. If not, lower ranks stay on the left.
     fn commutes(&self) -> bool {
         false
     }
 
-    /// What it is called in reports; ranks whose operators have other names mismatch.
+    /// The operator's name in reports; calls on ranks whose operators have different names mismatch.
     fn kind(&self) -> Kind {
         Kind::Own
     }
 }
 
-/// The name of an operator, as reports print it and as calls are compared.
+/// The name of an operator, as printed in reports and compared between calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -78,7 +78,7 @@ pub enum Kind {
     Own,
 }
 
-/// A closure as an operator that may change the order of its operands.
+/// Wraps a closure as an operator that commutes.
 ///
 /// # Examples
 ///
@@ -97,7 +97,7 @@ pub fn commutative<T: Element, F: Fn(T, T) -> T>(f: F) -> Commutative<F> {
     Commutative(f)
 }
 
-/// What [`commutative`] makes.
+/// The operator returned by [`commutative`].
 #[derive(Clone, Copy, Debug)]
 pub struct Commutative<F>(F);
 
@@ -113,7 +113,7 @@ impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Commutative<F> {
     }
 }
 
-/// The left one of two: for schedules that move elements and fold none.
+/// Returns the left operand: for schedules that move elements and fold none.
 ///
 /// # Examples
 ///
@@ -134,7 +134,7 @@ impl<T: Element> Operator<T> for First {
     }
 }
 
-/// A closure that is only known to be associative: what the `_by` twins make of theirs.
+/// A closure that is only known to be associative, as passed to the `_by` variants.
 pub(crate) struct Associative<F>(pub(crate) F);
 
 impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Associative<F> {
@@ -153,13 +153,13 @@ macro_rules! operator {
         pub struct $name;
     };
 }
-operator!(/// `a + b`; integers wrap round.
+operator!(/// `a + b`; integers wrap around.
     Sum);
-operator!(/// `a × b`; integers wrap round.
+operator!(/// `a × b`; integers wrap around.
     Product);
-operator!(/// The lesser. Of floats a NaN wins, and -0 is less than +0 (IEEE 754-2019 `minimum`).
+operator!(/// The minimum. For floats a NaN wins, and -0 is less than +0 (IEEE 754-2019 `minimum`).
     Min);
-operator!(/// The greater. Of floats a NaN wins, and +0 is greater than -0 (IEEE 754-2019 `maximum`).
+operator!(/// The maximum. For floats a NaN wins, and +0 is greater than -0 (IEEE 754-2019 `maximum`).
     Max);
 operator!(/// `a & b`.
     And);
@@ -167,9 +167,9 @@ operator!(/// `a | b`.
     Or);
 operator!(/// `a ^ b`.
     Xor);
-operator!(/// The pair (value, place) with the lesser value; of equal values the lower place.
+operator!(/// The pair (value, place) with the smaller value; for equal values the lower place.
     MinLoc);
-operator!(/// The pair (value, place) with the greater value; of equal values the lower place.
+operator!(/// The pair (value, place) with the greater value; for equal values the lower place.
     MaxLoc);
 
 macro_rules! combine {
@@ -205,10 +205,10 @@ macro_rules! floats {
     ($($t:ty),*) => { $(
         combine!(Sum: $t => |a, b| a + b);
         combine!(Product: $t => |a, b| a * b);
-        // Comparisons that become masks of vectors, and no branches. What `if` leaves is b where the two are equal or
-        // one is a NaN; equal floats have the same bits but for the sign of zero, which the second mask brings in. For a
-        // NaN in a their sum is one: were it a itself, that would become a masked store in place, which some CPUs make
-        // an element at a time.
+        // The comparisons compile to vector masks, not branches. The `if` yields b if the two are equal or one is a
+        // NaN. Equal floats have the same bits except for the sign of zero, which the second mask contributes. If a is
+        // a NaN, the result is the sum, which is a NaN: returning a itself would become a masked store in place, which
+        // some CPUs execute one element at a time.
         combine!(Min: $t => |a, b| {
             let least = if a < b { a } else { b };
             let sign = if a == b { a.to_bits() } else { 0 };
@@ -223,7 +223,7 @@ macro_rules! floats {
                      |a: $t, b: $t| a > b || a.is_nan() && !b.is_nan());
     )* };
 }
-/// Pairs (value, place) for the usual types of places; `less` and `more` order the values.
+/// Pairs (value, place) for the common types of places; `less` and `more` order the values.
 macro_rules! located {
     ($t:ty, $less:expr, $more:expr) => {
         located!(@ $t, $less, $more, u32);
@@ -237,7 +237,7 @@ macro_rules! located {
     };
 }
 
-/// The pair whose value comes first, or of equal ones the one with the lower place.
+/// The pair whose value comes first; for equal values, the pair with the lower place.
 fn nearest<T: Copy, I: Copy + Ord>(first: fn(T, T) -> bool, a: (T, I), b: (T, I)) -> (T, I) {
     match (first(a.0, b.0), first(b.0, a.0)) {
         (true, _) => a,

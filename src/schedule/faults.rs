@@ -1,7 +1,7 @@
-//! Lists of what can be wrong, each fault beside the sentence that tells it; and those that all readers of
-//! schedules share.
+//! Macros that declare fault enums, each fault beside its message, and the faults common to all consumers of schedules.
 
-/// An error type from a list of faults: each with its doc, its fields, and `=>` the sentence, as `write!` takes it.
+/// Declares an error type from a list of faults: each with its doc, its fields, and after `=>` its message in the
+/// syntax of `write!`.
 macro_rules! faults {
     (
         $(#[$about:meta])*
@@ -14,7 +14,7 @@ macro_rules! faults {
     ) => {
         $(#[$about])*
         #[non_exhaustive]
-        #[allow(missing_docs)] // the fields say what their names say: who, when, with whom
+        #[allow(missing_docs)] // the field names say it all: who, when, with whom
         pub enum $name {
             $($(#[$doc])* $fault $({ $($field: $of),+ })?,)+
         }
@@ -31,23 +31,23 @@ macro_rules! faults {
     };
 }
 
-/// The same for who reads schedules: to its own faults come those of a schedule that breaks its laws.
+/// The same for consumers of schedules: adds the faults of schedules that break their laws.
 macro_rules! faults_of_schedules {
     ($(#[$about:meta])* pub enum $name:ident { $($own:tt)+ }) => {
         $crate::schedule::faults! {
             $(#[$about])*
             pub enum $name {
                 $($own)+
-                /// A rank is to send, receive or copy twice in one step.
+                /// A rank sends, receives or copies twice in one step.
                 Clash { rank: $crate::Rank, step: usize, what: $crate::schedule::Clash }
                     => "rank {rank} has two {what} in step {step}";
-                /// A rank talks to one that is not there.
+                /// The peer of a message is not a rank of the schedule.
                 NoSuchPeer { rank: $crate::Rank, step: usize, peer: $crate::Rank, ranks: usize }
                     => "rank {rank} talks to rank {peer} of {ranks} in step {step}";
-                /// A rank talks to itself.
+                /// A rank sends to or receives from itself.
                 OwnPeer { rank: $crate::Rank, step: usize }
                     => "rank {rank} talks to itself in step {step}";
-                /// A step in which the rank does something is not named as its next one.
+                /// The rank is active in a step that was not announced as its next one.
                 Overlooked { rank: $crate::Rank, step: usize }
                     => "rank {rank} is active in step {step}, which is not its next one";
                 /// A rank waits for a message that its peer does not send in this step.
@@ -56,7 +56,7 @@ macro_rules! faults_of_schedules {
                 /// A rank sends a message that its peer does not receive in this step.
                 NoReceive { rank: $crate::Rank, step: usize, peer: $crate::Rank }
                     => "rank {rank} sends to rank {peer} in step {step}, which does not receive from it";
-                /// The ends of a message differ in the number of its elements.
+                /// The two ends of a message differ in the number of elements.
                 UnequalExtents { rank: $crate::Rank, step: usize, peer: $crate::Rank, sent: usize, expected: usize }
                     => "rank {rank} sends {sent} elements to rank {peer} in step {step}, which expects {expected}";
             }

@@ -1,11 +1,11 @@
-//! A pattern is an algorithm: fold the whole vector along every triple.
+//! A pattern as an algorithm: fold the whole vector along every triple.
 
 use super::{Combine, Lengths, Region, Schedule, Step, Transfer};
 use crate::Rank;
 use crate::topology::Pattern;
 
-/// Every rank sends its whole vector along every triple `<p, t, q>` of a pattern, and folds what
-/// arrives: on the right if it comes from a higher rank, else on the left.
+/// Every rank sends its whole vector along every triple `<p, t, q>` of a pattern, and folds what arrives: on the right
+/// if the sender is a higher rank, else on the left.
 ///
 /// ```text
 /// tree, single port     a reduce to the root
@@ -40,7 +40,7 @@ pub struct FoldAlong<P> {
 }
 
 impl<P: Pattern> FoldAlong<P> {
-    /// A fold of vectors of so many elements.
+    /// A fold of vectors of `length` elements.
     pub fn new(pattern: P, length: usize) -> FoldAlong<P> {
         FoldAlong { pattern, length }
     }

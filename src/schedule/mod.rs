@@ -1,15 +1,15 @@
-//! What every rank does: schedules, pure functions from (rank, step) to a [`Step`].
+//! The actions of every rank: schedules, pure functions from (rank, step) to a [`Step`].
 //!
-//! A schedule is data. Nobody is called, nothing blocks and nothing is allocated:
-//! [`check`](crate::check) runs it on symbols and proves it, and threads, a simulator or a pen can run, time
-//! and draw the same. An algorithm is written once, here or in [`collective`](crate::collective).
+//! A schedule is data. It calls nothing, blocks on nothing and allocates nothing: [`check`](crate::check) runs it on
+//! symbols and proves it correct, and the same schedule is executed by threads, timed by a simulator and drawn. An
+//! algorithm is written once, here or in [`collective`](crate::collective).
 //!
-//! The files, one idea each:
-//! - `step`: regions, transfers, and what a rank does in one step;
-//! - `fold`: the schedule that a [`Pattern`](crate::topology::Pattern) is;
-//! - `combine`: schedules made from schedules: backwards, one after the other, side by side, in
-//!   segments, on other ranks, from an input;
-//! - `faults`: lists of what can be wrong, with what every reader of schedules may find.
+//! The files:
+//! - `step`: regions, transfers, and the actions of a rank in one step;
+//! - `fold`: the schedule of a [`Pattern`](crate::topology::Pattern);
+//! - `combine`: schedules made from schedules: reversed, in sequence, in parallel, in segments, on other ranks, from an
+//!   input;
+//! - `faults`: declarations of fault types, with the faults common to all consumers of schedules.
 //!
 //! # Examples
 //!
@@ -42,19 +42,19 @@ pub(crate) use faults::{faults, faults_of_schedules};
 pub use fold::FoldAlong;
 pub use step::{Buffer, Clash, Combine, LocalCopy, Region, Step, Transfer};
 
-/// How long a rank's three buffers are, in elements.
+/// The lengths of a rank's three buffers, in elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lengths {
-    /// The input, which is only read; 0 for what works in place.
+    /// The input, which is read-only; 0 if the schedule works in place.
     pub input: usize,
     /// The output.
     pub output: usize,
-    /// The scratch room.
+    /// The scratch space.
     pub scratch: usize,
 }
 
 impl Lengths {
-    /// Those of a rank that works in place.
+    /// The lengths of a rank that works in place, with an output of `output` elements.
     pub const fn in_place(output: usize) -> Lengths {
         Lengths {
             input: 0,
@@ -63,7 +63,7 @@ impl Lengths {
         }
     }
 
-    /// The length of one of them.
+    /// The length of `buffer`.
     pub const fn of(&self, buffer: Buffer) -> usize {
         match buffer {
             Buffer::Input => self.input,
@@ -72,7 +72,7 @@ impl Lengths {
         }
     }
 
-    /// Each as long as the longer of two.
+    /// The element-wise maximum of two.
     fn max(self, other: Lengths) -> Lengths {
         Lengths {
             input: self.input.max(other.input),
@@ -82,20 +82,19 @@ impl Lengths {
     }
 }
 
-/// What every rank does in every step.
+/// The actions of every rank in every step.
 ///
 /// # Laws
 ///
-/// - In every step the sends and the receives are the same set of messages: if rank `p` sends `m`
-///   elements to `q`, then `q` receives `m` elements from `p` in that step, and conversely. So a
-///   message of step `s` waits only for steps before `s`, and no rank waits for ever, even where
-///   every send waits for its receive.
+/// - In every step the sends and the receives are the same set of messages: if rank `p` sends `m` elements to `q`, then
+///   `q` receives `m` elements from `p` in that step, and conversely. A message of step `s` therefore waits only for
+///   steps before `s`, and no rank waits forever, even if every send waits for its receive.
 /// - From step [`steps`](Self::steps) on, all ranks are [idle](Step::is_idle).
 /// - [`next_active`](Self::next_active) skips no step in which the rank is not idle.
-/// - Regions lie inside the buffers, and nothing is written to the input.
+/// - Regions lie within their buffers, and nothing is written to the input.
 ///
-/// [`check`](crate::check::check) holds a schedule against them. `step` is pure, so threads may share
-/// a schedule, and does not allocate; ranks are below [`ranks`](Self::ranks), else it may panic.
+/// [`check`](crate::check::check) verifies them. `step` is pure, so threads may share a schedule, and it does not
+/// allocate. Ranks must be below [`ranks`](Self::ranks); otherwise it may panic.
 ///
 /// # Examples
 ///
@@ -114,40 +113,37 @@ pub trait Schedule: Sync {
     /// The number of steps.
     fn steps(&self) -> usize;
 
-    /// What `rank` does in a step.
+    /// The actions of `rank` in `step`.
     fn step(&self, rank: Rank, step: usize) -> Step;
 
-    /// The first step after `after` (or at all) in which the rank is not idle. Schedules of many
-    /// steps in which a rank has little to do answer this without looking at each.
+    /// The first step after `after` (or the first of all, for `None`) in which the rank is not idle. Schedules with
+    /// many steps in which a rank is mostly idle answer this without visiting each step.
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         let first = least_after(after)?;
         (first..self.steps()).find(|&s| !self.step(rank, s).is_idle())
     }
 
-    /// The last step before `before` in which the rank is not idle: what
-    /// [`next_active`](Self::next_active) is to the schedule [reversed](Self::reversed).
+    /// The last step before `before` in which the rank is not idle: the counterpart of
+    /// [`next_active`](Self::next_active) for the [reversed](Self::reversed) schedule.
     fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
         let from = |least: usize| self.next_active(rank, least.checked_sub(1));
         last_before(before, from)
     }
 
-    /// How long the rank's buffers are.
+    /// The lengths of the rank's buffers.
     fn lengths(&self, rank: Rank) -> Lengths;
 
-    /// Whether a rank may copy in step 0. The reversed schedule then has one step more, in which it
-    /// copies last.
+    /// Whether a rank may copy in step 0. The reversed schedule then has one step more, for these copies at the end.
     fn copies_first(&self) -> bool {
         false
     }
 
-    /// Whether any rank may copy in any step. What [reverses](Self::reversed) a schedule that may has to
-    /// look for copies in every step.
+    /// Whether any rank may copy in any step. If so, a [reversal](Self::reversed) has to look for copies in every step.
     fn may_copy(&self) -> bool {
         true
     }
 
-    /// The same run backwards: receives become sends, and nothing is folded. What gathers now
-    /// scatters.
+    /// The same schedule run backwards: receives become sends, and nothing is folded. A gather becomes a scatter.
     fn reversed(self) -> Reversed<Self>
     where
         Self: Sized,
@@ -155,7 +151,7 @@ pub trait Schedule: Sync {
         Reversed::new(self)
     }
 
-    /// The same for a call whose vectors lie elsewhere: a reduction that leaves inputs as they are.
+    /// The same schedule for a call with its vectors in other buffers: a reduction that leaves its inputs unchanged.
     fn placed(self, keep: Keep) -> Placed<Self>
     where
         Self: Sized,
@@ -163,7 +159,7 @@ pub trait Schedule: Sync {
         Placed::new(self, keep)
     }
 
-    /// The same with input and output changing places.
+    /// The same schedule with input and output exchanged.
     fn swapped(self) -> Swapped<Self>
     where
         Self: Sized,
@@ -171,7 +167,7 @@ pub trait Schedule: Sync {
         Swapped::new(self)
     }
 
-    /// First this, then that.
+    /// This schedule, followed by `next`.
     fn then<S: Schedule>(self, next: S) -> Then<Self, S>
     where
         Self: Sized,
@@ -179,8 +175,7 @@ pub trait Schedule: Sync {
         Then::new(self, next)
     }
 
-    /// Both in the same steps, side by side. A rank that would send or receive twice in one step has
-    /// a [`Clash`].
+    /// Both schedules in the same steps. A rank that would send or receive twice in one step has a [`Clash`].
     fn overlay<S: Schedule>(self, other: S) -> Overlay<Self, S>
     where
         Self: Sized,
@@ -188,7 +183,7 @@ pub trait Schedule: Sync {
         Overlay::new(self, other)
     }
 
-    /// The vector cut into segments, one starting every `period` steps.
+    /// The schedule for a vector cut into segments, one of which starts every `period` steps.
     fn pipelined(self, segments: usize, period: usize) -> Pipelined<Self>
     where
         Self: Sized,
@@ -196,7 +191,7 @@ pub trait Schedule: Sync {
         Pipelined::new(self, segments, period)
     }
 
-    /// The same for more ranks than it has, up to twice as many less one.
+    /// The same schedule extended to more ranks, up to twice as many less one.
     fn proxied(self, ranks: usize, hand_out: HandOut) -> Proxied<Self>
     where
         Self: Sized,
@@ -204,7 +199,7 @@ pub trait Schedule: Sync {
         Proxied::new(self, ranks, hand_out)
     }
 
-    /// The same with the ranks turned until `root` does what rank 0 did.
+    /// The same schedule with rotated ranks, so that `root` takes the part of rank 0.
     fn rooted(self, root: Rank) -> Rooted<Self>
     where
         Self: Sized,
@@ -247,12 +242,12 @@ macro_rules! forward {
 forward!(impl<S: Schedule + ?Sized> Schedule for &S);
 forward!(impl<S: Schedule + ?Sized> Schedule for Box<S>);
 
-/// The first step that comes after `after`, if there is one at all.
+/// The least step after `after`, if there is one.
 pub(crate) fn least_after(after: Option<usize>) -> Option<usize> {
     after.map_or(Some(0), |step| step.checked_add(1))
 }
 
-/// The first step from `least` on in which the rank is not idle.
+/// The first step, not before `least`, in which the rank is not idle.
 fn first_from(schedule: &impl Schedule, rank: Rank, least: usize) -> Option<usize> {
     schedule.next_active(rank, least.checked_sub(1))
 }

@@ -1,20 +1,20 @@
-//! What a rank does in one step, as plain data: regions of its buffers, a copy, a send, a receive.
+//! The actions of a rank in one step, as plain data: regions of its buffers, a copy, a send, a receive.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::Rank;
 
-/// Which of a rank's three buffers.
-// As wide as the numbers beside it: copies of a region then move whole words, padding and all.
+/// One of a rank's three buffers.
+// As wide as the numbers beside it, so that copies of a region move whole words, including padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(usize)]
 pub enum Buffer {
-    /// What the caller passed; it is only read. Collectives that work in place have none.
+    /// The caller's input, which is read-only. Collectives that work in place have none.
     Input,
-    /// Where the result goes; what works in place also starts from it.
+    /// The result; also the initial data of schedules that work in place.
     Output,
-    /// Room that nobody sees.
+    /// Scratch space, invisible to the caller.
     Scratch,
 }
 
@@ -28,10 +28,10 @@ impl fmt::Display for Buffer {
     }
 }
 
-/// Elements of a buffer, in order: `count` runs of `length` elements, their starts `stride` apart.
+/// Elements of a buffer, in order: `count` runs of `length` elements, with starts `stride` apart.
 ///
-/// One run is the rule; more of them say what cannot lie in one piece. A region may be empty: a
-/// message of it is still a message.
+/// Most regions have one run; several runs describe elements that are not contiguous. A region may be empty: an empty
+/// message is still a message.
 ///
 /// # Examples
 ///
@@ -45,20 +45,20 @@ impl fmt::Display for Buffer {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
-    /// Where the elements are.
+    /// The buffer that holds the elements.
     pub buffer: Buffer,
     /// The first element of the first run.
     pub start: usize,
-    /// The elements of each run.
+    /// The number of elements of each run.
     pub length: usize,
-    /// From the start of one run to the start of the next; at least `length` if there are two.
+    /// The distance between the starts of two consecutive runs; at least `length` if there are several runs.
     pub stride: usize,
     /// The number of runs.
     pub count: usize,
 }
 
 impl Region {
-    /// One run of elements of a buffer.
+    /// A single run of elements of a buffer.
     #[inline]
     pub const fn new(buffer: Buffer, run: Range<usize>) -> Region {
         let length = run.end.saturating_sub(run.start);
@@ -71,18 +71,18 @@ impl Region {
         }
     }
 
-    /// One run of the input.
+    /// A single run of the input.
     pub const fn input(run: Range<usize>) -> Region {
         Region::new(Buffer::Input, run)
     }
 
-    /// One run of the output.
+    /// A single run of the output.
     #[inline]
     pub const fn output(run: Range<usize>) -> Region {
         Region::new(Buffer::Output, run)
     }
 
-    /// One run of the scratch room.
+    /// A single run of the scratch space.
     pub const fn scratch(run: Range<usize>) -> Region {
         Region::new(Buffer::Scratch, run)
     }
@@ -92,7 +92,7 @@ impl Region {
         Region { buffer, ..self }
     }
 
-    /// How many elements; the largest number there is if there are more than can be counted.
+    /// The number of elements, saturating at `usize::MAX`.
     pub const fn elements(&self) -> usize {
         self.length.saturating_mul(self.count)
     }
@@ -102,7 +102,7 @@ impl Region {
         self.length == 0 || self.count == 0
     }
 
-    /// The runs that hold elements, in order. One that would end beyond the last number ends there; see
+    /// The runs that hold elements, in order. A run whose end would overflow ends at `usize::MAX`; see
     /// [`end`](Self::end).
     pub fn runs(self) -> impl Iterator<Item = Range<usize>> + Clone {
         let count = if self.is_empty() { 0 } else { self.count };
@@ -112,8 +112,7 @@ impl Region {
         })
     }
 
-    /// How long the buffer must be: the end of the last run, 0 for an empty region. `None` if that is
-    /// no number.
+    /// The minimum length of the buffer: the end of the last run, 0 for an empty region. `None` on overflow.
     pub fn end(&self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);
@@ -122,16 +121,16 @@ impl Region {
         self.start.checked_add(last)?.checked_add(self.length)
     }
 
-    /// Whether an element stands in it twice.
+    /// Whether the region contains an element twice.
     pub const fn overlaps_itself(&self) -> bool {
         self.length > 0 && self.count > 1 && self.stride < self.length
     }
 
-    /// Whether there is an element that stands in both.
+    /// Whether the two regions share an element.
     ///
     /// # Cost
     ///
-    /// As many comparisons as the product of the numbers of runs.
+    /// The number of comparisons is the product of the numbers of runs.
     pub fn overlaps(&self, other: &Region) -> bool {
         let both = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
         self.buffer == other.buffer && self.runs().any(|a| other.runs().any(|b| both(&a, &b)))
@@ -141,7 +140,7 @@ impl Region {
     ///
     /// # Panics
     ///
-    /// If the region has several runs: their share need not be a region.
+    /// If the region has several runs: their part in the window need not be a region.
     #[inline]
     pub(super) fn clip(self, window: &Range<usize>) -> Region {
         assert!(self.count <= 1, "{self} does not lie in one piece");
@@ -169,34 +168,34 @@ impl fmt::Display for Region {
 pub struct Transfer {
     /// The rank at the other end.
     pub peer: Rank,
-    /// What is sent from here, or where it goes.
+    /// The elements sent, or the destination of those received.
     pub region: Region,
 }
 
-/// A copy inside one rank, element by element in the order of the regions. They have equal extents
-/// and do not overlap.
+/// A copy inside one rank, element by element in the order of the regions. The regions have equal extents and do not
+/// overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LocalCopy {
-    /// What is copied.
+    /// The source.
     pub from: Region,
-    /// Where it goes.
+    /// The destination.
     pub to: Region,
 }
 
-/// What becomes of a received element.
+/// How a received element is combined with the held one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Combine {
-    /// It takes the place of the held one.
+    /// It replaces the held one.
     #[default]
     Replace,
-    /// held ⊕ received: the received one stands on the right.
+    /// held ⊕ received: the received element is the right operand.
     FoldRight,
-    /// received ⊕ held: the received one stands on the left.
+    /// received ⊕ held: the received element is the left operand.
     FoldLeft,
 }
 
 impl Combine {
-    /// The fold that keeps the operands in the order of ranks when `rank` receives from `peer`.
+    /// The fold that keeps the operands in rank order when `rank` receives from `peer`.
     #[inline]
     pub const fn by_rank(rank: Rank, peer: Rank) -> Combine {
         if peer > rank {
@@ -207,7 +206,7 @@ impl Combine {
     }
 }
 
-/// What was asked for twice in one step.
+/// The port or copy that one step uses twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clash {
     /// Two sends.
@@ -228,27 +227,27 @@ impl fmt::Display for Clash {
     }
 }
 
-/// What one rank does in one step: it copies, then sends what is there, and receives meanwhile.
+/// The actions of one rank in one step: it copies, then sends, and receives concurrently.
 ///
-/// The elements of `send` are those after the copy and before anything of this step has arrived,
-/// also where `recv` names the same elements: a rank can exchange a region with its peer.
+/// The elements of `send` are those after the copy and before any arrival of this step, even if `recv` names the same
+/// elements: a rank can exchange a region with its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The copy, made first.
+    /// The local copy, which comes first.
     pub local: Option<LocalCopy>,
-    /// The message that leaves.
+    /// The outgoing message.
     pub send: Option<Transfer>,
-    /// The message that arrives.
+    /// The incoming message.
     pub recv: Option<Transfer>,
-    /// What becomes of the elements that arrive.
+    /// How arriving elements are combined with the held ones.
     pub combine: Combine,
-    /// Set where schedules laid over each other want a port twice. No schedule that
-    /// [`check`](crate::check) passes has such a step; the others must not be run.
+    /// Set where overlaid schedules use a port twice. No schedule that passes [`check`](crate::check) has such a step,
+    /// and schedules that do not pass must not be run.
     pub clash: Option<Clash>,
 }
 
 impl Step {
-    /// A step in which the rank does nothing.
+    /// A step without actions.
     pub const IDLE: Step = Step {
         local: None,
         send: None,
@@ -257,13 +256,13 @@ impl Step {
         clash: None,
     };
 
-    /// Whether the rank does nothing.
+    /// Whether the step has no actions.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.local.is_none() && self.send.is_none() && self.recv.is_none() && self.clash.is_none()
     }
 
-    /// Both at once; a port that both want is a [`Clash`].
+    /// Both steps at once; a port that both use is a [`Clash`].
     #[inline]
     pub fn beside(self, other: Step) -> Step {
         let clash = [
@@ -287,7 +286,7 @@ impl Step {
         }
     }
 
-    /// The same step with other regions.
+    /// The same step with its regions mapped.
     #[inline]
     pub(super) fn map_regions(self, map: impl Fn(Region) -> Region) -> Step {
         let transfer = |t: Transfer| Transfer {
@@ -305,7 +304,7 @@ impl Step {
         }
     }
 
-    /// The same step with other peers.
+    /// The same step with its peers mapped.
     #[inline(always)] // a call would copy the step, which costs more than making it
     pub(crate) fn map_peers(mut self, map: impl Fn(Rank) -> Rank) -> Step {
         if let Some(send) = &mut self.send {

@@ -1,9 +1,9 @@
-//! Who is up next: ranks by the step in which they are active, as a radix heap.
+//! The ranks that act next: a radix heap of ranks, keyed by their next active step.
 //!
-//! Steps only rise. A rank lies in the bucket of the highest bit in which its step differs from the
-//! step that was last: what comes soon lies low, and no rank is moved more often than a step has bits.
+//! Steps only rise. A rank is in the bucket of the highest bit in which its step differs from the last step popped:
+//! near steps are in low buckets, and no rank is moved more often than a step has bits.
 
-/// Ranks that wait for their steps, each at most once.
+/// Ranks waiting for their next step, each at most once.
 pub(super) struct Agenda {
     last: usize,
     buckets: Vec<Vec<(usize, u32)>>,
@@ -17,13 +17,13 @@ impl Agenda {
         }
     }
 
-    /// Adds a rank. Its step must not come before the one that was last.
+    /// Adds a rank. Its step must not precede the last step popped.
     pub(super) fn push(&mut self, step: usize, rank: u32) {
         let bucket = usize::BITS - (step ^ self.last).leading_zeros();
         self.buckets[bucket as usize].push((step, rank));
     }
 
-    /// The least step and all its ranks, which go to `ranks`.
+    /// Removes the least step and stores all its ranks in `ranks`.
     pub(super) fn pop(&mut self, ranks: &mut Vec<u32>) -> Option<usize> {
         let first = self.buckets.iter().position(|bucket| !bucket.is_empty())?;
         let mut soon = std::mem::take(&mut self.buckets[first]);
@@ -40,7 +40,7 @@ impl Agenda {
         Some(self.last)
     }
 
-    /// Hands the room of an emptied bucket back to it, if it is little.
+    /// Returns the allocation of an emptied bucket to the bucket, if it is small.
     fn keep(&mut self, bucket: usize, room: Vec<(usize, u32)>) {
         const LITTLE: usize = 1 << 12;
         if room.capacity() <= LITTLE && self.buckets[bucket].is_empty() {

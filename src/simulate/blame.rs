@@ -1,4 +1,4 @@
-//! Who is to blame for a step that cannot be run: a second and slower look at all its ranks.
+//! Finds the culprit for a step that cannot be run: a second, slower pass over all its ranks.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use super::Fault;
 use crate::Rank;
 use crate::schedule::{Schedule, Step};
 
-/// What is wrong with a step, at the lowest rank where anything is. `up` are those whose turn it was;
-/// everybody if there is no list.
+/// The fault of a step at the lowest rank that has one. `up` lists the ranks that were due; `None` stands for all
+/// ranks.
 pub(super) fn find<S: Schedule + ?Sized>(schedule: &S, number: usize, up: Option<&[u32]>) -> Fault {
     let up: Option<HashSet<u32>> = up.map(|up| up.iter().copied().collect());
     let listed = |rank: Rank| up.as_ref().is_none_or(|up| up.contains(&(rank as u32)));
@@ -17,7 +17,7 @@ pub(super) fn find<S: Schedule + ?Sized>(schedule: &S, number: usize, up: Option
     found.unwrap_or(Fault::NotPure { step: number })
 }
 
-/// Whether a rank that does something was said to.
+/// Checks that a rank that acts in the step was due.
 fn called<S: Schedule + ?Sized>(
     schedule: &S,
     rank: Rank,

@@ -1,11 +1,11 @@
-//! Why a schedule cannot be timed, each with its culprit.
+//! The reasons why a schedule cannot be timed, each with its culprit.
 
 use super::MOST_RANKS;
 use crate::Rank;
 use crate::schedule::faults_of_schedules;
 
 faults_of_schedules! {
-/// Why a schedule cannot be timed.
+/// The reason why a schedule cannot be timed.
 ///
 /// # Examples
 ///
@@ -20,21 +20,21 @@ faults_of_schedules! {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// There is nobody.
+    /// The schedule has no ranks.
     NoRanks => "no ranks";
-    /// There are more than [`MOST_RANKS`].
+    /// The schedule has more than [`MOST_RANKS`] ranks.
     TooManyRanks { ranks: usize } => "{ranks} ranks, of which {MOST_RANKS} can be timed";
-    /// A parameter of the machine that is negative or no number.
+    /// A parameter of the machine is negative or not finite.
     NoTime { what: &'static str, value: f64 }
         => "a {what} of {value}: it must be finite and not negative";
     /// A two-level machine whose nodes have no ranks.
     EmptyNodes => "nodes of 0 ranks: a node has at least one";
-    /// The critical path is not told where nodes share links: it could lead through any message before.
+    /// The critical path is unavailable where nodes share links: it could lead through any earlier message.
     SharedLinks => "the critical path is not known where the ranks of a node share its links";
-    /// What the schedule names as the rank's next step does not come later, or is beyond the end.
+    /// The rank's next active step, as returned by the schedule, does not come later or is beyond the end.
     WrongNext { rank: Rank, after: usize, next: usize }
         => "rank {rank} cannot be active next in step {next} after step {after}";
-    /// The schedule gives another answer when it is asked once more.
+    /// The schedule returns different results for the same arguments.
     NotPure { step: usize } => "the schedule answers differently each time for step {step}";
 }
 }

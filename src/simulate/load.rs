@@ -1,4 +1,4 @@
-//! How busy each rank is.
+//! The load of each rank.
 
 use super::Fault;
 use super::machine::Machine;
@@ -6,29 +6,29 @@ use super::run::{Run, Visit, Watch};
 use crate::Rank;
 use crate::schedule::Schedule;
 
-/// How long one rank is busy, in seconds. It sends and receives at the same time.
+/// The time for which one rank is busy, in seconds. Sending and receiving overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// How long messages take its port out.
+    /// The time for which messages occupy its outgoing port.
     pub sending: f64,
-    /// How long messages take its port in.
+    /// The time for which messages occupy its incoming port.
     pub receiving: f64,
-    /// How long it folds.
+    /// The time spent folding.
     pub folding: f64,
 }
 
-/// How busy the ranks are.
+/// The loads of all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loads {
-    /// Each rank's load.
+    /// The load of each rank.
     pub ranks: Vec<Load>,
-    /// When the last rank is done.
+    /// The time at which the last rank is done.
     pub total: f64,
 }
 
 impl Loads {
-    /// What part of the time the ranks are busy with each, between 0 and 1: the mean of all ranks. 0
-    /// where no time passes.
+    /// The fraction of the time for which ranks are busy with each activity, between 0 and 1, averaged over all ranks.
+    /// 0 if no time passes.
     pub fn utilisation(&self) -> Load {
         let whole = self.total * self.ranks.len() as f64;
         let part = |of: fn(&Load) -> f64| {
@@ -43,7 +43,7 @@ impl Loads {
     }
 }
 
-/// Times a schedule and adds up what each rank does.
+/// Times a schedule and sums up the activities of each rank.
 ///
 /// # Errors
 ///

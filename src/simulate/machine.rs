@@ -1,29 +1,28 @@
-//! The machine that a schedule is timed on: what a message costs between two ranks, and what a fold
-//! costs.
+//! The machine that a schedule is timed on: the cost of a message between two ranks, and the cost of a fold.
 
 use super::Fault;
 use crate::Rank;
 
-/// What a message costs on the way from one rank to another, in the parameters of LogGP.
+/// The cost of a message from one rank to another, in the parameters of LogGP.
 ///
-/// All times are in seconds. A message of `b` bytes is in `latency + 2 overhead + b per_byte` after its
-/// sender came to the step, and each of the two ports is taken for `max(overhead, gap) + b per_byte`.
+/// All times are in seconds. A message of `b` bytes arrives `latency + 2 overhead + b per_byte` after its sender
+/// reached the step, and occupies each of the two ports for `max(overhead, gap) + b per_byte`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// L: how long a byte is under way.
+    /// L: the time for which a byte is in transit.
     pub latency: f64,
-    /// o: what a rank does itself for a message, once at either end.
+    /// o: the processor time of a message, once at either end.
     pub overhead: f64,
-    /// g: how long a message takes a port, its bytes apart.
+    /// g: the time for which a message occupies a port, apart from its bytes.
     pub gap: f64,
-    /// G: how much longer a message takes for every byte.
+    /// G: the additional time per byte.
     pub per_byte: f64,
 }
 
-/// A machine as the simulator sees it: a [`Link`] between any two ranks, or one inside a node and
-/// another between nodes; what a fold costs; how large an element is.
+/// A machine as the simulator models it: a [`Link`] between any two ranks, or one link within a node and another
+/// between nodes; the cost of a fold; and the size of an element.
 ///
-/// Ranks of one node can all send to other nodes at once, each at full speed, unless they
+/// All ranks of a node can send to other nodes at the same time, each at full speed, unless they
 /// [share](Self::shared_links) a link. Local copies cost nothing.
 ///
 /// # Examples
@@ -39,13 +38,13 @@ pub struct Link {
 ///
 /// # Source
 ///
-/// Alexandrov, Ionescu, Schauser and Scheiman, *LogGP: incorporating long messages into the LogP
-/// model*, SPAA 1995; with `b` bytes for its `b - 1`, so that an empty message is nothing special.
+/// Alexandrov, Ionescu, Schauser and Scheiman, *LogGP: incorporating long messages into the LogP model*, SPAA 1995;
+/// with `b` bytes in place of its `b - 1`, so that an empty message is not a special case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     inside: Link,
     between: Link,
-    /// Ranks of a node.
+    /// The number of ranks of a node.
     node: usize,
     /// Whether the ranks of a node share its link to other nodes.
     shared: bool,
@@ -54,13 +53,13 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The same link between any two ranks. Folds cost nothing, elements are one byte, until
-    /// [`fold_cost`](Self::fold_cost) and [`element_bytes`](Self::element_bytes) say otherwise.
+    /// The same link between any two ranks. Folds cost nothing and elements have one byte, unless
+    /// [`fold_cost`](Self::fold_cost) and [`element_bytes`](Self::element_bytes) change that.
     pub const fn flat(link: Link) -> Machine {
         Machine::two_level(usize::MAX, link, link)
     }
 
-    /// Nodes of so many consecutive ranks, with one link inside a node and another between nodes.
+    /// Nodes of `node` consecutive ranks, with one link within a node and another between nodes.
     pub const fn two_level(node: usize, inside: Link, between: Link) -> Machine {
         Machine {
             inside,
@@ -72,11 +71,11 @@ impl Machine {
         }
     }
 
-    /// The machine of the closed formulas: a message of `n` elements takes `alpha + n beta`, and both
-    /// its ports as long; a fold takes `gamma` an element.
+    /// The machine of the closed formulas: a message of `n` elements takes `alpha + n beta` and occupies both of its
+    /// ports for the same time; a fold takes `gamma` per element.
     ///
-    /// In LogGP that is L + 2o = `alpha` and G = `beta`, with a gap of `alpha`: a port takes a message
-    /// only when the one before has arrived. Elements are one byte, so `beta` is for an element.
+    /// In LogGP terms, L + 2o = `alpha` and G = `beta`, with a gap of `alpha`: a port accepts a message only when the
+    /// previous one has arrived. Elements have one byte, so `beta` is the time per element.
     ///
     /// # Examples
     ///
@@ -98,12 +97,12 @@ impl Machine {
         Machine::flat(link).fold_cost(gamma)
     }
 
-    /// The same machine where the ranks of a node share one link to the other nodes: g and G hold for all of
-    /// them together, each way, as where they share a network card or the link of a package.
+    /// The same machine, but the ranks of a node share one link to the other nodes: g and G apply to all of them
+    /// together, in each direction, as with a shared network card or the link of a package.
     ///
-    /// A message that leaves its node begins when the link out of it, and that into the other node, are free;
-    /// both are then taken for `max(o, g) + b G`. Those that come to a step at the same time take turns by
-    /// rank, and messages of one step go before those of later steps.
+    /// A message that leaves its node starts when the link out of this node and the link into the other node are free;
+    /// it then occupies both for `max(o, g) + b G`. Messages of ranks that reach a step at the same time take turns by
+    /// rank, and messages of one step precede those of later steps.
     ///
     /// # Examples
     ///
@@ -124,7 +123,7 @@ impl Machine {
         }
     }
 
-    /// The same machine where folding one element into another takes so many seconds.
+    /// The same machine with a fold cost of `seconds` per element.
     pub const fn fold_cost(self, seconds: f64) -> Machine {
         Machine {
             fold: seconds,
@@ -132,7 +131,7 @@ impl Machine {
         }
     }
 
-    /// The same machine with elements of so many bytes.
+    /// The same machine with elements of `bytes` bytes.
     pub const fn element_bytes(self, bytes: usize) -> Machine {
         Machine {
             element_bytes: bytes,
@@ -140,7 +139,7 @@ impl Machine {
         }
     }
 
-    /// What a message between two ranks costs.
+    /// The link between two ranks.
     ///
     /// # Panics
     ///
@@ -153,12 +152,12 @@ impl Machine {
         }
     }
 
-    /// The bytes of so many elements.
+    /// The number of bytes of `elements` elements.
     pub(super) fn bytes(&self, elements: u128) -> u128 {
         elements.saturating_mul(self.element_bytes as u128)
     }
 
-    /// Whether times come out as numbers.
+    /// Checks that all parameters are finite and not negative.
     fn check(&self) -> Result<(), Fault> {
         let link = |link: Link| [link.latency, link.overhead, link.gap, link.per_byte];
         let names = ["latency", "overhead", "gap", "time per byte"];
@@ -176,8 +175,8 @@ impl Machine {
     }
 }
 
-/// A model, not a measurement: round figures of the order of threads on one machine. Latency 100 ns,
-/// overhead and gap 50 ns, 10 GB/s a port, 0.2 ns a fold, elements of 8 bytes.
+/// A model, not a measurement: round figures on the order of threads on one machine. Latency 100 ns, overhead and gap
+/// 50 ns, 10 GB/s per port, 0.2 ns per fold, elements of 8 bytes.
 impl Default for Machine {
     fn default() -> Machine {
         let link = Link {
@@ -190,18 +189,18 @@ impl Default for Machine {
     }
 }
 
-/// A number of elements. Signed numbers are quicker to turn into floats.
+/// A number of elements as a float. Signed integers convert faster.
 #[inline]
 fn real(elements: usize) -> f64 {
     elements.min(isize::MAX as usize) as isize as f64
 }
 
-/// A link in the numbers that a step needs.
+/// The parameters of a link in the form that a step needs.
 #[derive(Clone, Copy)]
 pub(super) struct Toll {
-    /// A message takes a port for this and its elements.
+    /// The constant part of the time for which a message occupies a port.
     port: f64,
-    /// It is in after this and its elements.
+    /// The constant part of the transit time.
     travel: f64,
     element: f64,
 }
@@ -215,25 +214,25 @@ impl Toll {
         }
     }
 
-    /// How long a message takes a port.
+    /// The time for which a message occupies a port.
     #[inline]
     pub(super) fn port(&self, elements: usize) -> f64 {
         self.port + real(elements) * self.element
     }
 
-    /// How long it is on its way.
+    /// The transit time of a message.
     #[inline]
     pub(super) fn travel(&self, elements: usize) -> f64 {
         self.travel + real(elements) * self.element
     }
 }
 
-/// A machine in the numbers that a step needs.
+/// The parameters of a machine in the form that a step needs.
 #[derive(Clone, Copy)]
 pub(super) struct Tolls {
     inside: Toll,
     between: Toll,
-    /// `usize::MAX` where there is one node.
+    /// `usize::MAX` if there is only one node.
     node: usize,
     shared: bool,
     fold: f64,
@@ -252,7 +251,7 @@ impl Tolls {
         })
     }
 
-    /// The nodes of two ranks whose message takes shared links.
+    /// The nodes of two ranks, if a message between them uses shared links.
     pub(super) fn shared(&self, from: Rank, to: Rank) -> Option<(usize, usize)> {
         if !self.shared || self.node == usize::MAX {
             return None;
@@ -261,7 +260,7 @@ impl Tolls {
         (out != into).then_some((out, into))
     }
 
-    /// How many nodes share links.
+    /// The number of nodes that share links.
     pub(super) fn sharing_nodes(&self, ranks: usize) -> usize {
         if self.shared && self.node != usize::MAX {
             ranks.div_ceil(self.node)

@@ -1,46 +1,44 @@
-//! The simulator: how long a schedule takes on a LogGP machine, for up to 2^20 ranks and more.
+//! The simulator: the time of a schedule on a LogGP machine, for 2^20 ranks and more.
 //!
-//! # What a step costs
+//! # The cost of a step
 //!
-//! A rank has one port out and one port in, which work at the same time, and a clock. It comes to its
-//! first step at time 0, and to every other when it is done with the one before; steps in which it does
-//! nothing it does not notice. For a message of `b` bytes between two ranks with [`Link`]
-//! (L, o, g, G), let
+//! A rank has a clock, one outgoing port and one incoming port. The ports work concurrently. A rank reaches its first
+//! active step at time 0, and every other one when it has completed the one before; idle steps take no time. For a
+//! message of `b` bytes between two ranks with [`Link`] (L, o, g, G), let
 //!
 //! ```text
-//! port(b)   = max(o, g) + b G          how long the message takes a port at either end
-//! travel(b) = L + 2 o + b G            how long it is on its way
+//! port(b)   = max(o, g) + b G          the time for which the message occupies a port at either end
+//! travel(b) = L + 2 o + b G            its transit time
 //! ```
 //!
-//! A rank that comes to a step at time `t`
+//! A rank that reaches a step at time `t`
 //!
-//! - has sent at `t + port(b)`, whether the receiver is there or not: messages are *eager*;
-//! - has received at `max(t + port(b), t' + travel(b))`, where `t'` is when the sender came to this
-//!   step: a message that came early still takes the port of its receiver, and only from then on;
-//! - has folded, if it does, the fold cost of every element later;
-//! - is done with the step when it has sent, and received and folded.
+//! - has sent at `t + port(b)`, whether the receiver is ready or not: messages are *eager*;
+//! - has received at `max(t + port(b), t' + travel(b))`, where `t'` is the time at which the sender reached this step:
+//!   a message that arrives early still occupies its receiver's port, but only from time `t`;
+//! - has folded, if it does, after the additional fold cost of every element;
+//! - completes the step when it has sent, and received and folded.
 //!
-//! Local copies cost nothing, and ports are the only thing that messages share: the wires are never
-//! full, but where the ranks of a node [share a link](Machine::shared_links). With `g = L + 2 o` (see [`Machine::alpha_beta_gamma`]) both are `α + n β`, and what comes out
-//! is what the closed formulas say.
+//! Local copies cost nothing, and ports are the only resource that messages share: wires have unlimited capacity,
+//! except where the ranks of a node [share a link](Machine::shared_links). With `g = L + 2 o` (see
+//! [`Machine::alpha_beta_gamma`]) both are `α + n β`, and the result equals the closed formulas.
 //!
 //! # Cost
 //!
-//! The time is in proportion to the number of (rank, step) in which a rank does something; idle steps
-//! of long schedules are passed over by [`Schedule::next_active`]. The room is a few words a rank,
-//! however many steps there are.
+//! The time is proportional to the number of (rank, step) pairs with an action; idle steps of long schedules are
+//! skipped by [`Schedule::next_active`]. The memory is a few words per rank, regardless of the number of steps.
 //!
-//! The files, one idea each:
+//! The files:
 //! - `machine`: links and machines;
-//! - `run`: the ranks in step, with `agenda`, who is up next, and `blame`, who broke a law;
-//! - `wires`: links that the ranks of a node share;
-//! - `load`: how busy ranks are;
+//! - `run`: the ranks, step by step, with `agenda`, which ranks act next, and `blame`, which rank broke a law;
+//! - `wires`: links shared by the ranks of a node;
+//! - `load`: the load of each rank;
 //! - `path`: the critical path;
-//! - `fault`: what can be wrong.
+//! - `fault`: the error type.
 //!
 //! # Examples
 //!
-//! When do segments pay on a chain of a thousand ranks?
+//! When do segments pay off on a chain of a thousand ranks?
 //!
 //! ```
 //! use rankfold::schedule::{FoldAlong, Schedule};
@@ -72,50 +70,48 @@ pub use path::{Cause, CriticalPath, Hop, critical_path};
 
 use run::Run;
 
-/// The most ranks that are timed: what a schedule says of its size is no reason to ask for all memory.
+/// The maximum number of ranks: a schedule's claim about its size must not exhaust memory.
 pub const MOST_RANKS: usize = 1 << 24;
 
-/// How long a schedule takes, and what it moves.
+/// The duration of a schedule, and the amount of data that it moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// When each rank is done with all its steps, in seconds.
+    /// The time at which each rank has completed all its steps, in seconds.
     pub finish: Vec<f64>,
-    /// When the last rank is done.
+    /// The time at which the last rank is done.
     pub total: f64,
     /// The number of steps.
     pub steps: usize,
-    /// The number of (rank, step) in which a rank does something.
+    /// The number of (rank, step) pairs with an action.
     pub active: u64,
-    /// The number of messages, empty ones included.
+    /// The number of messages, including empty ones.
     pub messages: u64,
-    /// The number of elements in all messages.
+    /// The total number of elements in all messages.
     pub elements: u128,
-    /// The number of bytes in all messages.
+    /// The total number of bytes in all messages.
     pub bytes: u128,
 }
 
 impl Timing {
-    /// The rank that is done last; the lowest of them.
+    /// The rank that is done last; the lowest if there are several.
     pub fn last(&self) -> Rank {
         latest(&self.finish).0
     }
 }
 
-/// Times a schedule. See the [module](self) for what a step costs.
+/// Times a schedule. See the [module](self) for the cost of a step.
 ///
 /// # Cost
 ///
-/// 2^20 ranks with 40 steps each take less than a second in an optimised build, and some ten nanoseconds
-/// a rank and step; a `&dyn Schedule` takes more than one whose type is known here. Where many ranks do
-/// something in a step, as many threads as the process has processors share them; the times that come out
-/// are the same to the last bit.
+/// 2^20 ranks with 40 steps each take less than a second in an optimised build, about ten nanoseconds per rank and
+/// step; a `&dyn Schedule` takes longer than a statically known type. If many ranks act in a step, they are divided
+/// among as many threads as the process has processors; the resulting times are bit-for-bit the same.
 ///
 /// # Errors
 ///
-/// A [`Fault`] with its culprit if the schedule breaks one of its laws: then there are messages without
-/// their other end, for which ranks would wait for ever. Messages are compared by 64-bit fingerprints of
-/// their ends and extents. For all that is to be shown of a schedule, there is
-/// [`check`](crate::check::check); this looks only at what it needs.
+/// A [`Fault`] with its culprit if the schedule breaks one of its laws: it then has messages without a peer, for which
+/// ranks would wait forever. Messages are compared by 64-bit fingerprints of their ends and extents. For a complete
+/// proof of a schedule use [`check`](crate::check::check); this function checks only what it relies on.
 ///
 /// # Examples
 ///
@@ -135,12 +131,12 @@ pub fn simulate<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result
     Ok(timing(run, schedule.steps(), machine))
 }
 
-/// Times a schedule as [`simulate`] does, as long as it is wanted: `go_on` is told after each step how many are done, and says
-/// whether to go on. `None` if not.
+/// Times a schedule as [`simulate`] does, but may stop early: after each step `go_on` receives the number of completed
+/// steps and returns whether to continue. Returns `None` if stopped.
 ///
 /// # Errors
 ///
-/// Those of [`simulate`].
+/// As for [`simulate`].
 ///
 /// # Examples
 ///
@@ -172,7 +168,7 @@ pub fn simulate_while<S: Schedule + ?Sized>(
     Ok(Some(timing(run, schedule.steps(), machine)))
 }
 
-/// What came of a run that is over.
+/// The timing of a completed run.
 fn timing<S: Schedule + ?Sized>(run: Run<'_, S>, steps: usize, machine: &Machine) -> Timing {
     let sums = run.sums;
     let finish = run.into_clock();
@@ -187,7 +183,7 @@ fn timing<S: Schedule + ?Sized>(run: Run<'_, S>, steps: usize, machine: &Machine
     }
 }
 
-/// The rank that is done last, the lowest of them, and when.
+/// The rank that is done last, the lowest if there are several, and its time.
 fn latest(clock: &[f64]) -> (Rank, f64) {
     let later = |last: (Rank, f64), (rank, &end): (Rank, &f64)| {
         if end > last.1 { (rank, end) } else { last }

@@ -1,8 +1,8 @@
-//! The critical path: what the total time consists of.
+//! The critical path: the chain of steps that determines the total time.
 //!
-//! It is found backwards, from the rank that is done last, and needs to know of every step of every
-//! rank whether it waited for its message. That is a word each, too much for all of them: so the run
-//! leaves marks on its way, and is repeated from mark to mark, the last stretch first.
+//! The search runs backwards from the rank that is done last, and needs to know for every step of every rank whether
+//! the rank waited for its message. That takes one word per step and rank, too much to keep for all. The run therefore
+//! leaves marks, and is repeated from mark to mark, the last stretch first.
 
 use super::machine::{Machine, Tolls};
 use super::run::{Mark, Run, Visit, Watch};
@@ -10,51 +10,51 @@ use super::{Fault, latest};
 use crate::Rank;
 use crate::schedule::Schedule;
 
-/// What a stretch of the critical path is taken up by.
+/// The activity that fills a stretch of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The rank's port out is taken by its message to the peer.
+    /// The rank's outgoing port is occupied by its message to the peer.
     Sends,
-    /// The rank's port in is taken by the message of the peer; and it folds.
+    /// The rank's incoming port is occupied by the peer's message; the fold follows.
     Receives,
-    /// The peer's message is on its way, and the rank waits for it; then it folds.
+    /// The peer's message is in transit, and the rank waits for it; the fold follows.
     Waits,
 }
 
 /// A stretch of the critical path: one step of one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hop {
-    /// The rank that is done with the step at the end of the stretch.
+    /// The rank that completes the step at the end of the stretch.
     pub rank: Rank,
     /// The step.
     pub step: usize,
     /// The rank at the other end of the message.
     pub peer: Rank,
-    /// What the time goes into.
+    /// The activity that fills the stretch.
     pub cause: Cause,
-    /// When the rank, or if it waits then the peer, came to the step.
+    /// The time at which the rank (or, if it waits, the peer) reached the step.
     pub start: f64,
-    /// When the rank was done with it.
+    /// The time at which the rank completed the step.
     pub end: f64,
 }
 
-/// A chain of steps, each of which begins when the one before ends: from 0 to the end of the run.
+/// A chain of steps, each of which begins when the previous one ends, from time 0 to the end of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CriticalPath {
-    /// The stretches, from the first.
+    /// The stretches in order of time.
     pub hops: Vec<Hop>,
-    /// When the last rank is done.
+    /// The time at which the last rank is done.
     pub total: f64,
 }
 
-/// Finds a critical path of a schedule. Where there are several, it is the one of the lowest rank that
-/// is done last, and stays with a rank that would have been as late anyway.
+/// Finds a critical path of a schedule. If there are several, it ends at the lowest rank that is done last, and prefers
+/// to stay at a rank that would have been equally late without the message.
 ///
 /// # Cost
 ///
-/// The time of three runs; and besides what a run needs, room in proportion to the root of the number of
-/// ranks times the number of steps in which they do something: 0.1 GB for 2^20 ranks and 2^26 of those.
-/// The path itself has at most a hop for every step.
+/// The time of three runs. In addition to the memory of a run, it needs memory proportional to the square root of the
+/// number of ranks times the number of their active steps: 0.1 GB for 2^20 ranks and 2^26 active steps in total. The
+/// path itself has at most one hop per step.
 ///
 /// # Errors
 ///
@@ -100,14 +100,14 @@ pub fn critical_path<S: Schedule + ?Sized>(
     })
 }
 
-/// Places from which the run can be repeated, the first at its start; and when each rank is done.
+/// The marks from which the run can be repeated, the first at its start, and the finish time of each rank.
 fn marks<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
 ) -> Result<(Vec<Mark>, Vec<f64>), Fault> {
     let mut run = Run::new(schedule, machine)?;
     run.finish(&mut ())?;
-    // Twice as many words between two marks as a mark has would be as much room for both.
+    // If stretches had twice as many words as a mark, both would take equal amounts of memory.
     let ranks = schedule.ranks() as u64;
     let stretch = ranks + (2 * ranks).saturating_mul(run.sums.visits).isqrt();
     let mut run = Run::new(schedule, machine)?;
@@ -121,7 +121,7 @@ fn marks<S: Schedule + ?Sized>(
     Ok((marks, run.into_clock()))
 }
 
-/// Repeats the run from a mark to before a step.
+/// Repeats the run from a mark until just before a step.
 fn log<S: Schedule + ?Sized>(
     schedule: &S,
     tolls: Tolls,
@@ -138,11 +138,11 @@ fn log<S: Schedule + ?Sized>(
     Ok(log)
 }
 
-/// Who did something in which step, and who waited.
+/// The actions of ranks in each step, and whether they waited.
 struct Log {
-    /// What comes from this step on is not written down.
+    /// The first step that is not recorded.
     until: usize,
-    /// Each step, with the place of its first word.
+    /// Each step, with the index of its first word.
     steps: Vec<(usize, usize)>,
     /// The rank, and in the lowest bit whether it waited.
     waits: Vec<u32>,
@@ -162,16 +162,16 @@ impl Watch for Log {
     }
 }
 
-/// The path as far as it is found, from its end.
+/// The path found so far, starting at its end.
 struct Trail {
-    /// Where it goes on.
+    /// The rank where the search continues.
     rank: Rank,
-    /// Step, rank, and whether it waited.
+    /// Step, rank, and whether the rank waited.
     found: Vec<(usize, Rank, bool)>,
 }
 
 impl Trail {
-    /// Goes back to the start of what is written down.
+    /// Follows the path back to the start of the log.
     fn follow<S: Schedule + ?Sized>(&mut self, schedule: &S, log: &Log) {
         let mut end = log.waits.len();
         for &(step, first) in log.steps.iter().rev() {
@@ -190,7 +190,7 @@ impl Trail {
         }
     }
 
-    /// The way forwards, with its times: the same sums as in the run.
+    /// The path in order of time, with the same sums of times as in the run.
     fn hops<S: Schedule + ?Sized>(self, schedule: &S, tolls: &Tolls) -> Vec<Hop> {
         let mut at = 0.0;
         let hop = |(step, rank, waited)| {
@@ -202,7 +202,7 @@ impl Trail {
     }
 }
 
-/// One step of a rank that begins at `start`; nothing if it only copies.
+/// One step of a rank that begins at `start`; `None` if the rank only copies.
 fn hop<S: Schedule + ?Sized>(
     schedule: &S,
     tolls: &Tolls,

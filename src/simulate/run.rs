@@ -1,7 +1,7 @@
-//! All ranks, step by step: who is up, what each does, and when it is done.
+//! All ranks, step by step: which ranks act, in what way, and when each is done.
 //!
-//! A rank's only state is its clock. What happens in a step follows from the clocks before it, so ranks
-//! of one step can be taken in any order, also at once, and nobody can wait for what comes later.
+//! A rank's only state is its clock. The events of a step follow from the clocks before it, so the ranks of one step
+//! can be processed in any order, also concurrently, and no rank can wait for a later event.
 
 use std::num::NonZero;
 use std::ops::AddAssign;
@@ -15,22 +15,22 @@ use super::{Fault, MOST_RANKS, blame};
 use crate::Rank;
 use crate::schedule::{Combine, Schedule, Step};
 
-/// One rank in one step, in time.
+/// The times of one rank in one step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visit {
-    /// When the rank is done with the step.
+    /// The time at which the rank completes the step.
     pub(super) end: f64,
-    /// Whether that follows from when the sender came to the step, not from when the rank itself did.
+    /// Whether `end` follows from the time at which the sender reached the step, not from the rank's own.
     pub(super) waited: bool,
-    /// How long its send takes its port.
+    /// The time for which its send occupies its port.
     pub(super) sending: f64,
-    /// How long its receive takes its port.
+    /// The time for which its receive occupies its port.
     pub(super) receiving: f64,
     pub(super) folding: f64,
 }
 
 impl Visit {
-    /// A step of a rank that comes to it at `start`, and the sender at `sender_start`.
+    /// A step that the rank reaches at `start`, and the sender at `sender_start`.
     #[inline(always)]
     pub(super) fn new(
         tolls: &Tolls,
@@ -67,31 +67,31 @@ impl Visit {
     }
 }
 
-/// The later of two times, neither of which is NaN: `f64::max` would ask.
+/// The later of two times, neither of which is NaN; `f64::max` would check for it.
 #[inline]
 fn later(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// Looks on at every step in which a rank does something.
+/// An observer of every step in which a rank acts.
 pub(super) trait Watch {
-    /// Whether it sees anything. If not, nobody can tell in which order ranks are taken.
+    /// Whether it observes anything. If not, ranks may be processed in any order.
     const LOOKS: bool = true;
 
     fn saw(&mut self, rank: Rank, step: usize, visit: &Visit);
 }
 
-/// Nobody looks.
+/// No observer.
 impl Watch for () {
     const LOOKS: bool = false;
 
     fn saw(&mut self, _: Rank, _: usize, _: &Visit) {}
 }
 
-/// What was counted over all ranks and steps.
+/// Totals over all ranks and steps.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
-    /// Steps of ranks in which they do something.
+    /// The number of (rank, step) pairs with an action.
     pub(super) visits: u64,
     pub(super) messages: u64,
     pub(super) elements: u128,
@@ -105,12 +105,12 @@ impl AddAssign for Sums {
     }
 }
 
-/// What is counted over the ranks of one step.
+/// Totals over the ranks of one step.
 #[derive(Default)]
 struct Tally {
     sums: Sums,
-    /// The fingerprints of the messages sent, less those of the messages received: 0 if the two are the
-    /// same messages, and in all likelihood only then.
+    /// The sum of the fingerprints of the messages sent, minus those of the messages received: 0 if the two sets are
+    /// equal, and with very high probability only then.
     open: u64,
     broken: bool,
 }
@@ -131,7 +131,7 @@ impl Tally {
         if let Some(recv) = step.recv {
             received = mix(recv.peer, rank, recv.region.elements());
         }
-        // Once, and not twice: every sum waits for the one before.
+        // One addition rather than two: every sum depends on the previous one.
         let both = sent.wrapping_sub(received);
         self.open = self.open.wrapping_add(both);
     }
@@ -145,7 +145,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// A fingerprint of a message. Ranks have 32 bits at most.
+/// A fingerprint of a message. Ranks have at most 32 bits.
 #[inline(always)]
 fn mix(from: Rank, to: Rank, elements: usize) -> u64 {
     let ends = (from as u64) << 32 ^ to as u64;
@@ -154,22 +154,22 @@ fn mix(from: Rank, to: Rank, elements: usize) -> u64 {
     all.wrapping_mul(all)
 }
 
-/// Fewer ranks than this are not worth a thread.
+/// The minimum number of ranks per thread.
 const SHARE: usize = 1 << 15;
 
-/// One step, before anybody has done it.
+/// One step before it is run.
 struct Scene<'a, S: ?Sized> {
     schedule: &'a S,
     tolls: &'a Tolls,
-    /// When each rank comes to it.
+    /// The time at which each rank reaches the step.
     clock: &'a [f64],
-    /// The links that nodes share, on which all messages of the step have their turns.
+    /// The links that nodes share, on which the messages of the step have their turns.
     wires: &'a Wires,
     step: usize,
 }
 
 impl<S: Schedule + ?Sized> Scene<'_, S> {
-    /// When all ranks are done, by so many threads at the most.
+    /// Computes the times at which all ranks complete the step, with at most `threads` threads.
     fn spread(&self, threads: usize, ended: &mut [f64]) -> io::Result<Tally> {
         let share = ended.len().div_ceil(threads).max(SHARE);
         let work = |(i, ended)| move || self.sweep(i * share, ended, &mut ());
@@ -186,8 +186,8 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
         })
     }
 
-    /// When the ranks from `first` on are done, as many as there is room for in `ended`.
-    #[inline(never)] // what is the same for all ranks can leave the loop only if nothing else is written to
+    /// Computes the times at which the ranks from `first` on complete the step, one for each entry of `ended`.
+    #[inline(never)] // values shared by all ranks can leave the loop only if nothing else is written to
     fn sweep(&self, first: Rank, ended: &mut [f64], watch: &mut impl Watch) -> Tally {
         let mut tally = Tally::default();
         for (rank, end) in (first..).zip(ended) {
@@ -206,7 +206,7 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
         tally
     }
 
-    /// When the rank is done.
+    /// The time at which the rank completes the step.
     #[inline(always)]
     fn visit(&self, rank: Rank, tally: &mut Tally, watch: &mut impl Watch) -> f64 {
         let step = self.schedule.step(rank, self.step);
@@ -220,7 +220,7 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
             tally.broken = true;
             return start;
         };
-        // A sender without a message would be found when the step is settled.
+        // A sender without a message is detected when the step is settled.
         let sender_start = match self.wires.begin(sender).filter(|_| step.recv.is_some()) {
             Some(begin) => begin.max(sender_start),
             None => sender_start,
@@ -231,16 +231,15 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
     }
 }
 
-/// Whose turn it is.
+/// The ranks that act next.
 enum Turn {
-    /// Everybody's, in every step: where at least half of the ranks do something, it costs more to ask
-    /// who does.
+    /// All ranks, in every step: if at least half of the ranks act, it costs more to find out which ones do.
     All,
-    /// That of those whose step is the least.
+    /// The ranks with the least next step.
     Listed(Agenda),
 }
 
-/// Where a run can be taken up again.
+/// A state from which a run can be resumed.
 pub(super) struct Mark {
     /// The first step that is not done.
     pub(super) step: usize,
@@ -256,15 +255,15 @@ pub(super) struct Run<'a, S: ?Sized> {
     /// The first step that is not done.
     next: usize,
     turn: Turn,
-    /// When each rank has done what it did so far.
+    /// The time at which each rank completed its latest step.
     clock: Vec<f64>,
-    /// When those who are up have done their step; and who they are.
+    /// The times at which the ranks that act complete this step, and the ranks' numbers.
     ended: Vec<f64>,
     up: Vec<u32>,
     /// The links that nodes share.
     wires: Wires,
     pub(super) sums: Sums,
-    /// How many can work at once.
+    /// The number of threads that can work concurrently.
     threads: usize,
 }
 
@@ -314,13 +313,13 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         self.next
     }
 
-    /// Runs all steps that are left.
+    /// Runs all remaining steps.
     pub(super) fn finish(&mut self, watch: &mut impl Watch) -> Result<(), Fault> {
         while self.advance(watch)? {}
         Ok(())
     }
 
-    /// Runs the next step in which somebody may do something; false if there is none.
+    /// Runs the next step in which any rank may act; returns false if there is none.
     pub(super) fn advance(&mut self, watch: &mut impl Watch) -> Result<bool, Fault> {
         match std::mem::replace(&mut self.turn, Turn::All) {
             Turn::All => self.all(watch),
@@ -342,7 +341,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             scene.sweep(0, &mut ended, watch)
         } else {
             let spread = scene.spread(self.threads, &mut ended);
-            // Where there are no more threads to be had, one will do.
+            // If no more threads can be created, one does all the work.
             spread.unwrap_or_else(|_| scene.sweep(0, &mut ended, watch))
         };
         self.ended = std::mem::replace(&mut self.clock, ended);
@@ -389,7 +388,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         }
     }
 
-    /// Gives the messages of a step their turns on the links that nodes share.
+    /// Schedules the messages of a step on the links that nodes share.
     fn take_turns(&mut self, step: usize, up: impl Iterator<Item = Rank>) {
         if !self.wires.shared() {
             return;
@@ -403,7 +402,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         self.wires.go(&self.tolls);
     }
 
-    /// Whether all messages of a step have both their ends; then the step is done.
+    /// Checks that all messages of a step have both their ends; the step is then done.
     fn settle(&mut self, step: usize, tally: Tally, up: Option<&[u32]>) -> Result<(), Fault> {
         if tally.broken || tally.open != 0 {
             return Err(blame::find(self.schedule, step, up));
@@ -413,7 +412,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Ok(())
     }
 
-    /// All ranks that do something after a step.
+    /// All ranks that act after a step.
     fn list(&self, after: usize) -> Result<Agenda, Fault> {
         let mut agenda = Agenda::new(after);
         for rank in 0..self.clock.len() {
@@ -435,7 +434,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         }
     }
 
-    /// When each rank is done.
+    /// The time at which each rank is done.
     pub(super) fn into_clock(self) -> Vec<f64> {
         self.clock
     }
@@ -452,7 +451,7 @@ mod tests {
     use crate::schedule::{FoldAlong, Lengths, Schedule, Step};
     use crate::topology::Circle;
 
-    /// A circle, one of whose ranks sends nothing in the first step.
+    /// A circle in which one rank sends nothing in the first step.
     struct Lame {
         inner: FoldAlong<Circle>,
         lame: Rank,
@@ -483,7 +482,7 @@ mod tests {
 
     const RANKS: usize = 3 * SHARE + 17;
 
-    /// Somebody who looks on, so that one thread does it all.
+    /// An observer, which forces the run onto one thread.
     struct Onlooker;
 
     impl Watch for Onlooker {

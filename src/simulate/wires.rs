@@ -1,21 +1,21 @@
-//! Links that the ranks of a node share: when each message gets its turn.
+//! Links shared by the ranks of a node: the time at which each message gets its turn.
 
 use super::machine::Tolls;
 use crate::Rank;
 
-/// When each node's links are free again, and when the messages of a step begin.
+/// The times at which each node's links are free again, and at which the messages of a step begin.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wires {
     out: Vec<f64>,
     into: Vec<f64>,
-    /// When each rank's message of this step begins, if it takes shared links.
+    /// The time at which each rank's message of this step begins.
     begins: Vec<f64>,
-    /// What wants to go in this step: when, from whom, to whom, how much.
+    /// The messages of this step: time, sender, receiver, number of elements.
     queue: Vec<(f64, Rank, Rank, usize)>,
 }
 
 impl Wires {
-    /// None are kept where none are shared.
+    /// Without shared links, nothing is allocated.
     pub(super) fn new(tolls: &Tolls, ranks: usize) -> Wires {
         let nodes = tolls.sharing_nodes(ranks);
         let begins = if nodes > 0 { ranks } else { 0 };
@@ -27,18 +27,18 @@ impl Wires {
         }
     }
 
-    /// Whether there are any.
+    /// Whether there are shared links.
     #[inline]
     pub(super) fn shared(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// A message that wants to go in this step, at a time.
+    /// Adds a message that is ready to leave in this step at time `start`.
     pub(super) fn queue(&mut self, start: f64, from: Rank, to: Rank, elements: usize) {
         self.queue.push((start, from, to, elements));
     }
 
-    /// Gives all their turns: who came first goes first.
+    /// Schedules all messages of the step, in order of their times and then of their ranks.
     pub(super) fn go(&mut self, tolls: &Tolls) {
         self.queue
             .sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -58,7 +58,7 @@ impl Wires {
         self.queue.clear();
     }
 
-    /// When the rank's message of this step begins.
+    /// The time at which the rank's message of this step begins.
     #[inline]
     pub(super) fn begin(&self, from: Rank) -> Option<f64> {
         self.begins.get(from).copied()

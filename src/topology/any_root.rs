@@ -1,22 +1,22 @@
-//! Trees whose subtrees are runs of ranks at *any* root, by the bits of rank numbers.
+//! Trees whose subtrees are contiguous ranges of ranks for *any* root, built from the bits of rank numbers.
 //!
-//! A family turned to another root wraps round behind the last rank, and rank order with it. These do
-//! not turn: blocks of neighbouring ranks meet, and the root leads every block that it is in.
+//! A family rotated to another root wraps around behind the last rank, which breaks rank order. These trees do not
+//! rotate: neighbouring blocks of ranks merge, and the root leads every block that contains it.
 
 use std::ops::Range;
 
 use super::Pattern;
 use crate::Rank;
 
-/// A pattern into a root in which every message stands for a run of ranks: the sender's subtree.
+/// A pattern into a root in which every message carries a contiguous range of ranks: the sender's subtree.
 pub trait Subtrees: Pattern {
-    /// The rank to which everything goes.
+    /// The rank at which every path ends.
     fn root(&self) -> Rank;
 
-    /// For whom `from` speaks when it sends in `step`.
+    /// The ranks whose operands `from` carries when it sends in `step`.
     fn behind(&self, from: Rank, step: usize) -> Range<Rank>;
 
-    /// The ranks whose way to the root leads through `rank`, its own included.
+    /// The ranks whose path to the root leads through `rank`, including `rank` itself.
     fn subtree(&self, rank: Rank) -> Range<Rank>;
 }
 
@@ -30,9 +30,9 @@ fn assert_root(ranks: usize, root: Rank) {
     assert!(root < ranks, "root {root} of {ranks} ranks");
 }
 
-/// The binomial tree to any root: in step `s` the leaders of neighbouring blocks of `2^s` ranks meet.
+/// The binomial tree to any root: in step `s` the leaders of neighbouring blocks of `2^s` ranks merge their blocks.
 ///
-/// The leader of a block is its lowest rank, or the root if the root is in it. To root 0 this is
+/// The leader of a block is the root if the block contains it, else its lowest rank. With root 0 this is
 /// [`Topology::binomial`](super::Topology::binomial).
 ///
 /// ```text
@@ -41,7 +41,7 @@ fn assert_root(ranks: usize, root: Rank) {
 ///                   step 2   0────────────────▶5
 /// ```
 ///
-/// Neighbouring blocks meet and nothing else, so operands stay in rank order, whatever the root.
+/// Only neighbouring blocks merge, so operands stay in rank order, whatever the root.
 ///
 /// # Cost
 ///
@@ -67,11 +67,11 @@ pub struct BinomialTo {
 }
 
 impl BinomialTo {
-    /// Among so many ranks, to that root.
+    /// The tree among `ranks` ranks to `root`.
     ///
     /// # Panics
     ///
-    /// If the root is not one of the ranks.
+    /// If `root` is not one of the ranks.
     #[track_caller]
     pub fn new(ranks: usize, root: Rank) -> BinomialTo {
         assert_root(ranks, root);
@@ -87,7 +87,7 @@ impl BinomialTo {
         }
     }
 
-    /// Whom the rank meets in a step, and whether it receives.
+    /// The rank's partner in a step, and whether the rank receives.
     fn meets(&self, p: Rank, s: usize) -> Option<(Rank, bool)> {
         if s >= self.steps() || self.leader(p >> s, s) != p {
             return None;
@@ -133,11 +133,11 @@ impl Subtrees for BinomialTo {
     }
 }
 
-/// The hypercube's tree to any root: in step `s` the ranks that agree with the root in all lower bits
-/// send across dimension `s`.
+/// The hypercube's tree to any root: in step `s` the ranks that agree with the root in all lower bits send across
+/// dimension `s`.
 ///
-/// Backwards, it is the one-to-all broadcast: rank `v xor root` has number `v`, and half of the ranks
-/// that have the message are added in every step.
+/// Run backwards, it is the one-to-all broadcast: rank `v xor root` has number `v`, and in every step the set of ranks
+/// that have the message doubles.
 ///
 /// ```text
 /// to rank 5 of 8    step 0   0▶1   2▶3   4▶5   6▶7
@@ -145,8 +145,8 @@ impl Subtrees for BinomialTo {
 ///                   step 2   1────────────────▶5
 /// ```
 ///
-/// Where the number of ranks is no power of two, `v = (rank - root) mod ranks`, and partners that are
-/// not there are skipped: then it turns ranks round, and their order with them.
+/// If the number of ranks is not a power of two, `v = (rank - root) mod ranks`, and partners that do not exist are
+/// skipped. This rotation breaks rank order unless the root is 0.
 ///
 /// # Cost
 ///
@@ -163,8 +163,8 @@ impl Subtrees for BinomialTo {
 ///
 /// # Source
 ///
-/// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, 4.1; the guard of the
-/// published code wants parentheses, `(v & mask) == 0`.
+/// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, 4.1; the guard of the published code lacks
+/// parentheses, `(v & mask) == 0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CubeTo {
     ranks: usize,
@@ -172,18 +172,18 @@ pub struct CubeTo {
 }
 
 impl CubeTo {
-    /// Among so many ranks, to that root.
+    /// The tree among `ranks` ranks to `root`.
     ///
     /// # Panics
     ///
-    /// If the root is not one of the ranks.
+    /// If `root` is not one of the ranks.
     #[track_caller]
     pub fn new(ranks: usize, root: Rank) -> CubeTo {
         assert_root(ranks, root);
         CubeTo { ranks, root }
     }
 
-    /// Whether the tree is a cube, and does not turn.
+    /// Whether the ranks form a full hypercube, so that numbering does not rotate.
     fn is_cube(&self) -> bool {
         self.ranks.is_power_of_two()
     }
@@ -234,7 +234,7 @@ impl Pattern for CubeTo {
     }
 }
 
-/// Subtrees are runs of ranks where the number of ranks is a power of two, or the root is 0.
+/// Subtrees are contiguous ranges where the number of ranks is a power of two or the root is 0.
 impl Subtrees for CubeTo {
     fn root(&self) -> Rank {
         self.root
@@ -251,13 +251,14 @@ impl Subtrees for CubeTo {
     }
 }
 
-/// Everybody to the root itself, one a step: first those below it, downwards, then those above.
+/// Every rank sends to the root directly, one per step: first the ranks below it, in descending order, then those above
+/// it, in ascending order.
 ///
 /// ```text
 /// to rank 2 of 5    1 ─0▶ 2    0 ─1▶ 2    3 ─2▶ 2    4 ─3▶ 2
 /// ```
 ///
-/// What comes always stands next to what the root holds, so operands stay in rank order.
+/// Each arriving operand is adjacent to those the root already holds, so operands stay in rank order.
 ///
 /// # Cost
 ///
@@ -278,18 +279,18 @@ pub struct StarTo {
 }
 
 impl StarTo {
-    /// Among so many ranks, to that root.
+    /// The star among `ranks` ranks to `root`.
     ///
     /// # Panics
     ///
-    /// If the root is not one of the ranks.
+    /// If `root` is not one of the ranks.
     #[track_caller]
     pub fn new(ranks: usize, root: Rank) -> StarTo {
         assert_root(ranks, root);
         StarTo { ranks, root }
     }
 
-    /// When a rank that is not the root sends.
+    /// The step in which a rank other than the root sends.
     fn step_of(&self, p: Rank) -> usize {
         if p < self.root {
             self.root - 1 - p

@@ -1,15 +1,14 @@
-//! A circulant graph, on which packets spread in the least number of steps there can be.
+//! A circulant graph, on which packets spread in the minimum number of steps.
 
 use super::packets::ceil_log2;
 use super::{Hop, Packets};
 use crate::Rank;
 
-/// The broadcast on a circulant graph: in step `s` everybody sends to the rank `skip` further on, the
-/// skips being `⌈P / 2^j⌉` for `j` from `q = ⌈log₂ P⌉` down to 1, over and over, so that the largest comes
-/// last.
+/// The broadcast on a circulant graph: in step `s` every rank sends to the rank `skip` places ahead. The skips are `⌈P
+/// / 2^j⌉` for `j` from `q = ⌈log₂ P⌉` down to 1, repeated cyclically, such that the last step uses the largest.
 ///
-/// Packet `i` leaves rank 0 in step `i`. In `q` steps on end, which use every skip once, a rank receives
-/// `q` different packets: one that is new around it, and those that were new around others.
+/// Packet `i` leaves rank 0 in step `i`. In any `q` consecutive steps, which use every skip once, a rank receives `q`
+/// different packets: one that is new in its neighbourhood, and those that were new in others.
 ///
 /// ```text
 /// five ranks, four packets     ranks    1  2  3  4       receive
@@ -23,8 +22,8 @@ use crate::Rank;
 ///
 /// # Cost
 ///
-/// `⌈log₂ P⌉ + k - 1` steps for `k` packets and any number of ranks; fewer are impossible. What a rank
-/// does in a step is found by a search of at most about `⌈log₂ P⌉²` operations, without a table.
+/// `⌈log₂ P⌉ + k - 1` steps for `k` packets and any number of ranks, which is optimal. A rank's actions in a step are
+/// found by a search of at most about `⌈log₂ P⌉²` operations, without a table.
 ///
 /// # Examples
 ///
@@ -46,11 +45,11 @@ pub struct Circulant {
 }
 
 impl Circulant {
-    /// The graph of so many ranks.
+    /// The graph of `ranks` ranks.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize) -> Circulant {
         assert!(ranks > 0, "a circulant graph of 0 ranks");
         Circulant { ranks }
@@ -61,21 +60,21 @@ impl Circulant {
         ceil_log2(self.ranks)
     }
 
-    /// Skip `j`, the smallest first. The one after the last is the number of ranks.
+    /// Skip `j`, in ascending order. The value after the last skip is the number of ranks.
     fn skip(&self, j: usize) -> usize {
-        // All bits may be shifted away.
+        // The shift may exceed the width of the type, which leaves no bits.
         let halvings = (self.skips() - j) as u32;
         (self.ranks - 1).checked_shr(halvings).unwrap_or(0) + 1
     }
 
-    /// The skip of a step, if there is one.
+    /// The skip of a step, if `step` is in range.
     fn skip_in(&self, packets: usize, step: usize) -> Option<usize> {
         let lies = step < self.steps(packets);
         lies.then(|| self.skip((step + self.idle(packets)) % self.skips()))
     }
 
-    /// How many steps are left out of the first turn, for the last turn to be whole: the last packet
-    /// leaves in its first step.
+    /// The number of steps of the first turn that are left out so that the last turn is whole: the last packet leaves
+    /// in the last turn's first step.
     fn idle(&self, packets: usize) -> usize {
         let q = self.skips();
         (q - (packets - 1) % q) % q
@@ -87,12 +86,12 @@ impl Circulant {
         let idle = self.idle(packets);
         let (turn, slot) = ((step + idle) / q, (step + idle) % q);
         let packet = (q * turn + self.label(rank, slot)).checked_sub(q + idle)?;
-        // Past the last packet the last one goes to those who do not have it.
+        // Packet numbers past the last stand for the last packet, sent to ranks that do not have it yet.
         Some(packet.min(packets - 1))
     }
 
-    /// Which packet reaches a rank in a slot, counted from the first one of the turn before: each of
-    /// those `q` but the rank's own; and in its place, `q` further on, the next of its own.
+    /// The packet that reaches a rank in a slot, counted from the first packet of the turn before: each of those `q`
+    /// except the rank's own, whose place is taken by the rank's next own packet, `q` later.
     fn label(&self, rank: Rank, slot: usize) -> usize {
         let q = self.skips();
         let mut search = Search {
@@ -114,8 +113,8 @@ impl Circulant {
         }
     }
 
-    /// The smallest of the skips that lead from rank 0 to another, the largest possible first: it is the
-    /// slot in which packets come that are new around that rank.
+    /// The smallest skip on the greedy path from rank 0 to `rank`, which takes the largest possible skips first. It is
+    /// the slot in which packets that are new in that rank's neighbourhood arrive.
     fn own(&self, rank: Rank) -> usize {
         let mut left = rank;
         let mut skips = (0..self.skips()).rev();
@@ -129,23 +128,23 @@ impl Circulant {
 
 /// A search for the labels of a rank, slot by slot.
 ///
-/// Positions `0..=target` are the ranks of two turns, rank `x mod P` at `x`, and the last skip on the way
-/// from 0 to a position is the label of the packets that are new there. In slot `j` the rank may receive
-/// what is new at some position from `target - skip(j + 1) + 1` to `target - skip(j)`: it has got from
-/// there to the sender in the slots before. A way is tried before the positions that it leads through,
-/// and a label that is found is not used any more.
+/// Positions `0..=target` are the ranks of two turns, rank `x mod P` at `x`. The last skip on the path from 0 to a
+/// position is the label of the packets that are new there. In slot `j` the rank may receive a packet that is new at
+/// some position from `target - skip(j + 1) + 1` to `target - skip(j)`: the slots before have carried it from there to
+/// the sender. A path is tried before the positions that it leads through, and a label that has been found is not used
+/// again.
 struct Search {
     graph: Circulant,
     target: u128,
     /// Labels that may still be used, as bits.
     free: u128,
-    /// The position found last; those to come are before it.
+    /// The position found last; later finds lie before it.
     before: u128,
-    /// Its label.
+    /// The label of that position.
     label: usize,
-    /// How many slots have their label.
+    /// The number of slots whose label is known.
     found: usize,
-    /// How many need one.
+    /// The number of slots that need a label.
     wanted: usize,
 }
 
@@ -155,7 +154,7 @@ impl Search {
         self.target - self.graph.skip(j) as u128
     }
 
-    /// Tries the ways that go on from a position by skips up to `most`.
+    /// Tries the paths that extend a position by skips up to `most`.
     fn from(&mut self, position: u128, most: usize) {
         for skip in (0..=most).rev() {
             let next = position + self.graph.skip(skip) as u128;

@@ -1,5 +1,5 @@
-//! Patterns that are no trees, because a rank has several successors: the hypercube's exchanges, the
-//! dissemination on a circle, and the two ways of a scan, the doubling shift and the line.
+//! Patterns that are not trees because a rank has several successors: the hypercube's exchanges, the dissemination on a
+//! circle, and the two patterns of a scan, the doubling shift and the line.
 
 use super::Pattern;
 use crate::Rank;
@@ -9,7 +9,7 @@ fn ceil_log2(n: usize) -> usize {
     (n - 1).checked_ilog2().map_or(0, |log| log as usize + 1)
 }
 
-/// `2^s`, or nothing where it is beyond every rank.
+/// `2^s`, or `None` if it exceeds every rank.
 fn distance(s: usize) -> Option<usize> {
     1usize.checked_shl(s.try_into().ok()?)
 }
@@ -67,10 +67,10 @@ impl Pattern for Hypercube {
     }
 }
 
-/// Dissemination on a circle: in step `s` every rank sends to the one `2^s` further on.
+/// Dissemination on a circle: in step `s` every rank sends to the one `2^s` places ahead.
 ///
-/// After `⌈log₂ n⌉` steps every rank has heard, directly or through others, from everybody: a barrier
-/// for any number of ranks.
+/// After `⌈log₂ n⌉` steps every rank has heard from every other, directly or indirectly: a barrier for any number of
+/// ranks.
 ///
 /// # Examples
 ///
@@ -91,11 +91,11 @@ pub struct Circle {
 }
 
 impl Circle {
-    /// A circle of so many ranks.
+    /// A circle of `ranks` ranks.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize) -> Circle {
         assert!(ranks > 0, "a circle of 0 ranks");
         Circle { ranks }
@@ -111,7 +111,7 @@ impl Pattern for Circle {
     }
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         let ahead = distance(s).filter(|_| p < self.ranks && s < self.steps())?;
-        // Both are below `ranks`, but their sum may be more than a `usize` holds.
+        // Both are below `ranks`, but their sum may overflow.
         Some(if p < self.ranks - ahead {
             p + ahead
         } else {
@@ -128,7 +128,7 @@ impl Pattern for Circle {
     }
 }
 
-/// The doubling shift: in step `s` every rank sends to the one `2^s` above it, if there is one.
+/// The doubling shift: in step `s` every rank sends to the one `2^s` above it, if that exists.
 ///
 /// Folding along it is an inclusive scan.
 ///
@@ -150,11 +150,11 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// A row of so many ranks.
+    /// A row of `ranks` ranks.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize) -> Shift {
         assert!(ranks > 0, "a row of 0 ranks");
         Shift { ranks }
@@ -176,9 +176,9 @@ impl Pattern for Shift {
     }
 }
 
-/// The ranks in a row, upwards: in step `s` rank `s` sends to the one above it.
+/// The ranks in ascending order: in step `s` rank `s` sends to the one above it.
 ///
-/// Folding along it is an inclusive scan that takes many steps, but can be pipelined.
+/// A fold along it is an inclusive scan with many steps that can be pipelined.
 ///
 /// # Examples
 ///
@@ -194,11 +194,11 @@ pub struct Line {
 }
 
 impl Line {
-    /// A row of so many ranks.
+    /// A line of `ranks` ranks.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `ranks` is 0.
     pub fn new(ranks: usize) -> Line {
         assert!(ranks > 0, "a line of 0 ranks");
         Line { ranks }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::{Topology, Triple};
 
 impl Topology {
-    /// Writes the topology as a graph in the DOT language, for Graphviz: an arrow for each triple, with
-    /// its step, and the root in a double circle on top.
+    /// Writes the topology as a graph in the DOT language, for Graphviz: an arrow for each triple, labelled with its
+    /// step, and the root at the top in a double circle.
     ///
     /// # Examples
     ///

@@ -1,14 +1,14 @@
-//! What can be wrong with a topology, each with its culprit.
+//! The errors of topologies, each with its culprit.
 
 use std::{error, fmt};
 
 use super::Triple;
 use crate::Rank;
 
-/// Why triples, a formal definition, a text, a JSON value or a name is no topology.
+/// The reason why triples, a formal definition, a text, a JSON value or a name does not describe a topology.
 ///
-/// Nodes of a [`Formal`](super::Formal) definition are named by their number, in the order in which
-/// they were given.
+/// Nodes of a [`Formal`](super::Formal) definition are identified by their number, in the order in which they were
+/// given.
 ///
 /// # Examples
 ///
@@ -25,29 +25,29 @@ pub enum TopologyError {
     NoRanks,
     /// A rank that is not in `0..ranks`.
     RankOutOfRange {
-        /// The rank named.
+        /// The rank in question.
         rank: Rank,
         /// The number of ranks.
         ranks: usize,
     },
-    /// A step so large that the number of steps is no number.
+    /// A step so large that the number of steps overflows.
     StepTooLarge {
-        /// The triple with that step.
+        /// The triple with this step.
         triple: Triple,
     },
-    /// The root sends.
+    /// The root has a successor.
     RootHasSuccessor {
-        /// What it sends.
+        /// The triple that the root sends.
         triple: Triple,
     },
-    /// A rank that sends twice, perhaps the same.
+    /// A rank that sends twice, possibly the same triple.
     TwoSuccessors {
         /// One of its triples.
         first: Triple,
-        /// Another.
+        /// Another of its triples.
         second: Triple,
     },
-    /// A rank that is not the root and sends nothing.
+    /// A rank other than the root that sends nothing.
     Orphan {
         /// The rank.
         rank: Rank,
@@ -56,26 +56,26 @@ pub enum TopologyError {
     },
     /// A rank whose path ends in a cycle.
     Cycle {
-        /// The lowest such rank; it need not be in the cycle.
+        /// The lowest such rank; it need not be part of the cycle.
         rank: Rank,
-        /// The ranks of the cycle, each sending to the next and the last to the first.
+        /// The ranks of the cycle; each sends to the next, and the last to the first.
         cycle: Vec<Rank>,
     },
-    /// A rank that sends no later than something arrives.
+    /// A rank that sends no later than one of its receives.
     StepDoesNotRise {
-        /// What arrives at it.
+        /// A triple that arrives at the rank.
         before: Triple,
-        /// What it sends.
+        /// The triple that the rank sends.
         after: Triple,
     },
-    /// Nobody sends in step 0.
+    /// No rank sends in step 0.
     NoStepZero {
         /// One of the triples with the least step.
         least: Triple,
     },
-    /// The root is not known: no `root` line, and not exactly one rank that sends nothing.
+    /// The root is unknown: there is no `root` line, and the number of ranks that send nothing is not one.
     NoSingleRoot {
-        /// The two lowest ranks that send nothing, or none.
+        /// The two lowest ranks that send nothing; empty if there are none.
         candidates: Vec<Rank>,
     },
     /// A node of the partition without ranks.
@@ -87,50 +87,50 @@ pub enum TopologyError {
     BlocksOverlap {
         /// The rank.
         rank: Rank,
-        /// The one node.
+        /// One of the nodes.
         first: usize,
-        /// The other.
+        /// The other node.
         second: usize,
     },
-    /// A rank in no node of the partition.
+    /// A rank that belongs to no node of the partition.
     RankInNoBlock {
         /// The lowest such rank.
         rank: Rank,
     },
-    /// The first node holds more than the root.
+    /// The first node contains ranks besides the root.
     RootNotAlone {
         /// Its ranks.
         block: Vec<Rank>,
     },
-    /// A node that was not given.
+    /// A node number that was not defined.
     NodeOutOfRange {
         /// The number used.
         node: usize,
-        /// How many nodes were given.
+        /// The number of nodes given.
         nodes: usize,
     },
-    /// An association map that does not say where an edge goes.
+    /// An association map that lacks an entry for an edge.
     AssociationMissing {
         /// The node that the edge leaves.
         node: usize,
     },
-    /// An association map that gives two processes for one edge.
+    /// An association map with two processes for one edge.
     AssociationTwice {
         /// The node that the edge leaves.
         node: usize,
     },
-    /// An association map that speaks of an edge that is not there.
+    /// An association map with an entry for an edge that does not exist.
     AssociationWithoutEdge {
         /// The node that the edge would leave.
         node: usize,
     },
-    /// An association map that points to a process outside its node.
+    /// An association map that names a process outside its node.
     AssociationOutside {
         /// The node that the edge leaves.
         node: usize,
-        /// The node that the edge enters, whose map it is.
+        /// The node that the edge enters, which owns the map.
         into: usize,
-        /// The process, which is not in `into`.
+        /// The process, which does not belong to `into`.
         rank: Rank,
     },
     /// One of the six properties of the strict form does not hold.
@@ -140,83 +140,83 @@ pub enum TopologyError {
         /// The ranks of the node where it does not hold.
         node: Vec<Rank>,
     },
-    /// A line that says nothing that a topology could.
+    /// A line that is not valid in a topology.
     BadLine {
         /// The line, without its comment.
         text: String,
-        /// What is wanted.
+        /// The expected form.
         expected: &'static str,
     },
-    /// An error in a text, with its place.
+    /// An error in a text, with its line.
     Line {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// The error on this line.
         error: Box<TopologyError>,
     },
-    /// A text that is no JSON.
+    /// A text that is not valid JSON.
     Syntax {
         /// The line, counted from 1.
         line: usize,
         /// The column, counted in bytes from 1.
         column: usize,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
-    /// An error in a JSON value, with its place.
+    /// An error in a JSON value, with its path.
     At {
-        /// The place, as in `triples[4].to`.
+        /// The path, as in `triples[4].to`.
         path: String,
-        /// What is wrong there.
+        /// The error at this path.
         error: Box<TopologyError>,
     },
-    /// A field that the object cannot have.
+    /// A field that the object does not define.
     UnknownField {
         /// Its name.
         field: String,
-        /// The names of those it can.
+        /// The names of the fields that the object defines.
         known: &'static [&'static str],
     },
-    /// A field that the object must have.
+    /// A required field that is missing.
     MissingField {
         /// Its name.
         field: &'static str,
     },
-    /// A field that an object has twice.
+    /// A field that occurs twice in an object.
     FieldTwice {
         /// Its name.
         field: &'static str,
     },
-    /// A value of another kind than wanted.
+    /// A value of the wrong kind.
     WrongValue {
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What is wanted.
+        /// The expected kind.
         expected: &'static str,
     },
-    /// Triples that are not those of the family whose name is given with them.
+    /// Triples that differ from those of the family named beside them.
     NotTheFamily {
-        /// The name.
+        /// The name of the family.
         family: String,
-        /// What a rank sends.
+        /// The triple given.
         given: Triple,
-        /// What it sends in the family.
+        /// The same rank's triple in the family.
         wanted: Triple,
     },
     /// A name that no family has.
     UnknownName {
         /// The name.
         name: String,
-        /// The family whose name is most like it, if any is.
+        /// The family with the most similar name, if any is similar.
         nearest: Option<&'static str>,
         /// All names.
         known: &'static [&'static str],
     },
-    /// A family with a width that it cannot have, or without the one that it needs.
+    /// A family with an invalid width, or without the width that it requires.
     BadWidth {
         /// The name.
         name: String,
-        /// What is wanted.
+        /// The expected width.
         expected: &'static str,
     },
 }
@@ -224,7 +224,7 @@ pub enum TopologyError {
 use TopologyError::*;
 
 impl fmt::Display for TopologyError {
-    // One arm a variant and no `_`: whoever adds an error must say how it reads.
+    // One arm per variant and no `_`, so that every new error must define its text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoRanks => write!(f, "a topology has at least one rank"),
@@ -363,7 +363,7 @@ fn unknown_name(
     write!(f, " (known: {})", known.join(", "))
 }
 
-/// The beginning of somebody else's words, on one line and without what a terminal obeys.
+/// The beginning of a foreign text, on one line and without terminal control characters.
 pub(super) struct Short<'a>(pub(super) &'a str);
 
 impl fmt::Display for Short<'_> {
@@ -381,7 +381,7 @@ impl fmt::Display for Short<'_> {
     }
 }
 
-/// The ranks of a node as the papers write them, `{3,6}`.
+/// The ranks of a node in the papers' notation, `{3,6}`.
 struct Node<'a>(&'a [Rank]);
 
 impl fmt::Display for Node<'_> {

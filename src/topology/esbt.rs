@@ -1,13 +1,13 @@
-//! As many binomial trees as a hypercube has dimensions, no two of which use an edge the same way.
+//! As many binomial trees as a hypercube has dimensions, no two of which use an edge in the same direction.
 
 use super::{Hop, Packets};
 use crate::Rank;
 
-/// The broadcast along edge-disjoint spanning binomial trees (ESBT): in step `t` everybody talks across
+/// The broadcast along edge-disjoint spanning binomial trees (ESBT): in step `t` every rank communicates across
 /// dimension `t mod d`, and packet `i` leaves the source in step `i`.
 ///
-/// In the next `d - 1` steps all who have the packet pass it on, so half the cube has it: those with bit
-/// `i mod d` set. In step `i + d` these serve their neighbours in the other half.
+/// In the next `d - 1` steps every rank that has the packet passes it on, until half of the cube has it: the ranks with
+/// bit `i mod d` set. In step `i + d` these serve their neighbours in the other half.
 ///
 /// ```text
 /// eight ranks        packet 0               packet 1
@@ -18,7 +18,7 @@ use crate::Rank;
 /// step 4, bit 1                             3▶1  6▶4  7▶5
 /// ```
 ///
-/// Only for a power of two, and as a reduction only for operators that commute.
+/// The number of ranks must be a power of two. As a reduction it suits only operators that commute.
 ///
 /// # Cost
 ///
@@ -46,7 +46,7 @@ pub struct Esbt {
 }
 
 impl Esbt {
-    /// On a hypercube of so many dimensions.
+    /// The trees on a hypercube of `dimensions` dimensions.
     ///
     /// # Panics
     ///
@@ -59,12 +59,12 @@ impl Esbt {
         }
     }
 
-    /// On so many ranks; `None` if that is no power of two.
+    /// The trees on `ranks` ranks; `None` if that is not a power of two.
     pub fn on(ranks: usize) -> Option<Esbt> {
         ranks.is_power_of_two().then(|| Esbt::new(ranks.ilog2()))
     }
 
-    /// The same from another source: rank `v` does what rank `v xor root` did.
+    /// The same broadcast from another source: rank `v` takes the part of rank `v xor root`.
     ///
     /// # Panics
     ///
@@ -78,22 +78,22 @@ impl Esbt {
         Esbt { root, ..self }
     }
 
-    /// The bit across which everybody talks in a step, if there is a bit.
+    /// The dimension used in a step, if there is any.
     fn bit(&self, step: usize) -> Option<usize> {
         step.checked_rem(self.dimensions as usize)
     }
 
-    /// The packet that reaches a rank other than the source, 0, across `bit`.
+    /// The packet that reaches a rank other than the source, rank 0, across `bit`.
     ///
-    /// Without the bit it is served last, by its neighbour. With the bit, the neighbour has the packet
-    /// whose own bit is the one of the neighbour's bits that was the first to be used; the source, which
-    /// has none, sends the newest.
+    /// A rank without the bit set is served last, by its neighbour. For a rank with the bit set, the neighbour has the
+    /// packet whose own bit is the earliest used among the neighbour's bits; the source, which has no bits set, sends
+    /// the newest packet.
     fn packet(&self, packets: usize, rank: Rank, step: usize, bit: usize) -> Option<usize> {
         let d = self.dimensions as usize;
         let age = if rank >> bit & 1 == 0 {
             d
         } else {
-            // From the highest bit down, those of this step, of the step before, and so on.
+            // The other bits from the highest down: those of this step, of the step before, and so on.
             let by_age = (rank << (d - 1 - bit) | rank >> (bit + 1)) & (self.ranks() - 1);
             d - 1 - by_age.trailing_zeros() as usize
         };

@@ -1,6 +1,6 @@
 //! The formal definition: a partition of the ranks, a weighted tree on it, and association maps.
 //!
-//! Everybody in a node sends to the one process of the next node that the association map gives.
+//! Every rank of a node sends to the one process of the next node that the association map gives.
 
 use super::{
     Topology, TopologyError, Triple,
@@ -10,18 +10,18 @@ use crate::Rank;
 
 /// A topology as the papers define it, piece by piece.
 ///
-/// A partition of the ranks into nodes, of which node 0 is the root's alone; a tree on the nodes
-/// whose edges point to node 0 and are weighted by steps; and for each edge the process of the node
-/// it enters that receives (the association map of that node). Every rank of a node then sends, in
-/// the step that its outgoing edge carries, to the process associated with that edge.
+/// It consists of a partition of the ranks into nodes, where node 0 contains the root alone; a tree on the nodes whose
+/// edges point towards node 0 and are weighted by steps; and for each edge the receiving process in the node that it
+/// enters (the association map of that node). Every rank of a node sends, in the step that is its outgoing edge's
+/// weight, to the process associated with that edge.
 ///
-/// Pieces may come in any order; nothing is looked at before [`general`](Self::general) or
-/// [`strict`](Self::strict) is called. As one edge leaves each node but node 0, an edge goes by the
-/// number of the node that it leaves.
+/// Pieces may come in any order; nothing is validated before [`general`](Self::general) or [`strict`](Self::strict) is
+/// called. Exactly one edge leaves each node except node 0, so an edge is identified by the number of the node that it
+/// leaves.
 ///
 /// # Examples
 ///
-/// The example of both papers, the 2-tree on 8 ranks, from its definition to its triples and its result:
+/// The example of both papers, the 2-tree on 8 ranks, from its definition to its triples and a reduction:
 ///
 /// ```
 /// use rankfold::topology::{Formal, Topology};
@@ -62,7 +62,7 @@ pub struct Formal {
     ranks: usize,
     blocks: Vec<Vec<Rank>>,
     edges: Vec<WeightedEdge>,
-    /// The node that an edge leaves, and the process that receives.
+    /// The node that an edge leaves, and the receiving process.
     associations: Vec<(usize, Rank)>,
 }
 
@@ -75,7 +75,7 @@ struct WeightedEdge {
 }
 
 impl Formal {
-    /// A definition on `ranks` ranks, so far without nodes.
+    /// A definition on `ranks` ranks, initially without nodes.
     pub fn new(ranks: usize) -> Formal {
         Formal {
             ranks,
@@ -83,7 +83,7 @@ impl Formal {
         }
     }
 
-    /// Adds a node of the partition. Nodes count from 0; the first is the root's.
+    /// Adds a node of the partition. Nodes are numbered from 0; the first is the root's.
     #[must_use]
     pub fn node(mut self, ranks: impl IntoIterator<Item = Rank>) -> Formal {
         self.blocks.push(ranks.into_iter().collect());
@@ -104,24 +104,24 @@ impl Formal {
         self
     }
 
-    /// The general topology (2015) that this defines.
+    /// Returns the general topology (2015) that this defines.
     ///
     /// # Errors
     ///
-    /// A node that is empty or not given, a rank in two nodes or in none, company in the root's node,
-    /// an association map that misses an edge or points outside its node; then whatever
-    /// [`Topology::from_triples`] refuses: two edges from one node are two successors of its ranks.
+    /// Fails for a node that is empty or undefined, a rank in two nodes or in none, further ranks in the root's node,
+    /// or an association map that misses an edge or points outside its node; otherwise as [`Topology::from_triples`]
+    /// does: two edges that leave one node are two successors of its ranks.
     pub fn general(&self) -> Result<Topology, TopologyError> {
         let nodes = self.nodes()?;
         Topology::from_triples(self.ranks, nodes.members[0][0], nodes.triples())
     }
 
-    /// The strict topology (1999) that this defines.
+    /// Returns the strict topology (1999) that this defines.
     ///
     /// # Errors
     ///
-    /// As [`general`](Self::general), but [`TopologyError::NotStrict`] where one of the six
-    /// properties does not hold, for this partition.
+    /// As [`general`](Self::general), but [`TopologyError::NotStrict`] where one of the six properties does not hold
+    /// for this partition.
     ///
     /// # Examples
     ///
@@ -139,7 +139,7 @@ impl Formal {
         Ok(topology)
     }
 
-    /// Properties 1 and 2 are asked of a general topology as well, where they have no number.
+    /// Properties 1 and 2 are required of a general topology as well, where they have no number.
     fn numbered(&self, error: TopologyError) -> TopologyError {
         let (property, rank) = match error {
             TopologyError::NoStepZero { least } => (1, least.from),
@@ -192,7 +192,7 @@ impl Formal {
         Ok(placed.into_iter().map(|(_, node)| node).collect())
     }
 
-    /// Every rank with its node, as given.
+    /// Every rank with its node, in the order given.
     fn placed(&self) -> Vec<(Rank, usize)> {
         let blocks = self.blocks.iter().enumerate();
         blocks
@@ -200,7 +200,7 @@ impl Formal {
             .collect()
     }
 
-    /// Wants ranks sorted and without doubles.
+    /// Requires `placed` to be sorted and free of duplicates.
     fn covers(&self, placed: &[(Rank, usize)]) -> Result<(), TopologyError> {
         if self.ranks == 0 {
             return Err(TopologyError::NoRanks);
@@ -226,7 +226,7 @@ impl Formal {
         }
     }
 
-    /// For each node the process associated with its outgoing edge.
+    /// The process associated with each node's outgoing edge.
     fn processes(&self) -> Result<Vec<Option<Rank>>, TopologyError> {
         let mut process = vec![None; self.blocks.len()];
         let ends = self.edges.iter().flat_map(|edge| [edge.from, edge.into]);
@@ -280,7 +280,7 @@ fn associated(
 }
 
 impl Nodes {
-    /// TOP: everybody in a node sends along its edge.
+    /// The set TOP: every rank of a node sends along the node's edge.
     fn triples(&self) -> impl Iterator<Item = Triple> + '_ {
         let triple = |edge: Edge, from| Triple {
             from,

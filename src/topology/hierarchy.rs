@@ -1,4 +1,4 @@
-//! The tree that follows the machine: one leader a group, any family among the members of each.
+//! The tree that follows the machine: one leader per group, any family among the members of each.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::{
 };
 use crate::Rank;
 
-/// The tree to a root in which each group of a machine sends one message out: its members first come to
-/// their leader, group by group, and level by level the leaders to those of larger groups.
+/// A tree to a root in which each group of a machine sends one message out: its members first send to their leader,
+/// group by group, and then the leaders send, level by level, to those of larger groups.
 ///
 /// ```text
 /// 2 groups of 4 ranks, binomial, to 0    step 0   1▶0   3▶2   5▶4   7▶6
 ///                                        step 1   2────▶0     6────▶4
-///                                        step 2   4────────────────▶0      the only one that crosses
+///                                        step 2   4────────────────▶0      the only message that crosses
 /// ```
 ///
-/// The leader of a group is its lowest rank, or the root if the root is in it. Among the members of a group
-/// any family serves. Where groups are runs of ranks, operands stay in rank order with a binomial or a flat
-/// tree, and with root 0 by every family that keeps it.
+/// The leader of a group is the root if the group contains it, else its lowest rank. Any family serves among the
+/// members of a group. Where groups are contiguous ranges of ranks, operands stay in rank order with a binomial or a
+/// flat tree, and with root 0 also with every family that keeps it.
 ///
 /// # Cost
 ///
-/// The steps of the family on the largest group of each level, one after another. As many messages cross
-/// the bounds of a level's groups as there are groups less one: no fewer can.
+/// The sum over all levels of the family's steps on the level's largest group. The number of messages that cross group
+/// boundaries of a level is the number of its groups minus one, which is optimal.
 ///
 /// # Examples
 ///
@@ -47,27 +47,27 @@ pub struct Hierarchy {
     tree: TreeName,
     root: Rank,
     top: Top,
-    /// The first step of each level, and the end of the last.
+    /// The first step of each level, followed by the end of the last.
     starts: [usize; MOST_LEVELS + 1],
 }
 
-/// What becomes of the members of the one group that has all.
+/// The role of the members of the outermost group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Top {
-    /// They come to the root.
+    /// They send to the root.
     Tree,
-    /// The leaders of the only two exchange.
+    /// The leaders of the only two members exchange.
     Meeting,
-    /// Nothing.
+    /// They do not communicate.
     Apart,
 }
 
 impl Hierarchy {
-    /// The tree over these levels with one family among the members of every group.
+    /// The tree over `levels` to `root`, with the family `tree` among the members of every group.
     ///
     /// # Panics
     ///
-    /// If the root is not one of the ranks, or the family has width 0.
+    /// If `root` is not one of the ranks, or the family has width 0.
     pub fn new(levels: impl Into<Arc<Levels>>, tree: TreeName, root: Rank) -> Hierarchy {
         let levels = levels.into();
         let (ranks, depth) = (levels.ranks(), levels.depth());
@@ -85,11 +85,11 @@ impl Hierarchy {
         hierarchy
     }
 
-    /// The way up and the way down of what everybody wants: backwards along the second comes what was folded
-    /// along the first.
+    /// Splits an all-reduce into its two trees: the way up, along which operands are folded, and the way down, along
+    /// which the result is sent backwards.
     ///
-    /// Both are the tree, but where the outermost group has two members: then their leaders exchange, which is
-    /// as many messages and one step less, and the way down begins inside.
+    /// Both are this tree, unless the outermost group has two members. Then their leaders exchange, which takes as many
+    /// messages and one step less, and the way down starts inside the members.
     ///
     /// # Examples
     ///
@@ -123,23 +123,23 @@ impl Hierarchy {
         &self.levels
     }
 
-    /// The same as a topology by itself, for [`Comm::reduce_over`](crate::Comm::reduce_over) and for drawing.
+    /// The same as a standalone topology, for [`Comm::reduce_over`](crate::Comm::reduce_over) and for drawing.
     ///
     /// # Errors
     ///
-    /// None is known: the triples are a tree. They are validated as any others.
+    /// None are known: the triples form a tree. They are validated like any others.
     pub fn topology(&self) -> Result<Topology, TopologyError> {
         let triples: Vec<Triple> = self.triples().collect();
         Topology::from_triples(self.levels.ranks(), self.root, triples)
     }
 
-    /// The steps in which members of a level's groups talk.
+    /// The steps in which members of a level's groups communicate.
     pub(crate) fn steps_in(&self, level: usize) -> Range<usize> {
         self.starts[level]..self.starts[level + 1]
     }
 
-    /// Where a place among the members of a group sends to in a step of the level, and where it receives from, if
-    /// the first place leads.
+    /// The peers, to send to and to receive from, of a place among the members of a group in a step of the level, if
+    /// the first place is the leader.
     pub(crate) fn among(
         &self,
         (level, group): (usize, usize),
@@ -148,7 +148,7 @@ impl Hierarchy {
     ) -> (Option<usize>, Option<usize>) {
         let members = self.levels.members(level, group).len();
         let inside = Inside::new(self.tree, members, 0);
-        // Smaller groups are done before the largest.
+        // Smaller groups finish before the largest.
         if step < inside.steps() {
             (inside.to(place, step), inside.from(place, step))
         } else {
@@ -156,7 +156,7 @@ impl Hierarchy {
         }
     }
 
-    /// The steps of the widest group and of the root's.
+    /// The steps of a level: the larger of the widest group's and of the root's group's.
     fn steps_of(&self, level: usize) -> usize {
         let (group, place) = self.root_place(level);
         let members = self.levels.members(level, group).len();
@@ -166,13 +166,13 @@ impl Hierarchy {
             .max(widest.steps())
     }
 
-    /// The root's group in a level, and the place of its member.
+    /// The root's group in a level, and the place of the root's member in it.
     fn root_place(&self, level: usize) -> (usize, usize) {
         self.levels
             .place(level, self.levels.member(level, self.root))
     }
 
-    /// The rank that speaks for a member.
+    /// The rank that represents a member.
     fn leader(&self, level: usize, member: usize) -> Rank {
         if self.levels.member(level, self.root) == member {
             self.root
@@ -187,8 +187,8 @@ impl Hierarchy {
         (0..depth).find(|&level| step < self.starts[level + 1])
     }
 
-    /// The tree of the group that a rank takes part in, in a level: it, its group's members, the rank's place
-    /// among them.
+    /// The tree of the rank's group in a level, if the rank leads its member: the tree, the group's members, and the
+    /// rank's place among them.
     fn part(&self, p: Rank, level: usize) -> Option<(Inside, &[usize], usize)> {
         let member = self.levels.member(level, p);
         if self.leader(level, member) != p {
@@ -199,7 +199,7 @@ impl Hierarchy {
         Some((self.inside(level, group, members.len()), members, place))
     }
 
-    /// The other end of the rank's message in a step, by the pattern among the members of its group.
+    /// The peer of the rank's message in a step, found through the pattern among its group's members.
     fn peer(
         &self,
         p: Rank,
@@ -212,7 +212,7 @@ impl Hierarchy {
         if self.top == Top::Meeting && level + 1 == self.levels.depth() {
             return Some(self.leader(level, members[1 - place]));
         }
-        // Smaller groups are done before the largest.
+        // Smaller groups finish before the largest.
         let other = (step < inside.steps()).then(|| end(&inside, place, step))??;
         Some(self.leader(level, members[other]))
     }
@@ -252,7 +252,7 @@ impl Pattern for Hierarchy {
     }
 }
 
-/// Subtrees are runs of ranks where groups are, and where the family has runs inside them.
+/// Subtrees are contiguous ranges where groups are, and where the family has contiguous subtrees inside them.
 impl Subtrees for Hierarchy {
     fn root(&self) -> Rank {
         self.root
@@ -265,7 +265,7 @@ impl Subtrees for Hierarchy {
         if rank == self.root {
             return 0..self.levels.ranks();
         }
-        // It speaks for ever larger groups until it sends.
+        // It represents ever larger groups until it sends.
         let leads = |level: &usize| self.leader(*level, self.levels.member(*level, rank)) == rank;
         let last = (0..self.levels.depth()).take_while(leads).last();
         self.behind_in(rank, last.unwrap_or(0))
@@ -273,7 +273,7 @@ impl Subtrees for Hierarchy {
 }
 
 impl Hierarchy {
-    /// The ranks for which a leader speaks among the members of its group in a level.
+    /// The ranks that a leader represents among the members of its group in a level.
     fn behind_in(&self, rank: Rank, level: usize) -> Range<Rank> {
         let Some((inside, members, place)) = self.part(rank, level) else {
             return rank..rank + 1;
@@ -300,7 +300,7 @@ impl Inside {
         }
     }
 
-    /// The places whose way to the leader leads through one.
+    /// The places whose path to the leader leads through `place`.
     fn subtree(&self, place: usize) -> Range<usize> {
         match self {
             Inside::Binomial(tree) => tree.subtree(place),

@@ -1,4 +1,4 @@
-//! Ranks in groups inside groups, as the machine has them: who is near to whom.
+//! Nested groups of ranks that mirror the machine: which ranks are near each other.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::machine::{Kind, Machine, Placement, ways};
 
-/// The most levels of groups inside groups: no machine is known that has as many.
+/// The maximum number of nested levels; no known machine has this many.
 pub(super) const MOST_LEVELS: usize = 12;
 
-/// Ranks cut into groups, these into larger ones, and so on up to one that has all: level 0 has the smallest
-/// groups, and its members are ranks; the members of a higher level are the groups below it.
+/// Ranks partitioned into groups, these into larger groups, and so on up to one group of all ranks. Level 0 has the
+/// smallest groups, and its members are ranks; the members of a higher level are the groups below it.
 ///
-/// Members of a group are in the order of their lowest ranks. A level in which every group has one member
-/// says nothing and is left out, so ranks that are all in one domain have one level.
+/// Members of a group are ordered by their lowest ranks. A level in which every group has one member carries no
+/// information and is left out, so ranks that share one domain have one level.
 ///
 /// # Examples
 ///
@@ -29,11 +29,11 @@ pub(super) const MOST_LEVELS: usize = 12;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A communicator [has its own](crate::Comm::levels), and its collectives follow them by themselves.
+/// A communicator [has its own](crate::Comm::levels), and its collectives follow them automatically.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Levels {
     ranks: usize,
-    /// Shared, so that every rank of a communicator has levels of its own without a table of its own.
+    /// Shared, so that each rank of a communicator has its own levels without its own table.
     levels: Arc<[Level]>,
     are_runs: bool,
     have_groups: bool,
@@ -41,13 +41,13 @@ pub struct Levels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Level {
-    /// What its groups are in the machine, where that is known.
+    /// The machine part that its groups stand for, if known.
     kind: Option<Kind>,
-    /// The group of each member, and its place in that.
+    /// For each member, its group and its index within that group.
     of: Vec<(usize, usize)>,
     /// The members of each group.
     members: Vec<Vec<usize>>,
-    /// The most members that a group has.
+    /// The size of the largest group.
     widest: usize,
     /// The group of each rank.
     of_rank: Vec<usize>,
@@ -56,24 +56,24 @@ struct Level {
 }
 
 impl Levels {
-    /// What is looked at if nothing else is said: packages, NUMA nodes, and caches of the third level.
+    /// The default kinds: packages, NUMA nodes and L3 caches.
     pub const DEFAULT: [Kind; 3] = [Kind::Package, Kind::Node, Kind::L3];
 
     /// All ranks in one group.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `ranks` is 0.
     pub fn flat(ranks: usize) -> Levels {
         Levels::from_groups(&vec![Vec::new(); ranks])
     }
 
-    /// Groups of so many neighbouring ranks, these in groups of so many, and so on; the last ones may have
-    /// less.
+    /// Groups of `widths[0]` neighbouring ranks, `widths[1]` of these to a larger group, and so on; the last group of
+    /// each level may be smaller.
     ///
     /// # Panics
     ///
-    /// If there is no rank, or a width is 0.
+    /// If `ranks` is 0 or a width is 0.
     ///
     /// # Examples
     ///
@@ -97,22 +97,22 @@ impl Levels {
         Levels::from_groups(&(0..ranks).map(way).collect::<Vec<_>>())
     }
 
-    /// The ranks where they were placed, by [the usual kinds](Self::DEFAULT).
+    /// Groups the ranks of `placement` by the [default kinds](Self::DEFAULT).
     ///
-    /// Ranks that are not pinned are in one group.
+    /// Ranks that are not pinned form one group.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `placement` has no ranks.
     pub fn of(machine: &Machine, placement: &Placement) -> Levels {
         Levels::by(machine, placement, &Levels::DEFAULT)
     }
 
-    /// The same by these kinds, from the outside to the inside: to leave a level out, leave out its kind.
+    /// Groups the ranks by `kinds`, ordered from the outside to the inside. To leave a level out, leave out its kind.
     ///
     /// # Panics
     ///
-    /// If there is no rank.
+    /// If `placement` has no ranks.
     ///
     /// # Examples
     ///
@@ -132,12 +132,12 @@ impl Levels {
         }
     }
 
-    /// From the way to each rank: its group in the outermost level, its group in that, and so on. All ways are
-    /// equally long; a number means something only among those with the same way before it.
+    /// Builds the levels from the path to each rank: its group in the outermost level, its group within that, and so
+    /// on. All paths have equal length; a group number is significant only among paths with the same prefix.
     ///
     /// # Panics
     ///
-    /// If there is no rank, ways differ in length, or more than 12 levels are left.
+    /// If there are no ranks, paths differ in length, or more than 12 levels remain.
     ///
     /// # Examples
     ///
@@ -152,7 +152,7 @@ impl Levels {
         Levels::named(ways, &[])
     }
 
-    /// The same where the numbers of a way are those of parts of these kinds.
+    /// The same for paths whose numbers denote parts of these kinds.
     pub(crate) fn named(ways: &[Vec<usize>], kinds: &[Kind]) -> Levels {
         assert!(!ways.is_empty(), "levels of 0 ranks");
         let depth = ways[0].len();
@@ -169,7 +169,7 @@ impl Levels {
                 of_rank.clone_from(&level.of_rank);
                 levels.push(level);
             } else if let (Some(same), Some(_)) = (levels.last_mut(), kind) {
-                // The same groups are the larger kind's too, and known by that.
+                // The larger kind has the same groups, so they take its name.
                 same.kind = kind;
             }
         }
@@ -200,7 +200,7 @@ impl Levels {
     ///
     /// # Panics
     ///
-    /// If there is no such level.
+    /// If `level` is out of range.
     pub fn groups(&self, level: usize) -> Vec<Vec<Rank>> {
         let level = &self.levels[level];
         let mut groups = vec![Vec::new(); level.members.len()];
@@ -210,13 +210,13 @@ impl Levels {
         groups
     }
 
-    /// Whether every group is a run of neighbouring ranks: then a reduction group by group can keep
-    /// operands in rank order.
+    /// Whether every group is a contiguous range of ranks, so that a reduction group by group can keep operands in rank
+    /// order.
     pub fn are_runs(&self) -> bool {
         self.are_runs
     }
 
-    /// Whether there is more than one group with more than one rank: else there is nothing to follow.
+    /// Whether more than one group has more than one rank; otherwise there is no hierarchy to follow.
     ///
     /// # Examples
     ///
@@ -230,11 +230,11 @@ impl Levels {
         self.have_groups
     }
 
-    /// How many of these messages, from rank to rank, go from one group of a level to another.
+    /// The number of `messages`, given as pairs of ranks, that cross from one group of `level` to another.
     ///
     /// # Panics
     ///
-    /// If there is no such level or rank.
+    /// If `level` or a rank is out of range.
     pub fn crossings(&self, messages: &[(Rank, Rank)], level: usize) -> usize {
         let of = &self.levels[level].of_rank;
         messages
@@ -243,7 +243,7 @@ impl Levels {
             .count()
     }
 
-    /// The member that a rank is in.
+    /// The member that contains a rank.
     pub(crate) fn member(&self, level: usize, rank: Rank) -> usize {
         match level.checked_sub(1) {
             None => rank,
@@ -259,7 +259,7 @@ impl Levels {
         }
     }
 
-    /// The group of a member, and its place among the group's members.
+    /// The group of a member, and the member's index in that group.
     pub(crate) fn place(&self, level: usize, member: usize) -> (usize, usize) {
         self.levels[level].of[member]
     }
@@ -269,19 +269,18 @@ impl Levels {
         &self.levels[level].members[group]
     }
 
-    /// The most members that a group of a level has.
+    /// The size of the largest group of a level.
     pub(crate) fn widest(&self, level: usize) -> usize {
         self.levels[level].widest
     }
 
-    /// The run of ranks that a group is, or a member of level 0 by itself; only where groups
-    /// [are runs](Self::are_runs).
+    /// The contiguous ranks of a group of a level; requires that groups [are runs](Self::are_runs).
     pub(crate) fn run(&self, level: usize, group: usize) -> Range<Rank> {
         let first = &self.levels[level].first;
         first[group]..first.get(group + 1).copied().unwrap_or(self.ranks)
     }
 
-    /// The run of ranks that a member is; only where groups [are runs](Self::are_runs).
+    /// The contiguous ranks of a member; requires that groups [are runs](Self::are_runs).
     pub(crate) fn run_of_member(&self, level: usize, member: usize) -> Range<Rank> {
         match level.checked_sub(1) {
             None => member..member + 1,
@@ -291,7 +290,7 @@ impl Levels {
 }
 
 impl Level {
-    /// `of_rank` is the member of each rank; members with the same way are a group.
+    /// `of_rank` is the member of each rank; members with the same path form a group.
     fn new<'a>(kind: Option<Kind>, of_rank: &[usize], way: impl Fn(Rank) -> &'a [usize]) -> Level {
         let mut level = Level {
             kind,
@@ -302,7 +301,7 @@ impl Level {
             first: Vec::new(),
         };
         let mut groups: BTreeMap<&[usize], usize> = BTreeMap::new();
-        // A member comes up first with its lowest rank, so members, and groups, are in that order.
+        // A member first appears with its lowest rank, so members and groups are in that order.
         for (rank, &member) in of_rank.iter().enumerate() {
             let group = *groups.entry(way(rank)).or_insert_with(|| {
                 level.first.push(rank);

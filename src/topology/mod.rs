@@ -1,27 +1,27 @@
 //! Who sends to whom: sets of triples `<p, t, q>`, "in step t, rank p sends to rank q".
 //!
-//! A [`Topology`] is such a set that is proved to be a rooted in-tree: every rank but the root has
-//! exactly one successor, steps rise along every path, and every path ends at the root. Whatever
-//! is folded along it arrives at the root exactly once; run backwards, it broadcasts.
+//! A [`Topology`] is such a set, validated to be a rooted in-tree: every rank except the root has exactly one
+//! successor, steps rise along every path, and every path ends at the root. A fold along it delivers every rank's
+//! contribution to the root exactly once; run backwards, it broadcasts.
 //!
-//! There are three ways to one: a named family ([`Topology::k_tree`], [`Topology::chain`], ...),
-//! which is arithmetic and holds no list of ranks; plain triples ([`Topology::from_triples`],
-//! [`Topology::from_text`]); or the formal definition, a partition with a weighted tree and
-//! association maps ([`Formal`]). The last two validate, and a [`TopologyError`] names the culprit.
+//! A topology is made in one of three ways: from a named family ([`Topology::k_tree`], [`Topology::chain`], ...), which
+//! is arithmetic and holds no list of ranks; from plain triples ([`Topology::from_triples`], [`Topology::from_text`]);
+//! or from the formal definition, a partition with a weighted tree and association maps ([`Formal`]). The last two
+//! validate their input, and a [`TopologyError`] names the culprit.
 //!
-//! The files, one idea each:
+//! The files:
 //! - `families`: the closed forms, and the small trait that they share with the table;
 //! - `table`: the custom form, and the validation of triples;
 //! - `formal`: partition, tree and association maps; `strict`: the six properties of 1999;
-//! - `predecessors`, `single_port`: the two ways to ask what enters a rank;
+//! - `predecessors`, `single_port`: the two ways to ask which triples enter a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
-//! - `any_root`: trees whose subtrees are runs of ranks, whatever the root;
-//! - `levels`: ranks in groups inside groups, as the machine has them; `hierarchy`: the tree that follows them;
-//! - `pattern`: any triples with one port each way; [`cube`]: those that are no trees;
-//! - `packets`: broadcasts in packets that go different ways: down `two_trees`, along the trees of
-//!   `esbt`, round a `circulant` graph;
-//! - `text`, `json`, `names`, `dot`: reading and writing; `written`: which entry is to blame; `error`: what
-//!   can be wrong.
+//! - `any_root`: trees whose subtrees are contiguous ranges of ranks, whatever the root;
+//! - `levels`: nested groups of ranks that mirror the machine; `hierarchy`: the tree that follows them;
+//! - `pattern`: any triples with one port each way; [`cube`]: patterns that are not trees;
+//! - `packets`: broadcasts whose packets take different routes: down `two_trees`, along the trees of `esbt`, around a
+//!   `circulant` graph;
+//! - `text`, `json`, `names`, `dot`: reading and writing; `written`: finds the entry that caused an error; `error`: the
+//!   error type.
 //!
 //! # Examples
 //!
@@ -114,21 +114,20 @@ impl fmt::Display for Triple {
 
 /// A validated rooted in-tree of ranks: who sends to whom, and in which step.
 ///
-/// Holds for every value of this type, however it was made:
-/// - every rank but the root has exactly one successor, and the root has none;
+/// The following holds for every value of this type, however it was made:
+/// - every rank except the root has exactly one successor, and the root has none;
 /// - from every rank exactly one path leads to the root, and steps rise strictly along it;
-/// - some rank sends in step 0, unless there is one rank only: then nobody sends.
+/// - some rank sends in step 0, unless there is only one rank: then no rank sends.
 ///
-/// Several ranks may send to one rank in the same step; the [single-port form](Self::single_port)
-/// puts them one after another. Cloning costs a few words: families are closed forms, and the
-/// table of a custom topology is shared.
+/// Several ranks may send to one rank in the same step; the [single-port form](Self::single_port) serializes them.
+/// Cloning copies a few words: families are closed forms, and the table of a custom topology is shared.
 ///
-/// Two topologies are equal if they have the same ranks and the same triples, whatever their
-/// names; comparing takes a visit to every rank.
+/// Two topologies are equal if they have the same ranks and the same triples, whatever their names. The comparison
+/// visits every rank.
 #[derive(Clone)]
 pub struct Topology {
     ranks: usize,
-    /// What was rank `v` when the shape was made is rank `(v + shift) mod ranks` now.
+    /// Rank `v` of the shape is rank `(v + shift) mod ranks` of the topology.
     shift: usize,
     shape: Shape,
 }
@@ -161,7 +160,7 @@ impl Topology {
         self.outer(self.family().root())
     }
 
-    /// The largest step plus one; 0 for one rank.
+    /// The number of steps: the largest step plus one, or 0 for a single rank.
     ///
     /// # Examples
     ///
@@ -175,7 +174,7 @@ impl Topology {
         self.family().steps()
     }
 
-    /// The step in which rank `p` sends, and to whom; `None` for the root.
+    /// The step in which rank `p` sends and the rank it sends to; `None` for the root.
     ///
     /// # Panics
     ///
@@ -199,7 +198,7 @@ impl Topology {
         Some((step, self.outer(to)))
     }
 
-    /// The triples that enter rank `q`, by step and then by sender.
+    /// The triples that enter rank `q`, ordered by step and then by sender.
     ///
     /// # Panics
     ///
@@ -222,7 +221,7 @@ impl Topology {
         Predecessors::new(self, self.inner(q), least).first()
     }
 
-    /// How many triples enter rank `q`, without visiting each.
+    /// The number of triples that enter rank `q`, without visiting each.
     ///
     /// # Panics
     ///
@@ -238,7 +237,7 @@ impl Topology {
         self.family().predecessor_count(self.inner(q))
     }
 
-    /// The least step after `after` in which something enters rank `q`; `None` asks for the first.
+    /// The least step after `after` in which a message enters rank `q`; with `None`, the first such step.
     ///
     /// # Panics
     ///
@@ -260,7 +259,7 @@ impl Topology {
         self.family().arrivals(q, least).map(|run| run.step)
     }
 
-    /// All triples, by sender: one for every rank but the root.
+    /// All triples, ordered by sender: one for every rank except the root.
     ///
     /// # Examples
     ///
@@ -280,8 +279,8 @@ impl Topology {
 
     /// Whether every subtree is an interval of ranks.
     ///
-    /// A rank can then fold what it holds with adjacent operands only, the lower on the left, so
-    /// that an operator which does not commute is safe.
+    /// A rank can then fold its operands with adjacent ones only, the lower on the left, so an operator that does not
+    /// commute is safe.
     ///
     /// # Cost
     ///
@@ -300,10 +299,10 @@ impl Topology {
             .in_order_from((self.ranks - self.shift) % self.ranks)
     }
 
-    /// The same tree turned until rank `r` is its root.
+    /// The same tree, rotated so that rank `r` is its root.
     ///
-    /// Rank `p` takes the part that rank `(p - r + root) mod ranks` had. Nothing is copied. This
-    /// as a rule breaks rank order, so it is for operators that commute.
+    /// Rank `p` takes the part of rank `(p - r + root) mod ranks`. Nothing is copied. Rotation usually breaks rank
+    /// order, so the result suits operators that commute.
     ///
     /// # Panics
     ///
@@ -331,8 +330,8 @@ impl Topology {
         }
     }
 
-    /// A hash by which calls that run on different topologies are told apart. The same in every rank;
-    /// of two topologies with the same triples made in different ways it may differ.
+    /// A hash that tells calls on different topologies apart. It is the same on every rank. Two topologies with the
+    /// same triples, made in different ways, may have different hashes.
     pub(crate) fn fingerprint(&self) -> u64 {
         let parts = (self.ranks, self.shift, &self.shape);
         BuildHasherDefault::<DefaultHasher>::default().hash_one(parts)
@@ -343,7 +342,7 @@ impl Topology {
         self.shape.family()
     }
 
-    /// The number that rank `p` has in the shape.
+    /// The number of rank `p` in the shape.
     #[inline]
     fn inner(&self, p: Rank) -> Rank {
         self.assert_rank(p);
@@ -354,7 +353,7 @@ impl Topology {
         }
     }
 
-    /// The rank that has number `v` in the shape.
+    /// The rank whose number in the shape is `v`.
     #[inline]
     fn outer(&self, v: Rank) -> Rank {
         let before_wrap = self.ranks - self.shift;
@@ -376,7 +375,7 @@ impl Topology {
     }
 }
 
-/// The first step that comes after `after`, if there is one at all.
+/// The least step after `after`, if there is one.
 #[inline]
 fn least_after(after: Option<usize>) -> Option<usize> {
     after.map_or(Some(0), |step| step.checked_add(1))

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::{Topology, TopologyError};
 use crate::names;
 
-/// The name of a family: what there is to know of a topology before its ranks are counted.
+/// The name of a family: everything that defines a topology except its number of ranks.
 ///
 /// # Examples
 ///
@@ -44,16 +44,16 @@ pub enum TreeName {
 
 use TreeName::*;
 
-/// How a family's name goes on.
+/// The syntax that follows a family's name.
 enum Maker {
     Plain(TreeName),
-    /// With a colon and the width.
+    /// Followed by a colon and the width.
     Wide(fn(usize) -> TreeName),
 }
 
 use Maker::{Plain, Wide};
 
-/// All names, as an error lists them, each in the place of its maker in [`MAKERS`].
+/// All names, as errors list them, each at the index of its maker in [`MAKERS`].
 const KNOWN: &[&str] = &[
     "chain",
     "decreasing-ring",
@@ -86,7 +86,7 @@ impl TreeName {
     /// The binomial tree.
     pub const BINOMIAL: TreeName = KTree(1);
 
-    /// All names as they are written, a `K` standing for the width.
+    /// All names as they are written, with `K` for the width.
     pub const KNOWN: &[&str] = KNOWN;
 
     /// The family on `n` ranks, with root 0.
@@ -149,7 +149,7 @@ impl FromStr for TreeName {
 }
 
 impl Topology {
-    /// What this topology is called: the name of its family, or `custom`.
+    /// The name of the topology's family, or `custom`.
     ///
     /// The k-tree with k = 1 is called `binomial`. The root is not part of the name.
     ///
@@ -168,13 +168,12 @@ impl Topology {
 
     /// The family of this name on `n` ranks, with root 0.
     ///
-    /// The names: `chain`, `decreasing-ring`, `split-ring`, `k-ring:K`, `k-tree:K`, `binomial`,
-    /// `flat`, `flat-serial`, `k-ary:K`, `in-order`, `fibonacci`, with a number of at least 1 for K.
+    /// The names are `chain`, `decreasing-ring`, `split-ring`, `k-ring:K`, `k-tree:K`, `binomial`, `flat`,
+    /// `flat-serial`, `k-ary:K`, `in-order` and `fibonacci`, where K is a number of at least 1.
     ///
     /// # Errors
     ///
-    /// If `n` is 0, no family has this name, or the number after the colon is missing, too small or
-    /// one too many.
+    /// If `n` is 0, if no family has this name, or if the number after the colon is missing, too small or unexpected.
     ///
     /// # Examples
     ///

@@ -1,18 +1,17 @@
-//! A topology as a pattern in its own steps, where no two triples enter a rank in one step.
+//! A topology as a pattern in its own steps, for topologies in which no two triples enter a rank in one step.
 
 use super::{Pattern, Topology, last_before};
 use crate::Rank;
 
-/// A [`Topology`] in its own steps: `<p, t, q>` in step `t`, no sooner.
+/// A [`Topology`] in its own steps: `<p, t, q>` happens in step `t`, not earlier.
 ///
-/// The [single-port form](Topology::single_port) lets everybody send as soon as it can, so leaves that
-/// have long waits come early. That is right for one message. A pipeline must keep the distances
-/// between the steps of a rank: a pipeline of period 2 serves both children only where their steps are
-/// neighbours.
+/// In the [single-port form](Topology::single_port) every rank sends as soon as it can, so leaves with long waits send
+/// early. That is right for a single message. A pipeline must keep the distances between the steps of a rank: a
+/// pipeline of period 2 serves both children only where their steps are adjacent.
 ///
-/// It is a pattern only if no two triples enter a rank in one step, as in the chain, the binomial, the
-/// in-order and the Fibonacci tree. Of others, [`from`](Pattern::from) gives the first alone, and the
-/// [checker](mod@crate::check) refuses what is built on it.
+/// It is a pattern only if no two triples enter a rank in one step, as in the chain, the binomial, the in-order and the
+/// Fibonacci tree. For other topologies [`from`](Pattern::from) returns only the first triple, and the
+/// [checker](mod@crate::check) refuses schedules built on it.
 ///
 /// # Examples
 ///
@@ -56,7 +55,7 @@ impl Pattern for OwnSteps {
     }
     #[inline]
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        // What a rank sends comes after all that it receives.
+        // A rank sends after all its receives.
         let sends = || {
             let (step, _) = self.topology.successor(rank)?;
             Some(step).filter(|&step| after < Some(step))

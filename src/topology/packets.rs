@@ -1,12 +1,12 @@
-//! Broadcasts in packets: who passes which packet to whom in which step. Arithmetic, nothing else.
+//! Broadcasts in packets: which rank passes which packet to which rank in which step. Pure arithmetic.
 //!
-//! A pipeline along one tree repeats a [`Pattern`](super::Pattern) for every segment. These use all
-//! ports in nearly every step, so that packets go different ways: down two trees in turn, along as many
-//! as a hypercube has dimensions, or round a circulant graph.
+//! A pipeline along one tree repeats a [`Pattern`](super::Pattern) for every segment. These broadcasts use all ports in
+//! nearly every step, so packets take different routes: down two trees alternately, along as many trees as a hypercube
+//! has dimensions, or around a circulant graph.
 
 use crate::Rank;
 
-/// One packet on its way, seen from one of its ends.
+/// A packet in transit, seen from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
     /// The rank at the other end.
@@ -15,7 +15,7 @@ pub struct Hop {
     pub packet: usize,
 }
 
-/// A broadcast from one rank in any number of packets, one port each way.
+/// A broadcast from one rank in any number of packets, with one port each way.
 ///
 /// # Laws
 ///
@@ -23,9 +23,9 @@ pub struct Hop {
 /// - `arrival(k, q, s)` is packet `i` from `p` iff `departure(k, p, s)` is packet `i` to `q`;
 /// - packets are below `k` and ranks below [`ranks`](Self::ranks), and nothing happens from step
 ///   [`steps(k)`](Self::steps) on;
-/// - every packet reaches every rank but the [root](Self::root) exactly once, and the root never; who
-///   passes a packet on has it from an earlier step, and passes it on for the last time at most
-///   [`linger`](Self::linger) steps after that (the root: after it first did).
+/// - every packet reaches every rank except the [root](Self::root) exactly once, and the root never; a rank that passes
+///   a packet on received it in an earlier step, and passes it on for the last time at most [`linger`](Self::linger)
+///   steps after that (the root: after it first passed it on).
 ///
 /// # Examples
 ///
@@ -40,21 +40,21 @@ pub trait Packets: Sync {
     /// The number of ranks.
     fn ranks(&self) -> usize;
 
-    /// The rank that has the packets.
+    /// The rank that initially has the packets.
     fn root(&self) -> Rank {
         0
     }
 
-    /// The number of steps for so many packets, at least 1.
+    /// The number of steps for `packets` packets; `packets` is at least 1.
     fn steps(&self, packets: usize) -> usize;
 
-    /// What reaches a rank in a step.
+    /// The packet that reaches a rank in a step, with its sender.
     fn arrival(&self, packets: usize, rank: Rank, step: usize) -> Option<Hop>;
 
-    /// What leaves a rank in a step.
+    /// The packet that leaves a rank in a step, with its receiver.
     fn departure(&self, packets: usize, rank: Rank, step: usize) -> Option<Hop>;
 
-    /// How many steps a rank at most keeps a packet that it has yet to pass on.
+    /// The maximum number of steps for which a rank keeps a packet that it has yet to pass on.
     fn linger(&self) -> usize;
 }
 

@@ -1,13 +1,13 @@
-//! Patterns: any triples with at most one send and one receive a rank and step. Arithmetic, nothing
-//! else: who sends to whom when, not what.
+//! Patterns: any triples with at most one send and one receive per rank and step. Pure arithmetic: who sends to whom in
+//! which step, not what.
 //!
 //! A tree's [single-port form](super::SinglePort) is a pattern; so are the exchanges and circles of
-//! [`cube`](super::cube), which are no trees.
+//! [`cube`](super::cube), which are not trees.
 
 use super::{SinglePort, Triple};
 use crate::Rank;
 
-/// Who sends to whom in which step, one port each way.
+/// The triples of a communication pattern, with one port each way per rank.
 ///
 /// # Laws
 ///
@@ -30,14 +30,14 @@ pub trait Pattern: Sync {
     /// The number of steps.
     fn steps(&self) -> usize;
 
-    /// To whom rank `p` sends in step `s`.
+    /// The rank that rank `p` sends to in step `s`.
     fn to(&self, p: Rank, s: usize) -> Option<Rank>;
 
-    /// From whom rank `q` receives in step `s`.
+    /// The rank that rank `q` receives from in step `s`.
     fn from(&self, q: Rank, s: usize) -> Option<Rank>;
 
-    /// The first step after `after` (or at all) in which the rank sends or receives. Patterns of many
-    /// steps in which a rank has little to do answer this without looking at each.
+    /// The first step after `after` (or the first of all, for `None`) in which the rank sends or receives. Patterns
+    /// with many steps in which a rank is mostly idle answer this without visiting each step.
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         let first = after.map_or(0, |step| step.saturating_add(1));
         (first..self.steps()).find(|&s| self.to(rank, s).is_some() || self.from(rank, s).is_some())
@@ -48,7 +48,7 @@ pub trait Pattern: Sync {
         last_before(before, |least| self.next_active(rank, least.checked_sub(1)))
     }
 
-    /// All triples, step by step, senders ascending.
+    /// All triples, ordered by step and then by sender.
     fn triples(&self) -> impl Iterator<Item = Triple>
     where
         Self: Sized,
@@ -109,9 +109,8 @@ impl Pattern for SinglePort {
     }
 }
 
-/// The last step below `before`, where `first_from` gives the first from some step on: by looking back
-/// twice as far each time, and half as far once something is found. As a rule it is near, or there is
-/// none.
+/// The last step below `before`, given a function that returns the first step from some step on. The search looks back
+/// twice as far each time, and bisects once it has found one. Usually the step is near, or there is none.
 pub(crate) fn last_before(
     before: usize,
     first_from: impl Fn(usize) -> Option<usize>,

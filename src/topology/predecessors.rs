@@ -1,24 +1,24 @@
-//! What enters a rank, one triple after another.
+//! The triples that enter a rank, as an iterator.
 
 use super::{Topology, Triple, families::Run};
 use crate::Rank;
 
-/// The triples that enter one rank, by step and then by sender; see [`Topology::predecessors`].
+/// The triples that enter one rank, ordered by step and then by sender; see [`Topology::predecessors`].
 #[derive(Clone)]
 pub struct Predecessors<'a> {
     topology: &'a Topology,
-    /// The receiver, as the shape numbers it.
+    /// The receiver, in the shape's numbering.
     to: Rank,
-    /// The run being given out; `None` at the end.
+    /// The current run; `None` at the end.
     run: Option<Run>,
-    /// How many of the run are given out, in `0..count`.
+    /// The number of senders of the run already returned, in `0..count`.
     given: usize,
-    /// The place in the run of its lowest sender: not 0 where a turned tree wraps round.
+    /// The index in the run of its lowest sender: nonzero where a rotated tree wraps around.
     lowest: usize,
 }
 
 impl<'a> Predecessors<'a> {
-    /// Those that enter in step `least` or later.
+    /// The triples that enter in step `least` or later.
     #[inline]
     pub(super) fn new(topology: &'a Topology, to: Rank, least: usize) -> Self {
         let mut all = Predecessors {
@@ -32,7 +32,7 @@ impl<'a> Predecessors<'a> {
         all
     }
 
-    /// Goes to the first run of step `least` or later.
+    /// Moves to the first run of step `least` or later.
     #[inline]
     fn enter(&mut self, least: usize) {
         self.run = self.topology.family().arrivals(self.to, least);
@@ -40,7 +40,7 @@ impl<'a> Predecessors<'a> {
         self.lowest = self.run.map_or(0, |run| self.lowest_of(run));
     }
 
-    // A run ascends in the shape's numbers. The senders that wrap round have the lowest ranks.
+    // A run ascends in the shape's numbers. The senders that wrap around have the lowest ranks.
     #[inline]
     fn lowest_of(&self, run: Run) -> usize {
         if run.count == 1 {
@@ -51,7 +51,7 @@ impl<'a> Predecessors<'a> {
         before % run.count
     }
 
-    /// The next of them, which stays.
+    /// Peeks at the next triple.
     #[inline]
     pub(super) fn first(&self) -> Option<Triple> {
         self.run.map(|run| self.triple(run))
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Predecessors<'_> {
     }
 }
 
-/// The first of `count` places where `holds`, which stays true once it is; `count` if there is none.
+/// The first of `count` indices for which `holds` is true, or `count`; `holds` stays true once it is.
 fn first_place(count: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, count);
     while low < high {

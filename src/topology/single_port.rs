@@ -1,9 +1,9 @@
-//! The single-port form: one arrival a rank and step.
+//! The single-port form: at most one arrival per rank and step.
 //!
-//! A rank takes its predecessors in order of (step, rank), each as soon as it is ready and its turn
-//! has come: q's message in step `max(ready(q), last + 1)`, where `last` is the receiver's arrival
-//! before and `ready(q)` is the step after q's own last arrival, 0 for a leaf. Families know the
-//! result in closed form; a table computes it when it is made.
+//! A rank takes its predecessors in order of (step, rank), each as soon as it is ready and its turn has come: q's
+//! message in step `max(ready(q), last + 1)`, where `last` is the receiver's previous arrival and `ready(q)` is the
+//! step after q's own last arrival, 0 for a leaf. Families know the result in closed form; a table computes it when it
+//! is made.
 
 use std::fmt;
 
@@ -43,10 +43,10 @@ impl Topology {
         self.family().port_steps()
     }
 
-    /// The same tree with at most one arrival a rank and step.
+    /// The same tree with at most one arrival per rank and step.
     ///
-    /// The order of arrivals at a rank is by step and then by rank. A [turned](Self::rooted) tree
-    /// keeps the order it had before it was turned, and so the number of steps.
+    /// Arrivals at a rank are ordered by step and then by rank. A [rotated](Self::rooted) tree keeps the order that it
+    /// had before the rotation, and therefore the number of steps.
     ///
     /// # Examples
     ///
@@ -63,7 +63,7 @@ impl Topology {
     }
 }
 
-/// The single-port form of a [`Topology`]: at most one send and one receive a rank and step.
+/// The single-port form of a [`Topology`]: at most one send and one receive per rank and step.
 ///
 /// # Laws
 ///
@@ -75,7 +75,7 @@ pub struct SinglePort {
 }
 
 impl SinglePort {
-    /// The topology that this is the form of.
+    /// The underlying topology.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -85,12 +85,12 @@ impl SinglePort {
         self.topology.ranks()
     }
 
-    /// The number of steps: the last in which anything is sent, plus one.
+    /// The number of steps: the last step with a message, plus one.
     pub fn steps(&self) -> usize {
         self.topology.port_steps()
     }
 
-    /// To whom rank `p` sends in step `s`.
+    /// The rank that rank `p` sends to in step `s`.
     ///
     /// # Panics
     ///
@@ -113,7 +113,7 @@ impl SinglePort {
         }
     }
 
-    /// From whom rank `q` receives in step `s`.
+    /// The rank that rank `q` receives from in step `s`.
     ///
     /// # Panics
     ///
@@ -130,7 +130,7 @@ impl SinglePort {
         (step == s).then_some(from)
     }
 
-    /// The least step after `after` in which rank `p` sends or receives; `None` asks for the first.
+    /// The least step after `after` in which rank `p` sends or receives; with `None`, the first such step.
     ///
     /// # Panics
     ///
@@ -147,7 +147,7 @@ impl SinglePort {
     /// ```
     pub fn next_active(&self, p: Rank, after: Option<usize>) -> Option<usize> {
         let least = least_after(after)?;
-        // What a rank sends comes after all that it receives.
+        // A rank sends after all its receives.
         let receives = self.arrival(p, least).map(|(step, _)| step);
         receives.or_else(|| self.topology.port_step(p).filter(|&step| step >= least))
     }

@@ -1,4 +1,4 @@
-//! The strict form of 1999: six properties that let every rank count its steps up by one.
+//! The strict form of 1999: six properties that let every rank increment its step by one.
 //!
 //! Its nodes are sets of ranks that send to one process in one step:
 //!
@@ -6,21 +6,19 @@
 //! 2. weights rise strictly along each path to the root;
 //! 3. at most `|a|` edges of equal weight enter a node a;
 //! 4. the edges that enter one process have distinct, consecutive weights;
-//! 5. the last edges of all processes of one node that have any are equal in weight;
+//! 5. the last edges into the processes of one node, of all processes that have any, are equal in weight;
 //! 6. an inner node other than the root sends one step after the last edge that enters it.
 //!
-//! A topology of either form has 1 and 2, so only the other four are looked at.
+//! A topology of either form satisfies 1 and 2, so only the other four are checked.
 
 use super::{Topology, TopologyError, Triple};
 use crate::Rank;
 
 impl Topology {
-    /// Whether this is a strict topology too, where ranks that send to one rank in one step are a
-    /// node.
+    /// Checks whether this is also a strict topology, where the ranks that send to one rank in one step form a node.
     ///
-    /// No other partition into nodes can be strict. Strict are all families for every number of
-    /// ranks, but for the [k-tree](Self::k_tree): that is strict only if no zero stands before a
-    /// nonzero digit of `n - 1` in base k + 1.
+    /// No other partition into nodes can be strict. All families are strict for every number of ranks, except the
+    /// [k-tree](Self::k_tree): it is strict only if no zero precedes a nonzero digit of `n - 1` in base k + 1.
     ///
     /// # Cost
     ///
@@ -28,8 +26,8 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`TopologyError::NotStrict`] with the number of the first property that does not hold, as
-    /// listed under Source, and the node.
+    /// [`TopologyError::NotStrict`] with the number of the first property that does not hold, as listed under Source,
+    /// and the node.
     ///
     /// # Examples
     ///
@@ -52,7 +50,7 @@ impl Topology {
         check(&self.nodes())
     }
 
-    /// The nodes that the triples alone make: node 0 is the root's.
+    /// The nodes that the triples alone define: node 0 is the root's.
     fn nodes(&self) -> Nodes {
         let mut triples: Vec<Triple> = self.triples().collect();
         triples.sort_by_key(|t| (t.step, t.to, t.from));
@@ -75,7 +73,7 @@ impl Topology {
     }
 }
 
-/// The node of each rank, for nodes that hold every rank once.
+/// The node of each rank, for nodes that contain every rank once.
 fn node_of_rank(members: &[Vec<Rank>]) -> Vec<usize> {
     let mut node_of = vec![0; members.iter().map(Vec::len).sum()];
     for (node, ranks) in members.iter().enumerate() {
@@ -93,7 +91,7 @@ pub(super) struct Edge {
     pub(super) from: usize,
 }
 
-/// A partition of the ranks and the tree on it; one edge leaves every node but the first.
+/// A partition of the ranks and the tree on it; one edge leaves every node except the first.
 pub(super) struct Nodes {
     pub(super) members: Vec<Vec<Rank>>,
     pub(super) edges: Vec<Edge>,
@@ -125,7 +123,7 @@ pub(super) fn check(nodes: &Nodes) -> Result<(), TopologyError> {
     sends_next(nodes, &last)
 }
 
-/// Property 3. Wants edges by node and step.
+/// Property 3. Requires edges sorted by node and step.
 fn room_for_each(nodes: &Nodes, edges: &[Edge]) -> Result<(), TopologyError> {
     let together = |a: &Edge, b: &Edge| (a.into, a.step) == (b.into, b.step);
     let too_many = |same: &&[Edge]| same.len() > nodes.members[same[0].into].len();
@@ -135,7 +133,7 @@ fn room_for_each(nodes: &Nodes, edges: &[Edge]) -> Result<(), TopologyError> {
     }
 }
 
-/// Property 4. Wants edges by node, process and step, as the last two do.
+/// Property 4. Requires edges sorted by node, process and step, as the last two properties do.
 fn consecutive(nodes: &Nodes, edges: &[Edge]) -> Result<(), TopologyError> {
     let gap = |two: &&[Edge]| two[0].process == two[1].process && two[0].step + 1 != two[1].step;
     match edges.windows(2).find(gap) {
@@ -163,7 +161,7 @@ fn equal_ends(nodes: &Nodes, last: &[Edge]) -> Result<(), TopologyError> {
     }
 }
 
-/// Property 6. By now all last edges into one node are equal in weight.
+/// Property 6. At this point all last edges into one node are equal in weight.
 fn sends_next(nodes: &Nodes, last: &[Edge]) -> Result<(), TopologyError> {
     let mut sends = vec![None; nodes.members.len()];
     nodes

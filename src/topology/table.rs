@@ -1,9 +1,9 @@
 //! The custom form: triples in a table, and the proof that they are a rooted in-tree.
 //!
-//! The proof goes from cheap to deep, and each part may rely on those before it: numbers in range,
-//! one successor a rank (on the sorted list, before anything of size `ranks` is allocated), no
-//! cycle, steps that rise, a step 0. What later questions need is then computed once, with ranks
-//! visited by the step in which they send: predecessors always come first.
+//! The proof goes from cheap to deep, and each part may rely on the ones before: numbers in range, one successor per
+//! rank (on the sorted list, before anything of size `ranks` is allocated), no cycle, rising steps, a step 0. The data
+//! that later queries need is then computed once, visiting ranks by the step in which they send: predecessors always
+//! come first.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::{
 use crate::Rank;
 
 impl Topology {
-    /// The topology with these triples, in any order, if they are a rooted in-tree.
+    /// The topology with these triples, in any order, if they form a rooted in-tree.
     ///
-    /// This is the general form of 2015: steps rise along every path, the smallest is 0, and
-    /// nothing else is asked; for the strict form see [`check_strict`](Self::check_strict).
+    /// This is the general form of 2015: steps rise along every path, the smallest step is 0, and nothing else is
+    /// required. For the strict form see [`check_strict`](Self::check_strict).
     ///
     /// # Cost
     ///
-    /// O(n log n) time and six words a rank. No memory is taken for ranks that are not mentioned.
+    /// O(n log n) time and six words per rank. No memory is allocated for ranks that the triples do not mention.
     ///
     /// # Errors
     ///
-    /// What is wrong, with the culprit: no ranks at all, a rank out of range, a step that is too
-    /// large, a root with a successor, a rank with two successors (or a triple given twice), a rank
-    /// without one, a cycle, steps that do not rise, or no step 0.
+    /// The error names the culprit: no ranks at all, a rank out of range, a step that is too large, a root with a
+    /// successor, a rank with two successors (or a triple given twice), a rank without one, a cycle, steps that do not
+    /// rise, or no step 0.
     ///
     /// # Examples
     ///
@@ -64,8 +64,8 @@ impl Topology {
     }
 }
 
-/// The only rank that sends nothing, where no root is given. What is wrong however the root is chosen
-/// is said first.
+/// The only rank that sends nothing, where no root is given. Errors that do not depend on the choice of root are
+/// reported first.
 pub(super) fn only_root(ranks: usize, triples: &[Triple]) -> Result<Rank, TopologyError> {
     in_range(ranks, None, triples)?;
     let mut triples = triples.to_vec();
@@ -92,14 +92,14 @@ fn in_range(ranks: usize, root: Option<Rank>, triples: &[Triple]) -> Result<(), 
     if let Some(rank) = mentioned.find(|&rank| rank >= ranks) {
         return Err(TopologyError::RankOutOfRange { rank, ranks });
     }
-    // The number of steps is one more, and must be a number too.
+    // The number of steps is one more, and must not overflow.
     match triples.iter().find(|t| t.step == usize::MAX) {
         Some(&triple) => Err(TopologyError::StepTooLarge { triple }),
         None => Ok(()),
     }
 }
 
-/// Wants `triples` by sender.
+/// Requires `triples` sorted by sender.
 fn one_successor(ranks: usize, root: Rank, triples: &[Triple]) -> Result<(), TopologyError> {
     if let Ok(at) = triples.binary_search_by_key(&root, |t| t.from) {
         return Err(TopologyError::RootHasSuccessor {
@@ -113,7 +113,7 @@ fn one_successor(ranks: usize, root: Rank, triples: &[Triple]) -> Result<(), Top
     }
 }
 
-/// Wants `triples` by sender.
+/// Requires `triples` sorted by sender.
 fn no_second(triples: &[Triple]) -> Result<(), TopologyError> {
     match triples.windows(2).find(|two| two[0].from == two[1].from) {
         Some(two) => Err(TopologyError::TwoSuccessors {
@@ -124,7 +124,7 @@ fn no_second(triples: &[Triple]) -> Result<(), TopologyError> {
     }
 }
 
-/// The ranks that send nothing, ascending; wants `triples` by sender.
+/// The ranks that send nothing, ascending; requires `triples` sorted by sender.
 fn senderless(ranks: usize, triples: &[Triple]) -> impl Iterator<Item = Rank> + '_ {
     let mut senders = triples.iter().map(|t| t.from).peekable();
     (0..ranks).filter(move |&rank| {
@@ -136,14 +136,14 @@ fn senderless(ranks: usize, triples: &[Triple]) -> impl Iterator<Item = Rank> + 
     })
 }
 
-/// Step and successor of every rank; the root's are 0 and itself.
+/// Step and successor of every rank; for the root, 0 and itself.
 fn successors(root: Rank, triples: &[Triple]) -> Vec<(usize, Rank)> {
     let mut all: Vec<_> = triples.iter().map(|t| (t.step, t.to)).collect();
     all.insert(root, (0, root));
     all
 }
 
-/// Walks every path until it meets the root, an earlier walk (which came to the root), or itself.
+/// Follows every path until it meets the root, an earlier path (which ended at the root), or itself.
 fn no_cycle(root: Option<Rank>, successor: &[(usize, Rank)]) -> Result<(), TopologyError> {
     const UNSEEN: usize = usize::MAX;
     let mut walk_of = vec![UNSEEN; successor.len()];
@@ -169,7 +169,7 @@ fn cycle_from(start: Rank, successor: &[(usize, Rank)]) -> Vec<Rank> {
     std::iter::successors(Some(start), next).collect()
 }
 
-/// Wants `triples` by sender.
+/// Requires `triples` sorted by sender.
 fn steps_rise(
     root: Rank,
     triples: &[Triple],
@@ -199,24 +199,24 @@ fn some_step_zero(triples: &[Triple]) -> Result<(), TopologyError> {
     }
 }
 
-/// A proved topology, with the answers to what needs a look at more than one rank.
+/// A validated topology, with precomputed answers to queries that involve more than one rank.
 pub(super) struct Table {
     root: Rank,
-    /// Step and successor of each rank; the root's are 0 and itself.
+    /// Step and successor of each rank; for the root, 0 and itself.
     successor: Vec<(usize, Rank)>,
-    /// All senders, by receiver, then step, then rank.
+    /// All senders, ordered by receiver, then step, then rank.
     senders: Vec<Rank>,
     /// The senders to rank q are those from `starts[q]` up to `starts[q + 1]`.
     starts: Vec<usize>,
-    /// The single-port step of each rank; the root's is the number of steps.
+    /// The single-port step of each rank; for the root, the number of steps.
     port: Vec<usize>,
-    /// The child of the root under which each rank lies; the root's is itself.
+    /// The child of the root under which each rank lies; for the root, itself.
     branch: Vec<Rank>,
-    /// Whether every subtree is an interval, counting ranks round from the root.
+    /// Whether every subtree is an interval when ranks are counted cyclically from the root.
     nests: bool,
     /// The largest step plus one, or 0.
     steps: usize,
-    /// Stands for the whole where tables are compared in passing.
+    /// A hash of the contents, for a quick comparison of tables.
     print: u64,
 }
 
@@ -251,7 +251,7 @@ impl Table {
         }
     }
 
-    /// The places in `senders` of the senders to `q`.
+    /// The range in `senders` that holds the senders to `q`.
     fn places(&self, q: Rank) -> std::ops::Range<usize> {
         self.starts[q]..self.starts[q + 1]
     }
@@ -270,10 +270,10 @@ fn starts(ranks: usize, triples: &[Triple]) -> Vec<usize> {
     starts
 }
 
-/// Wants `triples` by step and sender: then all that enters a rank comes before what it sends, and
-/// in the order in which a single port takes it.
+/// Requires `triples` sorted by step and sender: then all arrivals at a rank precede its send, in the order in which a
+/// single port takes them.
 fn ports(root: Rank, triples: &[Triple]) -> Vec<usize> {
-    // Until a rank sends, its entry is the step after its last arrival; the root never does.
+    // Until a rank sends, its entry is the step after its last arrival; the root never sends.
     let mut port = vec![0; triples.len() + 1];
     for t in triples {
         port[t.from] = port[t.from].max(port[t.to]);
@@ -283,7 +283,7 @@ fn ports(root: Rank, triples: &[Triple]) -> Vec<usize> {
     port
 }
 
-/// Wants `triples` by step: from the last one back, successors come before those who send to them.
+/// Requires `triples` sorted by step: in reverse, successors come before their senders.
 fn branches(root: Rank, triples: &[Triple]) -> Vec<Rank> {
     let mut branch = vec![root; triples.len() + 1];
     for t in triples.iter().rev() {
@@ -292,8 +292,8 @@ fn branches(root: Rank, triples: &[Triple]) -> Vec<Rank> {
     branch
 }
 
-/// Whether each subtree has as many ranks as lie between its lowest and its highest, counted round
-/// from the root. Wants `triples` by step.
+/// Whether each subtree has as many ranks as its span from lowest to highest, counted cyclically from the root.
+/// Requires `triples` sorted by step.
 fn nests(root: Rank, triples: &[Triple]) -> bool {
     let ranks = triples.len() + 1;
     let around = |rank: Rank| {
@@ -303,7 +303,7 @@ fn nests(root: Rank, triples: &[Triple]) -> bool {
             rank + (ranks - root)
         }
     };
-    // Size, lowest and highest of each rank's subtree, as far as it is known.
+    // Size, lowest and highest rank of each rank's subtree, as far as known.
     let mut reach: Vec<_> = (0..ranks)
         .map(|rank| (1, around(rank), around(rank)))
         .collect();
@@ -363,7 +363,7 @@ impl Family for Table {
         self.port[self.root]
     }
 
-    // Here a port may have to wait between two senders of one step.
+    // In a table, a port may have to wait between two senders of one step.
     fn port_arrival(&self, q: Rank, least: usize) -> Option<(usize, Rank)> {
         let all = self.senders_to(q);
         let at = all.partition_point(|&rank| self.port[rank] < least);

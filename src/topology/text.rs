@@ -1,8 +1,8 @@
-//! Topologies as text, one triple a line.
+//! Topologies as text, one triple per line.
 //!
 //! ```text
-//! ranks 4      # both of these lines may be left out:
-//! root 0       # the ranks are then those mentioned, the root the only one that sends nothing
+//! ranks 4      # optional, as is the next line. By default the ranks are those mentioned,
+//! root 0       # and the root is the only one that sends nothing
 //! 1 0 0        # in step 0, rank 1 sends to rank 0
 //! 3 0 2
 //! 2 1 0
@@ -16,16 +16,16 @@ use super::{
 };
 
 impl Topology {
-    /// Reads a topology, one triple `p t q` a line.
+    /// Reads a topology, one triple `p t q` per line.
     ///
-    /// `#` starts a comment. Lines `ranks N` and `root R` may be given, once each and anywhere;
-    /// without the first there are as many ranks as the highest one mentioned needs, without the
-    /// second the root is the only rank that sends nothing.
+    /// `#` starts a comment. The lines `ranks N` and `root R` are optional; each may occur once, anywhere. Without
+    /// `ranks`, the highest rank mentioned determines the number of ranks; without `root`, the root is the only rank
+    /// that sends nothing.
     ///
     /// # Errors
     ///
-    /// A line that is none of these, or whatever [`from_triples`](Self::from_triples) refuses; both
-    /// as [`TopologyError::Line`] where some line is to blame.
+    /// Fails for a line of any other form, and for anything that [`from_triples`](Self::from_triples) refuses; both as
+    /// [`TopologyError::Line`] where some line is the cause.
     ///
     /// # Examples
     ///
@@ -44,8 +44,8 @@ impl Topology {
         topology.map_err(|error| file.placed(error))
     }
 
-    /// Writes the topology as [`from_text`](Self::from_text) reads it: ranks, root, and all triples
-    /// by sender.
+    /// Writes the topology in the format of [`from_text`](Self::from_text): ranks, root, and all triples ordered by
+    /// sender.
     ///
     /// # Examples
     ///
@@ -72,7 +72,7 @@ impl FromStr for Topology {
     }
 }
 
-/// What stands in the lines, and where.
+/// The contents of the lines, and where they stand.
 #[derive(Default)]
 struct File {
     written: Written,
@@ -98,7 +98,7 @@ impl File {
         Ok(file)
     }
 
-    /// Takes one line in, or says what it should have been.
+    /// Parses one line, or returns what was expected.
     fn line(&mut self, line: usize, text: &str) -> Result<(), &'static str> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
@@ -123,7 +123,7 @@ impl File {
         }
     }
 
-    /// The error with the line to blame, where there is one.
+    /// Adds the line that caused the error, if there is one.
     fn placed(&self, error: TopologyError) -> TopologyError {
         match self.written.blamed(&error) {
             Some(Entry::Ranks) => at_line(self.ranks_line, error),

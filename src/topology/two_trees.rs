@@ -1,4 +1,4 @@
-//! Two binary trees on the same ranks, in which nobody is an inner node twice.
+//! Two binary trees on the same ranks, in which no rank is an inner node twice.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::families::InOrder;
 use super::{Hop, Packets};
 use crate::Rank;
 
-/// The two-tree broadcast: even packets go down one in-order tree, odd ones down another.
+/// The two-tree broadcast: even packets go down one in-order tree, odd packets down another.
 ///
-/// The `m` ranks but 0 stand at the positions `1..=m` of an in-order tree, whose odd positions are
-/// leaves: rank `v` at position `v` in the first tree; in the second at `m + 1 - v` if `m` is even
-/// (mirrored), else at `v mod m + 1` (shifted). So who is an inner node in one tree is a leaf in the
-/// other, receives a packet of each in turn, and sends two every two steps.
+/// The `m` ranks other than 0 stand at the positions `1..=m` of an in-order tree, whose odd positions are leaves. Rank
+/// `v` stands at position `v` in the first tree, and in the second at `m + 1 - v` if `m` is even (mirrored), else at
+/// `v mod m + 1` (shifted). A rank that is an inner node in one tree is therefore a leaf in the other. It receives
+/// packets of both trees alternately, and sends two packets every two steps.
 ///
 /// ```text
 /// eight ranks, shifted      even packets        odd packets
@@ -25,14 +25,14 @@ use crate::Rank;
 ///                        1   3   5   7       7   2   4   6
 /// ```
 ///
-/// Edges have two colours: the two that lead to a rank differ, and so do the two that lead to the
-/// children of one node, and the two from the root. An edge works in every second step, in those of its colour's parity, from the
-/// first on in which its upper end has a packet. Then nobody sends or receives twice in a step.
+/// Edges have two colours: the two edges that lead to a rank differ, and so do the two that lead to the children of one
+/// node, and the two that leave the root. An edge is used every second step, in the steps of its colour's parity,
+/// starting when its upper end has a packet. Then no rank sends or receives twice in a step.
 ///
 /// # Cost
 ///
-/// `2 ⌈log₂ P⌉ + k - 2` steps for `k` packets, or one less. [In rank order](Self::in_rank_order) one more
-/// may be needed where `P` is a power of two. A table of two bytes for each rank; clones share it.
+/// `2 ⌈log₂ P⌉ + k - 2` steps for `k` packets, or one less. [In rank order](Self::in_rank_order) one more may be needed
+/// where `P` is a power of two. The table takes two bytes per rank; clones share it.
 ///
 /// # Examples
 ///
@@ -52,33 +52,33 @@ use crate::Rank;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TwoTrees {
     shape: Shape,
-    /// For each rank but 0 the first step of the edge that leads to it, in both trees.
+    /// For each rank except 0, the first step of the edge that leads to it, in both trees.
     first: Arc<[[u8; 2]]>,
-    /// The last of them in each tree.
+    /// The largest of these steps in each tree.
     last: [u8; 2],
 }
 
 impl TwoTrees {
-    /// The number of ranks from which on there are none, so that the table keeps to a few megabytes.
+    /// The maximum number of ranks, which bounds the table to 32 MiB.
     pub const MOST_RANKS: usize = 1 << 24;
 
-    /// The two trees on so many ranks.
+    /// The two trees on `ranks` ranks.
     ///
     /// # Panics
     ///
-    /// If there is no rank, or more than [`MOST_RANKS`](Self::MOST_RANKS).
+    /// If `ranks` is 0 or more than [`MOST_RANKS`](Self::MOST_RANKS).
     pub fn new(ranks: usize) -> TwoTrees {
         TwoTrees::of(ranks, Second::Shifted)
     }
 
-    /// The same with subtrees that are runs of ranks: for reductions with operators that do not commute.
+    /// The two trees with contiguous subtrees, for reductions with operators that do not commute.
     ///
-    /// If `m` is odd, the second tree is the in-order tree on the positions `2..=m + 1`, and rank `v`
-    /// stands at `v + 1`. Mirrored trees are in order as they are.
+    /// If `m` is odd, the second tree is the in-order tree on the positions `2..=m + 1`, and rank `v` stands at
+    /// `v + 1`. Mirrored trees are in rank order already.
     ///
     /// # Panics
     ///
-    /// If there is no rank, or more than [`MOST_RANKS`](Self::MOST_RANKS).
+    /// If `ranks` is 0 or more than [`MOST_RANKS`](Self::MOST_RANKS).
     pub fn in_rank_order(ranks: usize) -> TwoTrees {
         TwoTrees::of(ranks, Second::Later)
     }
@@ -107,11 +107,11 @@ impl TwoTrees {
         }
     }
 
-    /// The rank above `rank` in the first tree (0) or the second (1).
+    /// The parent of `rank` in the first tree (0) or the second (1).
     ///
     /// # Panics
     ///
-    /// If there is no such tree, or nothing above the rank.
+    /// If `tree` is not 0 or 1, or `rank` has no parent.
     pub fn parent(&self, tree: usize, rank: Rank) -> Rank {
         let edge = Edge { tree, child: rank };
         let shown = tree < 2 && (1..self.ranks()).contains(&rank);
@@ -119,17 +119,16 @@ impl TwoTrees {
         self.shape.parent(edge)
     }
 
-    /// The first step in which a packet goes down to `rank` in a tree. Its parity is the colour of that
-    /// edge.
+    /// The first step in which a packet goes down to `rank` in `tree`. Its parity is the colour of that edge.
     ///
     /// # Panics
     ///
-    /// If there is no such tree, or nothing above the rank.
+    /// If `tree` is not 0 or 1, or `rank` has no parent.
     pub fn first_step(&self, tree: usize, rank: Rank) -> usize {
         self.first[rank - 1][tree].into()
     }
 
-    /// The packet on an edge in a step.
+    /// The packet that an edge carries in a step.
     fn packet(&self, packets: usize, edge: Edge, step: usize) -> Option<usize> {
         let since = step.checked_sub(self.first_step(edge.tree, edge.child))?;
         let packet = since + edge.tree;
@@ -178,7 +177,7 @@ impl Packets for TwoTrees {
     }
 }
 
-/// Where ranks stand in the second tree.
+/// The positions of ranks in the second tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Second {
     Mirrored,
@@ -193,12 +192,12 @@ struct Edge {
     child: Rank,
 }
 
-/// The colour of every edge, for each rank but 0 in both trees; `None` as long as it has none.
+/// The colour of every edge, for each rank except 0 in both trees; `None` while uncoloured.
 type Colours = [[Option<bool>; 2]];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
-    /// The ranks but 0.
+    /// The number of ranks other than 0.
     others: usize,
     second: Second,
 }
@@ -219,7 +218,7 @@ impl Shape {
         }
     }
 
-    /// The rank at a position. In the later tree nobody stands at position 1.
+    /// The rank at a position. In the `Later` tree position 1 is empty.
     fn rank(&self, tree: usize, position: usize) -> Option<Rank> {
         let rank = match (tree, self.second) {
             (0, _) => position,
@@ -238,7 +237,7 @@ impl Shape {
         self.rank(edge.tree, above).unwrap_or(0)
     }
 
-    /// The edges down from a rank.
+    /// The edges from a rank to its children.
     fn children(&self, tree: usize, rank: Rank) -> impl Iterator<Item = Edge> {
         let below = self.tree(tree).children(self.position(tree, rank));
         let child = move |position| self.rank(tree, position);
@@ -246,7 +245,7 @@ impl Shape {
         below.into_iter().flatten().filter_map(child).map(edge)
     }
 
-    /// The other edge down from the same node; the root has one in each tree.
+    /// The other edge from the same node; the root has one edge in each tree.
     fn sibling(&self, edge: Edge) -> Option<Edge> {
         match self.parent(edge) {
             0 => self.children(1 - edge.tree, 0).next(),
@@ -254,9 +253,9 @@ impl Shape {
         }
     }
 
-    /// Edges conflict only with their child's edge in the other tree and with their sibling, so they
-    /// lie on paths and even cycles: each is walked along once. The first tree's top edge has colour 0,
-    /// and elsewhere the edge of the lowest rank in the first tree.
+    /// An edge conflicts only with its child's edge in the other tree and with its sibling, so conflicts form paths and
+    /// even cycles, and each is walked along once. The first tree's top edge has colour 0; in every other path or
+    /// cycle, the edge of the lowest rank in the first tree has.
     fn colours(&self) -> Vec<[Option<bool>; 2]> {
         let mut colours = vec![[None; 2]; self.others];
         let top = self.children(0, 0);
@@ -270,7 +269,7 @@ impl Shape {
         colours
     }
 
-    /// Colours what lies one way from an edge of colour 0, by turns across a child and a parent.
+    /// Colours the edges in one direction from an edge of colour 0, alternately across a child and a parent.
     fn walk(&self, colours: &mut Colours, mut edge: Edge, mut across_child: bool) {
         let mut colour = false;
         let other = |edge: Edge| Edge {
@@ -293,7 +292,7 @@ impl Shape {
         }
     }
 
-    /// The first step of an edge: of its colour's parity, and after its parent's first packet has come.
+    /// The first step of an edge: it has its colour's parity, and follows the arrival of the parent's first packet.
     fn first(&self, colours: &Colours, edge: Edge) -> u8 {
         let parity = u8::from(colours[edge.child - 1][edge.tree] == Some(true));
         let after = match self.parent(edge) {

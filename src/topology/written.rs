@@ -1,28 +1,28 @@
-//! A topology as somebody wrote it down, and which entry is to blame if it is none.
+//! A topology as written by a user, and the entry that is the cause of an error.
 
 use super::{Topology, TopologyError, Triple, table::only_root};
 use crate::Rank;
 
-/// Triples in the order in which they were written, and what was said of the whole.
+/// Triples in the order in which they were written, and the properties of the whole.
 #[derive(Default)]
 pub(super) struct Written {
-    /// If not given: as many as the highest one mentioned needs.
+    /// By default, the highest rank mentioned determines the number.
     pub(super) ranks: Option<usize>,
-    /// If not given: the only rank that sends nothing.
+    /// By default, the only rank that sends nothing.
     pub(super) root: Option<Rank>,
     pub(super) triples: Vec<Triple>,
 }
 
-/// A place in what was written.
+/// An entry of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     Ranks,
     Root,
-    /// The triple with this number, and what of it, which only a path can say.
+    /// The triple at this index, and the part of it, which only a path can express.
     Triple(usize, Part),
 }
 
-/// What of a triple is meant.
+/// A part of a triple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     All,
@@ -41,15 +41,14 @@ impl Written {
         Topology::from_triples(ranks, root, self.triples.iter().copied())
     }
 
-    /// As many ranks as the highest one mentioned needs.
+    /// The number of ranks implied by the highest one mentioned.
     fn mentioned(&self) -> usize {
         let in_triples = self.triples.iter().flat_map(|t| [t.from, t.to]);
         let highest = in_triples.chain(self.root).max();
         highest.map_or(0, |rank| rank.saturating_add(1))
     }
 
-    /// The entry to blame for an error of [`topology`](Self::topology); none where something is
-    /// missing.
+    /// The entry that caused an error of [`topology`](Self::topology); `None` if something is missing.
     pub(super) fn blamed(&self, error: &TopologyError) -> Option<Entry> {
         use TopologyError::*;
         match error {
@@ -77,12 +76,12 @@ impl Written {
         self.places(part, is_it).next()
     }
 
-    /// The later of two triples in conflict.
+    /// The later of two conflicting triples.
     fn second(&self, is_it: impl Fn(&Triple) -> bool) -> Option<Entry> {
         self.places(Part::All, is_it).nth(1)
     }
 
-    /// Where a rank is mentioned: in a triple, else as the root.
+    /// The entry that mentions a rank: a triple, else the root.
     fn mention(&self, rank: Rank) -> Option<Entry> {
         let at = self
             .triples

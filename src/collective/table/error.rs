@@ -1,57 +1,57 @@
-//! What is wrong with a tuning table that was written or read, in one sentence.
+//! The errors of tuning tables, written or read, in one sentence each.
 
 use std::fmt;
 
 use crate::collective::{Algorithm, Collective, Refusal};
 
-/// Why something is no tuning table.
+/// The reason why a tuning table is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableError {
-    /// A line of a text that is none of a table.
+    /// A line of text that does not belong in a table.
     Line {
-        /// Its number, from 1.
+        /// The line's number, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
-    /// It is no JSON, or JSON of something else.
+    /// Input that is not JSON, or not the JSON of a table.
     Json {
-        /// What is wrong, and where.
+        /// The reason, with the place.
         what: String,
     },
-    /// A name or a remark that is not one line.
+    /// A name or a remark that is not a single line.
     Words {
-        /// Which one.
+        /// The field.
         field: &'static str,
     },
-    /// No ranks, or no rules.
+    /// An entry without ranks or without rules.
     Empty {
-        /// For which collective, among how many ranks.
+        /// The collective and the number of ranks.
         entry: (Collective, usize),
     },
-    /// Two entries for the same.
+    /// Two entries with the same key.
     Twice {
-        /// For which collective, among how many ranks.
+        /// The collective and the number of ranks.
         entry: (Collective, usize),
     },
-    /// A rule that begins no later than the one before.
+    /// A rule that begins no later than the previous one.
     Order {
-        /// For which collective, among how many ranks.
+        /// The collective and the number of ranks.
         entry: (Collective, usize),
-        /// From how many bytes on it was to hold.
+        /// The bytes from which the rule was to apply.
         from: usize,
     },
-    /// An algorithm for other collectives.
+    /// An algorithm that does not serve the collective.
     NotFor {
-        /// For which collective, among how many ranks.
+        /// The collective and the number of ranks.
         entry: (Collective, usize),
         /// The algorithm.
         algorithm: Algorithm,
     },
-    /// An algorithm that comes after itself.
+    /// A runner-up equal to the best algorithm.
     Same {
-        /// For which collective, among how many ranks.
+        /// The collective and the number of ranks.
         entry: (Collective, usize),
         /// The algorithm.
         algorithm: Algorithm,
@@ -95,7 +95,7 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
-/// An entry, as it is named everywhere.
+/// An entry, as messages name it.
 pub(super) struct On(pub(super) (Collective, usize));
 
 impl fmt::Display for On {
@@ -106,7 +106,7 @@ impl fmt::Display for On {
     }
 }
 
-/// Whether a text can be written on a line and read back.
+/// Whether a text can be written on one line and read back.
 pub(super) fn is_line(text: &str) -> bool {
     text.trim() == text && !text.contains(char::is_control)
 }

@@ -1,4 +1,4 @@
-//! Of which machine a tuning table is, and what tells this one from it.
+//! The machine that a tuning table belongs to, and the comparison with this one.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use super::TableError;
 use super::error::is_line;
 use crate::machine::{Bind, Machine, processor};
 
-/// What must be the same for a tuning table to hold: figures of another machine say nothing about this one.
+/// The properties that must match for a tuning table to apply: times measured on another machine say nothing about this
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "json",
@@ -16,20 +17,20 @@ use crate::machine::{Bind, Machine, processor};
 pub struct Fingerprint {
     /// The version of rankfold.
     pub version: String,
-    /// What the processor calls itself.
+    /// The processor's model name.
     pub model: String,
-    /// What the machine consists of.
+    /// The parts of the machine.
     pub parts: String,
     /// The CPUs that the process may use, and its quota.
     pub cpus: String,
-    /// How many ranks can have a core to themselves.
+    /// The number of ranks that can each have a core of their own.
     pub room: usize,
-    /// Where ranks were to run.
+    /// The binding of the ranks.
     pub bind: String,
 }
 
 impl Fingerprint {
-    /// Of this machine with this version of rankfold.
+    /// The fingerprint of a machine with this version of rankfold.
     ///
     /// # Examples
     ///
@@ -60,11 +61,11 @@ impl Fingerprint {
         }
     }
 
-    /// Whether a table of this is good for what is `here`.
+    /// Checks that a table with this fingerprint applies to `here`.
     ///
     /// # Errors
     ///
-    /// The first thing that differs.
+    /// The first property that differs.
     pub fn check_against(&self, here: &Fingerprint) -> Result<(), Foreign> {
         let both = self.named().into_iter().zip(here.named());
         let mut differing = both.filter(|((_, its), (_, here))| its != here);
@@ -79,7 +80,7 @@ impl Fingerprint {
         }
     }
 
-    /// All that is compared, by name.
+    /// All properties compared, by name.
     pub(super) fn named(&self) -> [(&'static str, String); 6] {
         [
             ("version", self.version.clone()),
@@ -91,7 +92,7 @@ impl Fingerprint {
         ]
     }
 
-    /// Whether it can be written and read back.
+    /// Checks that it can be written and read back.
     pub(super) fn check(&self) -> Result<(), TableError> {
         let bad = self.named().into_iter().find(|(_, text)| !is_line(text));
         match bad {
@@ -101,16 +102,16 @@ impl Fingerprint {
     }
 }
 
-/// What tells a machine from the one that a tuning table is of.
+/// The property in which a machine differs from that of a tuning table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// What differs: `version`, `processor`, `machine`, `cpus`, `room` or `binding`.
+    /// The property: `version`, `processor`, `machine`, `cpus`, `room` or `binding`.
     pub what: &'static str,
-    /// What the table says.
+    /// The table's value.
     pub its: String,
-    /// What is so here.
+    /// The value here.
     pub here: String,
-    /// Where ranks are to run here.
+    /// The binding here.
     bind: String,
 }
 

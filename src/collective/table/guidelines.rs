@@ -1,4 +1,4 @@
-//! What no good tuning table breaks: nothing is slower than what could be put in its place.
+//! Guidelines for good tuning tables: no time exceeds that of an available substitute.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use super::{Entry, Rule, TuningTable};
 use crate::collective::Collective;
 use crate::machine::Bytes;
 
-/// A time may be so many times what it is held against: both scatter from pass to pass.
+/// The factor by which a time may exceed its bound: both scatter between passes.
 const TOLERANCE: f64 = 1.25;
 
-/// And so much longer: calls with a root are timed one by one, and the clock counts then.
+/// The additional slack: calls with a root are timed one by one, so the clock's overhead counts.
 const SLACK_NS: f64 = 300.0;
 
-/// From one number of ranks to the next a time may change by this factor.
+/// The factor by which a time may change from one number of ranks to the next.
 const CLIFF: f64 = 2.0;
 
-/// What times of a table are held against.
+/// The bounds that the times of a table are compared with.
 ///
 /// # Source
 ///
@@ -28,9 +28,9 @@ pub enum Guideline {
     ReduceAndBroadcast,
     /// A broadcast takes no longer than a scatter and an all_gather.
     ScatterAndAllGather,
-    /// Less takes no longer than more.
+    /// Fewer bytes take no longer than more.
     FewerBytes,
-    /// One rank more or less than a power of two makes no cliff.
+    /// A power of two, plus or minus one rank, makes no cliff.
     NextToAPowerOfTwo,
 }
 
@@ -48,17 +48,17 @@ impl fmt::Display for Guideline {
 /// A time that breaks a guideline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which one.
+    /// The guideline.
     pub guideline: Guideline,
-    /// Where: the collective.
+    /// The collective.
     pub collective: Collective,
-    /// Among how many ranks.
+    /// The number of ranks.
     pub ranks: usize,
-    /// At how many bytes.
+    /// The number of bytes.
     pub bytes: usize,
-    /// How many nanoseconds it takes.
+    /// The time in nanoseconds.
     pub ns: u64,
-    /// How many it should take at most, but for what times scatter.
+    /// The bound in nanoseconds, before the allowance for scatter.
     pub bound_ns: u64,
 }
 
@@ -76,11 +76,12 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Where a table's times are not what times of a well-chosen algorithm would be, by collective and ranks: a sign that
-/// another algorithm should be there, or that the machine was disturbed when it was measured.
+/// The times of a table that break a guideline, ordered by collective and ranks. Each is a sign that another algorithm
+/// should be in its place, or that the machine was disturbed during the measurement.
 ///
-/// Rules without times break nothing. A time may exceed its bound by a quarter and by 300 ns; next to a power of two,
-/// where neither or both numbers have a core for each rank, by as much again.
+/// Rules without times break nothing. A time may exceed its bound by a quarter plus 300 ns. Next to a power of two the
+/// bound is doubled first; this comparison is made only if both numbers of ranks, or neither, have a core for each
+/// rank.
 ///
 /// # Examples
 ///
@@ -130,7 +131,7 @@ struct Bound {
     times: f64,
 }
 
-/// What holds for an entry's time at so many bytes.
+/// The bounds for an entry's time at `bytes` bytes.
 fn bounds(table: &TuningTable, entry: &Entry, bytes: usize) -> [Option<Bound>; 4] {
     use Collective::*;
     let time = |collective| time(table.entry(collective, entry.ranks)?, bytes);
@@ -169,20 +170,20 @@ fn bounds(table: &TuningTable, entry: &Entry, bytes: usize) -> [Option<Bound>; 4
     ]
 }
 
-/// The time for so many bytes, or for what is cut into equal blocks of as little more as can be.
+/// The time for `bytes` bytes, or for the next larger size measured, at most twice `bytes`: equal blocks may round up.
 fn time(entry: &Entry, bytes: usize) -> Option<u64> {
     let near = |rule: &&Rule| rule.at.is_some_and(|at| at >= bytes && at / 2 <= bytes);
     entry.rules.iter().find(near)?.best.ns
 }
 
-/// The least time for more bytes.
+/// The minimum time for more bytes.
 fn of_more(entry: &Entry, bytes: usize) -> Option<u64> {
     let more = entry.rules.iter().filter(|rule| rule.at > Some(bytes));
     more.filter_map(|rule| rule.best.ns).min()
 }
 
-/// The time of another number of ranks, where one of the two is a power of two, and either both or neither
-/// have a core for each rank.
+/// The time of another number of ranks, if one of the two is a power of two, and either both or neither have a core for
+/// each rank.
 fn cliff(table: &TuningTable, entry: &Entry, ranks: usize, bytes: usize) -> Option<u64> {
     let room = table.fingerprint().map_or(0, |of| of.room);
     let alike = (ranks > room) == (entry.ranks > room);

@@ -1,5 +1,5 @@
-//! Tuning tables as JSON, by the schema in `docs/tuning.schema.json`: rules by collective and by ranks, nested as
-//! Open MPI nests its own.
+//! Tuning tables as JSON, with the schema `docs/tuning.schema.json`: rules nested by collective and by ranks, as in
+//! Open MPI.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use super::{Entry, Fingerprint, Rule, TableError, Timed, TuningTable};
 const SCHEMA: &str = "rankfold.tuning/1";
 
 impl TuningTable {
-    /// The JSON schema of what [`from_json`](Self::from_json) reads.
+    /// The JSON Schema of what [`from_json`](Self::from_json) reads.
     pub const JSON_SCHEMA: &str = include_str!("../../../docs/tuning.schema.json");
 
     /// Reads a table from a JSON object.
     ///
     /// # Errors
     ///
-    /// [`TableError::Json`] with line and column for what is no such object, else what
-    /// [`new`](Self::new) says.
+    /// [`TableError::Json`] with line and column if the input is not such an object; otherwise as for
+    /// [`new`](Self::new).
     ///
     /// # Examples
     ///
@@ -53,7 +53,7 @@ impl TuningTable {
         TuningTable::new(written.machine, entries.concat())?.with_remarks(written.remarks)
     }
 
-    /// Writes the table as [`from_json`](Self::from_json) reads it.
+    /// Writes the table in the format of [`from_json`](Self::from_json).
     pub fn to_json(&self) -> String {
         let chunks = self.entries.chunk_by(|a, b| a.collective == b.collective);
         let written = Written {
@@ -62,7 +62,7 @@ impl TuningTable {
             remarks: self.remarks.clone(),
             collectives: Collectives(chunks.map(OfCollective::of).collect()),
         };
-        // Texts and numbers: there is nothing in it that JSON has not.
+        // The table consists of texts and numbers, so serialization cannot fail.
         serde_json::to_string_pretty(&written).unwrap_or_default() + "\n"
     }
 }
@@ -78,7 +78,7 @@ struct Written {
     collectives: Collectives,
 }
 
-/// The fields of an object in their order, also if two have one name: whoever reads it must hear of that.
+/// The fields of an object in their order, including duplicates, which the reader reports.
 struct Collectives(Vec<OfCollective>);
 
 struct OfCollective {

@@ -1,8 +1,8 @@
-//! Tuning tables: which algorithm was quickest on a machine, by collective, ranks and bytes; and the look-up,
-//! a pure function that allocates nothing.
+//! Tuning tables: the fastest algorithm on a machine, by collective, ranks and bytes. The look-up is a pure function
+//! that allocates nothing.
 //!
-//! - `fingerprint`: of which machine a table is; `error`: what is wrong with one;
-//! - `text`, `json`: how it is written and read; `guidelines`: what no good table breaks.
+//! - `fingerprint`: the machine that a table belongs to; `error`: the error type;
+//! - `text`, `json`: reading and writing; `guidelines`: properties of every good table.
 
 use std::fmt;
 
@@ -20,22 +20,22 @@ pub use error::TableError;
 pub use fingerprint::{Fingerprint, Foreign};
 pub use guidelines::{Guideline, Violation, violations};
 
-/// Which algorithm was quickest, by collective, number of ranks and length: what the automatic choice looks at in
-/// a world that is [tuned](crate::World::tuned).
+/// The fastest algorithm by collective, number of ranks and length. The automatic choice consults it in a world that is
+/// [tuned](crate::World::tuned).
 ///
-/// `rankfold tune` and [`tune`](crate::tune) measure one. Written by hand it serves as well: without a
-/// fingerprint it is good for any machine.
+/// `rankfold tune` and [`tune`](crate::tune) measure a table. A table may also be written by hand: without a
+/// fingerprint it applies to any machine.
 ///
 /// The look-up, for a call of P ranks:
 ///
-/// 1. The entry of P ranks; where there is none, the nearest one with fewer ranks and the nearest with more, the
-///    nearer by ratio first, the smaller if both are as near. An entry counts as near only if it has at most
-///    twice, and at least half as many ranks, and if neither or both have a core for each rank.
-/// 2. Of an entry the last rule that begins at or below the call's bytes: the length of the whole vector.
-/// 3. Of a rule its algorithm, or else its runner-up: what [refuses](Algorithm::refused) the call is passed
-///    over, and so are `cells` without room, and `hierarchical` where ranks are in no groups.
+/// 1. The entry of P ranks; if there is none, the nearest entry with fewer ranks and the nearest with more, in order of
+///    their ratio to P, the smaller first in a tie. An entry qualifies only if it has at most twice and at least half
+///    as many ranks, and if neither or both have a core for each rank.
+/// 2. Of an entry, the last rule that begins at or below the call's bytes: the length of the whole vector.
+/// 3. Of a rule, its algorithm, else its runner-up. An algorithm that [refuses](Algorithm::refused) the call is
+///    skipped, and so are `cells` if the data does not fit, and `hierarchical` if ranks have no groups.
 ///
-/// Where nothing is found so, the choice is as without a table.
+/// If this finds nothing, the choice is made as without a table.
 ///
 /// # Examples
 ///
@@ -58,40 +58,40 @@ pub use guidelines::{Guideline, Violation, violations};
 pub struct TuningTable {
     fingerprint: Option<Fingerprint>,
     remarks: Vec<String>,
-    /// By collective, then by ranks.
+    /// Sorted by collective, then by ranks.
     entries: Vec<Entry>,
 }
 
-/// What a table has for a collective among so many ranks.
+/// The rules for a collective among `ranks` ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The collective.
     pub collective: Collective,
-    /// Among how many ranks.
+    /// The number of ranks.
     pub ranks: usize,
-    /// The rules, by the bytes from which they hold.
+    /// The rules, sorted by the bytes from which they apply.
     pub rules: Vec<Rule>,
 }
 
-/// What is best from so many bytes on, up to where the next rule begins.
+/// The best algorithm from a number of bytes up to the start of the next rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Bytes of the whole vector from which it holds.
+    /// The number of bytes of the whole vector from which the rule applies.
     pub from: usize,
-    /// What is best.
+    /// The best algorithm.
     pub best: Timed,
-    /// What comes next.
+    /// The runner-up.
     pub next: Option<Timed>,
-    /// The bytes for which both were measured.
+    /// The number of bytes at which both were measured.
     pub at: Option<usize>,
 }
 
-/// An algorithm, and how long it took.
+/// An algorithm and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Nanoseconds of a call, where it was measured.
+    /// The time of a call in nanoseconds, if measured.
     pub ns: Option<u64>,
 }
 
@@ -105,11 +105,11 @@ impl From<Algorithm> for Timed {
 }
 
 impl TuningTable {
-    /// A table of these entries, in any order, of a machine or of any.
+    /// A table of these entries, in any order, for one machine or for any.
     ///
     /// # Errors
     ///
-    /// The first thing that makes no sense; see [`TableError`].
+    /// The first inconsistency; see [`TableError`].
     ///
     /// # Examples
     ///
@@ -143,11 +143,11 @@ impl TuningTable {
         })
     }
 
-    /// Reads a table as text, or what begins with a brace as JSON, if feature `json` is there.
+    /// Reads a table as text, or as JSON if it begins with a brace and feature `json` is enabled.
     ///
     /// # Errors
     ///
-    /// Those of both; without the feature [`TableError::Json`] for what would be JSON.
+    /// Those of both formats; without the feature, [`TableError::Json`] for a table that begins with a brace.
     pub fn read(written: &str) -> Result<TuningTable, TableError> {
         match written.trim_start().starts_with('{') {
             true => read_json(written),
@@ -155,11 +155,11 @@ impl TuningTable {
         }
     }
 
-    /// The same with what a reader should know of it, a sentence each.
+    /// The same table with remarks for its reader, one sentence each.
     ///
     /// # Errors
     ///
-    /// [`TableError::Words`] for what is not one line.
+    /// [`TableError::Words`] for a remark that is not a single line.
     pub fn with_remarks(self, remarks: Vec<String>) -> Result<TuningTable, TableError> {
         let good = |remark: &String| !remark.is_empty() && error::is_line(remark);
         match remarks.iter().all(good) {
@@ -168,29 +168,29 @@ impl TuningTable {
         }
     }
 
-    /// Of which machine it is; `None`: of any.
+    /// The machine that the table belongs to; `None` for any.
     pub fn fingerprint(&self) -> Option<&Fingerprint> {
         self.fingerprint.as_ref()
     }
 
-    /// What a reader should know of it.
+    /// The remarks for the table's reader.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// All entries, by collective and ranks.
+    /// All entries, sorted by collective and ranks.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The entry for a collective among exactly so many ranks.
+    /// The entry for a collective among exactly `ranks` ranks.
     pub fn entry(&self, collective: Collective, ranks: usize) -> Option<&Entry> {
         let key = (collective, ranks);
         let place = self.entries.binary_search_by_key(&key, Entry::key).ok()?;
         self.entries.get(place)
     }
 
-    /// What it has for a call of so many bytes, among what is usable.
+    /// The first rule for a call of `bytes` bytes with a usable algorithm.
     pub(super) fn find(
         &self,
         call: &Call,
@@ -202,7 +202,7 @@ impl TuningTable {
         found.find_map(|entry| entry.found(bytes, &usable))
     }
 
-    /// The entry of so many ranks, or else the nearest two that may stand in for it, the nearer first.
+    /// The entry for `ranks` ranks, or else the nearest two that may replace it, the nearer first.
     fn near(&self, collective: Collective, ranks: usize) -> [Option<&Entry>; 2] {
         let key = (collective, ranks);
         let place = self.entries.partition_point(|entry| entry.key() < key);
@@ -219,7 +219,7 @@ impl TuningTable {
         }
     }
 
-    /// Whether an entry may stand in for so many ranks.
+    /// Whether an entry may stand in for one of `ranks` ranks.
     fn near_by(&self, entry: &Entry, ranks: usize) -> bool {
         let (few, many) = (entry.ranks.min(ranks), entry.ranks.max(ranks));
         let room = self.fingerprint.as_ref().map_or(0, |of| of.room);
@@ -240,7 +240,7 @@ fn read_json(_: &str) -> Result<TuningTable, TableError> {
     Err(TableError::Json { what: what.into() })
 }
 
-/// Whether the higher number is nearer than the lower one to what lies between them, by ratio.
+/// Whether `high` is nearer than `low` to the number between them, by ratio.
 fn is_nearer(high: usize, low: usize, to: usize) -> bool {
     (high as u128) * (low as u128) < (to as u128) * (to as u128)
 }
@@ -250,7 +250,7 @@ impl Entry {
         (self.collective, self.ranks)
     }
 
-    /// The rule for so many bytes.
+    /// The rule for `bytes` bytes.
     pub fn rule(&self, bytes: usize) -> Option<&Rule> {
         let after = self.rules.partition_point(|rule| rule.from <= bytes);
         self.rules[..after].last()
@@ -279,7 +279,7 @@ impl Entry {
         }
     }
 
-    /// Whether it makes sense by itself.
+    /// Checks the entry by itself.
     fn check(&self) -> Result<(), TableError> {
         let entry = self.key();
         if self.ranks == 0 || self.rules.is_empty() {
@@ -310,17 +310,17 @@ impl Entry {
     }
 }
 
-/// What was found for a call: a rule of which what cannot be used is left out.
+/// The result of a look-up: a rule without its unusable algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// The ranks of the entry.
     pub(super) ranks: usize,
     pub(super) rule: Rule,
-    /// What would have been better, and cannot be used.
+    /// A better algorithm that cannot be used.
     pub(super) passed_over: Option<Algorithm>,
 }
 
-/// As a reason.
+/// The result as a reason.
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rule { best, next, at, .. } = self.rule;
@@ -342,7 +342,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// Nanoseconds, in units that fit.
+/// Nanoseconds, in suitable units.
 struct Time(u64);
 
 impl fmt::Display for Time {

@@ -1,8 +1,8 @@
-//! Tuning tables as text, a rule a line.
+//! Tuning tables as text, one rule per line.
 //!
 //! ```text
 //! rankfold tuning 1
-//! version: 0.1.0                   # of which machine it is, all six lines; or none: of any
+//! version: 0.1.0                   # the machine it belongs to: all six lines, or none
 //! processor: Some CPU
 //! machine: package 1, core 4
 //! cpus: 4 CPUs (0-3), no quota, 4 usable
@@ -64,7 +64,7 @@ impl fmt::Display for Timed {
 impl FromStr for TuningTable {
     type Err = TableError;
 
-    /// Reads what [`Display`](fmt::Display) writes. A line that begins with `#` is a comment, and so are blank ones.
+    /// Reads the format that [`Display`](fmt::Display) writes. Blank lines and lines that begin with `#` are skipped.
     fn from_str(text: &str) -> Result<TuningTable, TableError> {
         let mut reading = Reading::default();
         let lines = (1..).zip(text.lines());
@@ -90,7 +90,7 @@ impl FromStr for TuningTable {
     }
 }
 
-/// What has been read.
+/// The state of the reader.
 #[derive(Default)]
 struct Reading {
     named: [Option<String>; 6],
@@ -128,7 +128,7 @@ impl Reading {
         table.with_remarks(self.remarks)
     }
 
-    /// All of it, or none.
+    /// All six lines, or none.
     fn fingerprint(&self) -> Result<Option<Fingerprint>, TableError> {
         if self.named.iter().all(Option::is_none) {
             return Ok(None);
@@ -150,7 +150,7 @@ impl Reading {
     }
 }
 
-/// What follows a name and a colon.
+/// The text after a name and a colon.
 fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.strip_prefix(name)?.strip_prefix(':').map(str::trim)
 }
@@ -225,7 +225,7 @@ fn no_number(text: &str) -> String {
     )
 }
 
-/// Digits alone: no sign.
+/// A number of digits only: no sign.
 fn number<N: FromStr>(text: &str) -> Option<N> {
     let text = text.trim();
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

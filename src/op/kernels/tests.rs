@@ -1,5 +1,5 @@
-//! The loops against the plainest ones: the same bits from every instruction set, for every type of
-//! elements and operator.
+//! The loops against the simplest ones: the same bits from every instruction set, for every type of elements and
+//! operators.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,10 +18,10 @@ fn sets() -> Vec<Set> {
     sets
 }
 
-/// Elements of any bits, the difficult ones often.
+/// Elements from any bits, with frequent edge cases.
 trait Arbitrary: Element + Debug {
     fn from_bits(bits: u64) -> Self;
-    /// Equal as bits, all NaNs alike.
+    /// Bitwise equality, except that all NaNs are equal.
     fn same(self, other: Self) -> bool;
 }
 
@@ -81,7 +81,7 @@ impl<V: Arbitrary, I: Arbitrary> Arbitrary for (V, I) {
     }
 }
 
-/// Wider than any register, and than a block.
+/// Wider than any register, and wider than a block.
 impl Arbitrary for [u64; 200] {
     fn from_bits(bits: u64) -> Self {
         std::array::from_fn(|i| bits ^ i as u64)
@@ -91,7 +91,7 @@ impl Arbitrary for [u64; 200] {
     }
 }
 
-/// So many vectors of so many elements each, and which elements of them are folded.
+/// A number of vectors with a number of elements each, and the range of elements that is folded.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     seed: u64,
@@ -113,7 +113,7 @@ impl Case {
         (0..self.vectors).map(|_| vector()).collect()
     }
 
-    /// What the fold leaves at each place, one element after the other.
+    /// The expected result at each place, folded one element after another.
     fn folded<T: Arbitrary>(self, op: &impl Operator<T>, inputs: &[Vec<T>]) -> Vec<T> {
         let fold = |i: usize| {
             let column = inputs.iter().map(|vector| vector[i]);
@@ -122,14 +122,14 @@ impl Case {
         (self.from..self.from + self.n).map(fold).collect()
     }
 
-    /// `held` with what was folded in its place.
+    /// `held` with the folded elements inserted.
     fn put<T: Copy>(self, held: &[T], folded: &[T]) -> Vec<T> {
         let mut held = held.to_vec();
         held[self.from..self.from + self.n].copy_from_slice(folded);
         held
     }
 
-    /// All forms of the fold with one operator, on every instruction set.
+    /// Checks all forms of the fold with one operator, on every instruction set.
     fn check<T: Arbitrary>(self, op: impl Operator<T>) -> Result<(), TestCaseError> {
         for set in sets() {
             self.check_slices(set, &op)?;
@@ -150,7 +150,7 @@ impl Case {
         let want = Case { from: 0, ..pair }.folded(op, &given);
         let (a, b, n) = (&given[0], &given[1], self.n);
         let (mut right, mut left, mut two) = (a.clone(), b.clone(), b.clone());
-        // SAFETY: vectors of at least n elements, apart from each other.
+        // SAFETY: the vectors have at least n elements and do not overlap.
         unsafe {
             right_raw(set, op, right.as_mut_ptr(), b.as_ptr(), n);
             left_raw(set, op, left.as_mut_ptr(), a.as_ptr(), n);
@@ -192,7 +192,7 @@ impl Case {
         let mut outputs = vec![given[0].clone(), given[0].clone()];
         let places: Vec<*mut T> = outputs.iter_mut().map(|out| out.as_mut_ptr()).collect();
         let mut own = given[0].clone();
-        // SAFETY: every vector has these elements, and all are apart.
+        // SAFETY: every vector has these elements, and no two overlap.
         unsafe {
             several_on(set, op, &inputs, self.from, self.n, &To::All(&places));
             let own = To::Own(own.as_mut_ptr());
@@ -205,7 +205,7 @@ impl Case {
         same(&own, &Case { from: 0, ..self }.put(&given[0], &folded))
     }
 
-    /// To memory past the caches, with and without a place that is written as usual.
+    /// Checks stores past the caches, with and without a destination with normal stores.
     fn check_past_caches<T: Arbitrary>(
         self,
         set: Set,
@@ -218,7 +218,7 @@ impl Case {
             let mut outputs = vec![given[0].clone(); 3];
             let places: Vec<*mut T> = outputs.iter_mut().map(|out| out.as_mut_ptr()).collect();
             let to = To::Past(places[..near].first().copied(), &places[near..]);
-            // SAFETY: every vector has these elements, and all are apart.
+            // SAFETY: every vector has these elements, and no two overlap.
             unsafe { several_on(set, op, &inputs, self.from, self.n, &to) }
             for got in &outputs {
                 same(got, &self.put(&given[0], folded))?;
@@ -233,8 +233,8 @@ impl Case {
         op: &impl Operator<T>,
     ) -> Result<(), TestCaseError> {
         let given = self.vectors::<T>();
-        // Operands of an operator stay in order, but may be bracketed: all that is used here is associative
-        // on integers, and floats are folded as the kernel promises, those before the place first.
+        // Operands stay in order, but may be bracketed differently: all operators used here are associative on
+        // integers, and floats are folded in the order that the kernel promises, those before the place first.
         for place in 0..self.vectors {
             let (before, after) = given.split_at(place);
             let folded = match before {
@@ -287,7 +287,7 @@ macro_rules! check {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    // Shorter and longer than registers, chunks and blocks, at any distance from their edges.
+    // Shorter and longer than registers, chunks and blocks, at various distances from their edges.
     let lengths = prop_oneof![0..20usize, 100..140usize, 500..530usize, 1000..1100usize];
     let all = (any::<u64>(), 1..6usize, 0..9usize, lengths);
     all.prop_map(|(seed, vectors, from, n)| Case {

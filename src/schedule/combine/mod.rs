@@ -1,9 +1,9 @@
-//! Schedules made from schedules. None of them looks at what is inside; whether the result is right
-//! is the checker's to say.
+//! Schedules made from schedules. None of them inspects what the inner schedule does; the checker decides whether the
+//! result is correct.
 //!
-//! - `time`: backwards, one after the other, side by side;
+//! - `time`: reversed, in sequence, in parallel;
 //! - `pipelined`: a vector in segments;
-//! - `ranks`: ranks beyond a power of two, another root;
+//! - `ranks`: more ranks than a power of two, another root;
 //! - `placed`: in place, or from an input.
 
 mod pipelined;

@@ -1,4 +1,4 @@
-//! Pipelining is modulo scheduling: the same schedule for every segment, each some steps later.
+//! Pipelining as modulo scheduling: the same schedule for every segment, each delayed by a period.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::Rank;
 use crate::schedule::{Lengths, Schedule, Step, first_from, least_after};
 use crate::span;
 
-/// A schedule run once for every segment of the vector, segment `k` starting in step `k · period`.
+/// A schedule run once for every segment of the vector; segment `k` starts in step `k · period`.
 ///
 /// ```text
 /// a chain of four, three segments, period 1      0 ─▶ 1 ─▶ 2 ─▶ 3
@@ -17,18 +17,18 @@ use crate::span;
 /// 2 ▶ 3                     A      B      C
 /// ```
 ///
-/// It is right exactly when no rank comes to send or to receive twice in one step, which the checker
-/// decides. The schedule must leave every element at its own position, as whole-vector folds and
-/// their reversals do: a segment is the window of all regions on some positions.
+/// It is correct iff no rank has to send or to receive twice in one step, which the checker decides. The schedule must
+/// leave every element at its own position, as whole-vector folds and their reversals do: a segment is the restriction
+/// of all regions to a window of positions.
 ///
 /// # Cost
 ///
-/// One look at each active step of the rank in the schedule of one segment, of which a tree has few:
-/// neither the number of segments nor the number of ranks matters.
+/// One visit to each active step of the rank in the schedule of one segment, of which a tree has few. The cost depends
+/// neither on the number of segments nor on the number of ranks.
 ///
 /// # Panics
 ///
-/// [`step`](Schedule::step), if a region of the schedule has several runs.
+/// [`step`](Schedule::step) panics if a region of the schedule has several runs.
 ///
 /// # Examples
 ///
@@ -46,12 +46,12 @@ pub struct Pipelined<S> {
     inner: S,
     segments: usize,
     period: usize,
-    /// The elements that are cut.
+    /// The number of elements that are divided into segments.
     length: usize,
 }
 
 impl<S: Schedule> Pipelined<S> {
-    /// As many segments as asked for, but at least one, and none of them empty if there are elements.
+    /// With `segments` segments, but at least one, and no more than there are elements, so that none is empty.
     #[track_caller]
     pub(in crate::schedule) fn new(inner: S, segments: usize, period: usize) -> Pipelined<S> {
         assert!(period > 0, "segments that all start at once");
@@ -78,7 +78,7 @@ impl<S: Schedule> Pipelined<S> {
         span::block(self.length, self.segments, k)
     }
 
-    /// From the start of the first segment to that of the last.
+    /// The distance from the start of the first segment to the start of the last.
     fn spread(&self) -> usize {
         (self.segments - 1) * self.period
     }
@@ -105,7 +105,7 @@ impl<S: Schedule> Schedule for Pipelined<S> {
                 let whole = self.inner.step(rank, inner);
                 so_far = so_far.beside(whole.map_regions(|region| region.clip(&window)));
             }
-            // Asking what comes after this step would be in vain.
+            // No later inner step can contribute to this step.
             let more = inner < step;
             active = more
                 .then(|| self.inner.next_active(rank, Some(inner)))
@@ -122,7 +122,7 @@ impl<S: Schedule> Schedule for Pipelined<S> {
             let segment = least.saturating_sub(inner).div_ceil(self.period);
             let step = inner + segment * self.period;
             best = Some(best.map_or(step, |best: usize| best.min(step)));
-            // Nothing comes before `least`: asking on would be in vain.
+            // No step precedes `least`, so the search can stop.
             let more = best > Some(least);
             active = more
                 .then(|| self.inner.next_active(rank, Some(inner)))

@@ -1,7 +1,7 @@
-//! In place or from an input: where the vector of a schedule lies in the buffers of a call.
+//! In place or from an input: adapters that put the vector of a schedule into the buffers of a call.
 //!
-//! Algorithms are written in place, on one vector that is the output. A call may promise that what it
-//! was given stays as it is; these say where the vector then is, with as few copies as there can be.
+//! Algorithms are written in place, on one vector that is the output. A call may promise that its input stays
+//! unchanged; these adapters then decide where the vector lies, with as few copies as possible.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use crate::schedule::{
 };
 use crate::span::Blocks;
 
-/// Where the result of a reduction stays, and so where it is folded.
+/// Where the result of a reduction stays, and therefore where it is folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In every rank's output: from inputs to outputs.
     Everywhere,
-    /// In one rank's output, where its vector was at first; the others' are inputs, and what they fold
-    /// they fold in scratch room.
+    /// In one rank's output, which holds its vector initially. The other vectors are inputs, and those ranks fold in
+    /// scratch space.
     AtRoot(Rank),
-    /// A block in every rank's output, which holds no more; the fold is in scratch room.
+    /// One block in every rank's output, which has no more space than that; the fold is in scratch space.
     OwnBlock(Blocks),
 }
 
-/// A reduction in place, run on inputs that are left as they are.
+/// A reduction in place, run on inputs that stay unchanged.
 ///
-/// Nothing is copied that is not folded into: what a rank sends before it has received goes out of its
-/// input, and what it is about to fold into is copied at that moment. A leaf of a tree copies nothing.
+/// Only elements that are folded into are copied: a rank sends from its input until it has received, and copies what it
+/// folds into right before the fold. A leaf of a tree copies nothing.
 ///
 /// ```text
 /// a rank's vector     root of a reduce   leaf           inner rank
@@ -36,7 +36,7 @@ pub enum Keep {
 ///
 /// # Panics
 ///
-/// [`step`](Schedule::step), if the schedule copies inside a rank.
+/// [`step`](Schedule::step) panics if the schedule has local copies.
 ///
 /// # Examples
 ///
@@ -56,17 +56,17 @@ pub struct Placed<S> {
     fresh: Fresh,
 }
 
-/// Which folds are into elements that were not folded into before, and so must be copied.
+/// Which folds are the first into their elements, and therefore require a copy first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// The first of a rank: all later ones are into some of its elements.
+    /// The first fold of a rank: all later folds are into some of its elements.
     First,
-    /// All of them.
+    /// All folds.
     Always,
-    /// The first into each region, regions being the same or apart. Whatever else a rank does with a
-    /// region it does at most so many steps later.
+    /// The first fold into each region; regions are either equal or disjoint. A rank uses a region again at most
+    /// `within` steps later.
     Regions {
-        /// How many.
+        /// The maximum number of steps between two uses of a region.
         within: usize,
     },
 }
@@ -80,12 +80,12 @@ impl<S: Schedule> Placed<S> {
         }
     }
 
-    /// For schedules whose folds are fresh in another way than [`Fresh::First`].
+    /// Sets which folds are fresh, for schedules to which [`Fresh::First`] does not apply.
     pub fn fresh(self, fresh: Fresh) -> Placed<S> {
         Placed { fresh, ..self }
     }
 
-    /// Where the rank's vector is folded; `None` if it is there from the start.
+    /// The buffer in which the rank's vector is folded; `None` if the vector is there from the start.
     fn work(&self, rank: Rank) -> Option<Buffer> {
         match self.keep {
             Keep::Everywhere => Some(Buffer::Output),
@@ -103,7 +103,7 @@ impl<S: Schedule> Placed<S> {
         Some(step)
     }
 
-    /// The inner step with its regions where they belong, after the copy of what is folded into.
+    /// The inner step with its regions in their proper buffers, after a copy of the elements that it folds into.
     fn place(&self, rank: Rank, number: usize, step: Step, work: Buffer) -> Step {
         assert!(step.local.is_none(), "rank {rank} copies in step {number}");
         let untouched = |t: &Transfer| self.is_untouched(rank, number, t.region);
@@ -121,7 +121,7 @@ impl<S: Schedule> Placed<S> {
         placed
     }
 
-    /// Whether nothing was folded into the region of a step before it.
+    /// Whether no earlier step has folded into the region of this one.
     fn is_untouched(&self, rank: Rank, number: usize, region: Region) -> bool {
         match self.fresh {
             Fresh::First | Fresh::Always => {
@@ -140,12 +140,12 @@ impl<S: Schedule> Placed<S> {
         self.inner.lengths(0).output
     }
 
-    /// Whether there is nobody to talk to, and the input only has to be copied.
+    /// Whether the rank has no peers, so that the input only has to be copied.
     fn alone(&self) -> bool {
         self.ranks() == 1 && !matches!(self.keep, Keep::AtRoot(_))
     }
 
-    /// The last copy: the block that the rank keeps, or all where nobody else is.
+    /// The final copy: the block that the rank keeps, or everything if there are no other ranks.
     fn last(&self, rank: Rank) -> Option<LocalCopy> {
         let (from, run) = match &self.keep {
             Keep::OwnBlock(blocks) => (Buffer::Scratch, blocks.block(rank)),
@@ -164,7 +164,7 @@ impl<S: Schedule> Placed<S> {
     }
 }
 
-/// What is about to be folded into, from the input.
+/// The copy from the input of the elements about to be folded into.
 fn load(region: Region, work: Buffer) -> Option<LocalCopy> {
     let copy = LocalCopy {
         from: region.moved_to(Buffer::Input),
@@ -227,8 +227,7 @@ impl<S: Schedule> Schedule for Placed<S> {
     }
 }
 
-/// An all-gather in place, run from inputs that are the ranks' blocks: each is copied to its place
-/// first.
+/// An all-gather in place, run from inputs that are the ranks' blocks: each is first copied to its position.
 ///
 /// # Examples
 ///
@@ -249,11 +248,11 @@ pub struct FromBlocks<S> {
 }
 
 impl<S: Schedule> FromBlocks<S> {
-    /// The schedule from inputs that are blocks cut like this.
+    /// The schedule from inputs that are `blocks`.
     ///
     /// # Panics
     ///
-    /// If there is not one for each rank.
+    /// If there is not one block per rank.
     #[track_caller]
     pub fn new(inner: S, blocks: Blocks) -> FromBlocks<S> {
         let (parts, ranks) = (blocks.parts(), inner.ranks());
@@ -311,10 +310,10 @@ impl<S: Schedule> Schedule for FromBlocks<S> {
     }
 }
 
-/// A reduce-scatter in place, run on inputs that are left as they are: each is copied to scratch room first,
-/// and the rank's block to its output last.
+/// A reduce-scatter in place, run on inputs that stay unchanged: each is copied to scratch space first, and at the end
+/// the rank's block is copied to its output.
 ///
-/// For schedules that fold one part after another, of which [`Placed`] cannot know what has been copied.
+/// For schedules that fold one part after another, for which [`Placed`] cannot know what has been copied.
 ///
 /// # Examples
 ///
@@ -334,11 +333,11 @@ pub struct Copied<S> {
 }
 
 impl<S: Schedule> Copied<S> {
-    /// The schedule from inputs to blocks cut like this.
+    /// The schedule from inputs to `blocks`.
     ///
     /// # Panics
     ///
-    /// If there is not one for each rank.
+    /// If there is not one block per rank.
     #[track_caller]
     pub fn new(inner: S, blocks: Blocks) -> Copied<S> {
         let (parts, ranks) = (blocks.parts(), inner.ranks());
@@ -346,7 +345,7 @@ impl<S: Schedule> Copied<S> {
         Copied { inner, blocks }
     }
 
-    /// The copy before step 0, or after all steps.
+    /// The copy before step 0, or the copy after all steps.
     fn copy(&self, rank: Rank, last: bool) -> Option<LocalCopy> {
         let all = 0..self.blocks.length();
         let block = self.blocks.block(rank);
@@ -413,8 +412,7 @@ impl<S: Schedule> Schedule for Copied<S> {
     }
 }
 
-/// The same with input and output changing places, as a reversal wants it: what a gather reads, a
-/// scatter writes.
+/// The same schedule with input and output exchanged, as a reversal needs it: a gather reads where a scatter writes.
 ///
 /// # Examples
 ///

@@ -8,21 +8,21 @@ use crate::schedule::{
 };
 use crate::span::{self, Blocks};
 
-/// What the ranks that stood aside get at the end.
+/// What the ranks that stood aside receive at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandOut {
-    /// Nothing: the result is with one rank only.
+    /// Nothing: only one rank has the result.
     Nothing,
-    /// Their block of the vector, cut into one for each rank.
+    /// Their block of the vector, which is cut into one block per rank.
     Block,
     /// The whole vector.
     Vector,
 }
 
-/// A reduction among `2^d` ranks, or any other number, for up to twice as many less one.
+/// A reduction among `2^d` ranks, or any other number, extended to up to twice as many ranks less one.
 ///
-/// Neighbours pair up, so rank order survives: with `e` ranks too many, rank `2v + 1` folds into
-/// `2v` for `v < e`, then stands aside and is served last.
+/// Neighbours pair up, so rank order survives: with `e` surplus ranks, rank `2v + 1` folds into `2v` for `v < e`, then
+/// stands aside and receives its result last.
 ///
 /// ```text
 /// six ranks, four of which take part        first   0◀1  2◀3  4  5
@@ -30,7 +30,7 @@ pub enum HandOut {
 ///                                           last    0▶1  2▶3  4  5
 /// ```
 ///
-/// It works in place on vectors that are equally long on every rank.
+/// It works in place on vectors of equal length on every rank.
 ///
 /// # Examples
 ///
@@ -51,10 +51,10 @@ pub enum HandOut {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxied<S> {
     inner: S,
-    /// Ranks beyond those that take part.
+    /// The number of ranks beyond those of the inner schedule.
     extra: usize,
     hand_out: HandOut,
-    /// How the vector is cut, if not evenly.
+    /// The blocks of the vector, unless it is cut evenly.
     blocks: Option<Blocks>,
 }
 
@@ -72,11 +72,11 @@ impl<S: Schedule> Proxied<S> {
         }
     }
 
-    /// The same with blocks cut in another way.
+    /// The same schedule with other blocks.
     ///
     /// # Panics
     ///
-    /// If there is not one for each rank.
+    /// If there is not one block per rank.
     #[track_caller]
     pub fn cut(self, blocks: Blocks) -> Proxied<S> {
         let (parts, ranks) = (blocks.parts(), self.ranks());
@@ -87,7 +87,7 @@ impl<S: Schedule> Proxied<S> {
         }
     }
 
-    /// The number among those who take part; `None` stands aside.
+    /// The rank's number in the inner schedule; `None` if it stands aside.
     #[inline]
     fn inner_rank(&self, rank: Rank) -> Option<Rank> {
         let aside = rank < 2 * self.extra && !rank.is_multiple_of(2);
@@ -99,12 +99,12 @@ impl<S: Schedule> Proxied<S> {
         v + self.extra.min(v)
     }
 
-    /// The other one of the rank's pair, if it has one.
+    /// The other rank of the pair, if the rank has one.
     fn neighbour(&self, rank: Rank) -> Option<Rank> {
         (rank < 2 * self.extra).then_some(rank ^ 1)
     }
 
-    /// How many steps come before the inner schedule.
+    /// The number of steps before the inner schedule.
     fn before(&self) -> usize {
         usize::from(self.extra > 0)
     }
@@ -113,12 +113,12 @@ impl<S: Schedule> Proxied<S> {
         usize::from(self.extra > 0 && self.hand_out != HandOut::Nothing)
     }
 
-    #[cold] // among all steps, two at the most: it shall take no registers from the others
+    #[cold] // at most two of all steps; must not take registers from the others
     fn vector(&self) -> Range<usize> {
         0..self.inner.lengths(0).output
     }
 
-    /// What a rank that stands aside gets.
+    /// The elements that a rank which stood aside receives.
     #[cold]
     fn handed_out(&self, aside: Rank) -> Range<usize> {
         let vector = self.vector();
@@ -215,10 +215,10 @@ impl<S: Schedule> Schedule for Proxied<S> {
     }
 }
 
-/// A schedule with the ranks turned: rank `p` does what rank `(p - root) mod ranks` did.
+/// A schedule with rotated ranks: rank `p` takes the part of rank `(p - root) mod ranks`.
 ///
-/// The operands turn with the ranks, so a reduction now is for operators that commute. Where blocks
-/// belong to ranks, they do not turn with them.
+/// The operands rotate with the ranks, so a reduction then requires an operator that commutes. Blocks that belong to
+/// ranks do not rotate.
 ///
 /// # Examples
 ///

@@ -1,11 +1,11 @@
-//! Backwards, one after the other, and side by side.
+//! Reversed, in sequence, and in parallel.
 
 use super::assert_same_ranks;
 use crate::Rank;
 use crate::schedule::{Combine, Lengths, LocalCopy, Schedule, Step, first_from, least_after};
 use crate::topology::last_before;
 
-/// A schedule run backwards: the last step first, receives become sends, and nothing is folded.
+/// A schedule run backwards: the last step comes first, receives become sends, and nothing is folded.
 ///
 /// ```text
 /// reduce           ◀▶  broadcast
@@ -13,12 +13,11 @@ use crate::topology::last_before;
 /// reduce-scatter   ◀▶  all-gather
 /// ```
 ///
-/// So `s.then(s.reversed())` is an all-reduce whatever reduction `s` is.
+/// `s.then(s.reversed())` is therefore an all-reduce for any reduction `s`.
 ///
-/// A copy that came before the messages of a step now comes after them, so it opens the step that
-/// follows; there is one step more where the [first one copies](Schedule::copies_first). What was
-/// read from the input would be written there: such a schedule is to be
-/// [swapped](Schedule::swapped) too.
+/// A copy that preceded the messages of a step now follows them, so it opens the next step; there is one step more if
+/// the [first step copies](Schedule::copies_first). Reads from the input would become writes to it: such a schedule
+/// must also be [swapped](Schedule::swapped).
 ///
 /// # Examples
 ///
@@ -41,12 +40,12 @@ impl<S: Schedule> Reversed<S> {
         Reversed { inner }
     }
 
-    /// Whether the first copies have become the last, in a step of their own.
+    /// Whether the first copies become the last, in a step of their own.
     fn copies_last(&self) -> bool {
         self.inner.steps() > 0 && self.inner.copies_first()
     }
 
-    /// The copy that undoes the one before the messages that were undone in the step before.
+    /// The reversed copy of the step whose messages were reversed in the previous step.
     fn undone(&self, rank: Rank, step: usize) -> Option<LocalCopy> {
         if !self.inner.may_copy() {
             return None;
@@ -91,7 +90,7 @@ impl<S: Schedule> Schedule for Reversed<S> {
             return Some(least);
         }
         let bound = self.inner.steps().checked_sub(least)?;
-        // The last that it did forwards: now a message, or only the copy that comes a step later.
+        // The rank's last forward activity: now a message, or only the copy that comes one step later.
         let mirrored = self.inner.last_active(rank, bound)?;
         let step = self.inner.steps() - 1 - mirrored;
         if !self.inner.may_copy() {
@@ -121,7 +120,7 @@ impl<S: Schedule> Schedule for Reversed<S> {
     }
 }
 
-/// First one schedule, then another on the same buffers.
+/// One schedule after another, on the same buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Then<A, B> {
     first: A,
@@ -187,12 +186,12 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
 
 /// Two schedules in the same steps, on the same buffers.
 ///
-/// Right only where no rank sends twice or receives twice in one step: else the step has a
+/// Valid only if no rank sends twice or receives twice in one step; otherwise the step has a
 /// [`Clash`](crate::schedule::Clash), and the checker refuses it.
 ///
 /// # Examples
 ///
-/// Two chains of the same ranks cannot run at once:
+/// Two chains of the same ranks cannot run at the same time:
 ///
 /// ```
 /// use rankfold::check::{Fault, Goal, check};

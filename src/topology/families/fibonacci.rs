@@ -1,7 +1,7 @@
 //! The Fibonacci tree: a node of order o serves a subtree of order o-1, then one of order o-2.
 //!
-//! Both are done at the same time, so no port waits: with two children a node at most, no tree
-//! reaches more ranks in as many steps. Ranks are counted root, second subtree, first subtree.
+//! Both are served at the same time, so no port waits: with at most two children per node, no tree reaches more ranks
+//! in as many steps. Ranks are numbered root, second subtree, first subtree.
 
 use super::{Family, Run, Shape, assert_some, first_of_two};
 use crate::{Rank, topology::Topology};
@@ -15,13 +15,13 @@ impl Topology {
     ///              └─ 5 ── 6 ── 7          1 ─2▶ 0    5 ─3▶ 0
     /// ```
     ///
-    /// Its steps are those of a broadcast that serves the larger child, the lower one drawn, first,
-    /// run backwards; a child that is cut away takes no step.
+    /// Its steps are those of a broadcast that serves the larger child (drawn lower) first, run backwards; a child that
+    /// is cut away takes no step.
     ///
     /// # Cost
     ///
-    /// `order - 1` steps, about log n to the base 1.618, in the single-port form too; in rank order,
-    /// and a rank folds what arrives from left to right.
+    /// `order - 1` steps, about log n to the base 1.618, in the single-port form too. It is in rank order, and a rank
+    /// folds what arrives from left to right.
     ///
     /// # Panics
     ///
@@ -63,7 +63,7 @@ pub(in crate::topology) struct Fibonacci {
 #[derive(Clone, Copy, Hash)]
 struct Node {
     rank: Rank,
-    /// At least 1.
+    /// The order of the node's subtree, at least 1.
     order: usize,
     /// The size of a full tree of order `order - 1`.
     first: usize,
@@ -100,7 +100,7 @@ impl Node {
             .saturating_add(self.second)
     }
 
-    /// A node of the order below: sizes go down as `size(o) = 1 + size(o-1) + size(o-2)` says.
+    /// A node one order lower; sizes follow from `size(o) = 1 + size(o-1) + size(o-2)`.
     fn lower(self, rank: Rank, serves: usize) -> Node {
         let second = (self.first - self.second).saturating_sub(1);
         Node {
@@ -126,14 +126,14 @@ impl Fibonacci {
         (at.order >= 2 && rank < self.n).then(|| at.lower(rank, at.serves + 1))
     }
 
-    /// The child served second, of order o-2; if the first was cut away, no step is left for it.
+    /// The child served second, of order o-2; if the first was cut away, this one takes its step.
     fn second_child(&self, at: Node) -> Option<Node> {
         let rank = at.rank + 1;
         let turn = at.serves + usize::from(self.first_child(at).is_some());
         (at.order >= 3 && rank < self.n).then(|| at.lower(rank, turn).lower(rank, turn + 1))
     }
 
-    /// Where `v`, which is not the root, stands.
+    /// The place of `v`, which is not the root.
     fn place(&self, v: Rank) -> Place {
         let mut place = Place {
             node: self.root,
@@ -168,8 +168,8 @@ impl Fibonacci {
 
     /// The port step after the last arrival at `at`.
     ///
-    /// With a first child the second subtree is full, taken in step order-3, and the first child
-    /// comes in step order-2. Without, only what the cut left of the second child counts.
+    /// With a first child, the second subtree is full and taken in step order-3, and the first child arrives in step
+    /// order-2. Without a first child, only the remainder of the second child counts.
     fn ready(&self, at: Node) -> usize {
         if self.first_child(at).is_some() {
             return at.order - 1;

@@ -1,8 +1,8 @@
-//! The binary in-order tree: every rank but 0 stands between its left and its right subtree.
+//! The binary in-order tree: every rank except 0 lies between its left and its right subtree.
 //!
-//! The trailing zeros of a rank are its height: at height j the full subtree of v is the 2^(j+1) - 1
-//! ranks around v. What lies above the last rank is cut away, and a subtree whose parent is cut away
-//! goes to the next ancestor there is.
+//! The number of trailing zeros of a rank is its height: at height j the full subtree of v is the 2^(j+1) - 1 ranks
+//! around v. Nodes above the last rank are cut away, and a subtree whose parent is cut away is attached to its nearest
+//! existing ancestor.
 
 use super::{Family, Run, Shape, assert_some, first_of_two};
 use crate::{Rank, topology::Topology};
@@ -24,8 +24,8 @@ impl Topology {
     ///
     /// # Cost
     ///
-    /// ⌊log₂ n⌋ + ⌊log₂ (n-1)⌋ steps for n ≥ 2, in the single-port form too; in rank order. At most
-    /// two messages enter a rank, so that segments can follow each other every two steps.
+    /// ⌊log₂ n⌋ + ⌊log₂ (n-1)⌋ steps for n ≥ 2, in the single-port form too; in rank order. At most two messages enter
+    /// a rank, so segments can follow each other every two steps.
     ///
     /// # Panics
     ///
@@ -51,19 +51,19 @@ impl Topology {
     }
 }
 
-/// The tree on ranks `1..=last`, and rank 0.
+/// The tree on ranks `1..=last`, plus rank 0.
 #[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct InOrder {
     last: Rank,
 }
 
-/// How many levels a full subtree has below `v`, which is not 0.
+/// The number of levels below `v` in its full subtree; `v` is not 0.
 fn height(v: Rank) -> usize {
     v.trailing_zeros() as usize
 }
 
 impl InOrder {
-    /// On ranks `1..=last`.
+    /// The tree on ranks `1..=last`.
     pub(in crate::topology) fn to(last: Rank) -> InOrder {
         InOrder { last }
     }
@@ -94,7 +94,7 @@ impl InOrder {
         (height(v) > 0).then(|| v - (1 << (height(v) - 1)))
     }
 
-    /// The top of what the cut left of the right subtree.
+    /// The top of what remains of the right subtree after the cut.
     fn right(&self, v: Rank) -> Option<Rank> {
         let beyond = (self.last - v).checked_ilog2()? as usize;
         let below = height(v).checked_sub(1)?;
@@ -124,8 +124,8 @@ impl InOrder {
 
     /// The port step after the last arrival at `v`.
     ///
-    /// A full subtree of height j takes 2j steps. One that is cut takes one less: its left half is
-    /// full and ready after 2(j-1), and what is left of the right half is ready and taken by then.
+    /// A full subtree of height j takes 2j steps. A cut one takes one less: its left half is full and ready after
+    /// 2(j-1) steps, and the remainder of its right half has been ready and taken by then.
     fn ready(&self, v: Rank) -> usize {
         (2 * height(v)).saturating_sub(usize::from(!self.is_full(v)))
     }
@@ -154,7 +154,7 @@ impl Family for InOrder {
         c <= 1
     }
 
-    // The right child is taken as soon as it is ready, the left one, which is full, after it.
+    // The right child is taken as soon as it is ready, and the left one, which is full, after it.
     fn port_step(&self, p: Rank) -> usize {
         let parent = self.parent(p);
         if p > parent {

@@ -1,4 +1,4 @@
-//! The complete k-ary tree, numbered in breadth-first order as a heap is.
+//! The complete k-ary tree, numbered in breadth-first order like a heap.
 
 use super::{Family, Run, Shape, width};
 use crate::{Rank, topology::Topology};
@@ -12,13 +12,12 @@ impl Topology {
     ///          step 2    1,2──▶0
     /// ```
     ///
-    /// With k of `n - 1` or more it is flat: a larger `k` counts as `n - 1`. With k = 1 it is the
-    /// chain.
+    /// With k ≥ `n - 1` it is flat: a larger `k` counts as `n - 1`. With k = 1 it is the chain.
     ///
     /// # Cost
     ///
-    /// ⌊log_k of (n-1)(k-1)+1⌋ steps for k ≥ 2, as many as there are levels below the root; not in
-    /// rank order, unless it is the chain or flat.
+    /// ⌊log_k of (n-1)(k-1)+1⌋ steps for k ≥ 2, the number of levels below the root; not in rank order, unless it is
+    /// the chain or flat.
     ///
     /// # Panics
     ///
@@ -61,7 +60,7 @@ fn depth(v: Rank, k: usize) -> usize {
 pub(in crate::topology) struct KAry {
     n: usize,
     k: usize,
-    /// The depth of the last rank, which no rank exceeds.
+    /// The depth of the last rank, the greatest of all.
     height: usize,
 }
 
@@ -74,7 +73,7 @@ impl KAry {
         (v - 1) / self.k
     }
 
-    /// The lowest child of `v` and how many there are.
+    /// The lowest child of `v` and the number of children.
     fn children(&self, v: Rank) -> Option<(Rank, usize)> {
         let first = v.checked_mul(self.k)?.checked_add(1)?;
         (first < self.n).then(|| (first, self.k.min(self.n - first)))
@@ -82,8 +81,8 @@ impl KAry {
 
     /// The port step after the last arrival at `v`.
     ///
-    /// A lowest child's subtree is at least as deep as its siblings', so the others are ready when
-    /// their turn comes: only the counts on the way down the lowest children add up.
+    /// A lowest child's subtree is at least as deep as its siblings', so the siblings are ready when their turn comes:
+    /// only the counts along the path of lowest children add up.
     fn ready(&self, v: Rank) -> usize {
         if self.k == 1 {
             return self.n - 1 - v;

@@ -1,7 +1,7 @@
-//! The k-tree: in each step, runs of neighbours k + 1 times as long as before become one.
+//! The k-tree: each step merges runs of neighbours into runs k + 1 times as long.
 //!
-//! Written in radix `b = k + 1`, the trailing zeros of a rank say when it sends, and its last digit
-//! that is not zero says which of its siblings it is.
+//! In radix `b = k + 1`, the number of trailing zeros of a rank gives the step in which it sends, and its last nonzero
+//! digit gives its index among its siblings.
 
 use super::{Family, Run, Shape, width};
 use crate::{Rank, topology::Topology};
@@ -14,12 +14,12 @@ impl Topology {
     ///          step 1    3,6──▶0
     /// ```
     ///
-    /// With k of `n - 1` or more it is flat: a larger `k` counts as `n - 1`.
+    /// With k ≥ `n - 1` it is flat: a larger `k` counts as `n - 1`.
     ///
     /// # Cost
     ///
-    /// With u the least number for which `b^u ≥ n`: u steps, `k (u-1) + ⌈n / b^(u-1)⌉ - 1` in the
-    /// single-port form; in rank order.
+    /// With u the least number such that `b^u ≥ n`: u steps, `k (u-1) + ⌈n / b^(u-1)⌉ - 1` in the single-port form; in
+    /// rank order.
     ///
     /// # Panics
     ///
@@ -36,14 +36,14 @@ impl Topology {
     ///
     /// # Source
     ///
-    /// The 2-tree of Xiong 1999 and 2015, for any k. The closed form is not that of the 1999 text,
-    /// whose case list takes the wrong exponent.
+    /// The 2-tree of Xiong 1999 and 2015, generalized to any k. The closed form differs from that of the 1999 text,
+    /// whose case list uses the wrong exponent.
     #[track_caller]
     pub fn k_tree(n: usize, k: usize) -> Topology {
         Topology::new(n, Shape::KTree(KTree { n, k: width(n, k) }))
     }
 
-    /// The binomial tree, the k-tree with k = 1: each rank sends over its lowest bit that is set.
+    /// The binomial tree, the k-tree with k = 1: each rank sends across its lowest set bit.
     ///
     /// ```text
     /// step 0    1──▶0   3──▶2   5──▶4   7──▶6
@@ -68,7 +68,7 @@ impl Topology {
     ///
     /// # Source
     ///
-    /// P. Sanders, lecture notes on parallel algorithms (KIT), where it broadcasts.
+    /// P. Sanders, lecture notes on parallel algorithms (KIT), where the tree is used for broadcast.
     #[track_caller]
     pub fn binomial(n: usize) -> Topology {
         Topology::k_tree(n, 1)
@@ -108,12 +108,12 @@ impl KTree {
         }
     }
 
-    /// `b^exponent`, if it is a number that can matter.
+    /// `b^exponent`, or `None` on overflow.
     fn power(&self, exponent: usize) -> Option<usize> {
         (self.k + 1).checked_pow(u32::try_from(exponent).ok()?)
     }
 
-    /// Whether `q` still receives in step `t`: its first `t + 1` digits are zero.
+    /// Whether `q` still receives in step `t`, i.e. whether its first `t + 1` digits are zero.
     fn receives(&self, q: Rank, t: usize) -> bool {
         q == 0
             || self
@@ -151,7 +151,7 @@ impl Family for KTree {
         c == 0 || self.digits(c).rest == 0
     }
 
-    // All subtrees before p's are full: at p's successor each of the `zeros` steps before took k.
+    // All earlier subtrees are full: at p's successor each of the `zeros` earlier steps took k port steps.
     fn port_step(&self, p: Rank) -> usize {
         let at = self.digits(p);
         self.k * at.zeros + at.digit - 1

@@ -1,14 +1,14 @@
 //! The families: named topologies in closed form, for every number of ranks, with root 0.
 //!
 //! - `ring`: chain, decreasing ring, split ring, k-ring;
-//! - `k_tree`: the radix trees, with the binomial tree as the first of them;
+//! - `k_tree`: the radix trees, including the binomial tree;
 //! - `star`: flat and flat serial;
 //! - `k_ary`: the complete k-ary tree in breadth-first order;
 //! - `in_order`: the binary tree whose subtrees are intervals;
-//! - `fibonacci`: the tree that two messages in flight grow fastest.
+//! - `fibonacci`: the tree that grows fastest with two messages in flight.
 //!
-//! Each is a struct of a few numbers behind one small trait, [`Family`]; all that a topology can be
-//! asked is built on that trait. The table of a custom topology is one more family.
+//! Each is a struct of a few numbers behind one small trait, [`Family`]; every query of a topology is built on that
+//! trait. The table of a custom topology is one more family.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) struct Run {
     pub(super) count: usize,
     /// The first sender (in a table: its place in the list of senders).
     pub(super) first: usize,
-    /// From one sender to the next.
+    /// The distance from one sender to the next.
     pub(super) stride: usize,
 }
 
@@ -53,10 +53,10 @@ impl Run {
     }
 }
 
-/// What a shape must answer; the rest of [`Topology`](super::Topology) follows from it.
+/// The queries that a shape answers; the rest of [`Topology`](super::Topology) follows from them.
 ///
-/// It is no bigger because a step's arrivals come as a [`Run`]: predecessors, next step, counts and
-/// the single-port form are all walks over runs, and there are few runs at a rank.
+/// The trait stays small because the arrivals of a step form a [`Run`]: predecessors, next step, counts and the
+/// single-port form are all walks over runs, and a rank has few runs.
 ///
 /// # Laws
 ///
@@ -71,13 +71,13 @@ pub(super) trait Family {
     /// The largest step plus one, or 0.
     fn steps(&self) -> usize;
 
-    /// The step in which `p`, which is not the root, sends, and to whom.
+    /// The step in which `p`, which is not the root, sends, and the rank it sends to.
     fn successor(&self, p: Rank) -> (usize, Rank);
 
-    /// What enters `q` in the first step from `least` on in which anything does.
+    /// The triples that enter `q` in the first step, not before `least`, that has any.
     fn arrivals(&self, q: Rank, least: usize) -> Option<Run>;
 
-    /// The sender in place `i` of a run that this family gave.
+    /// The sender at index `i` of a run that this family returned.
     fn member(&self, run: Run, i: usize) -> Rank {
         run.first + i * run.stride
     }
@@ -89,10 +89,10 @@ pub(super) trait Family {
             .sum()
     }
 
-    /// Whether every subtree is an interval once ranks are counted from `c` on, round the circle.
+    /// Whether every subtree is an interval when ranks are counted cyclically from `c`.
     ///
-    /// A subtree without the root is cut in two by that count iff it holds both `c` and the rank
-    /// before it; two ranks share such a subtree iff they lie under the same child of the root.
+    /// Counting from `c` cuts a subtree without the root in two iff it contains both `c` and the rank before it; two
+    /// ranks share such a subtree iff they lie under the same child of the root.
     fn in_order_from(&self, c: Rank) -> bool;
 
     /// The step in which `p`, which is not the root, sends in the single-port form.
@@ -101,9 +101,9 @@ pub(super) trait Family {
     /// The number of steps of the single-port form.
     fn port_steps(&self) -> usize;
 
-    /// The first step from `least` on in which `q` receives in the single-port form, and from whom.
+    /// The first step, not before `least`, in which `q` receives in the single-port form, and the sender.
     ///
-    /// As given here it needs the ranks of one run to be taken back to back.
+    /// This default requires that the ranks of one run are taken back to back.
     fn port_arrival(&self, q: Rank, least: usize) -> Option<(usize, Rank)> {
         let mut run = self.arrivals(q, 0)?;
         loop {
@@ -117,7 +117,7 @@ pub(super) trait Family {
     }
 }
 
-/// Every form that a topology can have.
+/// Every form that a topology can take.
 #[derive(Clone, Hash)]
 pub(super) enum Shape {
     Chain(Ring),
@@ -149,7 +149,7 @@ impl Shape {
         }
     }
 
-    /// The family's name; a table has none.
+    /// The family's name; `None` for a table.
     pub(super) fn name(&self) -> Option<TreeName> {
         Some(match self {
             Shape::Chain(_) => TreeName::Chain,
@@ -167,7 +167,7 @@ impl Shape {
     }
 }
 
-/// The first of at most two arrivals, given by ascending step, that is not before `least`.
+/// The first of at most two arrivals, given in ascending order of steps, that is not before `least`.
 fn first_of_two(arrivals: [Option<(usize, Rank)>; 2], least: usize) -> Option<Run> {
     let found = arrivals
         .into_iter()
@@ -176,7 +176,7 @@ fn first_of_two(arrivals: [Option<(usize, Rank)>; 2], least: usize) -> Option<Ru
     found.map(|(step, from)| Run::one(step, from))
 }
 
-/// The width `k` of a family on `n` ranks, brought down to what `n` ranks can use.
+/// The width `k` of a family on `n` ranks, capped at the largest useful value.
 #[track_caller]
 fn width(n: usize, k: usize) -> usize {
     assert_some(n);

@@ -1,13 +1,13 @@
-//! Rings: ranks in a row, each sends to its neighbour.
+//! Rings: rows of ranks in which each sends to its neighbour.
 //!
-//! A k-ring has k rows that all end at the root. One row is the chain, two are the split ring; the
-//! decreasing ring is the one that runs the other way round.
+//! A k-ring has k rows that all end at the root. One row is the chain, two are the split ring; the decreasing ring runs
+//! in the opposite direction.
 
 use super::{Family, Run, Shape, assert_some, width};
 use crate::{Rank, topology::Topology};
 
 impl Topology {
-    /// The chain: each rank sends to the one below it, the highest first.
+    /// The chain: each rank sends to the one below it, starting with the highest.
     ///
     /// ```text
     /// 7 ─0▶ 6 ─1▶ 5 ─2▶ 4 ─3▶ 3 ─4▶ 2 ─5▶ 1 ─6▶ 0        (the number on an arrow is its step)
@@ -37,7 +37,7 @@ impl Topology {
         Topology::new(n, Shape::Chain(Ring::new(n, 1)))
     }
 
-    /// The decreasing ring: each rank sends to the one above it, the highest to the root.
+    /// The decreasing ring: each rank sends to the one above it, and the highest sends to the root.
     ///
     /// ```text
     /// 1 ─0▶ 2 ─1▶ 3 ─2▶ 4 ─3▶ 5 ─4▶ 6 ─5▶ 7 ─6▶ 0
@@ -99,7 +99,7 @@ impl Topology {
         Topology::new(n, Shape::SplitRing(Ring::new(n, 2)))
     }
 
-    /// The k-ring: ranks `1..n` in `k` rows of neighbours, the longer ones first, each a chain.
+    /// The k-ring: ranks `1..n` in `k` rows of neighbours, the longer ones first, each of them a chain.
     ///
     /// ```text
     /// k = 3    3 ─0▶ 2 ─1▶ 1 ─2▶ 0
@@ -111,8 +111,7 @@ impl Topology {
     ///
     /// # Cost
     ///
-    /// ⌈(n-1)/k⌉ steps; ⌈(n-1)/k⌉ + k - 1 in the single-port form, one less if k does not divide
-    /// n - 1; in rank order.
+    /// ⌈(n-1)/k⌉ steps; ⌈(n-1)/k⌉ + k - 1 in the single-port form, one less if k does not divide n - 1; in rank order.
     ///
     /// # Panics
     ///
@@ -136,7 +135,7 @@ impl Topology {
     }
 }
 
-/// Ranks `1..n` in `k` rows; the first `longer` have `short + 1` ranks, the others `short`.
+/// Ranks `1..n` in `k` rows; the first `longer` rows have `short + 1` ranks, the others `short`.
 #[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct Ring {
     n: usize,
@@ -179,7 +178,7 @@ impl Ring {
         } else {
             (self.first_short, self.short, self.longer)
         };
-        // The chain has one row, is long, and shall not divide whenever it is asked.
+        // The chain has a single long row; this avoids a division per query.
         let place = v - from;
         let index = if place < length { 0 } else { place / length };
         let lowest = from + index * length;
@@ -190,7 +189,7 @@ impl Ring {
         }
     }
 
-    /// The rows end at the root in two steps at most: all shorter ones, then all longer ones.
+    /// The rows reach the root in at most two steps: all shorter ones, then all longer ones.
     fn ends_at_root(&self, least: usize) -> Option<Run> {
         let (short, longer) = (self.short, self.longer);
         if least < short {
@@ -210,7 +209,7 @@ impl Ring {
         })
     }
 
-    /// When the root takes row `index`: the shorter rows back to back, then the longer ones.
+    /// The step in which the root takes row `index`: the shorter rows back to back, then the longer ones.
     fn port_of_row(&self, index: usize) -> usize {
         let turn = if index < self.longer {
             index + self.k - self.longer

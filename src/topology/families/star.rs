@@ -1,12 +1,13 @@
-//! Stars: every rank sends to the root itself.
+//! Stars: every rank sends to the root directly.
 //!
-//! Flat lets all come in one step, flat serial one a step. Made single-port they are the same.
+//! In the flat tree all messages arrive in one step; in the flat serial tree, one per step. Their single-port forms are
+//! equal.
 
 use super::{Family, Run, Shape, assert_some};
 use crate::{Rank, topology::Topology};
 
 impl Topology {
-    /// The flat tree: all send to the root in step 0.
+    /// The flat tree: all other ranks send to the root in step 0.
     ///
     /// ```text
     /// step 0    1,2,3,4,5,6,7──▶0
@@ -38,7 +39,7 @@ impl Topology {
         Topology::new(n, Shape::Flat(Flat { n }))
     }
 
-    /// The flat tree one message a step: rank p sends to the root in step p - 1.
+    /// The flat tree with one message per step: rank p sends to the root in step p - 1.
     ///
     /// ```text
     /// 1 ─0▶ 0    2 ─1▶ 0    3 ─2▶ 0    4 ─3▶ 0    5 ─4▶ 0    6 ─5▶ 0    7 ─6▶ 0
@@ -61,7 +62,7 @@ impl Topology {
     ///
     /// # Source
     ///
-    /// The flat tree above, written so that Xiong's strict form says in which order the root takes.
+    /// The flat tree above, in a form in which Xiong's strict definition fixes the order in which the root receives.
     #[track_caller]
     pub fn flat_serial(n: usize) -> Topology {
         assert_some(n);
@@ -124,7 +125,7 @@ impl Family for FlatSerial {
         (q == 0 && least < self.n - 1).then(|| Run::one(least, least + 1))
     }
 
-    // The root has a run for every rank: too many to walk over.
+    // The root has one run per rank: too many to iterate over.
     fn predecessor_count(&self, q: Rank) -> usize {
         if q == 0 { self.n - 1 } else { 0 }
     }

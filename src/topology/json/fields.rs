@@ -1,9 +1,9 @@
-//! The fields of an object, and the path to each: nothing unknown, nothing twice, nothing of another kind.
+//! The fields of an object, and the path to each: no unknown field, no duplicate, no value of the wrong kind.
 
 use super::value::Value;
 use crate::topology::TopologyError;
 
-/// The values of an object's fields in the order of `known`; others it may not have.
+/// The values of an object's fields in the order of `known`; other fields are errors.
 pub(super) fn fields<'a, const N: usize>(
     path: &str,
     value: &'a Value,
@@ -29,7 +29,7 @@ fn unknown(name: &str, known: &'static [&'static str]) -> TopologyError {
     TopologyError::UnknownField { field, known }
 }
 
-/// How a value of one kind is read; the path is for what is wrong deeper in it.
+/// A reader of one kind of value; the path locates errors deeper in the value.
 pub(super) type Reader<'a, T> = fn(&str, &'a Value) -> Result<T, TopologyError>;
 
 pub(super) fn optional<'a, T>(
@@ -70,7 +70,7 @@ pub(super) fn wrong(value: &Value, expected: &'static str) -> TopologyError {
     TopologyError::WrongValue { found, expected }
 }
 
-/// A list, each value read in its own place.
+/// A list; each value is read with its own path.
 pub(super) fn list<'a, T>(
     path: &str,
     value: &'a Value,
@@ -93,7 +93,7 @@ fn inside(path: &str, field: &str) -> String {
     }
 }
 
-/// The error with its place, where that is not the whole.
+/// Adds the path to the error, unless it is that of the whole.
 pub(super) fn at(path: &str, error: TopologyError) -> TopologyError {
     match path {
         "" => error,

@@ -31,7 +31,7 @@ struct Edge {
     process: Rank,
 }
 
-/// A definition as it was written.
+/// A definition in its written order.
 struct Definition {
     ranks: usize,
     nodes: Vec<Vec<Rank>>,
@@ -82,7 +82,7 @@ impl Definition {
         })
     }
 
-    /// The path to blame; none where something is missing.
+    /// The path to the entry that caused the error; `None` if something is missing.
     fn blamed(&self, error: &TopologyError) -> Option<String> {
         use TopologyError::*;
         match error {
@@ -116,7 +116,7 @@ impl Definition {
         self.edge_path(0, |edge| edge.from == node)
     }
 
-    /// The edge with this number among those that fit.
+    /// The path of the `number`th edge among those that match `fits`.
     fn edge_path(&self, number: usize, fits: impl Fn(&Edge) -> bool) -> Option<String> {
         let numbered = self.edges.iter().enumerate();
         let mut fitting = numbered.filter(|(_, edge)| fits(edge));

@@ -1,4 +1,4 @@
-//! Topologies as JSON, by the schema in `docs/topology.schema.json`.
+//! Topologies as JSON, with the schema `docs/topology.schema.json`.
 //!
 //! ```json
 //! {
@@ -13,8 +13,8 @@
 //! }
 //! ```
 //!
-//! - `value`: any JSON value, with nothing lost; `fields`: what an object holds, and the path to it;
-//! - `formal`: a partition, a tree and association maps; triples are read here.
+//! - `value`: any JSON value, without loss; `fields`: the fields of an object, and the path to each;
+//! - `formal`: a partition, a tree and association maps; triples are read in this file.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ mod value;
 use fields::{at, fields, list, optional, required, text, whole, wrong};
 use value::Value;
 
-/// What the field `schema` says, where it is given.
+/// The value of the field `schema`, where it is given.
 const SCHEMA: &str = "rankfold.topology/1";
 const FIELDS: &[&str; 6] = &["schema", "name", "ranks", "root", "family", "triples"];
 const TRIPLE: &[&str; 3] = &["from", "step", "to"];
@@ -41,24 +41,26 @@ impl Topology {
 
     /// Reads a topology from a JSON object.
     ///
-    /// Its fields: `ranks`, a number; `triples`, a list of objects with `from`, `step` and `to`;
-    /// `root`, which may be left out: it is then the only rank that sends nothing; `family`, a name
-    /// for [`by_name`](Self::by_name), which may stand in the place of the triples (the root is then
-    /// 0 if it is not given), and if it stands beside them must agree with them; `name`, a text for
-    /// the reader, from which nothing follows; and `schema`, which if it is given is
-    /// `rankfold.topology/1`. There are no other fields, and none is given twice.
+    /// The fields are:
+    /// - `ranks`, a number;
+    /// - `triples`, a list of objects with `from`, `step` and `to`;
+    /// - `root`, optional: by default the only rank that sends nothing;
+    /// - `family`, a name for [`by_name`](Self::by_name). It may replace the triples (the default root is then 0);
+    ///   beside them it must agree with them;
+    /// - `name`, a text for the reader, without effect;
+    /// - `schema`, optional, which must be `rankfold.topology/1`.
     ///
-    /// In the place of root, family and triples there may stand a formal definition, as for
-    /// [`Formal`](super::Formal): `nodes`, a list of lists of ranks, and `edges`, a list of objects with
-    /// `from` and `into`, numbers of nodes, `step`, the weight, and `process`, the rank with which the
-    /// edge is associated.
+    /// No other fields are allowed, and none may occur twice.
+    ///
+    /// A formal definition may replace root, family and triples, as for [`Formal`](super::Formal): `nodes`, a list of
+    /// lists of ranks, and `edges`, a list of objects with `from` and `into`, numbers of nodes, `step`, the weight, and
+    /// `process`, the rank associated with the edge.
     ///
     /// # Errors
     ///
-    /// [`Syntax`](TopologyError::Syntax) with line and column for what is no JSON; else what is
-    /// wrong, or whatever [`from_triples`](Self::from_triples) and [`by_name`](Self::by_name)
-    /// refuse, as [`At`](TopologyError::At) with a path such as `triples[4].to` where something that
-    /// was written is to blame.
+    /// [`Syntax`](TopologyError::Syntax) with line and column for invalid JSON. Otherwise a field error, or any error
+    /// of [`from_triples`](Self::from_triples) or [`by_name`](Self::by_name), wrapped in [`At`](TopologyError::At) with
+    /// a path such as `triples[4].to` where an entry of the input is the cause.
     ///
     /// # Examples
     ///
@@ -94,8 +96,8 @@ impl Topology {
         }
     }
 
-    /// Writes the topology as [`from_json`](Self::from_json) reads it: schema, ranks, root, the family
-    /// if it has one, and all triples by sender, one a line.
+    /// Writes the topology in the format of [`from_json`](Self::from_json): schema, ranks, root, the family if it has
+    /// one, and all triples ordered by sender, one per line.
     ///
     /// # Examples
     ///
@@ -128,7 +130,7 @@ impl Topology {
     }
 }
 
-/// The topology of the triples, or the path to blame.
+/// The topology of the triples, or an error with the path of its cause.
 fn proved(written: &Written) -> Result<Topology, TopologyError> {
     written.topology().map_err(|error| placed(written, error))
 }
@@ -151,7 +153,7 @@ fn suffix(part: Part) -> &'static str {
     }
 }
 
-/// The topology of a family's name.
+/// The topology with the family's name.
 fn named(family: &str, written: &Written) -> Result<Topology, TopologyError> {
     let ranks = written.ranks.unwrap_or_default();
     let tree = Topology::by_name(family, ranks).map_err(|error| match error {
@@ -165,7 +167,7 @@ fn named(family: &str, written: &Written) -> Result<Topology, TopologyError> {
     }
 }
 
-/// The family turned to the root of `proved`, if it has the same triples.
+/// The family rotated to the root of `proved`, if it has the same triples.
 fn agreeing(proved: Topology, family: &str, written: &Written) -> Result<Topology, TopologyError> {
     let tree = named(family, written)?.rooted(proved.root());
     let odd = proved

@@ -1,6 +1,6 @@
-//! Any JSON value, with nothing lost that a reader may want to complain about.
+//! Any JSON value, without loss of anything that a reader may report.
 //!
-//! The value type of serde_json keeps the last of two fields with one name; this one keeps both.
+//! The value type of serde_json keeps only the last of two fields with one name; this one keeps both.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub(super) enum Value {
     Whole(u64),
     Text(String),
     List(Vec<Value>),
-    /// The fields in their order.
+    /// The fields in their written order.
     Object(Vec<(String, Value)>),
-    /// What nobody here wants: null, a truth value, a number that is negative, broken or too large.
+    /// A value that no topology uses: null, a boolean, or a number that is negative, not an integer or too large.
     Other(String),
 }
 
@@ -27,19 +27,19 @@ impl Value {
         })
     }
 
-    /// Whether it is an object with such a field.
+    /// Whether this is an object with a field `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         matches!(self, Value::Object(fields) if fields.iter().any(|(field, _)| field == name))
     }
 }
 
-/// What serde_json says is wrong, without the place.
+/// The reason that serde_json gives, without the place.
 fn reason(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     error.to_string().replace(&place, "")
 }
 
-/// As an error calls it.
+/// The value as errors describe it.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
