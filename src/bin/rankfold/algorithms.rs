@@ -1,4 +1,4 @@
-//! `rankfold algorithms`: what there is to choose from, as a table, each row proved as it is printed.
+//! `rankfold algorithms`: a table of all algorithms, in which each row is proved as it is printed.
 
 use clap::{Args, ValueEnum};
 use rankfold::check::check;

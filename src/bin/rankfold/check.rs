@@ -1,4 +1,4 @@
-//! `rankfold check`: proves schedules on symbols, for every number of ranks, length and root asked for.
+//! `rankfold check`: proves schedules symbolically, for every number of ranks, length and root asked for.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -163,7 +163,7 @@ fn on_all_cpus<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     let mut all: Vec<(usize, R)> = thread::scope(|scope| {
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, some);
         let threads: io::Result<Vec<_>> = (0..workers).map(spawn).collect();
-        // Relaxed: whoever does not see it yet does one item for nothing.
+        // Relaxed: a thread that does not see this store yet only processes one more item, whose result is discarded.
         let threads = threads.inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
         let done = threads.into_iter().map(|thread| match thread.join() {
             Ok(part) => part,

@@ -1,4 +1,4 @@
-//! Which algorithms are meant: by name, or all of them, for one collective or for those they serve.
+//! Which algorithms a command is about: by name, or all of them, for one collective or for those they serve.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! `rankfold compare`: runs of `rankfold bench` before a change and after it, side by side.
+//! `rankfold compare`: compares runs of `rankfold bench` before a change and after it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `rankfold explain`: which algorithm a call would run on this machine, why, and what comes next.
+//! `rankfold explain`: which algorithm a call would run on this machine, why, and which is next best.
 
 use std::env;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! Files that are read: all of a file at once, and never more than anybody means.
+//! Input files: each is read whole, up to a generous limit.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,5 @@
-//! `rankfold latency`: how long 8 bytes take between each two CPUs, on the machine's own way and on ours.
+//! `rankfold latency`: the time of 8 bytes between each pair of CPUs, over a bare cache line and over the library's
+//! transports.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! `rankfold machine`: what this machine, or another, consists of, and where ranks would go.
+//! `rankfold machine`: the parts of this machine, or of another, and where ranks would be placed.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Sizes, ranges and times as they are typed: `8,64Ki,1Mi..16Mi`, `1..8,16` and `2m`; both ends of a range count, and one
-//! of sizes doubles.
+//! Sizes, ranges and times as they are typed: `8,64Ki,1Mi..16Mi`, `1..8,16` and `2m`. Ranges include both ends, and a
+//! range of sizes doubles.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -87,7 +87,7 @@ pub fn elements(bytes: usize, element: usize) -> Result<usize, String> {
 
 /// How often everything that is measured is gone through, as `--passes` says.
 pub fn passes(passes: usize) -> Result<usize, Stop> {
-    // More say nothing more.
+    // More passes give no more information.
     const MOST: usize = 50;
     match passes {
         1..=MOST => Ok(passes),
@@ -106,7 +106,7 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Time, String> {
         let text = text.trim();
-        // Milliseconds end in the letter of seconds.
+        // First, because milliseconds also end in the letter of seconds.
         let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("", 1.0)];
         let cut = |(unit, seconds)| Some((text.strip_suffix(unit)?, seconds));
         let (number, unit) = units.into_iter().find_map(cut).unwrap_or((text, 1.0));

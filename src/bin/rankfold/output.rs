@@ -1,5 +1,5 @@
-//! Where results go, and the options that say so: standard output, or a file that is tried before the work and
-//! written after it.
+//! Where results go, and the options for it: standard output, or a file that is opened before the work and written
+//! after it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -124,8 +124,8 @@ impl Opened {
         let there = path.exists();
         let file = open(path).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
         if !there {
-            // It can be written, and until it is there is none: whatever ends the tool leaves nothing. If it
-            // cannot be removed, an empty file stays.
+            // The file is known to be writable; it is removed until it is written, so that nothing is left if the tool
+            // is killed. If it cannot be removed, an empty file stays.
             let _ = fs::remove_file(path);
         }
         Ok(Opened {

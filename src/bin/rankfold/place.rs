@@ -1,4 +1,4 @@
-//! Where ranks go: the option of every command that places them, and whether they can.
+//! The placement option of every command that places ranks, and whether the ranks fit.
 
 use clap::Args;
 use rankfold::machine::{Bind, Machine, Placement};

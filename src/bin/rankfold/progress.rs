@@ -1,5 +1,5 @@
-//! How far the work is: a bar on a terminal, and nothing elsewhere. It moves where it is told to only: no thread of
-//! its own disturbs what is measured.
+//! A progress bar on a terminal, and nothing elsewhere. It moves only when the caller updates it: no thread of its own
+//! disturbs the measurements.
 
 use std::time::Duration;
 

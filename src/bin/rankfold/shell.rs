@@ -1,4 +1,4 @@
-//! `rankfold completions` and `rankfold man`: what shells and `man` want to know, from the same words as `--help`.
+//! `rankfold completions` and `rankfold man`: shell completions and manual pages, generated from the text of `--help`.
 
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
@@ -50,7 +50,7 @@ pub fn completions(arguments: &Completions) -> Result<(), Stop> {
 pub fn manual(arguments: &Manual) -> Result<(), Stop> {
     let output = arguments.to.open()?;
     let mut page = Vec::new();
-    // What is written into memory cannot fail to be.
+    // Writing to memory cannot fail.
     let _ = Man::new(described(arguments.command.as_deref())?).render(&mut page);
     output.write(&text(page))
 }

@@ -1,4 +1,4 @@
-//! Why the tool ends before its end: one line, and an exit code.
+//! Why the tool ends early: one line, and an exit code.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -34,7 +34,7 @@ impl Stop {
         let lines = text.lines().map(str::trim);
         let own =
             lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-        // Nobody means an option that there is not as a value.
+        // The tip to pass an unknown option as a value is never what the user wants.
         let own = own.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
         let mut line = own.fold(String::new(), |all, line| match line {
             _ if line.starts_with("tip:") => all + "; " + line,

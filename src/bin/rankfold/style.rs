@@ -1,4 +1,4 @@
-//! Colour, on a terminal that wants it and nowhere else. No colour says what no word says.
+//! Colour, only on a terminal that supports it. Words repeat everything that a colour conveys.
 
 use std::io::{IsTerminal, stdout};
 

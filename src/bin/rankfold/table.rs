@@ -1,4 +1,4 @@
-//! Results as a table for people, and as one JSON object a line for programs.
+//! Results as a table for people, and as one JSON object per line for programs.
 
 use std::fmt::Display;
 
@@ -81,6 +81,6 @@ pub fn pretty(of: &impl serde::Serialize) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    // A string has no key that could be none of JSON's.
+    // Serialising a string cannot fail: it has no map keys.
     serde_json::to_string(text).unwrap_or_default()
 }

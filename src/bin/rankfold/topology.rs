@@ -1,4 +1,4 @@
-//! `rankfold topology`: reads a topology or takes a family, proves it, and writes or draws it.
+//! `rankfold topology`: reads a topology or builds one of a family, verifies it, and writes or draws it.
 
 use std::path::Path;
 

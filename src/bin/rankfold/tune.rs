@@ -1,4 +1,4 @@
-//! `rankfold tune`: measures which algorithms are quickest on this machine, and writes the table that worlds follow.
+//! `rankfold tune`: measures which algorithms are fastest on this machine, and writes the table that worlds follow.
 
 use std::time::Duration;
 

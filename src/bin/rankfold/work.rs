@@ -1,7 +1,7 @@
-//! Work that may take long: how far it is and when it will be over, said to whoever waits, and whether it is to go on.
+//! Long work: reports its progress and its expected end, and checks whether to go on.
 //!
-//! On a terminal that is a bar; elsewhere a line now and then, the first after ten seconds, so that what is quick says nothing.
-//! All of it goes to standard error. Ctrl-C ends the work after the step that it is at.
+//! On a terminal the report is a bar. Elsewhere it is a line from time to time, the first after ten seconds, so that
+//! short work reports nothing. All of it goes to standard error. Ctrl-C ends the work after the current step.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -81,10 +81,10 @@ impl Work {
                 MOVE
             }
             None => {
-                // Of very long work the first percent takes a while.
+                // The first percent of very long work takes a while.
                 let digits = if share < 0.01 { 3 } else { 0 };
                 let line = format!("{}: {:.digits$} % done, {left}\n", self.what, 100.0 * share);
-                // If nobody reads it, the work goes on all the same.
+                // The work goes on even if nothing reads the report.
                 let _ = io::stderr().write_all(line.as_bytes());
                 elapsed.clamp(FIRST, MOST)
             }
@@ -162,7 +162,7 @@ impl WithSchedule for Weigh {
             }
             active += 1;
         }
-        // Of what was not looked at, as much as of what was.
+        // Assumes the same share for the steps that were not looked at as for those that were.
         let seen = last.map_or(1, |last| last + 1);
         let share = active as f64 / seen as f64;
         let visits = match active {
@@ -199,7 +199,7 @@ mod tests {
         let ring = weight(Algorithm::Ring, 1000);
         assert!((ring / 1_998_000.0 - 1.0).abs() < 0.01, "{ring}");
         assert_eq!(weight(Algorithm::Exchange, 1024), 10.0 * 1024.0);
-        // A rank of a chain has its turns, and else nothing.
+        // A rank of a chain is active in its own turns only.
         let chain = weight(Algorithm::tree(TreeName::Chain), 1000);
         assert!(chain <= 4.0 * 1000.0, "{chain}");
     }

@@ -1,4 +1,4 @@
-//! What the program was built from.
+//! The commit that the program was built from.
 
 use rankfold::measure::Build;
 

@@ -1,4 +1,4 @@
-//! Which points are measured; what cannot be is refused before anything is.
+//! The points to be measured. Those that cannot be measured are refused before any is.
 
 use std::fs;
 
@@ -94,7 +94,7 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
                     ..Point::new(subject, ranks, length, kind)
                 };
                 for new in by(arguments, subject, point)? {
-                    // Lengths that were made longer for equal blocks may be the same.
+                    // Lengths that were rounded up for equal blocks may coincide.
                     if !points.contains(&new) {
                         points.push(new);
                     }

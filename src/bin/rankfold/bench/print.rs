@@ -1,4 +1,4 @@
-//! Results as a table with a chart, and as lines of values.
+//! Results as a table with a chart, and as CSV.
 
 use rankfold::measure::{self, Measured, Run};
 

@@ -1,4 +1,4 @@
-//! The passes: every point once in each, so that whatever the machine does meanwhile happens to all.
+//! The passes: each visits every point once, so that disturbances of the machine affect all points alike.
 
 use std::io;
 use std::time::SystemTime;

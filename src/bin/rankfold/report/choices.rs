@@ -1,4 +1,4 @@
-//! What is chosen, as tables, and whether it was right.
+//! The automatic choices as tables, and whether they were right.
 
 use rankfold::measure::{Measured, Run};
 

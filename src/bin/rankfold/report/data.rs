@@ -1,4 +1,4 @@
-//! What a report is drawn from, and how it is kept: `rankfold.report/1`, or a run of `rankfold bench`.
+//! The data of a report and its format: `rankfold.report/1`, or a run of `rankfold bench`.
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Data, Stop> {
     let name = path.display();
     let mut data =
         parsed(&input::read(path)?).map_err(|why| Stop::Input(format!("{name}: {why}")))?;
-    // A file may hold what no run writes, and what has no place on a logarithmic axis.
+    // A file may contain what no run writes, such as times that have no place on a logarithmic axis.
     data.run
         .results
         .retain(|one| one.time_us.p50 > 0.0 && one.ranks > 0);

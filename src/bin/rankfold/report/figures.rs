@@ -148,7 +148,7 @@ fn roof(run: &Run, roof: &Roof) -> Option<String> {
     if chart.curves.is_empty() {
         return None;
     }
-    // Curves, so that the axis has room for them: a roof that is not seen bounds nothing.
+    // Curves, so that the axis extends to include them: a roof outside the picture would show no bound.
     let limits = [
         roof.limit(run, "add", |limit| limit.add_us),
         roof.limit(run, "copy", |limit| limit.copy_us),

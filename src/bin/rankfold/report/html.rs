@@ -1,4 +1,4 @@
-//! The few elements that a page is made of, with whatever a file says made harmless.
+//! The few HTML elements of a page, with text from files escaped.
 
 const STYLE: &str = "\
 :root{color-scheme:light}

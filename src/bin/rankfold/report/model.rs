@@ -1,4 +1,4 @@
-//! The cost model that fits simple exchange, and what it predicts for other algorithms that it has not seen.
+//! The cost model that fits simple exchange, and its predictions for algorithms that it was not fitted to.
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::cost::{Model, simple_exchange};
@@ -53,7 +53,7 @@ pub fn fitted(run: &Run) -> Option<Fitted> {
         .map(|one| (cost(one), 1e-6 * one.time_us.p50))
         .collect();
     let room = samples.iter().map(|(cost, seconds)| seconds / cost.folded);
-    // Cores that add by themselves may be disturbed more than the calls were: then these know better.
+    // Cores that add by themselves may be disturbed more than the calls were. Then the calls give the tighter bound.
     let gamma = room.fold(fold_seconds(run, element), f64::min);
     let model = measure::fit(&samples, gamma)?;
     let mut names = vec!["exchange"];

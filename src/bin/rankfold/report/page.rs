@@ -1,4 +1,4 @@
-//! The page: sections, tables and figures in one HTML file without scripts and without anything from elsewhere.
+//! The page: sections, tables and figures in one HTML file, without scripts or external resources.
 
 use rankfold::draw::{self, Heat};
 use rankfold::machine::{Bind, Machine};
