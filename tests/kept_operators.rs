@@ -69,8 +69,8 @@ fn input(rank: Rank) -> Vec<Map> {
     (0..LENGTH).map(|i| map(rank, i)).collect()
 }
 
-/// Runs every reduction on every algorithm with an operator that commutes, and then twice at the same line with one
-/// that does not. Returns the number of cases in which the first operator changed the order of operands.
+/// Runs every reduction on every algorithm with an operator that commutes and then, at the same line, with one that
+/// does not; both twice. Returns the number of cases in which the first operator changed the order of operands.
 fn alternate(ranks: usize, any_order: impl Op, in_order: impl Op) -> usize {
     let inputs: Vec<_> = (0..ranks).map(input).collect();
     let ordered = fold(&inputs, compose);
