@@ -272,7 +272,7 @@ fn general(most: usize) -> impl Strategy<Value = (usize, Rank, Vec<Triple>)> {
         })
 }
 
-/// Returns why it is no topology, by the definition alone; each step and rank is looked up only once.
+/// Returns why it is no topology, by the definition alone, without tables of steps or ranks.
 fn faults(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<&'static str> {
     let mut faults = Vec::new();
     let sends = |p: Rank| triples.iter().filter(|t| t.from == p).collect::<Vec<_>>();

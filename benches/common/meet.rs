@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0 ──▶ ┃ ──▶ ┃ ──▶         no thread passes a barrier before the last has arrived:
-//! 1 ────▶ ┃ ─▶ ┃ ─▶         a witness counts arrivals, where that is to be checked
+//! 1 ────▶ ┃ ─▶ ┃ ─▶         a witness counts arrivals, in runs that check it
 //! 2 ─▶ ┃ ────▶ ┃ ──▶
 //! ```
 

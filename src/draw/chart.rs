@@ -338,7 +338,7 @@ fn within(points: &[Point], left: f64) -> Vec<Point> {
     let mut kept: Vec<Point> = Vec::new();
     for pair in points.windows(2) {
         let (a, b) = (pair[0], pair[1]);
-        // In so many pieces that an end is at most a few pixels short.
+        // In enough pieces that an end is at most a few pixels short.
         let cut = |i: usize| {
             let share = i as f64 / 64.0;
             at(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))

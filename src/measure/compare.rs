@@ -28,7 +28,7 @@ pub struct Comparison {
     pub lines: Vec<Line>,
     /// Number of runs before, and after.
     pub runs: (usize, usize),
-    /// Number of points that only runs before have or that some of them lack, and the same for runs after.
+    /// Number of points of the runs before, and of the runs after, that not all runs have.
     pub alone: (usize, usize),
     /// Why the ratios may mean less than they seem to, one sentence each.
     pub remarks: Vec<String>,
