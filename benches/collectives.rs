@@ -34,7 +34,7 @@ fn yielding(on: On, n: usize, times: u64, witness: Option<&Witness>) -> Duration
     meet::central(on, n, times, yield_now, witness)
 }
 
-/// Shows that nobody passes early, then times.
+/// Checks that no thread passes early, then times.
 fn barrier(group: &mut Group<'_>, name: &str, on: On, n: usize, subject: Barrier) {
     subject(on, n, 10, Some(&Witness::default()));
     group.bench_function(name, |b| b.iter_custom(|times| subject(on, n, times, None)));

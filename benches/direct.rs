@@ -1,15 +1,15 @@
-//! All-reduce of long vectors by two ranks, beside what two threads reach that know where both vectors are:
+//! All-reduce of long vectors by two ranks, compared with two threads that know where both vectors are:
 //! `cargo bench --bench direct`.
 //!
 //! ```text
 //! rankfold   comm.all_reduce_with(direct, …)
 //! by hand    spin barrier;  s = a[i] + b[i];  a[i] = b[i] = s  for the thread's half;  spin barrier
-//! limit      the same without barriers: what the memory gives
+//! limit      the same without barriers: the limit of the memory
 //! ```
 //!
-//! All three run on the same threads and the same memory, in turns. *Back to back*: nobody touches the
-//! vectors between calls. *Fresh*: before each call every rank writes its whole vector, which is not timed.
-//! The process fails if a sum is wrong.
+//! All three run on the same threads and the same memory, in turn. *Back to back*: no thread touches the vectors
+//! between calls. *Fresh*: before each call every rank writes its whole vector, which is not timed. The process fails
+//! if a sum is wrong.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -24,7 +24,7 @@ use rankfold::{Bind, Comm, Result, World, op};
 
 const RANKS: usize = 2;
 
-/// A barrier as it is written by hand: a counter and a turn.
+/// A barrier as written by hand: a counter and a turn.
 #[derive(Default)]
 struct SpinBarrier {
     count: CachePadded<AtomicUsize>,
@@ -45,9 +45,9 @@ impl SpinBarrier {
     }
 }
 
-/// A vector of a rank, where both can reach it.
+/// A rank's vector, accessible to both ranks.
 struct Vector(Box<[UnsafeCell<f32>]>);
-// SAFETY: ranks touch a vector of another only between barriers, and not the same elements.
+// SAFETY: a rank touches another rank's vector only between barriers, and never the same elements.
 unsafe impl Sync for Vector {}
 
 impl Vector {
@@ -61,7 +61,7 @@ impl Vector {
 
     /// # Safety
     ///
-    /// Nobody else touches the vector meanwhile.
+    /// No other thread touches the vector meanwhile.
     #[allow(clippy::mut_from_ref)]
     unsafe fn slice(&self) -> &mut [f32] {
         // SAFETY: the caller's promise.
@@ -97,7 +97,7 @@ macro_rules! for_this_machine {
         unsafe fn $name($($arg: $t),*) {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
-                // SAFETY: the machine has it; the rest is the caller's promise.
+                // SAFETY: the machine has the feature; the rest is the caller's promise.
                 return unsafe { $fast($($arg),*) };
             }
             $body
@@ -121,7 +121,7 @@ for_this_machine!(add_to_both, add_to_both_fast, (a: *mut f32, b: *mut f32, n: u
 for_this_machine!(add_into_both, add_into_both_fast,
     (a: *const f32, b: *const f32, c: *mut f32, d: *mut f32, n: usize) {
     for i in 0..n {
-        // SAFETY: the caller has n elements in all.
+        // SAFETY: the caller has n elements in all three.
         unsafe {
             let sum = *a.add(i) + *b.add(i);
             *c.add(i) = sum;
@@ -141,7 +141,7 @@ impl Ground {
 
     fn call(&self, comm: &Comm, subject: Subject, form: Form) -> Result<()> {
         let me = comm.rank();
-        // SAFETY: what is another's is touched between barriers only, and only a rank's own half.
+        // SAFETY: a rank touches another's memory between barriers only, and only its own half of it.
         unsafe {
             match subject {
                 Subject::Library => self.library(comm, form),
@@ -161,7 +161,7 @@ impl Ground {
 
     unsafe fn library(&self, comm: &Comm, form: Form) -> Result<()> {
         let me = comm.rank();
-        // SAFETY: each rank takes its own.
+        // SAFETY: each rank takes its own vectors.
         let (input, output) = unsafe { (self.inputs[me].slice(), self.outputs[me].slice()) };
         match form {
             Form::InPlace => comm.all_reduce_with(Algorithm::Direct, input, op::Sum),
@@ -182,7 +182,7 @@ impl Ground {
         }
     }
 
-    /// Nanoseconds a call, of many.
+    /// Returns nanoseconds per call, averaged over many calls.
     fn back_to_back(&self, comm: &Comm, subject: Subject, form: Form, calls: usize) -> Result<f64> {
         self.barrier.pass();
         let begin = Instant::now();
@@ -198,7 +198,7 @@ impl Ground {
     fn fresh(&self, comm: &Comm, subject: Subject, form: Form, calls: usize) -> Result<f64> {
         let mut sum = 0.0;
         for call in 0..calls {
-            // SAFETY: each rank its own.
+            // SAFETY: each rank takes its own vector.
             unsafe { self.inputs[comm.rank()].slice().fill(call as f32 * 0.5) }
             self.barrier.pass();
             let begin = Instant::now();
@@ -209,11 +209,11 @@ impl Ground {
         Ok(sum / calls as f64)
     }
 
-    /// Both ranks end with the sums.
+    /// Checks that both ranks end with the sums.
     fn check(&self, comm: &Comm, subject: Subject, form: Form) -> Result<()> {
         let me = comm.rank();
         let value = |rank: usize, i: usize| ((i * 7 + rank * 3) % 1000) as f32;
-        // SAFETY: each rank its own.
+        // SAFETY: each rank takes its own vector.
         let own = unsafe { self.inputs[me].slice() };
         own.iter_mut()
             .enumerate()
@@ -224,11 +224,11 @@ impl Ground {
         } else {
             &self.outputs
         };
-        // SAFETY: each rank its own.
+        // SAFETY: each rank takes its own vector.
         let sums = unsafe { vectors[me].slice() };
         let right = |(i, sum): (usize, &f32)| *sum == value(0, i) + value(1, i);
         assert!(sums.iter().enumerate().all(right), "a sum is wrong");
-        // SAFETY: each rank its own.
+        // SAFETY: each rank takes its own vector.
         unsafe { self.inputs[me].slice().fill(0.0) };
         self.barrier.pass();
         Ok(())

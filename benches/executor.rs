@@ -1,5 +1,5 @@
-//! What running a schedule costs over a loop written by hand, over the same lanes, and over what the lanes
-//! are made of, in one run and in turns: all-reduces by simple exchange. `cargo bench --bench executor`.
+//! The cost of running a schedule, compared with a loop written by hand, over the same lanes, and over what the lanes
+//! are made of, in one run and in turn: all-reduces by simple exchange. `cargo bench --bench executor`.
 //!
 //! ```text
 //! by hand     for each dimension: post, receive, fold
@@ -67,7 +67,7 @@ fn main() {
     });
 }
 
-/// What lanes are made of, for vectors of so many words.
+/// Compares lanes with what they are made of, for vectors of `N` words.
 fn lanes<const N: usize>(effort: Effort, subject: &str, bare: &dyn Fn(u64) -> Duration) {
     let sums = |times, world| sums::<N>(times, world);
     let ours = |times| sums(times, World::new(2));
@@ -77,7 +77,7 @@ fn lanes<const N: usize>(effort: Effort, subject: &str, bare: &dyn Fn(u64) -> Du
     print(subject, "bare lines", 1.5, &compare(effort, &ours, bare));
 }
 
-/// So many all-reduces of `N` words in a world.
+/// Times `times` all-reduces of `N` words in a world.
 fn sums<const N: usize>(times: u64, world: World) -> Duration {
     ranks_of(Each, world, |comm| {
         for time in 0..times {
@@ -93,7 +93,7 @@ fn run(comm: &Comm, schedule: &(impl Schedule + ?Sized), v: &mut [u64]) -> Resul
     comm.run_schedule(schedule, &Goal::all_reduce(1), &[], v, op::Sum)
 }
 
-/// So many all-reduces one after another, every result looked at.
+/// Times `times` all-reduces one after another, with every result checked.
 fn timed(times: u64, all_reduce: impl Fn(&Comm, &mut [u64]) -> Result<()> + Sync) -> Duration {
     ranks(Each, 2, |comm| {
         for time in 0..times {

@@ -1,5 +1,5 @@
-//! The ground that everything else stands on, beside the plainest thing that does the same, in one run
-//! and in turns: `cargo bench --bench ground`.
+//! The primitives that everything else builds on, each compared with the plainest equivalent, in one run and in turn:
+//! `cargo bench --bench ground`.
 //!
 //! ```text
 //! 1  0 ⇄ 1                   mailbox                 the channel under it, bare: recv, try_recv
@@ -10,8 +10,8 @@
 //! 6  start ┃ end             a whole process: 64 ranks, one barrier, beside 64 threads and std's
 //! ```
 //!
-//! The bounds are what rankfold sets itself; for the whole process 15 ms and 16 MiB (the best message
-//! passing library measured beside it took 25 ms and 32 MiB).
+//! The bounds are rankfold's own targets. For the whole process they are 15 ms and 16 MiB; the best message-passing
+//! library measured beside it took 25 ms and 32 MiB.
 //!
 //! No time is asserted here; the verdict is for the reader. The process fails if a result is wrong.
 
@@ -31,12 +31,12 @@ use common::rounds::{Effort, compare};
 use common::table::{machine, print, row, time, verdict};
 use rankfold::{World, op};
 
-/// Ranks of a crowd.
+/// Number of ranks in a crowd.
 const CROWD: usize = 64;
-/// As an argument: this process is a child that is timed whole.
+/// As an argument: this process is a child that is timed as a whole.
 const ONE_SHOT: &str = "--one-shot";
 
-/// Just enough to see that all is right.
+/// Just enough to check that everything works.
 const ONCE_OVER: Effort = Effort {
     rounds: 1,
     pieces: Some(2),
@@ -88,7 +88,7 @@ fn ping_pong(effort: Effort) {
     );
 }
 
-/// 2: the same with both on one CPU.
+/// 2: the same with both threads on one CPU.
 fn yielding(effort: Effort) {
     let ours = |trips| ping::mailbox(First, trips) / 2;
     let theirs = |trips| ping::one_line(First, trips, yield_now) / 2;
@@ -100,7 +100,7 @@ fn yielding(effort: Effort) {
     );
 }
 
-/// 3: many more ranks than CPUs meet.
+/// 3: a barrier of many more ranks than CPUs.
 fn crowd(effort: Effort) {
     meet::barrier(Any, CROWD, 3, Some(&Witness::default()));
     meet::central(Any, CROWD, 3, yield_now, Some(&Witness::default()));
@@ -134,7 +134,7 @@ fn worlds(effort: Effort) {
     print(&subject, "one after another", 1.5, &compared);
 }
 
-/// A call as a subject that counts pieces.
+/// Turns a call into a subject that counts pieces.
 fn repeated(call: &dyn Fn()) -> impl Fn(u64) -> Duration {
     move |pieces| {
         let begin = Instant::now();
@@ -156,12 +156,12 @@ fn world(ranks: usize, times: u64) {
     sums.expect("no rank fails");
 }
 
-/// 5: what a rank costs that has nothing to do.
+/// 5: the cost of a rank that has nothing to do.
 fn blocked(effort: Effort) {
     let span = Duration::from_millis(effort.pieces.map_or(1000, |pieces| 10 * pieces));
     let used = World::new(2).run(|comm| {
         if comm.rank() == 1 {
-            // Not to order the two: this is the span that is looked at.
+            // Not to order the two: this is the observed time span.
             sleep(span);
             comm.send(0, 0, &[7])?;
             return Ok(None);
@@ -184,7 +184,7 @@ fn blocked(effort: Effort) {
     );
 }
 
-/// The CPU time of this thread so far, as Linux tells it.
+/// Returns the CPU time of this thread so far, as reported by Linux.
 fn cpu_time() -> Option<Duration> {
     let line = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     line.split_whitespace()
@@ -216,7 +216,7 @@ fn whole_process(effort: Effort) {
     );
 }
 
-/// Runs this program as a child: how long it lived, and its peak memory as it says.
+/// Runs this program as a child; returns its lifetime, and its own report of its peak memory.
 fn spawn(which: &str) -> (Duration, String) {
     let program = env::current_exe().expect("this program has a name");
     let begin = Instant::now();
@@ -228,7 +228,7 @@ fn spawn(which: &str) -> (Duration, String) {
     (time, peak.trim().to_owned())
 }
 
-/// The child: everybody meets once. Prints the peak of its memory at its end.
+/// The child: all ranks meet once. Prints its peak memory at its end.
 fn one_shot(which: &str) -> ExitCode {
     match which {
         "ranks" => drop(

@@ -1,10 +1,10 @@
-//! What it costs to have ranks at all: start them, let them do nothing, and end.
+//! The cost of ranks themselves: start them, let them do nothing, and end.
 //!
 //! ```text
 //! World::run, empty         spawn n ┃ live ┃ join
 //! World::run, one barrier   spawn n ┃ live ┃ meet ┃ join
 //! Team::run, empty                  ┃ wake ┃ done ┃           the threads stay
-//! std::thread::scope        spawn n ┃ join                    the least there can be
+//! std::thread::scope        spawn n ┃ join                    the lower bound
 //! ```
 //!
 //! These are whole calls, so the clock is the caller's.

@@ -1,5 +1,5 @@
-//! Operators whose form was chosen for speed, beside the plain form of the same rule, and beside `f32::max`, which has
-//! another rule for a NaN: `cargo bench --bench operators`.
+//! Operators whose form was chosen for speed, compared with the plain form of the same rule and with `f32::max`, which
+//! has another rule for NaN: `cargo bench --bench operators`.
 //!
 //! ```text
 //! 0 ⇄ 1   all_reduce(max) of f32, two ranks, in place:   op::Max   branches   f32::max
@@ -16,7 +16,7 @@ use common::table::{machine, print, row};
 use rankfold::op::{self, Operator};
 use rankfold::{Comm, Result, World};
 
-/// IEEE 754-2019 `maximum` as it reads, case by case.
+/// IEEE 754-2019 `maximum` written literally, case by case.
 struct Branches;
 
 impl Operator<f32> for Branches {
@@ -57,7 +57,7 @@ fn main() {
     }
 }
 
-/// How long `calls` calls take two ranks.
+/// Returns the time of `calls` calls by two ranks.
 fn time_of<O: Operator<f32>>(bytes: usize, calls: u64, op: impl Fn() -> O + Sync) -> Duration {
     let times = World::new(2).run(|comm| rank(comm, bytes / 4, calls, &op));
     times.expect("no rank fails")[0]

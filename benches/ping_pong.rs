@@ -22,7 +22,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 
 type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
 
-/// Shows that the subject is right, then times half of each trip.
+/// Checks that the subject is right, then times half of each trip.
 fn half(group: &mut Group<'_>, name: &str, subject: impl Fn(On, u64) -> Duration) {
     subject(Each, 10);
     group.bench_function(name, |b| b.iter_custom(|trips| subject(Each, trips) / 2));

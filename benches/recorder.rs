@@ -1,10 +1,10 @@
-//! What the flight recorder costs: the same program in worlds that record and in worlds that do not, in one
-//! run and in turns. `cargo bench --bench recorder`.
+//! The cost of the flight recorder: the same program in worlds that record and in worlds that do not, in one run and in
+//! turn. `cargo bench --bench recorder`.
 //!
 //! ```text
 //! ping-pong    0 ⇄ 1     8 bytes through the mailbox, there and back: two operations a rank
 //! all_reduce   0 ⇄ 1     8 bytes over the lanes: one operation, two messages a rank
-//! stream       0 ──▶ 0   8 bytes to itself, sent and received: nobody waits, nothing hides the cost
+//! stream       0 ──▶ 0   8 bytes to itself, sent and received: no rank waits, nothing hides the cost
 //! ```
 
 mod common;
@@ -16,7 +16,7 @@ use common::rounds::{Compared, Spread};
 use common::table::{machine, print, row, spread, time};
 use rankfold::{Comm, Result, World, op};
 
-/// What the recorder may cost on a ping-pong; elsewhere the ratio is only shown.
+/// Maximum cost of the recorder on a ping-pong; elsewhere the ratio is only shown.
 const BOUND: f64 = 1.03;
 
 fn main() {
@@ -62,15 +62,15 @@ const SUBJECTS: [(&str, usize, Body); 3] = [
     ("stream", 1, stream),
 ];
 
-/// How many turns each side has, and how often it does its work in each: the same for both, and so
-/// short that other programs do not disturb most of them.
+/// Number of turns of each side, and number of repetitions in each. They are the same for both sides, and so small that
+/// other programs do not disturb most turns.
 #[derive(Clone, Copy)]
 struct Effort {
     turns: usize,
     times: u64,
 }
 
-/// A world of each kind in turns; who goes first changes.
+/// A world of each kind in turn, in alternating order.
 fn in_turns(effort: Effort, record: [bool; 2], ranks: usize, body: Body) -> Compared {
     let Effort { turns, times } = effort;
     let mut figures: [Vec<f64>; 2] = Default::default();
@@ -92,7 +92,7 @@ fn in_turns(effort: Effort, record: [bool; 2], ranks: usize, body: Body) -> Comp
 
 type Body = fn(&Comm, u64) -> Result<()>;
 
-/// How long the slower of the ranks takes, started together.
+/// Returns the time of the slowest rank, started together.
 fn timed(record: bool, ranks: usize, times: u64, body: Body) -> Duration {
     let world = World::new(ranks).bind(Each.bind()).record(record);
     let took = world.run(|comm| {

@@ -1,7 +1,7 @@
-//! How long the simulator takes for a million ranks: `cargo bench --bench simulate`.
+//! The time that the simulator takes for a million ranks: `cargo bench --bench simulate`.
 //!
-//! The least of three runs each, as the machine may have other things to do. No time is asserted; the
-//! verdict is for the reader. The process fails if a simulated time is not that of the closed formula.
+//! Each time is the minimum of three runs, since the machine may have other work. No time is asserted; the verdict is
+//! for the reader. The process fails if a simulated time differs from the closed formula.
 
 use std::env;
 use std::hint::black_box;
@@ -16,13 +16,13 @@ const ALPHA: f64 = 1000.0;
 const BETA: f64 = 3.0;
 /// Segments on the chain.
 const ON_CHAIN: usize = 64;
-/// Segments in the tree: its schedule has to climb down to a rank whenever it is asked about it.
+/// Segments in the tree: its schedule has to descend to a rank for every query about it.
 const IN_TREE: usize = 8;
 
 /// How much to do.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// The number of ranks is two to this.
+    /// Base-2 logarithm of the number of ranks.
     log: u32,
     runs: usize,
 }
@@ -52,7 +52,7 @@ fn machine() -> Machine {
     Machine::alpha_beta_gamma(ALPHA, BETA, 0.0)
 }
 
-/// A vector with as many elements as there are ranks, for each rank a few.
+/// The length of a vector with 16 elements for each rank.
 fn length(effort: Effort) -> usize {
     effort.ranks() << 4
 }
@@ -96,7 +96,7 @@ fn pipelines(effort: Effort) {
     time("  reversed", 10.0, effort, &broadcast, total);
 }
 
-/// What else there is to know of a run.
+/// Prints further facts about a run.
 fn more(effort: Effort) {
     let schedule = halving_all_reduce(effort.ranks(), length(effort));
     let spent = least(effort, || loads(&schedule, &machine()).unwrap().total);
@@ -126,7 +126,7 @@ fn time<S: Schedule + ?Sized>(name: &str, bound: f64, effort: Effort, schedule: 
     );
 }
 
-/// The least time of some runs, and the last result.
+/// Returns the minimum time of some runs, and the last result.
 fn least<T>(effort: Effort, run: impl Fn() -> T) -> (Duration, T) {
     let one = || {
         let begin = Instant::now();

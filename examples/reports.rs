@@ -1,4 +1,4 @@
-//! What rankfold says about programs that are wrong: run it and read.
+//! What rankfold reports about wrong programs: run it and read.
 //!
 //! ```sh
 //! cargo run --example reports
@@ -32,7 +32,7 @@ fn main() {
     println!("{}", strict.unwrap_err());
 }
 
-/// Runs a wrong program and prints what `run` says.
+/// Runs a wrong program and prints the error of `run`.
 fn show(title: &str, ranks: usize, program: fn(&Comm) -> Result<()>) {
     println!("\n== {title}");
     match World::new(ranks).run(program) {
@@ -45,7 +45,7 @@ fn waiting_for_each_other(comm: &Comm) -> Result<()> {
     match comm.rank() {
         0 => comm.recv::<f64>(1, 7).map(|_| ()),
         1 => comm.recv::<f64>(0, 7).map(|_| ()),
-        // It has a deadline of its own, so it is not stuck.
+        // It has its own deadline, so it is not stuck.
         _ => comm
             .recv_timeout::<f64>(0, 8, Duration::from_secs(5))
             .map(|_| ()),

@@ -1,11 +1,11 @@
-//! Short all_reduces of two ranks again and again, each through one function that is never inlined: `.ci/short-path`
-//! looks at the instructions that it executes.
+//! Repeats short all_reduces of two ranks, each through one function that is never inlined: `.ci/short-path` examines
+//! the instructions that it executes.
 //!
 //! `cargo run --release --example short_path [CALLS]`
 
 use rankfold::{Comm, Result, World, op};
 
-/// The call that is looked at.
+/// The call that is examined.
 #[inline(never)]
 fn short_all_reduce(comm: &Comm, v: &mut [f64; 1]) -> Result<()> {
     comm.all_reduce(v, op::Sum)

@@ -1,5 +1,5 @@
-//! Every algorithm for every collective that it serves: proved as a call has it, at every root, for
-//! operators that commute and for those that do not.
+//! Every algorithm for every collective that it serves, proved as it is called: with every root, and with operators
+//! that commute and operators that do not.
 
 use proptest::prelude::*;
 use rankfold::check::{Certificate, Fault, Goal, check, check_pieces, check_with};
@@ -36,7 +36,7 @@ fn roots(collective: Collective, p: usize) -> Vec<usize> {
     if collective.has_root() { some } else { vec![0] }
 }
 
-/// The calls of a collective by so many ranks.
+/// Returns the calls of a collective by `p` ranks.
 fn calls(collective: Collective, p: usize) -> impl Iterator<Item = Call> {
     let orders: &[bool] = if collective.folds() {
         &[false, true]
@@ -174,7 +174,7 @@ fn what_is_refused_is_what_the_table_says() {
     }
 }
 
-/// With counts for each rank.
+/// The same with a count for each rank.
 fn proved_with_counts(collective: Collective, counts: &[usize], root: usize) {
     let blocks = Blocks::of(counts).unwrap();
     let call = Call::new(collective, 0, 0)
@@ -419,7 +419,7 @@ fn a_reduce_for_operators_that_do_not_commute_takes_one_step_more_to_another_roo
             assert_eq!(passed_on.steps, to_0.steps + 1, "{name} {p}");
             assert_eq!(passed_on.elements(), to_0.elements() + 40);
         }
-        // Blocks of neighbours lead to any root.
+        // Blocks of neighbours work for any root.
         for root in 0..p {
             let call = Call::new(Collective::Reduce, p, 40).to_root(root);
             assert_eq!(counted("binomial", &call).steps, ceil_log2(p));
@@ -501,7 +501,7 @@ fn bruck_sends_few_messages_of_at_most_half_the_blocks() {
             let proof = counted("bruck", &Call::new(Collective::AllToAll, p, n));
             assert_eq!(proof.message_steps, ceil_log2(p));
             let slot = n.div_ceil(p);
-            // Of the distances below p, those with the bit set.
+            // The distances below p that have the bit set.
             let moved = |bit: usize| (0..p).filter(|j| j >> bit & 1 == 1).count();
             let all: usize = (0..ceil_log2(p)).map(moved).sum();
             assert!((0..ceil_log2(p)).all(|bit| moved(bit) <= p / 2));

@@ -1,5 +1,5 @@
-//! A collective allocates nothing once the first of its kind has: counted by an allocator of our own, in a
-//! process of its own.
+//! A collective allocates nothing after the first call of its kind, as counted by a custom allocator, in a process of
+//! its own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: all calls go to the system's allocator as they are; counting allocates nothing.
+// SAFETY: all calls are forwarded to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// In how many of some calls a rank allocates, after it has made a few of them.
+/// Returns the number of calls in which a rank allocates, after it has made a few of them.
 fn allocations(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<u64> {
     (0..20).try_for_each(|_| call(comm))?;
     comm.barrier()?;
@@ -47,8 +47,8 @@ fn allocations(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<u64> {
     Ok(allocating)
 }
 
-/// Who goes to sleep writes down what it waits for, and may allocate for that: so no rank allocates in more calls
-/// than it slept. Runs the calls until no rank has, a few times: on a busy machine some always do.
+/// A rank that goes to sleep writes down what it waits for, and may allocate for that: so no rank allocates in more
+/// calls than it slept. Repeats the calls a few times until no rank has slept: on a busy machine some always do.
 fn in_ranks(what: &str, call: impl Fn(&Comm, &mut [f64]) -> Result<()> + Sync, length: usize) {
     for ranks in [1, 2, 3, 8] {
         for _ in 0..5 {
@@ -114,13 +114,13 @@ fn a_team_that_makes_the_same_calls_again_allocates_no_more_for_them() {
         };
         let runs: Vec<_> = (0..100).map(|_| run()).collect();
         assert!(runs[0].iter().any(|count| *count > 0), "{ranks} ranks");
-        // In some they go to sleep and write that down.
+        // In some calls they go to sleep and write that down.
         let free = |rank: usize| runs.iter().any(|run| run[rank] == 0);
         assert!((0..ranks).all(free), "{ranks} ranks: {runs:?}");
     }
 }
 
-/// The fewest that a rank allocates in one of many calls: in some it goes to sleep and writes that down.
+/// Returns the fewest allocations of a rank in one of many calls: in some it goes to sleep and writes that down.
 fn fewest(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
     call(comm)?;
     let of_one = |_| {
@@ -183,7 +183,7 @@ fn no_collective_of_blocks_allocates_in_the_steady_state() {
     }
 }
 
-/// The rank's part of a vector that all have, and the whole.
+/// Returns the rank's part of a vector that all ranks have, and the whole.
 fn parts<'a>(comm: &Comm, v: &'a mut [f64]) -> (&'a mut [f64], &'a mut [f64]) {
     let block = v.len() / (comm.size() + 1);
     let (all, rest) = v.split_at_mut(block * comm.size());
@@ -222,7 +222,7 @@ fn exchanged(comm: &Comm, v: &mut [f64]) -> Result<()> {
     comm.all_to_all(&input[..length], &mut output[..length])
 }
 
-/// More kinds of calls than are kept, at one line: what is kept makes room in its own memory.
+/// More kinds of calls than are kept, at one line: evicted entries are replaced in their own memory.
 #[test]
 fn calls_that_push_each_other_out_of_what_is_kept_allocate_nothing() {
     in_ranks(

@@ -1,5 +1,5 @@
-//! Arguments that no call can be made with, in every collective: refused on the rank that passes them,
-//! before anything is sent, and the communicator is as if the call had not been made.
+//! Invalid arguments in every collective: refused on the rank that passes them, before anything is sent, and the
+//! communicator is as if the call had not been made.
 
 mod support;
 
@@ -13,7 +13,7 @@ type Call = fn(&Comm) -> Result<()>;
 
 const HUGE: usize = usize::MAX;
 
-/// Roots that are no ranks, and buffers and counts that do not fit together.
+/// Roots that are not ranks, and buffers and counts that do not fit together.
 const WRONG: [(&str, Call); 39] = [
     ("broadcast, root", |c| c.broadcast(c.size(), &mut [0u8; 3])),
     ("broadcast, huge root", |c| c.broadcast(HUGE, &mut [0u8; 3])),
@@ -153,7 +153,7 @@ fn what_cannot_be_called_is_refused_and_the_communicator_is_whole() {
     }
 }
 
-/// Names with numbers that nobody would write: each call is made or refused, and nobody panics.
+/// Names with absurd numbers: each call is made or refused, and no rank panics.
 #[test]
 fn algorithms_with_absurd_numbers_are_refused_or_run() {
     let mut algorithms = vec![

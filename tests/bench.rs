@@ -1,5 +1,5 @@
-//! `rankfold bench` and `rankfold compare` as programs: JSON held against its schema, the other forms read by
-//! little readers of their own, and how they end when something is wrong or somebody stops them.
+//! `rankfold bench` and `rankfold compare` as programs: JSON checked against its schema, the other formats read by
+//! small parsers, and how the programs end on an error or when they are stopped.
 #![cfg(feature = "cli")]
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ fn said(line: &str) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// As little as there can be, of everything.
+/// The minimum of everything.
 const LITTLE: &str = "--passes 2 --iterations 2 --bind none";
 
 fn json(line: &str) -> Value {
@@ -49,7 +49,7 @@ fn schema() -> Value {
     serde_json::from_str(Run::JSON_SCHEMA).unwrap()
 }
 
-/// A schema beside the others.
+/// Reads the schema of this name.
 fn schema_file(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("docs")
@@ -57,7 +57,7 @@ fn schema_file(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What a value has that the schema does not allow, of the words that our schema uses.
+/// Returns where a value violates the schema, for the keywords that our schemas use.
 fn faults(schema: &Value, value: &Value, at: &str, root: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut fault = |what: &str| faults.push(format!("{at}: {what}: {value}"));
@@ -205,7 +205,7 @@ fn a_point_says_all_that_scripts_read() {
     );
     let time = |name: &str| one["time_us"][name].as_f64().unwrap();
     assert!(0.0 < time("min") && time("min") <= time("p50") && time("p99") <= time("max"));
-    // For two ranks the bus sees what the call sees.
+    // For two ranks, both bandwidths are equal.
     assert_eq!(one["algbw_gbs"], one["busbw_gbs"]);
     assert_eq!(one["checked"], true);
 }
@@ -277,7 +277,7 @@ fn every_command_that_takes_a_time_takes_minutes_and_milliseconds() {
     }
 }
 
-/// Scripts that read OSU's tables take each line that does not begin with `#` for numbers.
+/// Scripts that read OSU's tables take each line that does not begin with `#` as numbers.
 fn osu(text: &str) -> Vec<Vec<f64>> {
     let rows = text
         .lines()
@@ -310,7 +310,7 @@ fn tables_in_osus_layout_are_read_as_osus_are() {
     }
     let sizes = |table: &str| osu(table).iter().map(|row| row[0]).collect::<Vec<_>>();
     assert_eq!(sizes(tables[0]), [8.0, 1024.0, 2048.0, 4096.0]);
-    // OSU counts what one rank brings.
+    // OSU counts the contribution of one rank.
     assert_eq!(sizes(tables[1]), [4.0, 512.0, 1024.0, 2048.0]);
     for row in osu(tables[0]) {
         let [_, average, least, greatest, iterations] = row[..] else {
@@ -381,7 +381,7 @@ fn a_picture_is_drawn_of_the_same_run() {
 #[test]
 fn a_file_that_cannot_be_written_is_found_before_anything_is_measured() {
     for option in ["--output", "--plot"] {
-        // An hour, if it were measured first.
+        // It would take an hour if the measurement came first.
         let line = format!(
             "bench --ranks 2 --sizes 8,64 --time 3600 --passes 1 {option} /no/such/folder/x"
         );
@@ -395,7 +395,7 @@ fn a_file_that_cannot_be_written_is_found_before_anything_is_measured() {
     }
 }
 
-/// Whether a process has said what is to happen on SIGINT.
+/// Returns whether a process has installed a handler for SIGINT.
 #[cfg(target_os = "linux")]
 fn catches_interrupts(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Who is named when one rank makes another collective call than the rest, in worlds that do not check: that
+//! The rank that is named when one rank makes another collective call than the rest, in worlds that do not check: that
 //! rank, by its call and line, and never one that only returned. And how reports name communicators.
 
 mod support;
@@ -12,12 +12,12 @@ use rankfold::topology::Topology;
 use rankfold::{Comm, ErrorKind, Level, Rank, Report, Result, World, WorldError};
 use support::{guarded, scale};
 
-/// How often each program runs.
+/// Returns how often each program runs.
 fn times() -> usize {
     (12.0 * scale()).ceil() as usize
 }
 
-/// One rank of some that makes another call.
+/// One of some ranks makes another call.
 #[derive(Clone, Copy, Debug)]
 struct Odd {
     rank: Rank,
@@ -26,7 +26,7 @@ struct Odd {
     check: bool,
 }
 
-/// Each rank of two to five as the odd one.
+/// Runs the test with each rank of two to five as the odd one.
 fn each_odd(test: impl Fn(Odd)) {
     for ranks in 2..=5 {
         let odd = |rank| Odd {
@@ -40,13 +40,13 @@ fn each_odd(test: impl Fn(Odd)) {
 
 type Call = fn(&Comm, Rank, usize) -> Result<()>;
 
-/// A rank other than this one, the same on all ranks.
+/// Returns a rank other than this one, the same on all ranks.
 fn other_root(root: Rank, by: usize, ranks: usize) -> Rank {
     (root + 1 + by % (ranks - 1)) % ranks
 }
 
 impl Odd {
-    /// The program fails with the mismatch that names the odd rank, or both of two.
+    /// Checks that the program fails with the mismatch that names the odd rank, or both of two.
     fn is_named(self, what: &str, program: impl Fn(&Comm, bool) -> Result<()> + Sync) {
         self.is_named_in(what, times(), program);
     }
@@ -225,7 +225,7 @@ fn a_rank_that_reduces_over_another_topology_is_named() {
     }
 }
 
-/// What ranks do after the call, or before it, changes nothing about who is named.
+/// Calls before or after the odd one do not change which rank is named.
 #[test]
 fn the_odd_rank_is_named_wherever_the_call_stands_in_the_program() {
     each_odd(|odd| {
@@ -249,7 +249,7 @@ fn the_odd_rank_is_named_wherever_the_call_stands_in_the_program() {
 
 type Make = fn(&Comm) -> Result<()>;
 
-/// What makes another communicator of the same ranks, and how it prints, up to the number of ranks.
+/// Returns the calls that make another communicator of the same ranks, with their names up to the number of ranks.
 fn makers() -> Vec<(&'static str, Make)> {
     vec![
         ("dup", |comm| comm.dup().map(drop)),
@@ -305,7 +305,7 @@ fn a_rank_that_makes_another_kind_of_communicator_or_another_grid_is_named() {
     }
 }
 
-/// The mismatch with which a program fails.
+/// Returns the mismatch with which a program fails.
 fn mismatch(
     ranks: usize,
     program: impl Fn(&Comm) -> Result<()> + Sync,
@@ -506,7 +506,7 @@ fn a_shrunken_communicator_is_named_as_that() {
     );
 }
 
-// ── what else may help ──
+// ── other causes ──
 
 /// A rank that asks for another tag than is sent.
 fn wrong_tag(comm: &Comm) -> Result<()> {
@@ -529,7 +529,7 @@ fn the_error_of_a_run_says_which_message_was_sent_and_never_received() {
         text.contains("recv(from 1, tag 7)") && text.ends_with(clue),
         "{text}"
     );
-    // The same where all wait for each other in the end.
+    // The same where all ranks finally wait for each other.
     let error = World::new(2).run(|comm| {
         wrong_tag(comm)?;
         comm.barrier()
@@ -553,7 +553,7 @@ fn messages_to_the_rank_in_need_are_told_first() {
     assert!(text.contains(first), "{text}");
 }
 
-/// The picture in the error of a rank whose patience has ended.
+/// Returns the wait-for picture in the error of a rank that has timed out.
 fn picture(report: &Report<()>, rank: Rank) -> &str {
     match report.outcomes[rank].error().map(|error| error.kind()) {
         Some(ErrorKind::TimedOut { picture, .. }) => picture,
@@ -561,7 +561,7 @@ fn picture(report: &Report<()>, rank: Rank) -> &str {
     }
 }
 
-/// Comes back when another rank has set the flag.
+/// Returns once another rank has set the flag.
 fn until(flag: &AtomicBool) {
     while !flag.load(Ordering::Acquire) {
         std::thread::yield_now();
@@ -629,7 +629,7 @@ fn a_rank_that_is_elsewhere_is_outside_and_its_calls_are_over() {
     assert!(!after.contains("not over"), "{picture}");
 }
 
-/// What a rank does that leaves out the last call, and what the others do in it: nothing that needs that rank.
+/// One rank leaves out the last call; what the others do in it does not need that rank.
 fn leaves_out(ranks: usize, leaver: Rank, call: impl Fn(&Comm) -> Result<()> + Sync) {
     for time in 0..times() {
         let case = || format!("{leaver} of {ranks} leaves out a call, time {time}");

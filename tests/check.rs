@@ -1,5 +1,5 @@
-//! The checker is right to refuse, and right to pass: edited schedules against an executor on numbers,
-//! and one wrong schedule for every fault.
+//! The checker is right to refuse, and right to accept: edited schedules against an executor on numbers, and one wrong
+//! schedule for every fault.
 
 mod zoo;
 
@@ -39,7 +39,7 @@ impl Schedule for Edited<'_> {
     }
 }
 
-/// The same edit at both ends of a message, which single edits rarely get past the matching.
+/// The same edit at both ends of a message, because single edits rarely pass the matching.
 struct Shifted<'a> {
     inner: &'a dyn Schedule,
     step: usize,
@@ -68,7 +68,7 @@ impl Schedule for Shifted<'_> {
     }
 }
 
-/// Random numbers below a bound, one after another.
+/// A sequence of random numbers below a bound.
 struct Dice(u64);
 
 impl Dice {
@@ -200,7 +200,7 @@ fn what_is_right_on_numbers_after_dropping_or_turning_a_fold_is_not_refused() {
                 let works = works(&edited, exhibit.meaning, n, op);
                 match check(&edited, &goal) {
                     Ok(_) => assert!(works, "{} {p} {n} seed {seed}", exhibit.name),
-                    // Folding into what was never written is refused even where nobody needs it.
+                    // Folding into memory that was never written is refused even if the result is not needed.
                     Err(Fault::ReadsNothing { .. }) => {}
                     Err(fault) => assert!(!works, "{} {p} {n} seed {seed}: {fault}", exhibit.name),
                 }
@@ -247,7 +247,7 @@ fn dissemination_is_no_all_reduce_unless_its_ranks_are_a_power_of_two() {
     }
 }
 
-/// A schedule written down: what each rank does in each step.
+/// A schedule as a table: what each rank does in each step.
 struct Table {
     lengths: Lengths,
     /// By step, then by rank.
@@ -281,7 +281,7 @@ fn transfer(peer: usize, region: Region) -> Option<Transfer> {
     Some(Transfer { peer, region })
 }
 
-/// Rank 0 sends its four elements to rank 1, one step: right as a broadcast.
+/// Rank 0 sends its four elements to rank 1 in one step: correct as a broadcast.
 fn one_message() -> Table {
     let region = Region::output(0..4);
     let send = Step {
@@ -304,7 +304,7 @@ fn one_message() -> Table {
     }
 }
 
-/// The fault of the one message, once it is changed.
+/// Returns the fault of that schedule after a change.
 fn fault(change: impl FnOnce(&mut Table)) -> Fault {
     let mut table = one_message();
     change(&mut table);
@@ -443,7 +443,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
             element: 0
         }
     );
-    // The receive comes one step late: that would need a buffer between the two.
+    // The receive comes one step late, which would need a buffer between the two.
     let found = fault(|t| {
         let late = vec![Step::IDLE, std::mem::take(&mut t.steps[0][1])];
         t.steps.push(late);
@@ -567,7 +567,7 @@ fn every_kind_of_wrong_result_is_named() {
     );
 }
 
-/// The halves of the message change places on the way.
+/// The halves of the message are swapped on the way.
 fn crossed(combine: Combine) -> Table {
     let mut table = one_message();
     let mut again = table.steps[0].clone();
@@ -604,7 +604,7 @@ fn elements_that_move_or_mix_are_named() {
             received: 2
         }
     );
-    // What nobody needs may be anything.
+    // Elements that are not needed may be anything.
     check(&crossed(Combine::FoldLeft), &Goal::exclusive_scan(4)).unwrap_err();
     let then_right = crossed(Combine::FoldLeft).then(one_message());
     check(&then_right, &Goal::exclusive_scan(4)).unwrap();

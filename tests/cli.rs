@@ -1,10 +1,9 @@
-//! The command-line tool: transcripts that it must repeat letter by letter, files that it writes or
-//! leaves alone, and readers that go away.
+//! The command-line tool: transcripts that it must reproduce exactly, files that it writes or leaves alone, and readers
+//! that close the pipe.
 //!
-//! A transcript in `tests/golden/cli` has lines `$ rankfold ...`, below each what the command printed,
-//! with `! ` before what it printed as errors, and `= CODE` where it did not end with 0. The commands
-//! run in that folder. `RANKFOLD_BLESS=1 cargo test --features cli --test cli` writes what is printed
-//! now into the transcripts.
+//! A transcript in `tests/golden/cli` has lines `$ rankfold ...`. Below each is what the command printed, with `! `
+//! before what it printed as errors, and `= CODE` if the exit code was not 0. The commands run in that folder.
+//! `RANKFOLD_BLESS=1 cargo test --features cli --test cli` writes the current output into the transcripts.
 #![cfg(feature = "cli")]
 
 use std::fs::{self, File};
@@ -16,7 +15,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/cli")
 }
 
-/// The tool, with these arguments, a word each, and perhaps `< FILE`.
+/// Returns the tool with these arguments, a word each, and optionally `< FILE`.
 fn rankfold(line: &str) -> Command {
     let (arguments, input) = line.split_once(" < ").unwrap_or((line, ""));
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold"));
@@ -68,7 +67,7 @@ fn repeats(name: &str) {
     }
 }
 
-/// A file of this test's own that is not there yet.
+/// Returns the path of a new file of this test.
 fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
@@ -278,7 +277,7 @@ fn what_is_explained_as_json_is_what_is_explained_as_text() {
     assert_eq!(lines.lines().count(), 2);
 }
 
-/// Whether a process has said what is to happen on SIGINT.
+/// Returns whether a process has installed a handler for SIGINT.
 #[cfg(target_os = "linux")]
 fn catches_interrupts(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -286,7 +285,7 @@ fn catches_interrupts(pid: u32) -> bool {
     caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
 }
 
-/// What a command prints that is stopped by Ctrl-C as soon as it can be, and how it ends.
+/// Returns the output and the exit code of a command that Ctrl-C stops as early as possible.
 #[cfg(target_os = "linux")]
 fn stopped(line: &str) -> (Option<i32>, String) {
     let mut command = rankfold(line);
@@ -307,7 +306,7 @@ fn stopped(line: &str) -> (Option<i32>, String) {
 #[test]
 #[cfg(target_os = "linux")]
 fn ctrl_c_ends_a_proof_and_a_simulation_with_what_there_is() {
-    // Days of work each.
+    // Each would take days.
     let (code, lines) = stopped("simulate ring --ranks 1048576 --bytes 8Mi");
     assert_eq!(code, Some(130));
     assert!(
@@ -353,7 +352,7 @@ fn every_form_of_a_topology_reads_back() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_found_before_the_work() {
-    // The folder is looked at before the topology: of two mistakes this one is told.
+    // The folder is checked before the topology, so of two mistakes this one is reported.
     let (code, error) = said(&mut rankfold("topology chian -o /no/such/folder/x"));
     assert_eq!(code, Some(2));
     assert!(error.starts_with("error: cannot write /no/such/folder/x: "));
@@ -450,7 +449,7 @@ fn every_shell_gets_its_completions_and_every_command_its_page() {
     assert!(page("man bench").contains("rankfold bench broadcast send"));
 }
 
-/// Whether there are two CPUs to measure between.
+/// Returns whether there are two CPUs to measure between.
 fn has_two_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
 }

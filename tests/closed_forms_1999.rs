@@ -1,10 +1,9 @@
-//! The two reductions that Xiong 1999 writes out for one topology each, in index arithmetic alone and
-//! over SEND and RECV: bit for bit what the general loop leaves over the same topology.
+//! The two reductions that Xiong 1999 writes out for one topology each, in index arithmetic alone and over SEND and
+//! RECV: bit for bit the result of the general loop over the same topology.
 //!
-//! No topology, no table and no schedule is asked here: a rank knows its own number and how many there
-//! are. The exponent of the 2-tree is the largest `u` for which `3^u` divides the rank, and for the
-//! root the least for which `3^u` is at least the number of ranks; the case list of the text takes
-//! another.
+//! No topology, table or schedule is used here: a rank knows its own number and the number of ranks. The exponent of
+//! the 2-tree is the largest `u` for which `3^u` divides the rank, and for the root the least for which `3^u` is at
+//! least the number of ranks; the case list of the text takes another.
 
 mod common;
 
@@ -48,14 +47,14 @@ fn two_tree<T: Element>(
         }
         power *= 3;
     }
-    // Now h = 3^u (3 w + s), and s is not 0 but at the root.
+    // Now h = 3^u (3 w + s), where s is 0 only at the root.
     if h > 0 {
         comm.send(h - h % (3 * power), TAG, v)?;
     }
     Ok(())
 }
 
-/// Whether the step of this power of 3 comes before u.
+/// Returns whether the step of this power of 3 comes before u.
 fn receives(h: Rank, power: usize, n: usize) -> bool {
     if h == 0 {
         power < n
@@ -64,7 +63,7 @@ fn receives(h: Rank, power: usize, n: usize) -> bool {
     }
 }
 
-/// Folds in what a rank sends.
+/// Folds in the vector that a rank sends.
 fn take<T: Element>(
     comm: &Comm,
     from: impl Into<Source>,
@@ -98,10 +97,10 @@ fn bits(v: &[f64]) -> Vec<u64> {
 /// A reduction that is written out for one topology.
 type Form<T> = fn(&Comm, &mut [T], fn(T, T) -> T) -> Result<()>;
 
-/// The topology it is written out for.
+/// The topology that it is written out for.
 type Tree = fn(usize) -> Topology;
 
-/// On every rank count: what the form leaves at the root, and what the general loop does.
+/// For every number of ranks: the results of the form and of the general loop at the root.
 fn both<T: Element + PartialEq + std::fmt::Debug>(
     form: Form<T>,
     tree: Tree,

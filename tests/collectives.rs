@@ -1,5 +1,5 @@
-//! Barrier, broadcast, reduce and all_reduce against plain folds: every number of ranks up to 33, every
-//! kind of length, every root, operators that commute and one that does not, call upon call.
+//! Barrier, broadcast, reduce and all_reduce against plain folds: every number of ranks up to 33, every kind of length,
+//! every root, operators that commute and one that does not, call upon call.
 
 mod common;
 
@@ -18,7 +18,7 @@ struct Kind<T, O> {
     op: O,
 }
 
-/// All buffers of one length, and what they come to.
+/// All buffers of one length, and their fold.
 struct Case<T> {
     inputs: Vec<Vec<T>>,
     want: Vec<T>,
@@ -61,7 +61,7 @@ fn roots(ranks: usize) -> Vec<Rank> {
     }
 }
 
-/// Every collective there is with this kind, for every length, without a pause in between.
+/// Runs every collective with this kind, for every length, without a pause in between.
 fn all_lengths<T, O>(team: &Team, kind: &Kind<T, O>)
 where
     T: Element + PartialEq + Debug,
@@ -136,7 +136,7 @@ fn integers() -> Kind<u64, op::Sum> {
     }
 }
 
-/// Elements with padding, under a closure that says it commutes.
+/// Elements with padding, with a closure that is declared commutative.
 fn padded() -> Kind<(u8, u64), impl Operator<(u8, u64)> + Copy + Sync> {
     let both = |a: (u8, u64), b: (u8, u64)| (a.0.wrapping_add(b.0), a.1.max(b.1));
     Kind {
@@ -214,7 +214,7 @@ fn built_in_operators_reduce_as_they_combine() {
 
 // ── the same bits ──
 
-/// The bits of a sum of numbers that round, on every rank.
+/// Returns the bits of a sum of numbers that round, on every rank.
 fn rounded_sums(team: &Team, len: usize) -> Vec<Vec<u64>> {
     let number =
         |rank: Rank, i: usize| 1.0 / (1.0 + (noise(rank as u64, i as u64) % 10_000) as f64);
@@ -308,8 +308,8 @@ fn ranks_run_ahead_through_broadcasts_from_one_root_after_another() {
     }
 }
 
-/// The root of a reduction waits for a word that the others send only when they are through them all:
-/// no program may rely on a collective to buffer, and it is told so.
+/// The root of a reduction waits for a message that the others send only after all their calls. No program may rely on
+/// a collective to buffer, and this one gets a deadlock report.
 #[test]
 fn a_program_that_needs_reductions_to_buffer_is_a_deadlock() {
     for length in [1, 50] {
@@ -379,8 +379,8 @@ fn messages_and_collectives_do_not_see_each_other() {
         .unwrap();
 }
 
-/// Those whom a barrier has let go may be asleep in the next one before the last of the first are woken:
-/// that is no deadlock.
+/// Ranks released by a barrier may be asleep in the next one before the last ranks of the first are woken: that is no
+/// deadlock.
 #[test]
 fn barriers_of_crowded_worlds_follow_each_other_without_a_false_alarm() {
     for round in 0..scaled(120) {

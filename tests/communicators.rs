@@ -1,5 +1,5 @@
-//! Communicators made of others: who is in them, what goes on in them at the same time, and how the
-//! living leave the dead behind.
+//! Communicators made from others: their members, simultaneous traffic on them, and how the surviving ranks shrink away
+//! the failed ones.
 
 mod common;
 
@@ -11,7 +11,7 @@ use rankfold::{
     Comm, Error, ErrorKind, Fault, Outcome, Rank, Result, Source, World, WorldError, op,
 };
 
-/// Who is with a rank in a split, and in which order, said plainly.
+/// Returns the members of a rank's part of a split, in order, by the plainest code.
 fn group(wishes: &[(Option<u32>, i64)], me: Rank) -> Option<Vec<Rank>> {
     let color = wishes[me].0?;
     let mut group: Vec<Rank> = (0..wishes.len())
@@ -54,7 +54,7 @@ fn a_split_has_the_ranks_of_one_colour_in_the_order_of_their_keys() {
     }
 }
 
-/// Collectives and messages of every kind, in a communicator of these ranks of the world.
+/// Runs collectives and messages of every kind in a communicator of these ranks of the world.
 fn all_goes_well_in(comm: &Comm, members: &[Rank]) -> Result<()> {
     let (me, p) = (comm.rank(), comm.size());
     let mut v = vec![members[me] as u64; 20];
@@ -168,7 +168,7 @@ fn a_mismatch_in_a_part_names_its_ranks_and_leaves_the_others_in_peace() {
 
 #[test]
 fn a_wildcard_of_a_part_hopes_only_for_its_members() {
-    // Rank 2 lives on and could send, but is not in the part.
+    // Rank 2 goes on and could send, but is not in the part.
     let freed = AtomicUsize::new(0);
     let report = World::new(3).run_each(|comm| {
         let part = comm.split_if((comm.rank() < 2).then_some(0), 0)?;
@@ -205,7 +205,7 @@ fn a_dead_rank_fails_the_parts_it_is_in_and_no_others() {
 
 // ── shrinking ──
 
-/// All-reduces until a rank is missed, then goes on with those who live: how many these were at last.
+/// All-reduces until a rank is missing, then goes on with the survivors; returns how many there were at last.
 fn stubborn(comm: &Comm, calls: usize) -> Result<usize> {
     let mut small: Option<Comm> = None;
     let mut done = 0;
@@ -220,7 +220,7 @@ fn stubborn(comm: &Comm, calls: usize) -> Result<usize> {
                 done += 1;
             }
             Err(error) if matches!(error.kind(), ErrorKind::Injected) => return Err(error),
-            // Those who are done leave one by one; the others go on.
+            // Ranks that are done leave one by one; the others go on.
             Err(_) => small = Some(here.shrink()?),
         }
     }
@@ -264,7 +264,7 @@ fn shrinking_keeps_the_order_and_leaves_all_dead_behind() {
     });
     for rank in [0, 2, 3, 6, 7] {
         let (members, _) = report.outcomes[rank].value().unwrap();
-        // Who was not yet dead when all had come is still in it; nobody waits for that.
+        // A rank that had not failed when all had arrived is still a member; no rank waits for it.
         let living: Vec<Rank> = members
             .iter()
             .copied()
@@ -278,7 +278,7 @@ fn shrinking_keeps_the_order_and_leaves_all_dead_behind() {
 fn whoever_waits_in_a_communicator_that_is_left_hears_of_it() {
     let report = World::new(3).run_each(|comm| match comm.rank() {
         0 => {
-            // Rank 1 lives, so that this could go on for ever.
+            // Rank 1 goes on, so this could wait forever.
             let error = comm.recv::<u8>(1, 0).unwrap_err();
             let text = error.to_string();
             comm.shrink()?.barrier()?;
@@ -392,7 +392,7 @@ fn coordinates_and_ranks_are_each_others_inverse_and_neighbours_are_one_apart() 
     }
 }
 
-/// Where a shift leads on a periodic line, by addition modulo its length in the widest type.
+/// Returns where a shift leads on a periodic line, by addition modulo its length in the widest type.
 fn around(here: usize, by: i128, length: usize) -> usize {
     (here as i128 + by).rem_euclid(length as i128) as usize
 }
@@ -461,7 +461,7 @@ fn halos_are_exchanged_with_all_neighbours() {
                         let (below, above) = grid.shift(side / 2, 1);
                         let from = [below, above][side % 2];
                         for i in 0..length {
-                            // What comes from below was its piece for above.
+                            // The piece received from below is the one that its sender had for above.
                             let expected =
                                 from.map_or((99, 99, 99), |from| value(from, side ^ 1, i));
                             assert_eq!(output[side * length + i], expected);

@@ -1,5 +1,5 @@
-//! `measure::compare` on runs that are made up: how often it calls identical programs different, and whether it finds what
-//! does differ. Times are drawn from seeds: each process has a shift of its own, by which all its passes are off.
+//! `measure::compare` on synthetic runs: how often it calls identical programs different, and whether it finds real
+//! differences. Times are drawn from seeds: each process has a shift of its own, which affects all its passes.
 #![cfg(feature = "json")]
 
 use std::slice::from_ref;
@@ -18,14 +18,14 @@ impl Random {
         ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// With a standard deviation of 1, by the method of Box and Muller.
+    /// Returns a normal variate with a standard deviation of 1, by the method of Box and Muller.
     fn normal(&mut self) -> f64 {
         let (a, b) = (1.0 - self.next(), self.next());
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 }
 
-/// What the times of a program scatter by, as standard deviations of logarithms.
+/// The scatter of a program's times, as standard deviations of logarithms.
 #[derive(Clone, Copy)]
 struct Scatter {
     /// Of the shift that all points of a process share.
@@ -55,7 +55,7 @@ fn median(passes: &[f64]) -> f64 {
 static TEMPLATE: LazyLock<Run> =
     LazyLock::new(|| serde_json::from_str(include_str!("golden/cli/before.json")).unwrap());
 
-/// A run of a program whose points take `factors` times as long as those of the first program.
+/// Returns a run of a program whose points take `factors` times as long as those of the first program.
 fn run(random: &mut Random, scatter: Scatter, factors: &[f64]) -> Run {
     let mut run = TEMPLATE.clone();
     let one = run.results[0].clone();
@@ -73,7 +73,7 @@ fn run(random: &mut Random, scatter: Scatter, factors: &[f64]) -> Run {
     run
 }
 
-/// So many pairs of runs, in turn.
+/// Compares `pairs` pairs of runs, taken in turn.
 fn compared(seed: u64, pairs: usize, scatter: Scatter, factors: &[f64]) -> Comparison {
     let mut random = Random(seed);
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -93,7 +93,7 @@ fn changes(comparison: &Comparison) -> usize {
     count(comparison, Verdict::Faster) + count(comparison, Verdict::Slower)
 }
 
-/// In how many of 300 comparisons of identical programs some point is said to have changed.
+/// Returns in how many of 300 comparisons of identical programs some point is called changed.
 fn false_alarms(pairs: usize, scatter: Scatter) -> usize {
     let of = |seed: &u64| changes(&compared(*seed, pairs, scatter, &[1.0; POINTS])) > 0;
     (0..300).filter(of).count()
@@ -114,7 +114,7 @@ fn identical_programs_are_hardly_ever_called_different() {
     for scatter in [QUIET, shifted, noisy] {
         for pairs in 1..=4 {
             let found = false_alarms(pairs, scatter);
-            // One in fifty with one pair, and in twenty, as is promised, with more.
+            // One in fifty with one pair, and one in twenty, as promised, with more.
             let most = if pairs == 1 { 6 } else { 15 };
             assert!(found <= most, "{found} of 300 with {pairs} pairs");
         }

@@ -1,4 +1,4 @@
-//! The closed forms are what the checker counts: every family and algorithm, every number of ranks.
+//! The closed forms equal the checker's counts: every family and algorithm, every number of ranks.
 
 mod common;
 mod zoo;
@@ -14,7 +14,7 @@ use rankfold::schedule::{FoldAlong, HandOut, Schedule};
 use rankfold::span::Blocks;
 use rankfold::topology::{Circle, CubeTo, OwnSteps, Shift, Topology};
 
-/// A schedule, what it is for, and its closed form.
+/// A schedule, its goal, and its closed form.
 struct Case {
     name: String,
     schedule: Box<dyn Schedule>,
@@ -75,7 +75,7 @@ fn whole(tree: Topology, n: usize) -> Vec<Case> {
     three_ways(&tree.name(), reduce, broadcast, (tree.root(), n), form)
 }
 
-/// The trees that a pipeline runs along, with their periods.
+/// Returns the trees that a pipeline runs along, with their periods.
 fn pipelines(p: usize) -> [(Topology, usize); 4] {
     [
         (Topology::chain(p), 1),
@@ -270,7 +270,7 @@ fn proved(case: &Case) -> Certificate {
     check(&case.schedule, &case.goal).unwrap_or_else(|fault| panic!("{}: {fault}", case.name))
 }
 
-/// Steps, steps with messages, and every rank's load.
+/// Compares steps, steps with messages, and every rank's load.
 #[track_caller]
 fn agrees(case: &Case, p: usize, n: usize) {
     let (proof, form) = (proved(case), &case.form);
@@ -286,13 +286,13 @@ fn agrees(case: &Case, p: usize, n: usize) {
     }
 }
 
-/// Every number of ranks, at a smaller scale some.
+/// Returns every number of ranks, or some at a smaller scale.
 fn worlds() -> impl Iterator<Item = usize> {
     (1..=130).step_by(common::stride())
 }
 
-/// Whether to try a case on so many ranks: the large worlds are dealt out over the cases where the
-/// checker is slow.
+/// Returns whether to try a case on `p` ranks: where the checker is slow, the large worlds are distributed over the
+/// cases.
 fn is_tried(case: usize, p: usize) -> bool {
     let every = if cfg!(debug_assertions) && p > 40 {
         10
@@ -305,7 +305,7 @@ fn is_tried(case: usize, p: usize) -> bool {
 #[test]
 fn every_form_counts_what_the_checker_counts_for_every_number_of_ranks() {
     for p in worlds() {
-        // One length that the ranks do not divide, for most of them shorter than they are many.
+        // A length that the number of ranks does not divide; for most worlds it is less than the number of ranks.
         let n = if p.is_multiple_of(2) { 37 } else { p + 3 };
         let tried = everything(p, n).into_iter().enumerate();
         tried
@@ -336,7 +336,7 @@ fn pipelines_count_what_the_checker_counts_for_every_number_of_segments() {
     }
 }
 
-/// Steps with messages, and the largest message, and the largest fold, of every step.
+/// Returns the steps with messages, and the sums of the largest message and the largest fold of every step.
 fn longest_way(schedule: &dyn Schedule, steps: Cost) -> Cost {
     let (mut moved, mut folded) = (0, 0);
     for s in 0..schedule.steps() {
@@ -392,7 +392,7 @@ fn elements_sent_are_elements_received() {
     }
 }
 
-/// Forms whose sums alone are tested here.
+/// Forms of which only the sums are tested here.
 fn unproved(p: usize, n: usize) -> Vec<Form> {
     let mut forms = vec![
         cost::two_tree(p, n, 5, Way::AllReduce),
@@ -444,7 +444,7 @@ fn the_published_table_of_steps_is_right() {
         [pipeline(13, 1), pipeline(13, 4)],
         [[12, 6, 5], [15, 12, 11]]
     );
-    // The bound; on thirteen ranks the schedule takes one step less.
+    // This is the bound; on thirteen ranks the schedule takes one step less.
     let two_tree = |p, k| cost::two_tree(p, 99, k, Way::Broadcast).cost().steps;
     assert_eq!([two_tree(8, 1), two_tree(8, 4)], [5, 8]);
     assert_eq!([two_tree(13, 1), two_tree(13, 4)], [6 + 1, 9 + 1]);
@@ -470,7 +470,7 @@ fn the_published_table_of_steps_is_right() {
     assert_eq!([all_reduce(8), all_reduce(13)], [[3, 6, 14], [5, 8, 24]]);
 }
 
-/// How many of the messages, pairs of sender and receiver, every rank sends.
+/// Returns how many of the messages, pairs of sender and receiver, every rank sends.
 fn sends_of(messages: &[(usize, usize)], ranks: usize) -> Vec<usize> {
     let sent = |rank| messages.iter().filter(|&&(from, _)| from == rank).count();
     (0..ranks).map(sent).collect()
@@ -495,7 +495,7 @@ fn two_tree_loads_are_those_of_the_published_trees() {
     }
 }
 
-/// Every message of an edge-disjoint broadcast, packet by packet as it is defined.
+/// Returns every message of an edge-disjoint broadcast, packet by packet as defined.
 fn esbt_messages(d: usize, packet: usize) -> Vec<(usize, usize)> {
     let mut holders = vec![1 << (packet % d)];
     let mut messages = vec![(0, holders[0])];

@@ -1,4 +1,4 @@
-//! What a model makes of the closed forms: best segments, best stages, isoefficiency, scalability.
+//! What a model derives from the closed forms: best segments, best stages, isoefficiency, scalability.
 
 mod common;
 
@@ -11,7 +11,7 @@ use rankfold::topology::Topology;
 
 const WAYS: [Way; 3] = [Way::Broadcast, Way::Reduce, Way::AllReduce];
 
-/// A pipeline and what it costs in so many segments.
+/// A pipeline and its cost with a given number of segments.
 type Segmented = (&'static str, Pipeline, Box<dyn Fn(usize, Way) -> Form>);
 
 fn pipelines(p: usize, n: usize) -> Vec<Segmented> {
@@ -35,7 +35,7 @@ fn pipelines(p: usize, n: usize) -> Vec<Segmented> {
     ]
 }
 
-/// Times from a nanosecond to a second, and nothing at all.
+/// Times from a nanosecond to a second, and zero.
 fn seconds() -> impl Strategy<Value = f64> {
     prop_oneof![8 => (-9.0..0.0).prop_map(|exponent| 10f64.powf(exponent)), 1 => Just(0.0)]
 }
@@ -45,7 +45,7 @@ fn models() -> impl Strategy<Value = Model> {
     times.prop_map(|(alpha, beta, gamma)| Model { alpha, beta, gamma })
 }
 
-/// `a` is not more than `b`, but for rounding.
+/// Returns whether `a` is at most `b`, except for rounding.
 fn at_most(a: f64, b: f64) -> bool {
     a <= b * (1.0 + 1e-9)
 }

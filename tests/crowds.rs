@@ -1,5 +1,5 @@
-//! Ranks that take turns on one CPU: where the last one to come folds for all, whoever that is, all get the fold in
-//! rank order; one rank folds and no other; and when that one fails, nobody hangs.
+//! Ranks that take turns on one CPU, where the last rank to arrive folds for all: whichever rank that is, all ranks get
+//! the fold in rank order, exactly one rank folds, and if that one fails, no rank hangs.
 
 mod support;
 
@@ -11,13 +11,13 @@ use rankfold::machine::Cpus;
 use rankfold::{Bind, Comm, Error, ErrorKind, Outcome, Result, World, op};
 use support::{guarded, scale};
 
-/// A world whose ranks have one CPU among them.
+/// Returns a world whose ranks share one CPU.
 fn crowd(ranks: usize) -> World {
     let cpu = Cpus::here().mask.first().copied();
     World::new(ranks).bind(cpu.map_or(Bind::None, |cpu| Bind::Cpus(vec![cpu])))
 }
 
-/// x -> a x + b, modulo 2^32: one after the other is associative and does not commute.
+/// x -> a x + b, modulo 2^32: composition is associative and does not commute.
 type Map = (u32, u32);
 
 fn after(first: Map, then: Map) -> Map {
@@ -39,7 +39,7 @@ fn folded(ranks: usize, time: usize, place: usize) -> Map {
     })
 }
 
-/// Calls that use the cells in other ways, so that the next one begins at any of a rank's places.
+/// Calls that use the cells in other ways, so that the next call begins at any of a rank's places.
 fn between(comm: &Comm, time: usize) -> Result<()> {
     let root = time % comm.size();
     match time % 5 {

@@ -1,6 +1,6 @@
-//! A wait with a deadline of its own in a world with a watchdog ends at whichever comes first.
+//! A wait with its own deadline, in a world with a watchdog, ends at whichever comes first.
 //!
-//! The later of the two is an hour away: a wait that took it for its end would hang.
+//! The later of the two is an hour away: a wait that used it would hang.
 
 mod support;
 
@@ -13,7 +13,7 @@ use support::guarded;
 const SOON: Duration = Duration::from_millis(2);
 const LATE: Duration = Duration::from_secs(3600);
 
-/// What comes of a receive of rank 0, for which nothing is ever sent while rank 1 lives on.
+/// Returns the error of a receive of rank 0 for which nothing is ever sent while rank 1 runs.
 fn in_vain(world: World, receive: impl Fn(&Comm) -> Result<(), Error> + Sync) -> Error {
     let over = Barrier::new(2);
     let run = || {

@@ -1,5 +1,5 @@
-//! A rank dies at every operation it has, in every program, world and way of dying: nobody hangs,
-//! everybody else has a right result or an error that names the dead, and so does the report.
+//! One rank fails at each of its operations, in every program, in every world and by every fault. No rank hangs, every
+//! other rank has a right result or an error that names the failed rank, and so does the report.
 
 mod support;
 
@@ -18,8 +18,8 @@ use support::{Spoiled, guarded};
 /// Short enough to travel in its packet, and long enough to be lent.
 const LENGTHS: [usize; 2] = [3, 1500];
 
-/// Kills every rank at each of its operations for 2 to 5 ranks, and at a quarter of them for 6 to 9, always the same;
-/// all of them with `RANKFOLD_SCALE=4`.
+/// Fails every rank at each of its operations for 2 to 5 ranks, and at a fixed quarter of them for 6 to 9; at all of
+/// them with `RANKFOLD_SCALE=4`.
 fn every(name: &str, program: fn(&Comm) -> Result<u64>) {
     sweep(name, 2..=5, 1.0, program);
     sweep(name, 6..=9, 0.25, program);
@@ -70,7 +70,7 @@ fn in_sendrecv() {
     });
 }
 
-/// What is moved need not be plain data.
+/// A moved value need not be plain data.
 struct Parcel(Spoiled);
 
 #[test]
@@ -99,7 +99,7 @@ fn in_probe_and_discard() {
     });
 }
 
-/// Who dies far up the line is named at its end, not the neighbour who failed for it.
+/// A rank that fails far up the line is named at its end, not the neighbour that failed because of it.
 #[test]
 fn in_a_line_of_ranks_where_each_waits_for_the_one_before() {
     every("line", |comm| {
@@ -221,7 +221,7 @@ fn in_all_reduces_from_one_buffer_into_another() {
     });
 }
 
-/// One of each family.
+/// Returns one topology of each family.
 fn topologies(n: usize) -> [Topology; 7] {
     [
         Topology::chain(n),
@@ -283,7 +283,7 @@ fn in_reductions_of_values() {
     });
 }
 
-/// The sum must be that of the contributors it names, whoever they are.
+/// The sum must be that of the contributors that it names, whichever they are.
 #[test]
 fn in_reductions_over_survivors() {
     every("survivors", |comm| {
@@ -363,7 +363,7 @@ fn in_waits_for_several_requests() {
 #[test]
 fn in_tests_and_probes_again_and_again() {
     sweep_bufferings("test, iprobe", |comm| {
-        // Always as many operations, however often one looks.
+        // Always the same number of operations, however often the request is polled.
         let mut coming = comm.irecv::<u64>(left(comm), 1)?;
         let sent = comm.isend(right(comm), 1, vec![element(comm.rank(), 0)])?;
         let mut got = None;
@@ -444,7 +444,7 @@ fn for_all_sizes<R: Send>(
     }
 }
 
-/// An operator that does not survive the contribution of the last rank.
+/// An operator that panics on the contribution of the last rank.
 fn fragile(a: u64, b: u64) -> u64 {
     assert!(a < 1 << 40 && b < 1 << 40, "too much");
     a + b
@@ -458,7 +458,7 @@ fn big_in_the_last(comm: &Comm) -> u64 {
     }
 }
 
-/// Whoever applied the operator panicked, the first of them is the culprit, and all others name one of them.
+/// A rank that applied the operator panicked, the first of them is the culprit, and all others name one of them.
 fn judge_fragile<R>(ranks: usize, report: Report<R>) {
     let culprit = report.culprit.expect("the operator panicked in a rank");
     let panicked = |rank: usize| matches!(&report.outcomes[rank], Outcome::Panicked { message, .. } if &**message == "too much");
@@ -501,7 +501,7 @@ fn an_operator_that_panics_is_the_failure_of_the_rank_that_ran_it() {
     for_all_sizes("reduce_value_over", values, judge_fragile);
 }
 
-/// Panics when it is dropped, unless something panics already.
+/// Panics when it is dropped, unless the thread is already panicking.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -540,7 +540,7 @@ fn a_message_whose_destructor_panics_fails_the_rank_that_drops_it() {
     });
 }
 
-/// Waits in its destructor, as a guard that wants an answer before it lets go.
+/// Waits in its destructor, like a guard that wants an answer before it releases something.
 struct Waits<'a>(&'a Comm, Source);
 
 impl Drop for Waits<'_> {
@@ -549,8 +549,8 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// Rank 1 panics, outside our calls or inside one, while a guard of its own wants to hear from others
-/// who wait for rank 1.
+/// Rank 1 panics, outside our calls or inside one, while its own guard waits for a message from others, which wait for
+/// rank 1.
 fn panics_while_a_guard_waits(comm: &Comm, from: Source, inside: bool) -> Result<()> {
     if comm.rank() != 1 {
         return comm.recv::<u8>(1, 8).map(|_| ());
@@ -631,8 +631,8 @@ fn a_rank_that_unwraps_the_failure_of_another_is_not_the_culprit() {
     });
 }
 
-/// Each rank waits for the one after it; those at the far end must hear of the last, who panicked, even
-/// when the ranks between unwrapped their errors.
+/// Each rank waits for the next one. Those at the far end must learn of the last, which panicked, even when the ranks
+/// between unwrapped their errors.
 #[test]
 fn the_first_culprit_is_named_along_a_line_of_ranks_that_unwrap() {
     let program = |comm: &Comm| {
@@ -657,7 +657,7 @@ fn the_first_culprit_is_named_along_a_line_of_ranks_that_unwrap() {
 fn the_culprit_is_the_rank_that_was_missed_not_the_one_that_returned_first() {
     let program = |comm: &Comm| match comm.rank() {
         0 => {
-            // By the barrier of errors: the others are gone before rank 1 is told to go.
+            // By the barrier of errors: the others have ended before rank 1 is told to go.
             for rank in 2..comm.size() {
                 assert!(comm.recv::<u8>(rank, 0).is_err());
             }
@@ -669,7 +669,7 @@ fn the_culprit_is_the_rank_that_was_missed_not_the_one_that_returned_first() {
     };
     let run = || World::new(2).run_each(program);
     assert_eq!(guarded(&|| "missed".into(), run).culprit, Some(1));
-    // Ranks 2 and 3 return before rank 1 does, with all they had to do done.
+    // Ranks 2 and 3 return before rank 1 does, with all their work done.
     let done = AtomicUsize::new(0);
     let program = |comm: &Comm| match comm.rank() {
         0 => {
@@ -714,7 +714,7 @@ fn an_operator_may_not_call_a_communicator() {
     });
 }
 
-/// Every refused call, one after the other: as if it had not been made.
+/// Every refused call, one after the other: each is as if it had not been made.
 fn refused_calls(comm: &Comm) -> Vec<Result<()>> {
     let n = comm.size();
     let mut one = [1u64];
@@ -774,8 +774,8 @@ fn a_call_with_wrong_arguments_is_as_if_not_made() {
     });
 }
 
-/// Rank 1 fails inside the first collective and goes on: all members' later collectives fail with that
-/// cause, and messages still pass.
+/// Rank 1 fails inside the first collective and goes on: later collectives of all members fail with that cause, and
+/// messages still pass.
 fn goes_on_after_a_broken_collective(comm: &Comm) -> Result<()> {
     let mut data = buffer(comm.rank(), LENGTHS[1]);
     let _first = comm
@@ -807,7 +807,7 @@ fn goes_on_after_a_broken_collective(comm: &Comm) -> Result<()> {
 fn a_broken_communicator_fails_all_later_collectives_with_the_first_cause() {
     for ranks in 2..=9 {
         for check in [false, true] {
-            // Operation 1 is the call itself, which is as if not made; the second is inside it.
+            // Operation 1 is the call itself, which is as if it had not been made; operation 2 is inside it.
             let world = World::new(ranks).check(check).inject(1, 2, Fault::Error);
             let run = || world.run_each(goes_on_after_a_broken_collective);
             let report = guarded(&|| format!("broken, {ranks} ranks, {check}"), run);

@@ -1,6 +1,6 @@
-//! A rank dies at every operation that a collective has: whichever collective, by whichever algorithm,
-//! of elements or values. Nobody hangs, everybody else names the dead or is right, and what comes
-//! after on the same communicator fails with the same cause.
+//! One rank fails at each operation of a collective: of every collective, by every algorithm, of elements or values. No
+//! rank hangs, every other rank names the failed rank or has the right result, and later calls on the same communicator
+//! fail with the same cause.
 
 mod support;
 
@@ -13,10 +13,10 @@ use rankfold::topology::Topology;
 use rankfold::{Comm, ErrorKind, Rank, Result, Side, op, span};
 use support::sweep::{assert_from, assert_sum, buffer, element, sweep};
 
-/// So many elements for each rank: they travel in their packet, or they are lent.
+/// Numbers of elements per rank: the shorter vectors travel in their packet, the longer ones are lent.
 const LENGTHS: [usize; 2] = [1, 300];
 
-/// After a failure the communicator has the same culprit for everybody who comes back.
+/// After a failure, the communicator reports the same culprit to every rank that calls it again.
 fn and_then_again(comm: &Comm, done: Result<()>) -> Result<u64> {
     let Err(error) = done else {
         return Ok(comm.rank() as u64);
@@ -28,7 +28,7 @@ fn and_then_again(comm: &Comm, done: Result<()>) -> Result<u64> {
     Err(error)
 }
 
-/// The block of rank `rank` in a vector of `n` elements of rank `of`.
+/// Checks the block `run` of rank `of`'s vector.
 #[track_caller]
 fn assert_run(of: Rank, run: Range<usize>, data: &[u64]) {
     let right = run.clone().map(|i| element(of, i));
@@ -44,11 +44,11 @@ fn assert_sums(ranks: Range<Rank>, run: Range<usize>, data: &[u64]) {
     assert!(run.map(sum).eq(data.iter().copied()), "sums");
 }
 
-/// What a call is made with.
+/// The parameters of a call.
 #[derive(Clone, Copy)]
 struct With {
     algorithm: Option<Algorithm>,
-    /// Elements for each rank.
+    /// Elements per rank.
     n: usize,
     root: Rank,
 }
@@ -121,7 +121,7 @@ fn reduce_scatter(comm: &Comm, with: With) -> Result<()> {
     Ok(())
 }
 
-/// Every rank's block of its own vector, one after the other.
+/// Checks every rank's block of its own vector, one after the other.
 #[track_caller]
 fn assert_blocks(comm: &Comm, n: usize, all: &[u64]) {
     for rank in 0..comm.size() {
@@ -186,7 +186,7 @@ fn exclusive_scan(comm: &Comm, with: With) -> Result<()> {
     Ok(())
 }
 
-/// The shape of the call that `play` makes, as far as algorithms must know it.
+/// Returns the shape of the call that `play` makes, as far as algorithms depend on it.
 fn shape(collective: Collective, ranks: usize, with: With) -> Call {
     let n = match collective {
         Collective::Scan | Collective::ExclusiveScan => with.n,
@@ -197,7 +197,7 @@ fn shape(collective: Collective, ranks: usize, with: With) -> Call {
         .to_root(with.root)
 }
 
-/// A rank dies in the call, by the automatic choice and by every algorithm there is.
+/// Fails a rank in the call, by the automatic choice and by every algorithm.
 fn dies_in(collective: Collective, play: Play) {
     sweep(collective.name(), 2..=5, 1.0, |comm| {
         let calls = LENGTHS.into_iter().zip([0, comm.size() - 1]);
@@ -287,7 +287,7 @@ fn in_scans() {
     dies_in(Collective::ExclusiveScan, exclusive_scan);
 }
 
-/// Blocks of which the first is empty and the last is long.
+/// Returns blocks of which the first is empty and the last is long.
 fn uneven(comm: &Comm) -> Vec<usize> {
     (0..comm.size()).map(|rank| rank * rank * 30).collect()
 }

@@ -1,6 +1,6 @@
-//! Collectives over shared memory: the plain fold at every place for every shape of vectors, in crowds and in
-//! worlds of every kind; and when a rank fails on its way in or inside, nobody hangs and nobody's memory is
-//! touched after it has left.
+//! Collectives over shared memory: every element equals the plain fold for vectors of every shape, in crowds and in
+//! worlds of every kind. When a rank fails on its way in or inside, no rank hangs, and no rank's memory is touched
+//! after it has left.
 
 mod support;
 
@@ -12,7 +12,7 @@ use rankfold::op::{self, Operator};
 use rankfold::{Buffering, Comm, ErrorKind, Fault, Outcome, Result, World, span};
 use support::guarded;
 
-/// Element `i` of rank `rank`: a map x -> a x + b; composing maps does not commute.
+/// Element `i` of rank `rank`: a map x -> a x + b; composition of maps does not commute.
 fn map(rank: usize, i: usize) -> (u64, u64) {
     ((2 * rank + 3) as u64, (i * 31 + rank * 7) as u64)
 }
@@ -30,7 +30,7 @@ impl Operator<(u64, u64)> for Compose {
     }
 }
 
-/// What all ranks' elements `i` come to, in rank order.
+/// Folds all ranks' elements `i`, in rank order.
 fn composed(ranks: usize, i: usize) -> (u64, u64) {
     let maps = (0..ranks).map(|rank| map(rank, i));
     maps.reduce(|f, g| Compose.combine(f, g)).unwrap()
@@ -40,14 +40,14 @@ fn vector(rank: usize, n: usize) -> Vec<(u64, u64)> {
     (0..n).map(|i| map(rank, i)).collect()
 }
 
-/// Whether a run of elements is right.
+/// Checks a run of elements.
 fn assert_each<T: PartialEq + std::fmt::Debug>(got: &[T], want: impl Fn(usize) -> T) {
     for (i, got) in got.iter().enumerate() {
         assert_eq!(*got, want(i), "element {i}");
     }
 }
 
-/// All collectives that fold, with vectors that begin `shift` elements into their memory.
+/// Runs all collectives that fold, with vectors that begin `shift` elements into their memory.
 fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
     let (me, ranks) = (comm.rank(), comm.size());
     let room = || vec![(9, 9); n + shift];
@@ -97,7 +97,7 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
     Ok(())
 }
 
-/// All that only move, with as many elements for each rank.
+/// Runs all collectives that only move elements, with `each` elements per rank.
 fn move_all(comm: &Comm, each: usize, root: usize) -> Result<()> {
     let (me, ranks) = (comm.rank(), comm.size());
     let n = each * ranks;
@@ -178,7 +178,7 @@ fn in_parts_of_a_world_one_beside_the_other() {
     World::new(5).run(run).unwrap();
 }
 
-/// Long enough for ranks to look at the clock, and often enough that each tries both ways of storing.
+/// Long enough for ranks to read the clock, and often enough that each rank tries both ways of storing.
 #[test]
 fn long_vectors_are_the_same_however_they_are_stored() {
     for (ranks, n) in [(2, 8_192), (3, 9_001)] {
@@ -193,7 +193,7 @@ fn long_vectors_are_the_same_however_they_are_stored() {
     }
 }
 
-/// An operator panics while others' memory is being written past the caches.
+/// An operator panics while other ranks' memory is being written by stores that bypass the caches.
 #[test]
 fn an_operator_that_panics_late_in_a_long_vector_leaves_memory_alone() {
     for culprit in 0..2 {
@@ -244,8 +244,8 @@ fn what_is_chosen_for_long_vectors_is_direct() {
         .unwrap();
 }
 
-/// A rank fails at its n-th operation, until no operation is left: on the way in, among those who wait, as the
-/// last one, in the middle of the next call. Everybody's vector is their own again at once.
+/// A rank fails at its n-th operation, until no operation is left: on its way in, among waiting ranks, as the last one,
+/// in the middle of the next call. Every rank has exclusive access to its vector again at once.
 #[test]
 fn a_rank_that_fails_at_any_point_takes_nobodys_memory_along() {
     for fault in [Fault::Panic, Fault::Error, Fault::Return, Fault::Delay] {
@@ -257,7 +257,7 @@ fn a_rank_that_fails_at_any_point_takes_nobodys_memory_along() {
                         let mut v = vector(comm.rank(), 600);
                         let done =
                             (0..2).try_for_each(|_| comm.all_reduce_with(Direct, &mut v, Compose));
-                        // Nobody else writes here any more: what is written stays.
+                        // No other rank writes here any more, so what is written stays.
                         v.fill((1, comm.rank() as u64));
                         assert!(v.iter().all(|&x| x == (1, comm.rank() as u64)));
                         done

@@ -1,6 +1,6 @@
-//! Collectives over shared memory under programs that try to break them from safe code: operators that panic at
-//! any element, ranks that disagree in one thing, inputs that several ranks share, elements of odd sizes and
-//! alignments. Results are right or typed errors, nobody hangs, and a vector is its rank's own again at once.
+//! Collectives over shared memory under programs that try to break them from safe code: operators that panic at any
+//! element, ranks that disagree in one thing, inputs that several ranks share, elements of odd sizes and alignments.
+//! Results are right or typed errors, no rank hangs, and every rank has exclusive access to its vector again at once.
 
 mod support;
 
@@ -18,7 +18,7 @@ use rankfold::op::{self, Operator};
 use rankfold::{Comm, ErrorKind, Outcome, Result, World, span};
 use support::guarded;
 
-/// The sum, which panics on one rank when it has combined so many pairs.
+/// The sum, which panics on one rank once it has combined a given number of pairs.
 struct Trap {
     sprung: bool,
     left: AtomicUsize,
@@ -39,7 +39,7 @@ impl Operator<u64> for &Trap {
     }
 }
 
-/// The collectives that fold; vectors of length n, and what must stay as it is.
+/// The collectives that fold, on vectors of length n; checks what must stay unchanged.
 fn fold(comm: &Comm, which: usize, input: &[u64], v: &mut [u64], op: &Trap) -> Result<()> {
     let block = span::block(v.len(), comm.size(), comm.rank()).len();
     match which {
@@ -68,7 +68,7 @@ proptest! {
             v.fill(me as u64);
             assert_eq!(input, vec![1; n]);
             assert_eq!(v, vec![me as u64; n]);
-            // Whoever survives its operator is in a communicator that is broken.
+            // A rank that survives its operator is in a broken communicator.
             if !matches!(done, Ok(Ok(()))) {
                 let again = comm.all_reduce_with(Direct, &mut v, op::Sum);
                 assert!(again.is_err(), "{} goes on", case());
@@ -87,7 +87,7 @@ proptest! {
                     let culprit = error.culprit();
                     prop_assert!(culprit.is_some_and(|rank| sprung.contains(&rank)), "{}: {error}", case());
                 }
-                // The trap lies behind what there is to combine.
+                // The trap lies beyond the pairs to combine.
                 Outcome::Returned(()) => prop_assert!(sprung.is_empty(), "{}", case()),
                 _ => {}
             }
@@ -125,7 +125,7 @@ fn who_waits_for_a_rank_that_does_not_come_runs_out_of_time_and_takes_its_vector
             world.run_each(|comm| {
                 let mut v = vec![comm.rank() as u64; 900];
                 let last = comm.rank() == ranks - 1;
-                // The last one comes when another one has left.
+                // The last rank arrives when another one has left.
                 if last {
                     hear.lock().unwrap().recv().unwrap();
                 }
@@ -152,7 +152,7 @@ fn who_waits_for_a_rank_that_does_not_come_runs_out_of_time_and_takes_its_vector
 /// How long ranks wait for each other here.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Takes longer than that: in another world a rank runs out of patience, twice.
+/// Takes longer than that: in another world, ranks time out twice.
 fn outlast_patience() {
     for _ in 0..2 {
         let over = Barrier::new(2);
@@ -186,7 +186,7 @@ fn an_operator_that_is_slower_than_the_worlds_patience_is_waited_for() {
         comm.all_reduce_with(Direct, &mut v, op::commutative(pause))?;
         Ok(v)
     };
-    // It may run out before all are here; then nobody has a result.
+    // The patience may run out before all have arrived; then no rank has a result.
     let report = world.run_each(slow);
     for outcome in report.outcomes.iter() {
         match outcome {
@@ -205,7 +205,7 @@ fn an_operator_that_is_slower_than_the_worlds_patience_is_waited_for() {
     }
 }
 
-/// What all collectives do to vectors of this type, against the plain fold.
+/// Compares all collectives of vectors of this type with the plain fold.
 fn all_of<T: Element + PartialEq + Debug>(
     comm: &Comm,
     each: usize,
@@ -258,7 +258,7 @@ fn all_of<T: Element + PartialEq + Debug>(
     Ok(())
 }
 
-/// A type of some size and alignment, of which nothing lies at the beginning.
+/// A type of some size and alignment.
 macro_rules! odd {
     ($name:ident, $align:literal, $words:literal) => {
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -309,7 +309,7 @@ fn many_more_ranks_than_there_are_cpus() {
     World::new(64).run(all).unwrap();
 }
 
-/// All ranks read one and the same memory, or windows of it that overlap.
+/// All ranks read the same memory, or overlapping windows of it.
 #[test]
 fn ranks_may_share_their_inputs() {
     static ALL: [u64; 1000] = [3; 1000];
@@ -335,8 +335,8 @@ fn ranks_may_share_their_inputs() {
     }
 }
 
-/// The vectors of all ranks are parts of one allocation, cut where no cache line ends: what one rank writes
-/// begins where the other's ends.
+/// The vectors of all ranks are parts of one allocation, divided off cache line boundaries: one rank's output begins
+/// where another's ends.
 #[test]
 fn ranks_may_write_side_by_side() {
     for ranks in [2, 3, 10] {
@@ -361,7 +361,7 @@ fn ranks_may_write_side_by_side() {
     }
 }
 
-/// What each rank asks for; the last one asks for something else.
+/// The call of each rank; the last one makes another call.
 type Odd = fn(&Comm, bool) -> Result<()>;
 
 #[test]

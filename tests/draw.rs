@@ -1,7 +1,7 @@
-//! Drawings: read back by a reader that knows nothing of how they are made, they say what the topology
-//! or the schedule says, and nothing is printed over anything.
+//! Drawings, read back by a parser that does not know how they are made: they say what the topology or the schedule
+//! says, and no label overlaps another.
 //!
-//! `RANKFOLD_GOLDEN=write cargo test --test draw` writes the golden files anew.
+//! `RANKFOLD_GOLDEN=write cargo test --test draw` rewrites the golden files.
 
 mod common;
 mod page;
@@ -26,7 +26,7 @@ fn space_time(schedule: &dyn Schedule) -> Drawing {
     draw::space_time("a schedule", schedule).unwrap()
 }
 
-/// Every exhibit in every world, with short and with long labels.
+/// Returns every exhibit in every world, with short and with long labels.
 fn drawings() -> impl Iterator<Item = (String, Box<dyn Schedule>, Drawing)> {
     let all = WORLDS
         .into_iter()
@@ -42,7 +42,7 @@ fn drawings() -> impl Iterator<Item = (String, Box<dyn Schedule>, Drawing)> {
     })
 }
 
-// ── nothing over anything ──
+// ── nothing overlaps ──
 
 #[test]
 fn in_diagrams_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_arrow() {
@@ -85,11 +85,11 @@ fn long_numbers_and_titles_have_their_room() {
     Page::read(&draw::tree(&gaps).unwrap().svg()).assert_legible("late steps");
 }
 
-// ── what is drawn is what is meant ──
+// ── the drawing equals its subject ──
 
 type Arrow = (usize, usize, usize);
 
-/// All messages of a schedule as (step, from, to).
+/// Returns all messages of a schedule as (step, from, to).
 fn messages(schedule: &dyn Schedule) -> Vec<Arrow> {
     let of = |step: usize, rank: usize| Some((step, rank, schedule.step(rank, step).send?.peer));
     let places = (0..schedule.steps()).flat_map(|s| (0..schedule.ranks()).map(move |r| (s, r)));
@@ -117,7 +117,7 @@ fn every_edge_of_a_tree_is_drawn_once_with_its_step() {
     }
 }
 
-/// The edges of a tree in text, as (from, step, to): the rank above is the last one that stands less deep.
+/// Returns the edges of a tree in text, as (from, step, to): the rank above is the last one with less indentation.
 fn outlined(text: &str) -> Vec<Arrow> {
     let mut above: Vec<(usize, usize)> = Vec::new();
     let mut edges = Vec::new();
@@ -150,7 +150,7 @@ fn the_outline_of_a_tree_reads_back_as_the_tree() {
     }
 }
 
-/// The sends of a table, as (step, from, to): what stands under the head of the step.
+/// Returns the sends of a table, as (step, from, to): the cells under the head of the step.
 fn tabled(text: &str) -> Vec<Arrow> {
     let mut sends = Vec::new();
     let (mut columns, mut rank) = (Vec::new(), 0);
@@ -219,12 +219,12 @@ fn what_is_folded_and_what_is_replaced_differ_without_colour() {
             .filter(|label| label.text.contains(sign))
             .count()
     };
-    assert_eq!((signs("⊕") - 4, signs("←") - 1), (24, 24)); // less the legend
+    assert_eq!((signs("⊕") - 4, signs("←") - 1), (24, 24)); // minus the legend
 }
 
-// ── schedules that are wrong are drawn as they are ──
+// ── wrong schedules are drawn as they are ──
 
-/// Rank 0 sends to 1, which listens to 2; rank 2 sends to a rank that there is not, and copies twice.
+/// Rank 0 sends to 1, which receives from 2; rank 2 sends to a rank that does not exist, and copies twice.
 struct Broken;
 
 impl Schedule for Broken {
@@ -273,7 +273,7 @@ fn ends_that_miss_each_other_are_said() {
     assert_eq!(page.lines("message").count(), 3);
 }
 
-/// Nobody receives what rank 0 sends to rank 1, and nobody sends what rank 3 receives of rank 2.
+/// No rank receives what rank 0 sends to rank 1, and no rank sends what rank 3 receives from rank 2.
 struct OneSided;
 
 impl Schedule for OneSided {

@@ -1,7 +1,7 @@
-//! Drawings of machines: every CPU and every rank is in them once, nothing is printed over anything, and some
-//! are kept letter by letter.
+//! Drawings of machines: every CPU and every rank appears once, nothing overlaps, and some drawings are compared with
+//! golden files.
 //!
-//! `RANKFOLD_GOLDEN=write cargo test --test draw_machine` writes the golden files anew.
+//! `RANKFOLD_GOLDEN=write cargo test --test draw_machine` rewrites the golden files.
 
 mod machines;
 mod page;
@@ -17,7 +17,7 @@ fn binds() -> [Bind; 3] {
     [Bind::Compact, Bind::Scatter, Bind::Numa]
 }
 
-/// How often a word stands in a text by itself.
+/// Returns how often `words` occurs in a text on its own.
 fn count(text: &str, words: &str) -> usize {
     let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let alone = |(at, _): &(usize, &str)| ends(text[at + words.len()..].chars().next());

@@ -1,5 +1,5 @@
-//! Elements are bytes to every call: whatever a type says of its `Clone`, it is never asked. That is code of the
-//! user's, which may call the communicator where a loan is open and nobody would ever hear of it.
+//! Every call treats elements as bytes and never calls their `Clone`, which is user code: it might call the
+//! communicator while a loan is open, and no rank would ever answer.
 
 mod support;
 
@@ -22,18 +22,18 @@ impl<const WORDS: usize> Clone for Unique<WORDS> {
     }
 }
 
-/// So many elements, different from those of other ranks.
+/// Returns `n` elements, different from those of other ranks.
 fn vector<const WORDS: usize>(rank: usize, n: usize) -> Vec<Unique<WORDS>> {
     let element = |i| Unique([(rank * 1000 + i) as u64; WORDS]);
     (0..n).map(element).collect()
 }
 
-/// Of two elements the one with the lesser number.
+/// Returns the element with the lesser number.
 fn lesser<const WORDS: usize>(a: Unique<WORDS>, b: Unique<WORDS>) -> Unique<WORDS> {
     if a.0 <= b.0 { a } else { b }
 }
 
-/// Messages from rank to rank in a circle, sent and received in every manner.
+/// Messages from rank to rank in a ring, sent and received by every kind of call.
 fn messages<const WORDS: usize>(comm: &Comm, n: usize) -> Result<()> {
     let (me, ranks) = (comm.rank(), comm.size());
     let (next, before) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
@@ -63,7 +63,7 @@ fn messages<const WORDS: usize>(comm: &Comm, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// A call of each collective by each algorithm that serves it.
+/// One call of each collective by each algorithm that serves it.
 fn collectives<const WORDS: usize>(comm: &Comm, each: usize) -> Result<()> {
     let (me, ranks, root) = (comm.rank(), comm.size(), comm.size() - 1);
     let (n, mine) = (each * ranks, vector::<WORDS>(me, each * ranks));
@@ -104,7 +104,7 @@ fn collectives<const WORDS: usize>(comm: &Comm, each: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reductions along trees and schedules that the caller brings.
+/// Reductions along trees and schedules of the caller.
 fn along_trees<const WORDS: usize>(comm: &Comm, n: usize) -> Result<()> {
     let ranks = comm.size();
     for tree in [Topology::chain(ranks), Topology::fibonacci(ranks)] {

@@ -1,5 +1,5 @@
-//! Schedules on threads: every rank ends with the very elements that the plainest run of the same schedule
-//! leaves, and sends what the checker has counted.
+//! Schedules on threads: every rank ends with exactly the elements of the plainest execution of the same schedule, and
+//! sends as much as the checker has counted.
 
 mod common;
 mod zoo;
@@ -43,7 +43,7 @@ fn operator(exhibit: &Exhibit) -> Either {
     }
 }
 
-/// Runs one rank's part on numbers, and answers what its output holds.
+/// Runs one rank's part on numbers, and returns its output.
 fn on_thread(comm: &Comm, exhibit: &Exhibit, n: usize) -> Result<Vec<Affine>> {
     let [input, mut output, _] = start(&*exhibit.schedule, exhibit.meaning, n, comm.rank());
     let op = operator(exhibit);
@@ -51,7 +51,7 @@ fn on_thread(comm: &Comm, exhibit: &Exhibit, n: usize) -> Result<Vec<Affine>> {
     Ok(output)
 }
 
-/// All ranks' outputs after the plainest run.
+/// Returns all ranks' outputs of the plainest execution.
 fn plainly(exhibit: &Exhibit, n: usize) -> Vec<Vec<Affine>> {
     let start = |rank| start(&*exhibit.schedule, exhibit.meaning, n, rank);
     let mut buffers: Vec<Buffers> = (0..exhibit.schedule.ranks()).map(start).collect();
@@ -111,7 +111,7 @@ fn executed_messages_and_elements_are_those_that_the_checker_counts() {
     }
 }
 
-/// Messages and bytes of each rank.
+/// Returns the messages and bytes of each rank.
 fn counted(proof: &Certificate) -> Vec<(u64, u64)> {
     let sent = |rank: &rankfold::check::Traffic| {
         let bytes = rank.elements_out * size_of::<Affine>();
@@ -135,7 +135,7 @@ fn calls_follow_each_other_without_a_barrier_between_them() {
             .check(false)
             .run(|comm| {
                 for call in 0..calls {
-                    // Rank 0 runs ahead as far as the lanes let it.
+                    // Rank 0 runs ahead as far as the lanes allow.
                     let mut word = if comm.rank() == 0 {
                         [call, call]
                     } else {
@@ -153,7 +153,7 @@ fn calls_follow_each_other_without_a_barrier_between_them() {
     }
 }
 
-/// A schedule that is written down.
+/// A schedule as a table.
 struct Table {
     lengths: Lengths,
     steps: Vec<Vec<Step>>,
@@ -186,7 +186,7 @@ impl Dice {
 
 const SIDE: usize = 24;
 
-/// Any region of so many elements of a buffer of `SIDE`.
+/// Returns any region of `elements` elements of a buffer of `SIDE` elements.
 fn region(dice: &mut Dice, buffer: Buffer, elements: usize) -> Region {
     let count = if elements > 1 && elements.is_multiple_of(2) && dice.below(3) == 0 {
         2
@@ -223,7 +223,7 @@ fn combine(dice: &mut Dice) -> Combine {
     [Combine::Replace, Combine::FoldLeft, Combine::FoldRight][dice.below(3)]
 }
 
-/// One step of all ranks: whoever is drawn sends to the next who is drawn, or two exchange.
+/// One step of all ranks: each rank drawn sends to the next one drawn, or two exchange.
 fn any_step(dice: &mut Dice, p: usize) -> Vec<Step> {
     let mut steps = vec![Step::IDLE; p];
     let mut order: Vec<usize> = (0..p).collect();
@@ -246,7 +246,7 @@ fn any_step(dice: &mut Dice, p: usize) -> Vec<Step> {
         steps[peer].combine = combine(dice);
     }
     if let [a, b] = *circle {
-        // As exchanges do: what is sent is folded too.
+        // As in exchanges: the elements that are sent are folded too.
         let elements = [1, 2, 8, 16][dice.below(4)];
         let same = region(dice, Buffer::Output, elements);
         for (rank, peer) in [(a, b), (b, a)]
@@ -391,7 +391,7 @@ fn a_schedule_for_others_is_refused_before_anything_is_sent() {
     );
 }
 
-/// What one rank does in the only step, the others doing what they like.
+/// One rank's behaviour in the only step; the others may do anything.
 fn in_one_step(steps: [Step; 2]) -> rankfold::Report<()> {
     let table = |steps: [Step; 2]| Table {
         lengths: Lengths {

@@ -1,5 +1,5 @@
-//! Exploring message orders: as many as there are, each once, every bug that hides in one of them, and each
-//! found again by its order.
+//! Exploring message orders: finds every order exactly once, every bug that occurs in one of them, and each bug again
+//! by its order.
 
 mod support;
 
@@ -18,13 +18,13 @@ fn factorial(k: usize) -> u64 {
     (1..=k as u64).product()
 }
 
-/// The ranks in the order in which their messages are received from any source.
+/// Returns the ranks in the order in which their messages are received from any source.
 fn arrivals(comm: &Comm, count: usize) -> Result<Vec<Rank>> {
     let one = |_| Ok(comm.recv::<Rank>(Source::Any, Tag::Any)?.1.source);
     (0..count).map(one).collect()
 }
 
-/// Rank 0 receives one message of every other rank.
+/// Rank 0 receives one message from every other rank.
 fn gather(comm: &Comm) -> Result<Vec<Rank>> {
     match comm.rank() {
         0 => arrivals(comm, comm.size() - 1),
@@ -32,7 +32,7 @@ fn gather(comm: &Comm) -> Result<Vec<Rank>> {
     }
 }
 
-/// Explores, and collects what the ranks return: each order, and all that come of them.
+/// Explores, and collects the ranks' results: each order, and all distinct results.
 fn outcomes<R: Send + Clone + Default + Eq + std::hash::Hash>(
     ranks: usize,
     f: impl Fn(&Comm) -> Result<R> + Sync,
@@ -72,7 +72,7 @@ fn a_program_without_a_choice_has_one_order() {
             v = [comm.sendrecv((me + 1) % n, 0, &v, (me + n - 1) % n, 0)?.0[0]];
         }
         comm.all_reduce(&mut v, op::Sum)?;
-        // Nor has one that asks for any source where there is only one.
+        // Nor does a wildcard receive with only one possible source.
         comm.send((me + 1) % n, 1, &[me; 100])?;
         comm.send((me + 1) % n, 1, &[me])?;
         assert_eq!(comm.recv::<Rank>(Source::Any, 1)?.0.len(), 100);
@@ -123,7 +123,7 @@ fn the_order_of_one_sender_is_no_choice() {
     assert_eq!(seen.len(), 6);
 }
 
-/// Rank 1 hears of rank 2, and then sends to rank 0, to which rank 2 has sent as well.
+/// Rank 1 hears from rank 2, and then sends to rank 0, to which rank 2 has sent as well.
 fn late_message(comm: &Comm) -> Result<Vec<Rank>> {
     match comm.rank() {
         0 => arrivals(comm, 2),
@@ -147,7 +147,7 @@ fn a_message_that_comes_only_after_another_choice_is_not_missed() {
 
 #[test]
 fn a_message_that_follows_from_the_choice_is_no_alternative_to_it() {
-    // A manager and two workers who answer whom they hear, while rank 3 has a choice of its own.
+    // A manager and two workers that answer the rank they hear from, while rank 3 has a choice of its own.
     let (explored, seen) = outcomes(4, |comm| match comm.rank() {
         0 => {
             comm.send(1, 0, &[0usize])?;
@@ -170,12 +170,12 @@ fn a_message_that_follows_from_the_choice_is_no_alternative_to_it() {
     assert_eq!(seen.len(), 1);
 }
 
-/// Every outcome of random programs, by the plainest search there is: all interleavings of acts and arrivals,
-/// over a model of queues.
+/// Every outcome of random programs, by the plainest search: all interleavings of acts and arrivals, over a model of
+/// queues.
 mod model {
     use super::*;
 
-    /// What one rank does: sends, receives, posts a receive, or waits for the posted one of this number.
+    /// An act of one rank: sends, receives, posts a receive, or waits for the posted receive of this number.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub enum Act {
         Send(Rank),
@@ -186,7 +186,7 @@ mod model {
 
     pub type Program = Vec<Vec<Act>>;
 
-    /// Any acts, most of which wait for ever; or messages, each sent and received.
+    /// Any acts, most of which wait forever; or messages, each sent and received.
     pub fn random(n: usize, random: &mut Random) -> Program {
         if random.below(3) == 0 {
             return (0..n).map(|_| acts(n, random)).collect();
@@ -229,16 +229,16 @@ mod model {
         acts
     }
 
-    /// A posted receive: whose it accepts, and whose message it got.
+    /// A posted receive: the source it accepts, and the source it was matched with.
     type Slot = (Option<Rank>, Option<Rank>);
 
-    /// Where a run stands.
+    /// The state of a run.
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct State {
         next: Vec<usize>,
-        /// Messages under way, from one rank to another.
+        /// Messages in transit, from one rank to another.
         sent: Vec<(Rank, Rank)>,
-        /// What has arrived at each rank and was not asked for, in that order.
+        /// Unexpected messages at each rank, in the order of arrival.
         early: Vec<Vec<Rank>>,
         slots: Vec<Vec<Slot>>,
         got: Vec<Vec<Rank>>,
@@ -325,7 +325,7 @@ fn source(of: Option<Rank>) -> Source {
     of.map_or(Source::Any, Source::Rank)
 }
 
-/// A rank's part of a program; what it cannot do ends it.
+/// Runs a rank's part of a program; an act that fails ends it.
 fn act(comm: &Comm, acts: &[model::Act]) -> Vec<Rank> {
     let (mut got, mut posted) = (Vec::new(), Vec::new());
     for act in acts {
@@ -351,7 +351,7 @@ fn act(comm: &Comm, acts: &[model::Act]) -> Vec<Rank> {
     got
 }
 
-/// Everything that comes of a program, as an exploration finds it.
+/// Returns all outcomes of a program, as found by an exploration.
 fn all_of(explore: &Explore, program: &model::Program) -> (Explored, HashSet<Vec<Vec<Rank>>>) {
     let n = program.len();
     let seen = Mutex::new(HashSet::new());
@@ -361,7 +361,7 @@ fn all_of(explore: &Explore, program: &model::Program) -> (Explored, HashSet<Vec
         let (ended, all) = &mut *now.lock().unwrap();
         all[comm.rank()] = got;
         *ended += 1;
-        // The last to end writes down what came of all.
+        // The last rank to end records the outcome of all.
         if *ended % n == 0 {
             seen.lock().unwrap().insert(all.clone());
         }
@@ -472,7 +472,7 @@ fn requests_of_which_any_may_end_first_have_all_orders() {
 fn ranks_that_look_again_and_again_see_what_comes() {
     let explored = explore(3, |comm| {
         let (me, n) = (comm.rank(), comm.size());
-        // Each waits for its left neighbour by looking, the first one last.
+        // Each polls for a message of its left neighbour, the first one last.
         if me == 0 {
             comm.send(1, 0, &[0usize])?;
         }
@@ -498,7 +498,7 @@ fn orders_are_explored_without_buffers_too() {
         .run(|comm| match comm.rank() {
             0 => arrivals(comm, 2).map(drop),
             1 => arrivals(comm, 1).and_then(|_| comm.send(0, 0, &[1usize])),
-            // Rank 1 hears of it when rank 0 has received already.
+            // Rank 1 learns of it after rank 0 has received.
             _ => comm
                 .send(0, 0, &[2usize])
                 .and_then(|()| comm.send(1, 0, &[2usize])),
@@ -506,7 +506,7 @@ fn orders_are_explored_without_buffers_too() {
     assert_eq!((late.orders, late.complete), (1, true));
 }
 
-/// Fails in one of the orders of five messages.
+/// Fails in one of the 120 orders of five messages.
 fn fails_in_one_of_120(comm: &Comm) -> Result<()> {
     let got = gather(comm)?;
     assert_ne!(got, [4, 2, 5, 1, 3], "the one order");
@@ -533,7 +533,7 @@ fn a_failure_in_one_of_120_orders_is_found_and_repeated_100_times_of_100() {
             .unwrap_err();
         assert_eq!(again.choices, found.choices);
     }
-    // An order that is typed in is the same one.
+    // An order parsed from text is the same one.
     let typed: Order = found.order.to_string().parse().unwrap();
     assert_eq!(typed, found.order);
     assert_eq!(hidden().order, found.order);
@@ -565,7 +565,7 @@ fn seeds_reach_every_order() {
 
 #[test]
 fn a_seed_repeats_a_run_of_ranks_that_talk_to_whom_they_hear() {
-    // Whoever is heard is answered, so one choice changes all that follows.
+    // Every message is answered, so one choice changes all that follows.
     let gossip = |comm: &Comm| {
         let mut random = random(comm);
         let n = comm.size();
@@ -595,7 +595,7 @@ fn a_seed_repeats_a_run_of_ranks_that_talk_to_whom_they_hear() {
 
 #[test]
 fn an_order_in_which_ranks_wait_for_each_other_is_found() {
-    // Right only if rank 1 is heard first: the second receive asks for rank 2 by name.
+    // Right only if rank 1 is heard first: the second receive names rank 2.
     let found = Explore::new(3).find(|comm| match comm.rank() {
         0 => {
             comm.recv::<Rank>(Source::Any, 0)?;
@@ -620,7 +620,7 @@ fn reductions_in_arrival_order_are_explored_as_well() {
     let tree = rankfold::topology::Topology::flat(4);
     let (explored, seen) = outcomes(4, |comm| {
         let mut v = [comm.rank() as u32];
-        // 10 a + b shows in which order they came.
+        // 10 a + b shows the order of the operands.
         let in_order = op::commutative(|a: u32, b: u32| 10 * a + b);
         comm.reduce_over(&tree, &mut v, in_order)
             .order(Fold::Arrival)
@@ -713,8 +713,8 @@ fn a_failure_says_who_took_what_and_how_to_repeat_it() {
     );
 }
 
-/// Runs one test of this file in a process of its own, with an order asked for; whether it passed, and what it
-/// printed.
+/// Runs one test of this file in a separate process, with an order requested; returns whether it passed, and its
+/// output.
 fn asked_for(order: &str, test: &str) -> (bool, String) {
     let this = std::env::current_exe().unwrap();
     let mut child = std::process::Command::new(this);

@@ -1,8 +1,7 @@
-//! The command-line tool where the system refuses to start threads: one error, and no wait for the threads that are
-//! missing.
+//! The command-line tool where the system refuses to start threads: one error, and no waiting for the missing threads.
 //!
-//! The limit is one on address space, which holds for every user: a thread takes 512 MiB for its stack
-//! (`RUST_MIN_STACK`), so 1 GiB is enough for one thread beside the first, and 256 MiB for none.
+//! The limit is on address space, which applies to every user: a thread takes 512 MiB for its stack (`RUST_MIN_STACK`),
+//! so 1 GiB is enough for one thread beside the first, and 256 MiB for none.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 
 use std::process::{Command, Output};
@@ -16,7 +15,7 @@ const COMMANDS: [&str; 6] = [
     "tune --collective all_reduce --ranks 2 --time 1 --anyway",
 ];
 
-/// The tool with so many KiB of address space. A tool that waits for ever is ended by the first command.
+/// Runs the tool with `kibibytes` of address space. The leading command ends a tool that waits forever.
 fn with_memory(kibibytes: usize, arguments: &str) -> Output {
     let script = format!("ulimit -v {kibibytes} && exec \"$@\"");
     Command::new("timeout")

@@ -1,5 +1,5 @@
-//! Collectives that follow the machine: proved on machines of every kind, and no message or element more
-//! crosses the bounds of packages, NUMA nodes and caches than must.
+//! Collectives that follow the machine: proved on machines of every kind, with the least possible number of messages
+//! and elements across the bounds of packages, NUMA nodes and caches.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const FAMILIES: [TreeName; 6] = [
     TreeName::Fibonacci,
 ];
 
-/// Placements of the machines, with their names.
+/// Returns placements on the machines, with their names.
 fn placements() -> Vec<(String, Machine, Levels)> {
     let mut all = Vec::new();
     for (name, machine) in machines::all() {
@@ -97,7 +97,7 @@ fn goal(call: &Call) -> Goal {
     }
 }
 
-/// All messages of a schedule, and their elements.
+/// Returns all messages of a schedule, and their elements.
 fn messages(schedule: &dyn Schedule) -> Vec<((usize, usize), usize)> {
     let mut all = Vec::new();
     for rank in 0..schedule.ranks() {
@@ -172,7 +172,7 @@ fn no_message_more_crosses_a_bound_than_must() {
             Collective::AllReduce,
             Collective::Barrier,
         ] {
-            // To fold, or to spread, over D groups takes D - 1 messages between them, and both twice as many.
+            // Folding or spreading over D groups takes D - 1 messages between them, and both together twice as many.
             let twice = matches!(collective, Collective::AllReduce | Collective::Barrier);
             for call in calls(collective, &levels, 4) {
                 let Ok(schedule) = Algorithm::HIERARCHICAL.schedule(&call) else {
@@ -193,7 +193,7 @@ fn no_message_more_crosses_a_bound_than_must() {
                 }
             }
         }
-        // What the levels call groups are the nodes and packages that have ranks.
+        // The groups of the levels are the nodes and packages that have ranks.
         let _ = machine;
     }
 }
@@ -249,7 +249,7 @@ fn no_element_more_of_a_reduce_scatter_or_all_gather_crosses_than_must() {
                 let crosses = |ends| levels.crossings(&[ends], level) == 1;
                 let crossing = all.iter().filter(|(ends, _)| crosses(*ends));
                 let volume: usize = crossing.map(|(_, elements)| elements).sum();
-                // Each group gives, or needs, all that is not its own.
+                // Each group sends, or needs, every block that is not its own.
                 let blocks = Blocks::even(n, levels.ranks());
                 let groups = levels.groups(level);
                 let own = |group: &Vec<usize>| {
@@ -262,7 +262,7 @@ fn no_element_more_of_a_reduce_scatter_or_all_gather_crosses_than_must() {
     }
 }
 
-/// Joining texts does not commute.
+/// Concatenation of strings does not commute.
 struct Join;
 
 impl op::Operator<[u8; 12]> for Join {
@@ -402,7 +402,7 @@ fn names_are_written_and_read() {
     }
 }
 
-/// Ways to ranks through up to three levels.
+/// Paths to ranks through up to three levels.
 fn ways() -> impl Strategy<Value = Vec<Vec<usize>>> {
     (0usize..4, 1usize..24).prop_flat_map(|(depth, ranks)| {
         proptest::collection::vec(proptest::collection::vec(0usize..3, depth), ranks)

@@ -1,8 +1,8 @@
 //! The first rank of a process may be entered where the standard library refuses to exchange panic hooks: in a
-//! destructor that runs while a thread unwinds, or in a panic hook. Later worlds work all the same, and report panics
+//! destructor that runs while a thread unwinds, or in a panic hook. Later worlds work nevertheless, and report panics
 //! with message and line.
 //!
-//! The hook is installed once in a process, so each case runs in a process of its own.
+//! The hook is installed once per process, so each case runs in a separate process.
 
 mod support;
 
@@ -44,13 +44,13 @@ fn panic_once() {
     assert!(caught.is_err());
 }
 
-/// A seat is entered on this thread, and called.
+/// Enters a seat on this thread, and makes a call on it.
 fn enter() -> Result<()> {
     let comm = World::connect(1).take(0)?.enter();
     comm.barrier()
 }
 
-/// Worlds and teams start, and say who panicked where.
+/// Checks that worlds and teams start, and report which rank panicked and where.
 fn worlds_work() {
     assert_eq!(
         World::new(2)
@@ -63,7 +63,7 @@ fn worlds_work() {
         .unwrap()
         .run(|comm| comm.barrier())
         .unwrap();
-    // A thread of its own may still be about to install the hook: until then lines are not known.
+    // Another thread may still be about to install the hook: until then lines are unknown.
     loop {
         let report = World::new(2).run_each(|comm| {
             assert!(comm.rank() == 0, "this one");
@@ -91,7 +91,7 @@ fn a_seat_may_be_entered_first_in_a_destructor_that_unwinds() {
     let unwinding = catch_unwind(|| {
         let _enters = OnDrop(|| {
             let entered = catch_unwind(AssertUnwindSafe(enter));
-            // Who unwinds is no rank for the others any more.
+            // A rank that unwinds counts as ended for the others.
             assert!(entered.expect("no panic in a destructor").is_err());
         });
         panic!("the first");
@@ -108,7 +108,7 @@ fn a_seat_may_be_entered_first_in_a_panic_hook() {
     std::panic::set_hook(Box::new(|_| assert!(enter().is_err())));
     panic_once();
     let _ = std::panic::take_hook();
-    // Ours was put before the one that was just taken away, or will be before the default one.
+    // Our hook was installed before the one that was just removed, or will be before the default one.
     worlds_work_without_lines();
 }
 
@@ -118,7 +118,7 @@ fn a_world_may_run_first_in_a_panic_hook() {
         return alone("a_world_may_run_first_in_a_panic_hook");
     }
     std::panic::set_hook(Box::new(|info| {
-        // Not for those that are provoked below.
+        // Not for the panics that are provoked below.
         if info.to_string().contains("the first") {
             assert_eq!(World::new(2).run(|comm| comm.barrier()).unwrap().len(), 2);
             let team = World::new(2).start().unwrap();
@@ -129,7 +129,7 @@ fn a_world_may_run_first_in_a_panic_hook() {
     worlds_work();
 }
 
-/// As [`worlds_work`], where the hook may be lost.
+/// Like [`worlds_work`], where the hook may be lost.
 fn worlds_work_without_lines() {
     assert_eq!(World::new(2).run(|comm| comm.barrier()).unwrap().len(), 2);
     let report = World::new(2).run_each(|comm| {

@@ -1,4 +1,4 @@
-//! Programs that, by mistake or by design, could hurt other ranks or hide what happened.
+//! Programs that could, by mistake or by design, harm other ranks or hide what happened.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn destructors_of_messages_that_nobody_received_hurt_nobody() {
     assert!(report.into_result().is_ok());
 }
 
-/// Sends a value and takes it back, so that it lies at the other rank's door.
+/// Sends a value and cancels the send, after it has arrived at the other rank.
 fn take_back(comm: &Comm) -> Result<()> {
     let sent = comm.isend_value(1 - comm.rank(), 0, Bomb)?;
     assert!(sent.cancel()?);
@@ -41,7 +41,7 @@ fn take_back(comm: &Comm) -> Result<()> {
 #[test]
 fn destructors_of_messages_that_were_taken_back_hurt_nobody() {
     let world = World::new(2).buffering(Buffering::Zero);
-    // Whether the other rank is still there, has ended or panics: nobody but itself comes to harm.
+    // Whether the other rank still runs, has ended or panics: only that rank itself is harmed.
     for late in [false, true] {
         let met = Barrier::new(2);
         let report = world.run_each(|comm| {
@@ -139,7 +139,7 @@ fn a_panic_of_its_own_after_the_end_of_another_is_not_hidden() {
 fn a_mismatch_that_no_rank_notices_is_named_at_the_end() {
     let error = World::new(2).check(false).run(|comm| {
         let mut v = [comm.rank()];
-        comm.broadcast(comm.rank(), &mut v)?; // each is the root of its own
+        comm.broadcast(comm.rank(), &mut v)?; // each is the root of its own broadcast
         comm.barrier()
     });
     assert!(matches!(error, Err(WorldError::Mismatch(_))), "{error:?}");
@@ -202,13 +202,13 @@ fn an_operator_cannot_get_round_the_guard_by_entering_another_world() {
 
 type Call = fn(&Comm) -> Result<()>;
 
-/// Calls a communicator when its thread has ended but for its destructors.
+/// Calls a communicator when its thread has ended except for its destructors.
 struct Late(Option<(Comm, Call)>);
 
 impl Drop for Late {
     fn drop(&mut self) {
         if let Some((comm, call)) = self.0.take() {
-            // Whatever comes of it: the others may be there or not.
+            // Any result will do: the others may have ended or not.
             let _ = call(&comm);
             let _ = call(&comm);
         }
@@ -230,7 +230,7 @@ fn a_thread_may_call_while_its_last_destructors_run() {
         |comm| comm.dup().map(drop),
     ];
     let live = |call: usize, late: bool, seat: Seat| {
-        // What is used first is dropped last.
+        // The thread-local that is used first is dropped last.
         LATE.with_borrow(|_| ());
         let comm = seat.enter();
         if late {

@@ -1,5 +1,5 @@
-//! Programs that go wrong where ranks read each other's cells, or where some of them send messages instead: whoever
-//! comes out of a call well has what that call should bring, nobody hangs, and what went wrong is told.
+//! Programs that go wrong where ranks read each other's cells, or where some of them send messages instead. A rank
+//! whose call succeeds has the right result, no rank hangs, and the error is reported.
 
 mod support;
 
@@ -16,7 +16,7 @@ use rankfold::{
 };
 use support::{Random, guarded, mix, scale, sweep};
 
-/// The types of a vector's elements: some are of one size, which the bytes do not tell apart.
+/// The element types of a vector: some have the same size, so that their bytes do not tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Unsigned,
@@ -68,11 +68,11 @@ struct Step {
     /// Elements of a block.
     n: usize,
     root: Rank,
-    /// On the other communicator.
+    /// Whether it is on the other communicator.
     apart: bool,
 }
 
-/// Bytes of a short vector: as many as there is room for, and about as many as lie beside a number.
+/// Bytes of a short vector: the capacity of a cell, and about what fits beside a number.
 const ROOM: usize = 4096;
 const NEAR: usize = 32;
 
@@ -90,7 +90,7 @@ impl Step {
         }
     }
 
-    /// The same with one thing changed.
+    /// Returns the same step with one thing changed.
     fn other(self, random: &mut Random, ranks: usize) -> Step {
         let fresh = Step::random(random, ranks);
         match random.below(5) {
@@ -124,7 +124,7 @@ impl Step {
         }
     }
 
-    /// Plays its part with elements made of numbers, and looks whether all is there that should be.
+    /// Runs its part with elements made of numbers, and checks that all the results are right.
     fn play_in<T: Element + PartialEq + std::fmt::Debug>(
         &self,
         comm: &Comm,
@@ -136,7 +136,7 @@ impl Step {
         let block = |rank: Rank| (0..n).map(|i| element(rank, i)).collect::<Vec<T>>();
         let all = || (0..p).flat_map(block).collect::<Vec<T>>();
         let whole = |rank: Rank| (0..n * p).map(|i| element(rank, i)).collect::<Vec<T>>();
-        // Neither sums nor rounding: the fold of all is what the first had.
+        // Neither sums nor rounding: the fold of all is the first rank's vector.
         let first = |left: T, _: T| left;
         let mut v = block(me);
         match self.verb {
@@ -186,7 +186,7 @@ impl Step {
                 comm.reduce_over_by(&chain, &mut v, first).run()?;
             }
             Verb::Value => {
-                // How long a value is, is not of the call.
+                // The length of a value is not part of the call.
                 let got = comm.broadcast_value(root, (me == root).then(|| element(root, 0)))?;
                 assert_eq!(got, element(root, 0), "{self:?}");
             }
@@ -199,7 +199,7 @@ impl Step {
     }
 }
 
-/// What rank `odd` does otherwise than the others.
+/// How rank `odd` differs from the others.
 #[derive(Clone, Copy, Debug)]
 enum Twist {
     Nothing,
@@ -208,7 +208,7 @@ enum Twist {
     Makes(Step),
 }
 
-/// A program that all ranks run, but for one call of one of them.
+/// A program that all ranks run, except for one call of one of them.
 #[derive(Debug)]
 struct Program {
     seed: u64,
@@ -249,7 +249,7 @@ impl Program {
         }
     }
 
-    /// The calls of a rank.
+    /// Returns the calls of a rank.
     fn of(&self, rank: Rank) -> Vec<Step> {
         let mut steps = self.steps.clone();
         if rank == self.odd {
@@ -263,8 +263,8 @@ impl Program {
         steps
     }
 
-    /// Whether the ranks make other calls than each other. Elements, and the root where there is none, are not
-    /// of the call.
+    /// Returns whether the ranks make different calls. Elements, and the root of calls without one, are not part of the
+    /// call.
     fn is_wrong(&self) -> bool {
         let calls = |rank| {
             let steps = self.of(rank).into_iter();
@@ -302,14 +302,14 @@ impl Program {
 }
 
 impl Step {
-    /// What its elements are made of: the same in calls that are the same.
+    /// Returns a number for its elements: the same in equal calls.
     fn mark(&self) -> u64 {
         let (verb, kind, n, root, apart) = self.call();
         let small = verb as u64 | (kind as u64) << 8 | u64::from(apart) << 12 | (root as u64) << 16;
         mix(small | (n as u64) << 32) % 1_000_000
     }
 
-    /// What all ranks must have in common.
+    /// Returns what all ranks must have in common.
     fn call(&self) -> (Verb, Kind, usize, Rank, bool) {
         use Verb::*;
         let rooted = matches!(self.verb, Broadcast | Reduce | Gather | Scatter | Value);
@@ -330,7 +330,7 @@ fn whoever_comes_out_of_a_call_well_has_what_it_brings_and_every_mismatch_is_tol
     (first..first + count).for_each(|seed| Program::random(seed).judge());
 }
 
-/// One line for calls of every kind: what is known of the call before must not be taken for this one.
+/// One line for calls of every kind: what is kept from the call before must not be used for this one.
 fn at_one_line<T: Element>(comm: &Comm, v: &mut [T], op: impl op::Operator<T>) -> Result<()> {
     comm.all_reduce(v, op)
 }
@@ -434,7 +434,7 @@ fn a_whole_world_inside_an_operator_has_cells_of_its_own() {
 
 #[test]
 fn an_operator_that_panics_in_a_cell_breaks_its_communicator_and_hurts_no_other() {
-    // Of more than two ranks one folds for all, the last one to come if they take turns.
+    // Among more than two ranks one folds for all: the last to arrive if they take turns.
     for (ranks, n, villain) in [
         (2, 1, Some(0)),
         (2, 512, Some(1)),
@@ -483,7 +483,7 @@ fn a_communicator_that_is_forgotten_harms_nobody() {
     run.unwrap();
 }
 
-/// Each is the root of its own: nobody waits, and nobody reads.
+/// Each rank is the root of its own broadcast: none waits, and none reads.
 fn each_is_a_root(comm: &Comm) -> Result<()> {
     comm.broadcast(comm.rank(), &mut [comm.rank()])
 }
@@ -496,7 +496,7 @@ fn is_mismatch<R: std::fmt::Debug>(result: std::result::Result<R, WorldError>) {
 fn what_nobody_read_on_a_communicator_that_is_gone_is_told_at_the_end() {
     is_mismatch(World::new(2).check(false).run(|comm| {
         each_is_a_root(&comm.dup()?)?;
-        // A new one makes room where old ones were.
+        // A new one reuses the place of old ones.
         (0..3).try_for_each(|_| comm.dup()?.barrier())
     }));
 }
@@ -518,7 +518,7 @@ fn more_ranks_than_cells_serve_see_at_the_gate_that_an_earlier_call_differed() {
     }));
 }
 
-/// Some collectives, asked to go over cells where nobody would choose them.
+/// Some collectives, with cells requested where the automatic choice would not use them.
 fn over_cells(comm: &Comm, n: usize) -> Result<()> {
     const CELLS: Algorithm = Algorithm::Cells;
     let (me, p) = (comm.rank() as u64, comm.size());
@@ -556,7 +556,7 @@ fn more_empty_elements_than_a_cell_can_count_go_another_way() {
     let run = World::new(2).run(|comm| {
         let mut v = vec![(); MANY];
         let done = comm.broadcast(0, &mut v);
-        // Whatever becomes of it, it becomes of it without a panic.
+        // Whatever the result, there is no panic.
         assert!(done.is_ok() || comm.barrier().is_err());
         Ok(())
     });
@@ -580,7 +580,7 @@ fn a_root_that_is_far_ahead_of_a_slow_reader_overtakes_nothing() {
     run.unwrap();
 }
 
-/// Every way to send and to read, one after the other, and at the end whether the rank has what it should.
+/// Every way to send and to read, one after the other; returns at the end whether the rank has the right result.
 fn all_sorts(comm: &Comm) -> Result<u64> {
     for n in [1, 4, 5, 512, 513] {
         let mut random = Random::new(n as u64);

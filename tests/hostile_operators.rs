@@ -1,5 +1,5 @@
-//! Operators that panic or call the communicator, in every reduction and by every algorithm: nobody
-//! hangs, who ran the operator is the culprit, and nobody reads memory that its lender has back.
+//! Operators that panic or call the communicator, in every reduction and by every algorithm: no rank hangs, the rank
+//! that ran the operator is the culprit, and no rank reads memory that its lender has taken back.
 
 mod support;
 
@@ -14,10 +14,10 @@ use rankfold::topology::{Hypercube, Topology};
 use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, World};
 use support::{Spoiled, guarded, scale};
 
-/// Elements for each rank: they travel in their packet, or they are lent.
+/// Numbers of elements per rank: the shorter vectors travel in their packet, the longer ones are lent.
 const LENGTHS: [usize; 2] = [1, 200];
 
-/// Any function as an operator that commutes.
+/// Any function as a commutative operator.
 struct With<'a>(&'a dyn Fn(u64, u64) -> u64);
 
 impl Operator<u64> for With<'_> {
@@ -31,17 +31,17 @@ impl Operator<u64> for With<'_> {
 
 type Run = fn(&Comm, Option<Algorithm>, &mut [u64], With<'_>) -> Result<()>;
 
-/// A reduction of vectors of a multiple of the number of ranks.
+/// A reduction of vectors whose length is a multiple of the number of ranks.
 #[derive(Clone, Copy)]
 struct Reduction {
     name: &'static str,
-    /// Whose algorithms it takes.
+    /// The collective whose algorithms it takes.
     collective: Option<Collective>,
     run: Run,
 }
 
 impl Reduction {
-    /// The automatic choice and all algorithms that serve.
+    /// Returns the automatic choice and all algorithms that serve the call.
     fn ways(&self, ranks: usize, n: usize) -> Vec<Option<Algorithm>> {
         let mut ways = vec![None];
         let Some(collective) = self.collective else {
@@ -144,7 +144,7 @@ const REDUCTIONS: [Reduction; 10] = [
     }),
 ];
 
-/// Every reduction, every algorithm, eager and lent, with check and without.
+/// Runs every reduction and every algorithm, eager and lent, with the check and without.
 fn everywhere(part: usize, case: impl Fn(&str, usize, bool, Run, Option<Algorithm>, usize)) {
     let stride = part.max((part as f64 / scale()) as usize);
     let mut number = 0;
@@ -168,14 +168,14 @@ fn everywhere(part: usize, case: impl Fn(&str, usize, bool, Run, Option<Algorith
     }
 }
 
-/// Elements below this are of the ranks; what was spoiled is above.
+/// Elements below this are the ranks' own; spoiled ones are above.
 const BOUND: u64 = 1 << 40;
 
 fn panicked(outcome: &Outcome<()>) -> bool {
     matches!(outcome, Outcome::Panicked { message, .. } if &**message == "not this one")
 }
 
-/// Whoever panicked did so in the operator; all others name one of those, or are through.
+/// Ranks that panicked did so in the operator; all others name one of them, or succeeded.
 fn judge(name: &str, report: &Report<()>) {
     for outcome in &report.outcomes {
         let names_one = |error: &Error| {
@@ -191,7 +191,7 @@ fn judge(name: &str, report: &Report<()>) {
     assert_eq!(report.culprit.is_some(), some, "{name}");
 }
 
-/// The operator of one rank panics when it has run so many times.
+/// The operator of one rank panics after a given number of runs.
 fn panics_after(
     name: &str,
     ranks: usize,
@@ -227,8 +227,8 @@ fn an_operator_that_panics_at_any_time_is_its_ranks_failure() {
     });
 }
 
-/// A rank that catches its panic and goes on writes to its buffer at once: who has borrowed from it must
-/// be done by then, or find nothing.
+/// A rank that catches its panic and goes on writes to its buffer at once: a rank that has borrowed from it must be
+/// done by then, or find nothing.
 #[test]
 fn a_rank_that_catches_the_panic_has_its_memory_to_itself() {
     everywhere(3, |name, ranks, check, run, by, n| {
@@ -275,7 +275,7 @@ fn an_operator_that_calls_the_communicator_is_refused_and_the_call_goes_on() {
                 comm.barrier()
             })
         });
-        let folds = ranks > 2 || !name.starts_with("exclusive"); // else there is nothing to fold
+        let folds = ranks > 2 || !name.starts_with("exclusive"); // otherwise there is nothing to fold
         assert!(!folds || refused.load(Ordering::Relaxed) > 0, "{name}");
         report
             .into_result()

@@ -1,5 +1,4 @@
-//! Where the closed form says that a hybrid between exchange and halving is fastest, the simulator says
-//! so too.
+//! Where the closed form says that a hybrid of exchange and halving is fastest, the simulator agrees.
 
 use rankfold::collective::hybrid_all_reduce;
 use rankfold::cost::{self, Model, best_stages};

@@ -1,5 +1,5 @@
-//! What a rank keeps of a collective call for the next one at the same line holds for operators that commute or for
-//! those that do not, never for both: the order of operands is that of the operator at hand.
+//! What a rank keeps of a collective call for the next one at the same line is valid either for operators that commute
+//! or for those that do not, never for both: the order of operands is that of the current operator.
 
 mod common;
 
@@ -8,7 +8,7 @@ use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::op::Operator;
 use rankfold::{Comm, ErrorKind, Rank, Result, World};
 
-/// Composes maps in any case, and says of itself whether that may be done in any order.
+/// Composes maps in any case, and declares itself commutative or not.
 #[derive(Clone, Copy)]
 struct Says {
     commutes: bool,
@@ -44,7 +44,7 @@ impl Operator<Map> for InOrder {
     }
 }
 
-/// A reduction, at one line for all operators; `None`: it was refused.
+/// A reduction, at one line for all operators; `None` if it was refused.
 fn reduction(
     comm: &Comm,
     (collective, algorithm): (Collective, Algorithm),
@@ -69,8 +69,8 @@ fn input(rank: Rank) -> Vec<Map> {
     (0..LENGTH).map(|i| map(rank, i)).collect()
 }
 
-/// Runs every reduction on every algorithm with an operator that commutes, and then at the same line with one that does
-/// not, twice; in how many cases the first gave operands other places.
+/// Runs every reduction on every algorithm with an operator that commutes and then, at the same line, with one that
+/// does not; both twice. Returns the number of cases in which the first operator changed the order of operands.
 fn alternate(ranks: usize, any_order: impl Op, in_order: impl Op) -> usize {
     let inputs: Vec<_> = (0..ranks).map(input).collect();
     let ordered = fold(&inputs, compose);

@@ -1,4 +1,4 @@
-//! Imports point down: the layers of DESIGN.md, held against the source.
+//! Imports point down: the layers of DESIGN.md, checked against the source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["tune"],
 ];
 
+<<<<<<< HEAD
 /// The lower rooms of the transport, and which other rooms each may import; the others stand on all of these.
 const ROOMS: &[(&str, &[&str])] = &[
     ("wakeup", &[]),
@@ -27,6 +28,9 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The only files that may hold `unsafe`.
+=======
+/// The only files that may contain `unsafe`.
+>>>>>>> p4
 const UNSAFE: &[&str] = &[
     "op/kernels.rs",
     "op/kernels/tests.rs",
@@ -61,7 +65,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file's name from `src/` on, and its code without comments.
+/// Returns the file's name relative to `src/`, and its code without comments.
 fn code(path: &Path) -> (String, String) {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let name = path
@@ -79,8 +83,8 @@ fn files() -> Vec<(String, String)> {
     sources(&src).iter().map(|path| code(path)).collect()
 }
 
-/// The modules that a file names as `crate::module`; names with a capital are re-exports of lib.rs, and
-/// names with a `!` are macros.
+/// Returns the modules that a file names as `crate::module`. Capitalised names are re-exports of lib.rs, and names with
+/// a `!` are macros.
 fn imports(code: &str) -> impl Iterator<Item = &str> {
     let after = code.split("crate::").skip(1);
     let name = after.filter_map(|rest| {
@@ -92,7 +96,7 @@ fn imports(code: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn imports_point_down() {
-    // The tool is a crate of its own, on top of all.
+    // The tool is a separate crate above all others.
     let below = |file: &str| file != "lib.rs" && !file.starts_with("bin/");
     for (file, code) in files().iter().filter(|(file, _)| below(file)) {
         let module = file.split(['/', '.']).next().unwrap();

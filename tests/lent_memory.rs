@@ -1,5 +1,5 @@
-//! Ways to get at lent memory that must not work: a receiver that comes too late, a rank that forgets
-//! its communicator, values that call it while they are cloned or dropped; and elements of odd types.
+//! Accesses to lent memory that must not be possible: a receiver that comes too late, a rank that leaks its
+//! communicator, values that call it while they are cloned or dropped; and elements of odd types.
 
 mod support;
 
@@ -21,7 +21,7 @@ use support::{Spoiled, guarded};
 
 const N: usize = 1 << 10;
 
-/// A maximum that knows what nobody has passed.
+/// A maximum that notices elements that no rank has passed.
 struct Max;
 
 impl Operator<u64> for Max {
@@ -60,7 +60,7 @@ const LENDING: [(&str, Play); 8] = [
     }),
 ];
 
-/// Rank 0 gives up, has its buffer back and writes to it; only then does rank 1 come.
+/// Rank 0 gives up, has its buffer back and writes to it; only then does rank 1 arrive.
 #[test]
 fn who_comes_after_the_lender_gave_up_finds_nothing_to_read() {
     for (name, play) in LENDING {
@@ -95,7 +95,7 @@ fn who_comes_after_the_lender_gave_up_finds_nothing_to_read() {
     }
 }
 
-/// The receiver gives up while the lender has not yet come.
+/// The receiver gives up before the lender has arrived.
 #[test]
 fn who_comes_after_the_receiver_gave_up_gets_its_error() {
     for (name, play) in LENDING {
@@ -188,8 +188,8 @@ impl Drop for Caller {
     }
 }
 
-/// What all ranks do with a value that calls the communicator at odd times. Most of it is wrong, and
-/// whatever comes of it is an error or a result.
+/// All ranks use a value that calls the communicator at odd times. Most of these calls are wrong, and every result is
+/// an error or a value.
 fn with_callers(ranks: usize, when_cloned: bool, when_dropped: bool) {
     let seats = World::connect(ranks);
     thread::scope(|scope| {
@@ -233,7 +233,7 @@ struct Wide(u8);
 #[repr(align(32))]
 struct Aligned(u16);
 
-/// Elements of any kind come out as they went in, in their packet or lent.
+/// Elements of any kind arrive unchanged, in their packet or lent.
 fn travels<T: Element + PartialEq + Debug>(make: fn(usize) -> T) {
     for ranks in 1..=4 {
         for n in [0, 1, 2, 3, 33] {

@@ -1,5 +1,5 @@
-//! Collectives follow the machine by themselves: on machines of several kinds that stand in for this one, the
-//! automatic choice gives what the plainest code gives, and no message more crosses a bound than must.
+//! Collectives follow the machine automatically: on simulated machines of several kinds, the automatic choice gives the
+//! result of the plainest code, and the number of messages across each bound is minimal.
 
 use rankfold::collective::{Algorithm, Call, Choice, Collective};
 use rankfold::machine::{Kind, Machine, Unpinned};
@@ -12,7 +12,7 @@ mod common;
 
 use common::{Compose, Map, compose, fold, map};
 
-/// Machines, and how many ranks on each: groups of one size and of several, in two levels and in more.
+/// Machines, and the number of ranks on each: groups of one size and of several, in two levels and in more.
 const MACHINES: [(&str, usize); 6] = [
     ("package:2 core:8", 16),
     ("package:2 numa:2 l3:2 core:4", 32),
@@ -49,7 +49,7 @@ fn levels(world: &World) -> Option<Levels> {
     first
 }
 
-/// One collective of vectors of `n` elements: what this rank has at the end.
+/// Runs one collective of vectors of `n` elements; returns this rank's result.
 fn run<T: Element>(
     comm: &Comm,
     (collective, root, n): (Collective, usize, usize),
@@ -108,7 +108,7 @@ fn sum(rank: usize, i: usize) -> u64 {
     (rank * 1000 + i) as u64
 }
 
-/// What was sent, by whom to whom, and how many bytes, in a run of one collective.
+/// Returns the senders, receivers and bytes of all messages in a run of one collective.
 fn sent<T: Element + PartialEq + std::fmt::Debug>(
     world: &World,
     call: (Collective, usize, usize),
@@ -152,8 +152,8 @@ fn each_collective_is_right_and_sends_no_message_more_between_groups_than_must()
 
 type Messages = [((usize, usize), usize)];
 
-/// That what crosses the bounds of a level is the least: of whole vectors a message for each group but one, and
-/// twice as many there and back; of blocks all that is not a group's own.
+/// Checks that the traffic across the bounds of a level is minimal: for whole vectors one message for each group but
+/// one, and twice as many for both directions; for blocks all that are not a group's own.
 fn least(
     name: &str,
     collective: Collective,
@@ -250,7 +250,7 @@ fn parts_of_a_world_have_levels_of_their_own() {
         let mixed = comm.split(0, (comm.rank() % 4) as i64)?;
         let runs = mixed.levels().is_some_and(Levels::are_runs);
         let mut v = [(comm.rank() as u32 + 2, 1)];
-        mixed.all_reduce(&mut v, Compose)?; // groups are no runs: a flat form keeps rank order
+        mixed.all_reduce(&mut v, Compose)?; // groups are not runs: a flat form keeps rank order
         let maps: Vec<Map> = (0..16).map(|i| ((i % 4) * 4 + i / 4 + 2, 1)).collect();
         assert_eq!(v[0], maps.into_iter().reduce(compose).unwrap());
         Ok((

@@ -1,5 +1,5 @@
-//! Long messages on every way that they can take: lent and read at once where they lie, copied because
-//! the receiver comes late, copied at once because the ranks are more than the CPUs.
+//! Long messages on every path: lent and read in place at once, copied because the receiver is late, copied at once
+//! because there are more ranks than CPUs.
 //!
 //! Ranks lend only while all ranks of the process fit on its CPUs, so these tests run one at a time.
 
@@ -36,8 +36,8 @@ fn rings_of_long_messages_turn_both_ways() {
     }
 }
 
-/// Sends long messages to a rank that waits for each: they are read where they lie. The sender changes
-/// its buffer as soon as the send is back.
+/// Sends long messages to a rank that waits for each: they are read in place. The sender changes its buffer as soon as
+/// the send has returned.
 #[test]
 fn a_sender_may_change_its_buffer_as_soon_as_a_send_is_back() {
     let _alone = one_at_a_time();
@@ -150,8 +150,8 @@ fn a_refused_long_message_keeps_its_place_though_its_sender_takes_the_loan_back(
     }
 }
 
-/// Lengths around those from which both ends copy, in parts, with elements that are no divisor of a part, into
-/// buffers that begin anywhere: each message is there whole, and nothing beside it is touched.
+/// Lengths around those from which both ends copy, in parts, with element sizes that do not divide a part, into buffers
+/// that begin anywhere: each message arrives whole, and nothing beside it is touched.
 #[test]
 fn messages_that_both_ends_copy_arrive_whole() {
     type Odd = (u8, u16, u8, [u8; 3]);
@@ -177,7 +177,7 @@ fn messages_that_both_ends_copy_arrive_whole() {
                 let mine: Vec<Odd> = (0..n).map(|i| element(round, i)).collect();
                 let mut room = vec![(255, 0, 0, [1; 3]); n + 2 * skip];
                 let right = |got: &[Odd]| got == mine;
-                // There and back, so that either is lender and borrower in turns.
+                // There and back, so that either is lender and borrower in turn.
                 for sender in [0, 1] {
                     if me == sender {
                         await_signal(comm, 1 - me)?;

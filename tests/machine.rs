@@ -1,6 +1,6 @@
-//! The machine these tests run on: what it says of itself, and real pinning.
+//! The machine these tests run on: its description, and real pinning.
 //!
-//! Every pin is made in a thread of its own: the thread of a test must stay where it may be.
+//! Every pin is made in a separate thread: the thread of a test must keep its affinity.
 
 use std::thread;
 
@@ -111,7 +111,7 @@ fn a_cpu_outside_the_mask_is_refused_even_where_it_exists() {
 #[test]
 fn numbers_that_no_mask_can_hold_are_refused_and_do_not_abort() {
     for cpu in [1024, 1025, 65_536, usize::MAX] {
-        // Also where somebody claims that it is there.
+        // Even where the caller claims that it exists.
         let cpus = Cpus {
             mask: vec![cpu],
             quota: None,

@@ -6,13 +6,13 @@ use std::{env, fs, process};
 
 use rankfold::machine::quota_under;
 
-/// A root file system in the temporary folder, removed at the end, also of a failed test.
+/// A root file system in the temporary folder, removed at the end, even of a failed test.
 struct Tree(PathBuf);
 
 impl Tree {
     fn new(files: &[(&str, &str)]) -> Tree {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        // Relaxed: only the number has to be one of its own.
+        // Relaxed: only the number has to be unique.
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let tree = Tree(env::temp_dir().join(format!("rankfold-cgroup-{}-{n}", process::id())));
         files
@@ -42,7 +42,7 @@ impl Drop for Tree {
 const GROUPS: &str = "proc/self/cgroup";
 const MOUNTS: &str = "proc/self/mountinfo";
 
-/// The mounts of a machine with version 2 only, and some that have nothing to do with it.
+/// The mounts of a machine with version 2 only, and some unrelated ones.
 const V2: &str = "\
 22 27 0:21 / /proc rw,nosuid - proc proc rw
 27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -167,7 +167,7 @@ fn v1_without_limits_is_no_quota() {
             "sys/fs/cgroup/cpu,cpuacct/slice/job/cpu.cfs_period_us",
             "100000\n",
         ),
-        // The CPU hierarchy's files in another one: a name that only starts with `cpu` is not it.
+        // The CPU hierarchy's files in another one: a name that only starts with `cpu` does not count.
         ("sys/fs/cgroup/cpuset/elsewhere/cpu.cfs_quota_us", "1000\n"),
         (
             "sys/fs/cgroup/cpuset/elsewhere/cpu.cfs_period_us",
@@ -212,7 +212,7 @@ fn in_a_container_the_mount_shows_only_the_own_group_and_below() {
                 &format!("sys/fs/cgroup/cpu/{path}cpu.cfs_period_us"),
                 "100000\n",
             ),
-            // What the full name would lead to.
+            // Where the full name would lead.
             (
                 &format!("sys/fs/cgroup/cpu{group}/cpu.cfs_quota_us"),
                 "1000\n",

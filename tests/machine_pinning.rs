@@ -1,8 +1,8 @@
 //! Real pinning in processes with less than the whole machine: under `taskset`, in a cpuset, under a quota.
 //!
-//! Each test runs this binary again, as a process of that kind, for `the_probe` alone. What a machine does not
-//! let us make is said and left out; the same with made-up machines and control groups is in `machine_spread`
-//! and `machine_cgroup`.
+//! Each test runs this binary again, as a process of that kind, for `the_probe` alone. What a machine does not let us
+//! set up is reported and skipped; the same with made-up machines and control groups is in `machine_spread` and
+//! `machine_cgroup`.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use std::process::{Command, Output};
 use rankfold::machine::{Bind, Cpus, Kind, Machine, Unpinned, vec_here};
 use rankfold::{Report, World, op};
 
-/// Set where the probe is to do something.
+/// Set if the probe should run.
 const PROBE: &str = "RANKFOLD_PROBE";
 
-/// The CPU that the calling thread runs on, as the kernel has it.
+/// Returns the CPU that the calling thread runs on, according to the kernel.
 fn running_on() -> usize {
     let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
     let after_name = stat.rsplit(')').next().unwrap();
@@ -28,7 +28,7 @@ fn running_on() -> usize {
         .unwrap()
 }
 
-/// Runs a world in which every rank talks, and says where it may run and where it does.
+/// Runs a world in which every rank communicates; returns each rank's affinity and CPU.
 fn run(ranks: usize, bind: &Bind) -> (Report<()>, Vec<(Vec<usize>, usize)>) {
     let seen = std::sync::Mutex::new(vec![(Vec::new(), 0); ranks]);
     let report = World::new(ranks).bind(bind.clone()).run_each(|comm| {
@@ -45,7 +45,7 @@ fn run(ranks: usize, bind: &Bind) -> (Report<()>, Vec<(Vec<usize>, usize)>) {
     (report, seen.into_inner().unwrap())
 }
 
-/// That a world does what its placement says, and the placement what the machine says.
+/// Checks that a world follows its placement, and the placement the machine's description.
 fn truthful(ranks: usize, bind: &Bind, machine: &Machine) {
     let (report, seen) = run(ranks, bind);
     let placement = report.placement.clone();
@@ -89,7 +89,7 @@ fn the_probe() {
     let masks = team.run(|_| Ok(Cpus::here().mask)).unwrap();
     assert_eq!(masks.concat(), machine.usable_tree().unwrap().cpus);
     drop(team);
-    // Whoever is asked, the tree is that of the whole machine, of which a cpuset lets us use a part.
+    // The tree is always that of the whole machine, of which a cpuset lets us use a part.
     if let Some(files) = Machine::from_files(Path::new("/"), machine.usable.clone()) {
         for kind in [Kind::Package, Kind::L3, Kind::L2, Kind::Core, Kind::Cpu] {
             let sets = |machine: &Machine| {
@@ -102,7 +102,7 @@ fn the_probe() {
             assert_eq!(sets(&machine), sets(&files), "{kind}");
         }
     }
-    // CPUs that are there and not ours are refused in words.
+    // CPUs that exist but are not ours are refused with a message.
     for other in machine.tree.cpus.iter().filter(|cpu| !mask.contains(cpu)) {
         let refused = World::new(1)
             .bind(Bind::Cpus(vec![*other]))
@@ -121,7 +121,7 @@ fn the_probe() {
     );
 }
 
-/// This binary for the probe alone, as an argument of another command or by itself.
+/// Returns the output of this binary running the probe alone, as an argument of another command or by itself.
 fn probe(mut command: Command) -> Output {
     command.env(PROBE, "1");
     command.output().unwrap()
@@ -137,7 +137,7 @@ fn arguments() -> [PathBuf; 4] {
     ]
 }
 
-/// What a successful probe said.
+/// Returns the output of a successful probe.
 #[track_caller]
 fn said(output: Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -147,7 +147,7 @@ fn said(output: Output) -> String {
     line.unwrap_or_else(|| panic!("{text}")).1.to_owned()
 }
 
-/// One CPU, the first and the last; every second; all.
+/// Returns masks: one CPU, the first and the last; every second; all.
 fn masks() -> Vec<Vec<usize>> {
     let all = Cpus::here().mask;
     let second: Vec<usize> = all.iter().copied().step_by(2).collect();
@@ -172,7 +172,7 @@ fn under_taskset_ranks_stay_in_the_mask_that_it_gives() {
 struct Group(PathBuf);
 
 impl Group {
-    /// With these files written; nothing if the machine does not let us.
+    /// Creates a group with these files; `None` if the machine does not permit it.
     fn make(parent: &str, files: &[(&str, &str)]) -> Option<Group> {
         let path = Path::new(parent).join(format!("rankfold-test-{}", std::process::id()));
         fs::create_dir(&path).ok()?;
@@ -183,7 +183,7 @@ impl Group {
         Some(group)
     }
 
-    /// The probe as a process of the group; nothing if it cannot be put there.
+    /// Runs the probe as a process of the group; `None` if it cannot be put there.
     fn probe(&self) -> Option<String> {
         let mut command = Command::new("sh");
         let script = "echo $$ > \"$0\" || exit 77; exec \"$@\"";
@@ -198,7 +198,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // It is empty again; if not, the next start of the machine removes it.
+        // It is empty again; otherwise the next start of the machine removes it.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -244,7 +244,7 @@ fn in_a_cpuset_ranks_are_pinned_inside_it() {
 
 #[test]
 fn machines_that_stand_in_are_never_pinned_on() {
-    // The probe holds placements against the real machine, and ranks against their CPUs.
+    // The probe compares placements with the real machine, and ranks with their CPUs.
     let mut command = Command::new(&arguments()[0]);
     command
         .args(&arguments()[1..])

@@ -1,4 +1,4 @@
-//! Placement, on made-up machines: which rank goes where, and what the report says.
+//! Placement, on made-up machines: where each rank goes, and what the report says.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ fn auto(ranks: usize, cpus: &Cpus) -> Placement {
     place(ranks, &Bind::Auto, cpus, true).unwrap()
 }
 
-/// Why nobody is pinned, after a check that really nobody is.
+/// Returns why no rank is pinned, after checking that none is.
 fn why(placement: &Placement) -> Option<Unpinned> {
     assert!(placement.cpu.iter().all(Option::is_none));
     assert_eq!(placement.distinct_cpus(), None);
@@ -95,7 +95,7 @@ fn a_wrong_list_is_an_error_that_names_the_cpu_and_the_mask() {
     let cpus = machine(&[0, 1, 2, 8]);
     let bind = |list: &[usize]| place(1, &Bind::Cpus(list.to_vec()), &cpus, true).unwrap_err();
     assert_eq!(bind(&[]), BindError::NoCpus);
-    // Also when no rank would have come to sit on it.
+    // Even if no rank would have been placed on it.
     let outside = bind(&[0, 7]);
     assert_eq!(
         outside,
@@ -259,7 +259,7 @@ proptest! {
         prop_assert_eq!(error, BindError::OutsideMask { cpu: wrong, mask: cpus.mask });
     }
 
-    /// Reads the table back: whatever it joins, it must say the same as the numbers.
+    /// Reads the table back: whatever rows it joins, it must say the same as the numbers.
     #[test]
     fn the_table_tells_the_truth((cpus, list) in cpus_and_list(), ranks in 0usize..60) {
         let placement = place(ranks, &Bind::Cpus(list), &cpus, true).unwrap();
@@ -269,7 +269,7 @@ proptest! {
     }
 }
 
-/// The CPUs that a table of pinned ranks tells, in rank order, as far as it goes.
+/// Returns the CPUs in a table of pinned ranks, in rank order, as far as it goes.
 fn read_back(table: &str) -> Vec<Option<usize>> {
     let rows = table.lines().filter(|row| !row.starts_with("..."));
     rows.flat_map(|row| {

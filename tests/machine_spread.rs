@@ -1,5 +1,5 @@
-//! Placement on machines of every kind: no CPU twice, neighbours for compact, even spread for scatter, even
-//! shares for domains, and never a CPU that the process may not use.
+//! Placement on machines of every kind: no CPU twice, neighbours for compact, even spread for scatter, even shares for
+//! domains, and never a CPU that the process may not use.
 
 use std::collections::HashSet;
 
@@ -25,13 +25,13 @@ fn by_tree() -> [Bind; 6] {
     ]
 }
 
-/// How many of some CPUs each object has.
+/// Returns how many of some CPUs each object has.
 fn shares(objects: &[&Object], cpus: &[usize]) -> Vec<usize> {
     let share = |object: &&Object| cpus.iter().filter(|cpu| object.cpus.contains(cpu)).count();
     objects.iter().map(share).collect()
 }
 
-/// That no child has two more than a sibling with room, on any level.
+/// Checks that no child has two more than a sibling with room, on any level.
 fn spread_evenly(object: &Object, cpus: &[usize]) {
     let children: Vec<&Object> = object.children.iter().collect();
     let shares = shares(&children, cpus);
@@ -50,7 +50,7 @@ fn spread_evenly(object: &Object, cpus: &[usize]) {
         .for_each(|child| spread_evenly(child, cpus));
 }
 
-/// The counts of ranks that are tried on so many CPUs.
+/// Returns the counts of ranks that are tried on `cpus` CPUs.
 fn counts(cpus: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (1..=cpus.min(20))
         .chain([cpus / 2, cpus - 1, cpus])
@@ -149,7 +149,7 @@ fn numa_and_l3_give_even_shares_of_neighbouring_ranks() {
                         "{name} {bind:?} {shares:?}"
                     );
                 }
-                // Ranks of a domain are a run.
+                // Ranks of a domain are consecutive.
                 let of = |cpu: &usize| {
                     domains
                         .iter()
@@ -208,7 +208,7 @@ fn a_machine_with_no_known_cpu_pins_nobody() {
     }
 }
 
-/// A machine of the library with some of its CPUs.
+/// A machine of the collection with some of its CPUs.
 fn some_machine() -> impl Strategy<Value = Machine> {
     (0..machines::ALL.len(), any::<u64>(), 1usize..=4).prop_map(|(which, seed, keep)| {
         let machine = machines::machine(machines::ALL[which].1);
@@ -240,13 +240,13 @@ proptest! {
             if bind == Bind::Scatter {
                 spread_evenly(&machine.usable_tree().unwrap(), &cpus);
             }
-            // A pure function: the same again.
+            // A pure function: a second call gives the same.
             prop_assert_eq!(machine.place(ranks, &bind, true).unwrap(), placement);
         }
     }
 }
 
-/// The place of each CPU's kind among all kinds, the fastest last.
+/// Returns the index of the CPU's kind among all kinds, the fastest last.
 fn speed(machine: &Machine, cpu: usize) -> usize {
     let kind = machine.kinds.iter().position(|kind| kind.contains(&cpu));
     kind.unwrap_or(0)
@@ -276,7 +276,7 @@ proptest! {
             let cores = machine.tree.all(Kind::Core);
             let core = |cpu: usize| cores.iter().find(|core| core.cpus.contains(&cpu)).unwrap();
             let core_is_free = |cpu: usize| core(cpu).cpus.iter().all(|other| !taken.contains(other));
-            // One on each core means that a core, and not only a CPU, must be free.
+            // One rank per core means that a core, and not only a CPU, must be free.
             let free = |cpu: usize| match bind {
                 Bind::Compact => !taken.contains(&cpu),
                 _ => core_is_free(cpu),

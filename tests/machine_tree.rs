@@ -1,4 +1,4 @@
-//! Machines as trees: read from text, from XML, from copies of Linux's files; and printed.
+//! Machines as trees: read from text, from XML and from copies of Linux's files; and printed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn ascending(mut cpus: Vec<usize>) -> Vec<usize> {
     cpus
 }
 
-/// That the tree is one: children are parts of their parents, disjoint, and together all of them.
+/// Checks that the tree is valid: children are parts of their parents, disjoint, and together all of them.
 fn holds_together(object: &Object) {
     assert!(!object.cpus.is_empty());
     if object.children.is_empty() {
@@ -189,7 +189,7 @@ fn the_files_of_lstopo_are_read() {
     assert!(Machine::from_xml(huge).is_err());
 }
 
-/// A folder of its own for a copy of Linux's files.
+/// Returns a new folder for a copy of Linux's files.
 fn fresh(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("machine-files")
@@ -212,7 +212,7 @@ fn comma(cpus: &[usize]) -> String {
     words.join(",")
 }
 
-/// Writes the files that Linux would have for a machine; `old` as kernels before 5.1 named them.
+/// Writes the files that Linux would have for a machine; if `old`, with the names before kernel 5.1.
 fn write_files(root: &Path, machine: &Machine, old: bool) {
     let folder = "sys/devices/system/cpu";
     put(root, &format!("{folder}/online"), comma(&machine.tree.cpus));
@@ -313,7 +313,7 @@ fn a_machine_written_as_linux_files_is_read_back_the_same() {
     for old in [false, true] {
         for (name, machine) in machines::all() {
             if machine.tree.cpus.len() > 64 {
-                continue; // thousands of files say no more
+                continue; // thousands of files tell no more
             }
             let root = fresh(&format!("{}-{old}", name.replace(' ', "-")));
             write_files(&root, &machine, old);
@@ -370,7 +370,7 @@ fn broken_files_leave_out_what_they_say_and_never_more() {
         "sys/devices/system/cpu/cpu0/topology/package_cpus_list",
         "0-99999999999",
     );
-    // Two cores that cross: the larger one counts.
+    // Two cores that overlap: the larger one counts.
     put(
         &root,
         "sys/devices/system/cpu/cpu1/topology/core_cpus_list",
@@ -415,7 +415,7 @@ fn this_machine_has_the_cpus_that_it_lets_us_use() {
         machine.source,
         Source::Hwloc | Source::Files | Source::Flat
     ));
-    // A machine that stands in for this one is not asked.
+    // The real machine is not queried where another stands in for it.
     let stands_in = std::env::var_os("HWLOC_SYNTHETIC").is_some();
     if cfg!(rankfold_hwloc) && !stands_in {
         assert_eq!(machine.source, Source::Hwloc);
@@ -441,7 +441,7 @@ fn libhwloc_and_the_files_of_this_machine_agree() {
         };
         assert_eq!(sets(&here), sets(&files), "{kind}");
     }
-    // Memory may be added while we look.
+    // Memory may be added during the test.
     assert_eq!(here.nodes.len(), files.nodes.len());
 }
 

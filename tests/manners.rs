@@ -1,10 +1,10 @@
-//! No test asks a clock or sleeps: threads are ordered by messages, barriers and counters, and no outcome depends on how
-//! busy the machine is. Held against the tests' source.
+//! No test reads a clock or sleeps: threads are ordered by messages, barriers and counters, and no outcome depends on
+//! how busy the machine is. Checked against the tests' source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a test that asserts a time, or orders threads by one, is written with.
+/// The functions of a test that asserts a time, or orders threads by one.
 const CLOCKS: [&str; 5] = [
     "sleep(",
     "sleep_until(",
@@ -29,14 +29,14 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whether code names a clock, and not something whose name only ends like that.
+/// Returns whether code names a clock, and not something whose name only ends like that.
 fn names(code: &str, clock: &str) -> bool {
     let is_of_a_name = |before: char| before.is_alphanumeric() || before == '_';
     let mut found = code.match_indices(clock);
     found.any(|(at, _)| clock.starts_with('.') || !code[..at].ends_with(is_of_a_name))
 }
 
-/// Lines of code that name a clock, with their numbers.
+/// Returns lines of code that name a clock, with their numbers.
 fn clocks<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
     let code = lines.map(|(number, line)| (number, line.split("//").next().unwrap_or_default()));
     let named = code.filter(|(_, code)| CLOCKS.iter().any(|clock| names(code, clock)));
@@ -65,7 +65,7 @@ fn no_integration_test_asks_a_clock_or_sleeps() {
     }
 }
 
-/// The tests of a module are at its end, or in a file of their own.
+/// The tests of a module are at its end, or in a separate file.
 #[test]
 fn no_unit_test_asks_a_clock_or_sleeps() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,5 +1,5 @@
-//! Thousands of collectives in a row, of all kinds, over lanes and mailboxes, without a barrier between
-//! them; and ranks that leave before or after any of them.
+//! Thousands of collectives in a row, of all kinds, over lanes and mailboxes, without a barrier between them; and ranks
+//! that leave before or after any of them.
 
 mod common;
 mod support;
@@ -9,7 +9,7 @@ use rankfold::topology::Topology;
 use rankfold::{Comm, Outcome, Result, World, WorldError, op};
 use support::{guarded, mix};
 
-/// One of the collectives; what it brings is looked at.
+/// Runs one of the collectives and checks its result.
 fn call(comm: &Comm, number: usize, n: usize) -> Result<()> {
     let (me, p) = (comm.rank() as u64, comm.size());
     let (ranks, root) = (p as u64, number % p);
@@ -81,7 +81,7 @@ fn call(comm: &Comm, number: usize, n: usize) -> Result<()> {
 
 const KINDS: usize = 12;
 
-/// Elements that travel in their packet, and elements that are lent, mixed.
+/// Returns lengths of elements that travel in their packet, mixed with lengths of elements that are lent.
 fn length(number: usize) -> usize {
     if mix(number as u64).is_multiple_of(4) {
         40
@@ -150,7 +150,7 @@ fn leaves_before(ranks: usize, kind: usize, check: bool) {
                 return Ok(());
             }
             call(comm, kind + KINDS, 40)?;
-            // Who has only sent may not have noticed; nobody gets past this one.
+            // A rank that has only sent may not have noticed; no rank gets past this barrier.
             comm.barrier()
         })
     });
@@ -178,7 +178,7 @@ fn a_rank_that_leaves_before_a_call_is_named_by_all_others() {
     }
 }
 
-/// Who has done its part may leave while others are still at it.
+/// A rank that has done its part may leave while others are still in the call.
 #[test]
 fn a_rank_that_leaves_after_its_last_call_disturbs_nobody() {
     for ranks in [2, 3, 4, 5, 8] {

@@ -1,4 +1,4 @@
-//! What is measured is right, and a wrong result is told: on threads, through the library alone.
+//! Measured points have right results, and a wrong result is reported: on threads, through the library alone.
 
 use std::sync::atomic::Ordering;
 
@@ -88,7 +88,7 @@ fn messages_are_counted_as_the_proof_counts_them() {
         let goal = Goal::all_reduce(100);
         for point in Algorithm::all(Collective::AllReduce).map(point) {
             let by = point.algorithm.unwrap();
-            // Cells are written and read where they are: nothing of them is a message.
+            // Cells are written and read in place: they involve no messages.
             if by == Algorithm::Cells {
                 continue;
             }
@@ -110,7 +110,7 @@ fn messages_are_counted_as_the_proof_counts_them() {
     }
 }
 
-/// One type, all operators it knows.
+/// One type, with all operators that it supports.
 fn folds<T: Number>(also: impl Fn(&Point) -> Option<Failure>)
 where
     op::Sum: Operator<T>,
@@ -181,7 +181,7 @@ fn a_pass_takes_as_many_samples_as_it_is_told_in_every_way_of_timing() {
                 (4, 4),
                 "{subject}"
             );
-            // In the ping-pong the third rank looks on.
+            // In the ping-pong the third rank is idle.
             let active = if subject == "send" { 2 } else { 3 };
             assert_eq!(passed.ranks.len(), active);
             assert_eq!(passed.checked, if fresh { 6 } else { 2 });

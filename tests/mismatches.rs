@@ -1,5 +1,5 @@
-//! Every collective against every other, and against itself with one thing changed: where the ranks do
-//! not mean the same call, no element crosses, nobody inside comes out well, and both lines are named.
+//! Every collective against every other, and against itself with one thing changed. Where the ranks do not make the
+//! same call, no element crosses over, no rank's call succeeds, and both lines are named.
 
 mod support;
 
@@ -17,14 +17,14 @@ use support::{guarded, mix, scale};
 /// Elements that travel in their packet, and elements that are lent.
 const LENGTHS: [usize; 2] = [3, 40];
 
-/// What was seen in a run, over all ranks.
+/// Observations of a run, over all ranks.
 #[derive(Default)]
 struct Watch {
-    /// Elements of one call that came into the other.
+    /// Elements of one call that reached the other.
     strays: AtomicUsize,
-    /// How often an operator ran.
+    /// Number of operator calls.
     folds: AtomicUsize,
-    /// Buffers that were not as before.
+    /// Buffers that were changed.
     changes: AtomicUsize,
 }
 
@@ -41,7 +41,7 @@ struct Camp<'a> {
     watch: &'a Watch,
 }
 
-/// An element is a mark, and below it a number.
+/// The upper bits of an element are a mark, the lower ones a number.
 const MARK: u32 = 40;
 
 impl Camp<'_> {
@@ -57,7 +57,7 @@ impl Camp<'_> {
         element >> MARK != self.mark
     }
 
-    /// Looks through a buffer after a call.
+    /// Inspects a buffer after a call.
     fn saw(&self, data: &[u64], done: Result<()>) -> Result<()> {
         count(&self.watch.strays, data.iter().any(|x| self.is_stray(*x)));
         count(&self.watch.changes, data.iter().any(|x| *x != self.own()));
@@ -84,7 +84,7 @@ impl Camp<'_> {
     }
 }
 
-/// An operator of any name that watches its operands.
+/// An operator of any kind that inspects its operands.
 struct Spy<'a> {
     kind: Kind,
     camp: &'a Camp<'a>,
@@ -142,7 +142,7 @@ fn unsigned(data: &[i64]) -> Vec<u64> {
     data.iter().map(|x| *x as u64).collect()
 }
 
-/// Counts of which the last is different.
+/// Returns counts of which the last is different.
 fn counts(comm: &Comm, n: usize) -> Vec<usize> {
     let more = |rank| usize::from(rank == last(comm));
     (0..comm.size()).map(|rank| n + more(rank)).collect()
@@ -151,7 +151,7 @@ fn counts(comm: &Comm, n: usize) -> Vec<usize> {
 const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
 const CHAIN: Algorithm = Algorithm::tree(TreeName::Chain);
 
-/// Calls that move elements.
+/// Returns calls that move elements.
 fn movements() -> Vec<Case> {
     vec![
         case!("barrier", |comm, _| comm.barrier()),
@@ -272,7 +272,7 @@ fn movements() -> Vec<Case> {
     ]
 }
 
-/// Calls that fold.
+/// Returns calls that fold.
 fn reductions() -> Vec<Case> {
     vec![
         case!("reduce", |comm, camp| {
@@ -398,7 +398,7 @@ fn reductions() -> Vec<Case> {
     ]
 }
 
-/// Calls with owned values, and with schedules and functions of the caller's.
+/// Returns calls with owned values, and with schedules and functions of the caller.
 fn others() -> Vec<Case> {
     vec![
         case!("broadcast_value", |comm, camp| {
@@ -469,7 +469,7 @@ fn all_cases() -> Vec<Case> {
         .collect()
 }
 
-/// Most ranks in one call, one in another, and what came of it.
+/// Most ranks in one call, one rank in another.
 struct Clash<'a> {
     cases: &'a [Case],
     theirs: usize,
@@ -494,7 +494,7 @@ impl Clash<'_> {
         )
     }
 
-    /// Which call a rank makes.
+    /// Returns the call that a rank makes.
     fn of(&self, rank: Rank) -> usize {
         if rank == self.odd {
             self.own
@@ -515,7 +515,7 @@ impl Clash<'_> {
                     watch: &watch,
                 };
                 let first = (self.cases[self.of(comm.rank())].play)(comm, &camp);
-                // Who was done before anybody noticed learns of it here.
+                // A rank that was done before the mismatch was found learns of it here.
                 let then = comm.barrier();
                 Ok((first.is_ok(), then.is_ok()))
             })
@@ -533,7 +533,7 @@ impl Clash<'_> {
         self.all_or_none_went_on(&report);
         let found = report.mismatch.clone();
         let found = found.or_else(|| match report.into_result() {
-            Err(WorldError::Mismatch(found)) => Some(found), // that nobody had noticed
+            Err(WorldError::Mismatch(found)) => Some(found), // which no rank had noticed
             _ => None,
         });
         let found = found.unwrap_or_else(|| panic!("{}: no mismatch", self.show()));
@@ -576,13 +576,13 @@ impl Clash<'_> {
         );
     }
 
-    /// The case that this line belongs to.
+    /// Returns the case that this line belongs to.
     fn case_at(&self, line: u32) -> usize {
         self.cases.partition_point(|case| case.line <= line) - 1
     }
 }
 
-/// Every pair, or some of them, always the same.
+/// Runs every pair, or a fixed selection of them.
 fn clash(ranks: usize, part: f64) {
     let cases = all_cases();
     let mut number = ranks as u64 * 1000;
@@ -630,7 +630,7 @@ fn one_rank_of_seven_in_another_call() {
     clash(7, 0.02);
 }
 
-/// A sum of which the rank says itself whether it commutes.
+/// A sum for which each rank chooses whether it is declared commutative.
 #[derive(Clone, Copy)]
 struct SaysSo {
     commutes: bool,
@@ -645,7 +645,7 @@ impl Operator<u64> for SaysSo {
     }
 }
 
-/// Whether everybody has the right sums, or a mismatch was found.
+/// Returns whether all ranks have the right sums, or a mismatch was found.
 fn right_or_mismatch(case: &str, ranks: usize, report: Report<Vec<u64>>) -> bool {
     let sum = (1..=ranks as u64).sum::<u64>();
     match report.into_result() {
@@ -716,7 +716,7 @@ fn ranks_whose_operators_say_different_things_of_themselves_mismatch() {
     }
 }
 
-/// Two ranks that differ about one piece find it out, and both are named with their lines.
+/// Two ranks that differ about one piece detect it, and both are named with their lines.
 #[test]
 fn pieces_of_other_lengths_than_expected() {
     for ranks in 2..=5 {

@@ -1,4 +1,4 @@
-//! Vectors of `vec_here` lie on the NUMA node of the rank that makes them, whether Linux hands out huge pages or not.
+//! Vectors of `vec_here` lie on the NUMA node of the rank that makes them, whether Linux uses huge pages or not.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ const LENGTHS: [usize; 4] = [64 << 10, 1 << 20, 4 << 20, 16 << 20];
 const HUGE: usize = 2 << 20;
 const PAGE: usize = 4096;
 
-/// Some vectors of so many bytes; all ranks make theirs at the same time.
+/// Returns some vectors of `bytes` bytes; all ranks make theirs at the same time.
 fn vectors(bytes: usize) -> Vec<Vec<u64>> {
     let count = if bytes < HUGE { 8 } else { 3 };
     (0..count)
@@ -18,7 +18,7 @@ fn vectors(bytes: usize) -> Vec<Vec<u64>> {
         .collect()
 }
 
-/// The pages of so many bytes that a vector has a part of.
+/// Returns the pages of `size` bytes that a vector overlaps.
 fn pages(vector: &[u64], size: usize) -> std::ops::RangeInclusive<usize> {
     let bytes = vector.as_ptr_range();
     bytes.start.addr() / size..=(bytes.end.addr() - 1) / size
@@ -61,7 +61,7 @@ fn a_vector_is_as_long_as_it_was_asked_to_be() {
     assert_eq!(vec_here(1 << 20, |_| ()).len(), 1 << 20);
 }
 
-/// Asks the kernel where pages of this process are: `move_pages` without a wish, from another process.
+/// Asks the kernel where pages of this process are: `move_pages` as a query, from another process.
 const WHERE: &str = "
 import ctypes, sys
 pid, first, count = (int(word) for word in sys.argv[1:4])
@@ -72,7 +72,7 @@ if ctypes.CDLL(None, use_errno=True).syscall(279, pid, ctypes.c_ulong(count), pa
 print(' '.join(str(node) for node in status))
 ";
 
-/// The nodes of a vector's pages; `None` where the kernel cannot be asked.
+/// Returns the nodes of a vector's pages; `None` where the kernel cannot be asked.
 fn nodes(vector: &[u64]) -> Option<BTreeSet<i64>> {
     let pages = pages(vector, PAGE);
     let count = pages.end() - pages.start() + 1;

@@ -1,10 +1,10 @@
-//! The net under tests that may hang takes a process for hanging when nothing in it can move, and for no other reason.
+//! The net under tests that may hang reports a hang when nothing in a process can move, and for no other reason.
 
 mod support;
 
 use support::net::{Net, Sight, Task, task};
 
-/// A look that finds threads in these states, with so many switches each.
+/// Returns a look that finds threads in these states, with these numbers of switches.
 fn seen(threads: &[(char, u64)], busy: f64) -> Sight {
     let task = |(id, &(state, switches)): (usize, &(char, u64))| Task {
         id: id as u32,
@@ -18,7 +18,7 @@ fn seen(threads: &[(char, u64)], busy: f64) -> Sight {
     }
 }
 
-/// How many of a thousand looks pass before a hang is found.
+/// Returns how many of a thousand looks pass before a hang is found.
 fn found_after(mut sight: impl FnMut(u64) -> Sight) -> Option<u64> {
     let mut net = Net::new(1.0);
     (0..1000).find(|&look| net.look(sight(look)).is_some())

@@ -1,5 +1,5 @@
-//! Schedules of the caller's that panic, lie, or are made of random numbers: in worlds that check and in
-//! worlds that do not, every rank ends, with its own panic or with an error that says what is wrong.
+//! Schedules of the caller that panic, lie, or consist of random numbers: in worlds that check and in worlds that do
+//! not, every rank ends, with its own panic or with an error that says what is wrong.
 
 mod support;
 
@@ -17,25 +17,25 @@ use support::{Random, guarded, scale};
 /// Elements that travel in their packet, and elements that are lent.
 const LENGTHS: [usize; 2] = [3, 40];
 
-/// What a schedule does to annoy.
+/// The misbehaviour of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trick {
     PanicInStep(usize),
     PanicInLengths,
     PanicInNextActive,
-    /// The next step is the one that was.
+    /// The next step is the same one.
     StandStill,
     GoBack,
-    /// Scratch room that no machine has.
+    /// A scratch buffer larger than any machine's memory.
     Scratch(usize),
-    /// Asked again, it answers otherwise.
+    /// A repeated query gets another answer.
     Waver,
     ManyRuns(usize),
     Peer(Rank),
     Clash,
 }
 
-/// A right all-reduce along a chain, but for the trick that one rank plays.
+/// A correct all-reduce along a chain, except for the trick of one rank.
 struct Tricky {
     inner: Box<dyn Schedule>,
     trick: Option<Trick>,
@@ -57,7 +57,7 @@ impl Tricky {
     }
 }
 
-/// Very many runs that are all the same few elements, or lie far outside.
+/// Returns very many runs that are all the same few elements, or lie far outside.
 fn many_runs(stride: usize) -> Region {
     Region {
         buffer: Buffer::Output,
@@ -132,7 +132,7 @@ const TRICKS: [Trick; 17] = [
     Trick::Clash,
 ];
 
-/// Whether a rank ended as it may: it is through, or an error says why not, or it panicked by itself.
+/// Returns whether a rank ended properly: it succeeded, an error says why not, or it panicked itself.
 fn ended_well(trick: Trick, player: bool, outcome: &Outcome<()>) -> bool {
     let panics = matches!(
         trick,
@@ -181,7 +181,7 @@ fn a_schedule_that_plays_a_trick_holds_nobody_up() {
     }
 }
 
-/// A rank that catches the panic of its schedule is out of the world all the same.
+/// A rank that catches the panic of its schedule has left the world nevertheless.
 #[test]
 fn a_rank_that_catches_the_panic_of_its_schedule_has_ended() {
     for check in [false, true] {
@@ -330,7 +330,7 @@ fn schedules_of_random_numbers_end_in_errors_and_no_rank_panics() {
     }
 }
 
-/// Schedules made from schedules pass nonsense on without a panic of their own.
+/// Schedules combined from schedules pass nonsense on without panicking themselves.
 #[test]
 fn combinations_of_random_numbers_end_in_errors_too() {
     let run = |comm: &Comm, schedule: &dyn Schedule| -> Result<()> {

@@ -1,5 +1,5 @@
-//! Every algorithm of every collective on threads, through the public calls, against the plainest code
-//! there is: all numbers of ranks, odd lengths, roots, operators that commute and such that do not.
+//! Every algorithm of every collective on threads, through the public calls, against the plainest code: all numbers of
+//! ranks, odd lengths, roots, operators that commute and operators that do not.
 
 mod common;
 
@@ -17,7 +17,7 @@ struct Kind<T, O> {
     op: O,
 }
 
-/// Maps under composition: wrong as soon as two operands swap, one is missing, or one counts twice.
+/// Maps under composition: wrong as soon as two operands are swapped, one is missing, or one counts twice.
 fn maps() -> Kind<common::Map, impl Operator<common::Map> + Copy> {
     #[derive(Clone, Copy)]
     struct Compose;
@@ -32,7 +32,7 @@ fn maps() -> Kind<common::Map, impl Operator<common::Map> + Copy> {
     }
 }
 
-/// Bytes that add up: four times as many in a packet as there are words, and any order will do.
+/// Bytes under addition: four times as many in a packet as words, in any order.
 fn bytes() -> Kind<u8, op::Sum> {
     Kind {
         draw: |rank, i| noise(rank as u64, i as u64) as u8,
@@ -50,7 +50,7 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
         all.reduce(|a, b| self.op.combine(a, b)).unwrap()
     }
 
-    /// What the rank must end with, element by element.
+    /// Returns the rank's expected result, element by element.
     fn expected(&self, call: &Call, rank: Rank) -> Vec<T> {
         let (p, n, root) = (call.ranks(), call.length(), call.root);
         let own = span::block(n, p, rank);
@@ -75,7 +75,7 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
         }
     }
 
-    /// What the rank ends with.
+    /// Returns the rank's result.
     fn ran(&self, comm: &Comm, algorithm: Algorithm, call: &Call) -> Result<Vec<T>> {
         let (rank, n, root, op) = (comm.rank(), call.length(), call.root, self.op);
         let mut mine = self.vector(rank, n);
@@ -134,7 +134,7 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
         Ok(out)
     }
 
-    /// All algorithms that can be used, in all these calls, on the ranks of one team.
+    /// Runs all algorithms that can be used, in all these calls, on the ranks of one team.
     fn all_right(&self, p: usize, lengths: &[usize]) {
         let calls: Vec<(Call, Algorithm)> = calls(p, lengths, self.op.commutes()).collect();
         let judge = |comm: &Comm, (call, algorithm): &(Call, Algorithm)| -> Result<()> {
@@ -150,7 +150,7 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
     }
 }
 
-/// The calls of so many ranks, each with every algorithm that does not refuse it.
+/// Returns the calls of `p` ranks, each with every algorithm that does not refuse it.
 fn calls(
     p: usize,
     lengths: &[usize],
@@ -185,7 +185,7 @@ fn calls(
     })
 }
 
-/// Gather and scatter have blocks of one length; others are for the forms with counts.
+/// Gather and scatter have blocks of one length; other lengths are for the forms with counts.
 fn even_enough(call: &Call) -> bool {
     let equal = matches!(call.collective, Collective::Gather | Collective::Scatter);
     !equal || call.length().is_multiple_of(call.ranks())
@@ -227,7 +227,7 @@ fn sixty_four_ranks_on_a_few_cpus() {
     bytes().all_right(64, &[65, 128]);
 }
 
-/// Sums of numbers of very different size: any other order of operands shows in the bits.
+/// Sums of numbers of very different magnitude: any other order of operands changes the bits.
 #[test]
 fn all_ranks_hold_identical_bits() {
     let input = |rank: Rank, i: usize| {
@@ -258,7 +258,7 @@ fn all_ranks_hold_identical_bits() {
     }
 }
 
-/// Counts of every kind: none, one, many; the same on every rank.
+/// Returns counts of every kind: none, one, many; the same on every rank.
 fn counts(p: usize, seed: u64) -> Vec<usize> {
     (0..p)
         .map(|r| [0, 1, 3, 17][noise(seed, r as u64) as usize % 4])
@@ -301,7 +301,7 @@ fn blocks_of_any_lengths() {
     }
 }
 
-/// Everybody sends everybody a piece whose length only the two of them know.
+/// Every rank sends every rank a piece whose length only the two of them know.
 fn pieces(comm: &Comm, seed: u64) -> Result<()> {
     let (me, p) = (comm.rank(), comm.size());
     let length = |from: Rank, to: Rank| noise(seed, (from * 100 + to) as u64) as usize % 9;

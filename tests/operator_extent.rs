@@ -1,7 +1,7 @@
-//! Nothing that an operator calls, by whatever way, reaches a communicator of a rank that its thread already was: the
-//! call is refused with a typed error, and the collective in which the operator runs goes on.
+//! Nothing that an operator calls, by any route, reaches a communicator of a rank that its thread already was. The call
+//! is refused with a typed error, and the collective in which the operator runs goes on.
 //!
-//! The ways: a thread-local, a run of a team, a nested operator, a seat of another world, a scope, a request that was
+//! The routes: a thread-local, a run of a team, a nested operator, a seat of another world, a scope, a request that was
 //! started before, a destructor, a destructor during unwinding, and the panic hook.
 
 mod support;
@@ -23,7 +23,7 @@ use support::guarded;
 thread_local! {
     /// A communicator of the world whose collective runs the operator.
     static OUTER: RefCell<Option<Rc<Comm>>> = const { RefCell::new(None) };
-    /// What the panic hook of this thread does.
+    /// The action of this thread's panic hook.
     static IN_HOOK: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
 }
 
@@ -55,7 +55,7 @@ const PROBES: [(&str, Probe); 8] = [
     ("split", |comm| comm.split(0, 0).map(drop)),
 ];
 
-/// A way from an operator to a probe, which it calls.
+/// A route from an operator to a probe, which it calls.
 type Way = fn(&dyn Fn());
 
 struct OnDrop<'a>(&'a dyn Fn());
@@ -66,11 +66,11 @@ impl Drop for OnDrop<'_> {
 }
 
 thread_local! {
-    /// The probe of the operator that is running, for closures that must be `Sync`.
+    /// The probe of the running operator, for closures that must be `Sync`.
     static PROBE: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
 }
 
-/// Calls the probe of this thread's operator, if this is such a thread.
+/// Calls the probe of this thread's operator, if the thread has one.
 fn call_probe() {
     let probe = PROBE.with_borrow(Clone::clone);
     probe.iter().for_each(|probe| probe());
@@ -130,7 +130,7 @@ const WAYS: [(&str, Way); 8] = [
     }),
 ];
 
-/// Runs a collective whose operator calls `probe` by `way`, once on every rank; what came of the probes.
+/// Runs a collective whose operator calls `probe` by `way`, once on every rank, and checks the results of the probes.
 fn run(ranks: usize, length: usize, by: Option<Algorithm>, way: Way, probe: Probe) {
     let report = World::new(ranks).check(false).run_each(|comm| {
         OUTER.set(Some(Rc::new(comm.dup()?)));
@@ -226,7 +226,7 @@ fn a_seat_entered_in_an_operator_cannot_be_called_from_its_own_later() {
     });
 }
 
-/// A schedule of nothing, whose every answer tries to call the communicator first.
+/// An empty schedule whose every answer first tries to call the communicator.
 struct Calling<S>(S);
 
 impl<S> Calling<S> {
@@ -276,7 +276,7 @@ fn a_schedule_that_calls_the_communicator_is_refused_and_the_call_goes_on() {
     }
 }
 
-/// A call while the rank unwinds ends the rank for the others, though it is refused.
+/// A call while the rank unwinds ends the rank for the others, although it is refused.
 fn dies(ranks: usize, length: usize, fold: impl Fn(u64, u64) -> u64 + Sync) {
     let report = World::new(ranks).check(false).run_each(|comm| {
         OUTER.set(Some(Rc::new(comm.dup()?)));
@@ -341,8 +341,8 @@ fn no_panic_hook_reaches_it_from_an_operator() {
     }
 }
 
-/// Rank 0 is in an operator that waits, outside of the library, for rank 2; that waits for rank 1, which is bound to
-/// wait for rank 0. Only the watchdog can end this.
+/// Rank 0 is in an operator that waits, outside the library, for rank 2. Rank 2 waits for rank 1, and rank 1 is bound
+/// to wait for rank 0. Only the watchdog can end this.
 #[test]
 fn the_watchdog_shows_who_is_bound_to_wait_for_an_operator() {
     guarded(&|| "an operator that waits outside".into(), || {

@@ -1,12 +1,11 @@
-//! The laws of the built-in operators, and what they promise at the edges: wrapping, NaN, signed zeros,
-//! equal values.
+//! The laws of the built-in operators, and their guarantees at the edges: wrapping, NaN, signed zeros, equal values.
 
 use proptest::prelude::*;
 use rankfold::op::{
     And, Element, Max, MaxLoc, Min, MinLoc, Operator, Or, Product, Sum, Xor, commutative,
 };
 
-/// Whether `op` is associative and commutes on these three, bit by bit as `same` sees it.
+/// Returns whether `op` is associative and commutative on these three, compared by `same`.
 fn lawful<T: Element>(
     op: impl Operator<T>,
     [a, b, c]: [T; 3],
@@ -17,7 +16,7 @@ fn lawful<T: Element>(
     op.commutes() && same(left, right) && same(op.combine(a, b), op.combine(b, a))
 }
 
-/// Floats with all that makes them difficult, often.
+/// Floats with frequent special values.
 fn floats() -> impl Strategy<Value = f64> {
     let special = [
         0.0,
@@ -31,7 +30,7 @@ fn floats() -> impl Strategy<Value = f64> {
     prop_oneof![proptest::sample::select(special.to_vec()), any::<f64>()]
 }
 
-/// Equal as bits, all NaNs alike.
+/// Equal bit patterns, with all NaNs alike.
 fn same_float(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
@@ -60,7 +59,7 @@ proptest! {
     fn located_operators_are_associative_and_commute(
         v in [(floats(), 0u32..3), (floats(), 0u32..3), (floats(), 0u32..3)]
     ) {
-        // Which of two zeros or NaNs at one place is kept is not promised.
+        // Which of two zeros or NaNs at one place is kept is unspecified.
         let same = |a: (f64, u32), b: (f64, u32)| (a.0 == b.0 || a.0.is_nan() && b.0.is_nan()) && a.1 == b.1;
         prop_assert!(lawful(MinLoc, v, same) && lawful(MaxLoc, v, same), "{v:?}");
     }
@@ -114,14 +113,14 @@ fn a_commutative_closure_commutes_and_a_user_type_can_be_an_operator() {
     assert_eq!(Gcd.combine(12, 18), 6);
 }
 
-/// The rule of `Min` and `Max` in the plainest code there is, and pairs of floats to hold them to it: whichever operand is
-/// chosen, all its bits must come out.
+/// The rule of `Min` and `Max` in the plainest code, and pairs of floats to check them: whichever operand is chosen,
+/// all its bits must be kept.
 macro_rules! plain_rule {
     ($name:ident, $float:ty, $bits:ty) => {
         mod $name {
             use super::*;
 
-            /// All that can come out: one of the two, or either of two NaNs.
+            /// All permitted results: one of the two, or either of two NaNs.
             fn allowed(a: $float, b: $float, first: impl Fn($float, $float) -> bool) -> Vec<$bits> {
                 let chosen = match (a.is_nan(), b.is_nan()) {
                     (true, true) => vec![a, b],

@@ -1,5 +1,5 @@
-//! Broadcasts in packets, and backwards the reductions: their laws, the published tables, the least
-//! number of steps, and the proof of the schedules.
+//! Broadcasts in packets, and the reductions as their reversals: their laws, the published tables, the least number of
+//! steps, and the proof of the schedules.
 
 use proptest::prelude::*;
 use rankfold::check::{Certificate, Goal, check};
@@ -21,7 +21,7 @@ fn ceil_log2(n: usize) -> usize {
     n.next_power_of_two().ilog2() as usize
 }
 
-/// When each packet reaches each rank, after a look at every law.
+/// Returns when each packet reaches each rank, after checking every law.
 fn lawful(broadcast: &dyn Packets, k: usize, name: &str) -> Vec<Vec<Option<usize>>> {
     let (p, root) = (broadcast.ranks(), broadcast.root());
     let mut came = vec![vec![None; k]; p];
@@ -82,7 +82,7 @@ fn lawful(broadcast: &dyn Packets, k: usize, name: &str) -> Vec<Vec<Option<usize
     came
 }
 
-/// So many ranks where only the trees are looked at.
+/// The number of ranks where only the trees are examined.
 const MANY: usize = if cfg!(debug_assertions) { 520 } else { 2100 };
 
 const COUNTS: [usize; 9] = [1, 2, 3, 4, 5, 6, 7, 17, 40];
@@ -194,8 +194,8 @@ fn the_published_trees_on_eight_ranks_have_their_parents_and_colours() {
     assert_eq!(colours(1), [0, 1, 1, 1, 1, 0, 0]);
 }
 
-/// Nobody is an inner node twice, nobody has more than two children, and edges that meet at a port have
-/// two colours.
+/// Checks that no rank is an inner node twice, that no rank has more than two children, and that edges that meet at a
+/// port have two colours.
 fn has_no_conflict(trees: &TwoTrees) {
     let p = trees.ranks();
     let mut children = vec![[vec![], vec![]]; p];
@@ -271,7 +271,7 @@ fn the_published_steps_on_a_cube_are_right() {
     }
 }
 
-/// What the definition says, told packet by packet with the set of those who have it.
+/// Returns the messages by the definition, packet by packet with the set of ranks that have it.
 fn esbt_by_definition(d: usize, k: usize) -> Vec<(usize, usize, usize, usize)> {
     let mut all = Vec::new();
     for packet in 0..k {
@@ -337,7 +337,7 @@ fn prove(schedule: &dyn Schedule, goal: Goal, name: &str) -> Certificate {
     check(schedule, &goal).unwrap_or_else(|fault| panic!("{name} {}: {fault}", schedule.ranks()))
 }
 
-/// The reduction, the broadcast and the all-reduce, all proved; answers whether the first keeps order.
+/// Proves the reduction, the broadcast and the all-reduce; returns whether the first keeps the order.
 fn proved<P: Packets + Clone>(broadcast: P, n: usize, k: usize, name: &str) -> bool {
     let root = broadcast.root();
     let steps = broadcast.steps(k.clamp(1, n.max(1)));
@@ -390,7 +390,7 @@ fn those_that_do_not_promise_rank_order_do_not_keep_it() {
     }
 }
 
-/// Whether messages and elements are those of the closed form.
+/// Returns whether messages and elements are those of the closed form.
 fn counts_as(form: &Form, proof: &Certificate) -> bool {
     let same = |(rank, found): (usize, &rankfold::check::Traffic)| {
         let load = form.load(rank);

@@ -88,8 +88,7 @@ fn exchanges_circles_and_shifts_are_patterns() {
     (0..=6).for_each(|d| obeys_the_laws(&Hypercube::new(d), "hypercube"));
 }
 
-/// A tree to the root whose messages stand for runs of ranks, each being those who have sent to the
-/// sender.
+/// Checks a tree to the root whose messages represent runs of ranks, each being the ranks that have sent to the sender.
 fn stands_for_runs(tree: &impl Subtrees, name: &str) {
     obeys_the_laws(tree, name);
     let mut behind: Vec<_> = (0..tree.ranks()).map(|rank| rank..rank + 1).collect();
@@ -134,7 +133,7 @@ fn the_binomial_tree_to_rank_0_is_the_family() {
     }
 }
 
-/// Who has heard from whom when everybody passes on all they know.
+/// Returns which ranks each rank has heard from when all pass on everything they know.
 fn heard(pattern: &impl Pattern) -> Vec<u128> {
     let mut known: Vec<u128> = (0..pattern.ranks()).map(|rank| 1 << rank).collect();
     for s in 0..pattern.steps() {

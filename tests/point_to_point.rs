@@ -1,4 +1,4 @@
-//! SEND and RECV against an independent model of matching, and over every shape of element and value.
+//! SEND and RECV against an independent model of matching, and with every shape of element and value.
 
 mod common;
 
@@ -15,8 +15,8 @@ use rankfold::{Comm, EAGER_BYTES, Error, ErrorKind, Rank, Source, Status, Tag, W
 
 // ── matching, against the model ──
 
-/// One line of a program: executed from top to bottom by one rank it never waits, so no rank waits for
-/// ever when all execute their own lines at once.
+/// One line of a program. A single rank that executes all lines from top to bottom never waits, so no rank waits
+/// forever when all execute their own lines at the same time.
 #[derive(Clone, Debug)]
 enum Line {
     Send {
@@ -24,7 +24,7 @@ enum Line {
         to: Rank,
         sent: Sent,
     },
-    /// The choice decides which message, by which pattern, in which way.
+    /// The choice selects the message, the pattern, and the kind of call.
     Receive {
         at: Rank,
         choice: u64,
@@ -68,7 +68,7 @@ fn program() -> impl Strategy<Value = Program> {
 
 type Raw = (bool, Rank, Rank, u32, usize, u64);
 
-/// Drops the receives for which nothing was sent before, and receives all that is left at the end.
+/// Drops the receives for which nothing was sent before, and receives everything left at the end.
 fn lines(ranks: usize, raw: Vec<Raw>) -> Vec<Line> {
     let mut waiting = vec![0; ranks];
     let mut lines = Vec::new();
@@ -97,7 +97,7 @@ fn lines(ranks: usize, raw: Vec<Raw>) -> Vec<Line> {
 }
 
 impl Program {
-    /// All that is ever sent to `to`.
+    /// Returns everything that is ever sent to `to`.
     fn sent_to(&self, to: Rank) -> Lines {
         let mut all = Lines(vec![Default::default(); self.ranks]);
         for line in &self.lines {
@@ -133,7 +133,7 @@ impl Program {
         Ok(())
     }
 
-    /// Which messages are sent by lines above `now`.
+    /// Returns whether a message is sent by a line above `now`.
     fn sent_before(&self, now: usize) -> impl Fn(&Sent) -> bool {
         let last = self.lines[..now].iter().rev().find_map(|line| match line {
             Line::Send { sent, .. } => Some(sent.id),
@@ -143,8 +143,8 @@ impl Program {
     }
 }
 
-/// Receives some message that the lines above have sent, by its own name or by wildcards; whatever
-/// comes must be the first of its sender's line that matches.
+/// Receives some message that the lines above have sent, by its own name or by wildcards. It must be the first matching
+/// message in its sender's queue.
 fn receive(
     comm: &Comm,
     model: &mut Lines,
@@ -186,7 +186,7 @@ fn receive(
     Ok(())
 }
 
-/// Receives in one of the many ways; the bytes, if the way shows them.
+/// Receives by one of the many calls; returns the bytes, if the call shows them.
 fn take(
     comm: &Comm,
     source: Source,
@@ -219,7 +219,7 @@ fn take(
     }
 }
 
-/// What MPI says: the pattern is met, and nothing earlier in that line meets it.
+/// The MPI rule: the message matches the pattern, and no earlier message in that queue does.
 fn check(model: &Lines, source: Source, tag: Tag, status: Status) {
     assert!(
         source == Source::Any || source == Source::Rank(status.source),
@@ -234,7 +234,7 @@ fn check(model: &Lines, source: Source, tag: Tag, status: Status) {
     assert_eq!((first.tag, first.len), (status.tag, status.count));
 }
 
-/// A receive of the wrong type is refused and changes nothing, so the model stays as it is.
+/// A receive of the wrong type is refused and changes nothing, so the model stays the same.
 fn spoil_type(comm: &Comm, source: Source, tag: Tag) -> Result<(), Error> {
     let error = comm.recv::<i16>(source, tag).unwrap_err();
     assert!(
@@ -251,7 +251,7 @@ fn spoil_type(comm: &Comm, source: Source, tag: Tag) -> Result<(), Error> {
     Ok(())
 }
 
-/// So is a receive into a buffer that is too short, unless the message is empty.
+/// The same for a receive into a buffer that is too short, unless the message is empty.
 fn spoil_length(comm: &Comm, model: &Lines, source: Source, tag: Tag) -> Result<(), Error> {
     let found = comm.probe(source, tag)?;
     check(model, source, tag, found);
@@ -313,7 +313,7 @@ struct WideNothing;
 #[repr(align(32))]
 struct JustFits([u64; 4]);
 
-/// Sends each length to both ranks, once when the receiver waits and once when it comes late.
+/// Sends each length to both ranks, once when the receiver waits and once when it is late.
 fn round_trips<T: Element + PartialEq + Debug>(make: impl Fn(usize) -> T + Sync) {
     let fits = EAGER_BYTES / size_of::<T>().max(1);
     let mut lengths = vec![
@@ -344,7 +344,7 @@ fn round_trips<T: Element + PartialEq + Debug>(make: impl Fn(usize) -> T + Sync)
         .unwrap();
 }
 
-/// Three messages to `peer`, received in all three ways. To itself a rank sends first.
+/// Three messages to `peer`, received in all three ways. A rank that is its own peer sends first.
 fn exchange<T: Element + PartialEq + Debug>(
     comm: &Comm,
     peer: Rank,
@@ -366,7 +366,7 @@ fn exchange<T: Element + PartialEq + Debug>(
     Ok(())
 }
 
-/// From rank 0 to rank 1, who asks for it only when it has long been sent.
+/// From rank 0 to rank 1, which asks for the message long after it was sent.
 fn late<T: Element + PartialEq + Debug>(comm: &Comm, want: &[T]) -> Result<(), Error> {
     if comm.rank() == 0 {
         comm.send(1, 4, want)?;
@@ -394,8 +394,8 @@ fn elements_of_every_shape_arrive_as_they_were() {
     round_trips(|i| f32::from_bits(i as u32));
 }
 
-/// The landing place of a short message is aligned for what fits into it, and an empty message may be
-/// of a type that does not fit.
+/// The buffer of a short message is aligned for what fits into it, and an empty message may be of a type that does not
+/// fit.
 #[test]
 fn an_empty_message_of_a_wide_type_is_aligned_wherever_it_lands() {
     fn deep(comm: &Comm, depth: usize) -> Result<(), Error> {
@@ -482,18 +482,18 @@ fn every_value_is_dropped_once_whatever_becomes_of_it() {
         if comm.rank() == 0 {
             (0..5).try_for_each(|i| comm.send_value(1, i as u32, value(i)))?;
             signal(comm, 1)?;
-            let error = comm.recv::<u8>(1, 0).unwrap_err(); // rank 1 is gone
+            let error = comm.recv::<u8>(1, 0).unwrap_err(); // rank 1 has ended
             assert!(matches!(error.kind(), ErrorKind::RankGone { rank: 1, .. }));
-            comm.send_value(1, 5, value(5))?; // nobody will ever take it
+            comm.send_value(1, 5, value(5))?; // no rank will ever receive it
             return Ok(0);
         }
         let (received, _) = comm.recv_value::<Counted>(0, 0)?;
         comm.discard(0, 1)?;
         assert!(comm.recv_value::<String>(0, 2).is_err());
         assert!(comm.recv::<u8>(0, 2).is_err());
-        assert_eq!(drops[2].load(Ordering::Relaxed), 0); // refused, and still in line
+        assert_eq!(drops[2].load(Ordering::Relaxed), 0); // refused, and still queued
         comm.recv_value::<Counted>(0, 2)?;
-        await_signal(comm, 0)?; // 3 and 4 have come before it
+        await_signal(comm, 0)?; // 3 and 4 have arrived before it
         Ok(received.1)
     });
     assert_eq!(common::values(&report), [&0, &0]);
@@ -520,7 +520,7 @@ fn values_left_over_are_dropped_with_their_world_also_on_seats() {
                     comm.send_value(peer, tag, Counted(drops.clone(), 0))
                         .unwrap();
                 }
-                comm.recv_value::<Counted>(peer, 1).unwrap(); // 0 is kept aside, 2 may not have come
+                comm.recv_value::<Counted>(peer, 1).unwrap(); // 0 is set aside, 2 may not have arrived
                 comm.barrier().unwrap();
             });
         }
@@ -528,7 +528,7 @@ fn values_left_over_are_dropped_with_their_world_also_on_seats() {
     assert_eq!(drops.load(Ordering::Relaxed), 6);
 }
 
-// ── refusals leave the line as it is ──
+// ── refusals leave the queue unchanged ──
 
 #[test]
 fn a_receive_of_the_wrong_type_shows_both_views_and_leaves_the_line_as_it_was() {
@@ -564,7 +564,7 @@ fn a_receive_of_the_wrong_type_shows_both_views_and_leaves_the_line_as_it_was() 
                     "{part} is not in: {error}"
                 );
             }
-            assert!(comm.recv_value::<f64>(0, 7).is_err()); // elements are no moved value
+            assert!(comm.recv_value::<f64>(0, 7).is_err()); // elements are not a moved value
             let mut short = [0.0f64; 999];
             let error = comm.recv_into(0, 7, &mut short).unwrap_err();
             assert!(matches!(
@@ -580,7 +580,7 @@ fn a_receive_of_the_wrong_type_shows_both_views_and_leaves_the_line_as_it_was() 
                 "{error}"
             );
             assert_eq!(short, [0.0; 999]);
-            // Tag by tag and over all tags the order is what it was.
+            // The order by tag and over all tags is unchanged.
             assert_eq!(comm.probe(0, Tag::Any)?.tag, 1);
             assert_eq!(comm.probe(0, 7)?.count, 1000);
             comm.discard(0, 1)?;
@@ -646,7 +646,7 @@ fn a_receive_with_a_deadline_gives_up_and_the_message_may_come_later() {
             assert!(matches!(never.unwrap_err().kind(), ErrorKind::TimedOut { .. }));
             signal(comm, 0)?;
             assert_eq!(comm.recv_timeout::<u8>(0, 5, Duration::MAX)?.0, [9; 100]);
-            // What is there is found without any patience.
+            // A message that has arrived is found without any patience.
             comm.send(1, 6, &[1u8])?;
             assert_eq!(comm.recv_timeout::<u8>(1, 6, Duration::ZERO)?.0, [1]);
             Ok(())

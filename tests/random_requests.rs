@@ -1,9 +1,9 @@
-//! Random programs with requests: right ones end silently at every buffering with the messages that a
-//! sequential model says, wrong ones end as the model of who gets stuck says.
+//! Random programs with requests: right ones end without reports at every buffering with the messages of a sequential
+//! model, wrong ones end as the model of stuck ranks says.
 //!
-//! A program is a sequence of stages. In each, a rank posts without waiting first, and waits after that, so
-//! a right one needs no buffer: whatever stage the slowest rank is in, all that it waits for there is
-//! posted by ranks that are as far.
+//! A program is a sequence of stages. In each stage, a rank first posts without waiting, and waits after that, so a
+//! right program needs no buffer: whatever stage the slowest rank is in, everything it waits for there is posted by
+//! ranks that have come at least as far.
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
@@ -24,11 +24,11 @@ struct Message {
     length: usize,
     /// Sent as one moved value.
     moved: bool,
-    /// Received from any source: its tag is its own.
+    /// Received from any source: its tag is unique.
     wild: bool,
 }
 
-/// How a message is received in a blocking call.
+/// How a blocking call receives a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Plain,
@@ -61,7 +61,7 @@ enum Act {
         any_tag: bool,
         how: How,
     },
-    /// Posts a receive that nothing is sent for, to be cancelled in the end.
+    /// Posts a receive without a matching send, to be cancelled at the end.
     Never(usize),
     /// Sends and receives all of these from and into borrowed buffers.
     Scope {
@@ -79,15 +79,15 @@ enum Act {
 #[derive(Clone, Debug)]
 struct Program(Vec<Vec<Act>>);
 
-/// A program in the making.
+/// A program under construction.
 struct Draft {
     program: Program,
     random: Random,
     next: usize,
-    /// Values, wildcards and all ways to wait; else all messages are alike.
+    /// Values, wildcards and all ways to wait; otherwise all messages are alike.
     rich: bool,
     longest: usize,
-    /// Requests of each rank that are left for the end: sends and receives.
+    /// Requests of each rank that remain for the end: sends and receives.
     late: Vec<[Vec<usize>; 2]>,
 }
 
@@ -182,7 +182,7 @@ impl Draft {
         }
     }
 
-    /// An order in which the messages of one receiver can be asked for, and whether any tag would do.
+    /// Returns an order in which the messages of one receiver can be received, and whether any tag would do.
     fn order(&mut self, mut left: Vec<Message>) -> Vec<(Message, bool)> {
         let mut order = Vec::new();
         while !left.is_empty() {
@@ -198,7 +198,7 @@ impl Draft {
         order
     }
 
-    /// The requests made for it.
+    /// Adds the sends; returns their requests.
     fn send_all(&mut self, rank: Rank, sends: Vec<Message>, may_block: bool) -> Vec<usize> {
         let mut requests = Vec::new();
         for message in sends {
@@ -254,7 +254,7 @@ impl Draft {
         requests
     }
 
-    /// Waits for requests, some of them at the end only.
+    /// Waits for requests, for some of them only at the end.
     fn settle(&mut self, rank: Rank, sends: Vec<usize>, receives: Vec<usize>) {
         let mut sets = [sends, receives];
         for (side, set) in sets.iter_mut().enumerate() {
@@ -286,21 +286,21 @@ impl Draft {
     }
 }
 
-/// What is in a message.
+/// Returns the contents of a message.
 fn elements(id: usize, length: usize) -> Vec<u64> {
     (0..length)
         .map(|i| mix((id as u64) << 32 ^ i as u64))
         .collect()
 }
 
-// ── playing a program ──
+// ── running a program ──
 
 type Receiving<'c> = Request<'c, (Vec<u64>, Status)>;
 
-/// A rank's part of a program, as it goes.
+/// The state of a rank in its part of a program.
 struct Player<'c> {
     comm: &'c Comm,
-    /// In a wrong program another message may come in the place of the one that is meant.
+    /// Whether contents are checked: in a wrong program another message may arrive in place of the intended one.
     checks: bool,
     sends: HashMap<usize, Request<'c, Vec<u64>>>,
     moves: HashMap<usize, Request<'c, ()>>,
@@ -321,7 +321,7 @@ impl Program {
         for act in &self.0[comm.rank()] {
             player.act(act)?;
         }
-        // What nobody has waited for yet.
+        // Requests that have not been waited for yet.
         let sends = player.sends.keys().chain(player.moves.keys());
         let mut sends: Vec<_> = sends.copied().collect();
         let mut receives: Vec<_> = player.receives.keys().copied().collect();
@@ -493,7 +493,7 @@ impl<'c> Player<'c> {
     }
 }
 
-/// A failing send is no end: the message is lost, the rank goes on. Only where it is buffered.
+/// A failing send is not the end: the message is lost, and the rank goes on. Only where it is buffered.
 fn passes(sent: Result<()>) -> Result<()> {
     sent.or_else(|error| {
         if error.is_consequence() {
@@ -520,7 +520,7 @@ fn pattern(message: &Message, any_tag: bool) -> (Source, Tag) {
     )
 }
 
-/// Waits for all requests in one of the ways, and gives the results in their order.
+/// Waits for all requests in one of the ways, and returns the results in their order.
 fn end<'c, R>(comm: &Comm, ends: Ends, mut requests: Vec<Request<'c, R>>) -> Result<Vec<R>> {
     let mut results: Vec<Option<R>> = requests.iter().map(|_| None).collect();
     match ends {
@@ -553,9 +553,9 @@ fn end<'c, R>(comm: &Comm, ends: Ends, mut requests: Vec<Request<'c, R>>) -> Res
     all.ok_or_else(|| Error::user("a request was passed by"))
 }
 
-// ── the model of who gets stuck ──
+// ── the model of stuck ranks ──
 
-/// The mailbox of one rank: what has come, and the receives that are posted, in order.
+/// The mailbox of one rank: the messages that have arrived, and the posted receives, in order.
 #[derive(Default)]
 struct Mail {
     come: Vec<Message>,
@@ -588,7 +588,7 @@ impl Mail {
     }
 }
 
-/// Whether each rank gets to its end. Sequential, without wildcards, and every message has room.
+/// Returns whether each rank reaches its end. Sequential, without wildcards, with room for every message.
 fn completes(program: &Program) -> Vec<bool> {
     let n = program.0.len();
     let mut at = vec![0; n];
@@ -632,7 +632,7 @@ fn completes(program: &Program) -> Vec<bool> {
             moved |= goes;
         }
     }
-    // What is left for the end is waited for there.
+    // Requests that remain for the end are waited for there.
     let late = |rank: usize| mail[rank].posted.is_empty();
     (0..n)
         .map(|rank| at[rank] == program.0[rank].len() && late(rank))
@@ -650,7 +650,7 @@ fn first_seed() -> u64 {
     setting("RANKFOLD_SEED").unwrap_or(1)
 }
 
-/// Every way of buffering; of the budgets another one for each seed.
+/// Returns every way of buffering, with a budget that depends on the seed.
 fn bufferings(seed: u64) -> [Buffering; 3] {
     let bytes = mix(seed) as usize % 5000;
     [
@@ -689,7 +689,7 @@ fn the_model_knows_that_right_programs_are_right() {
     }
 }
 
-/// Takes one act out of a program: a send, a receive or a barrier of one rank, with its wait.
+/// Removes one act from a program: a send, a receive or a barrier of one rank, with its wait.
 fn spoil(program: &mut Program, random: &mut Random) -> bool {
     let rank = random.below(program.0.len());
     let acts = &mut program.0[rank];
@@ -741,7 +741,7 @@ fn wrong_programs_end_as_the_model_says() {
                 .iter()
                 .map(|outcome| outcome.value().is_some())
                 .collect();
-            // With less room a rank may also fail for a message that nobody receives any more.
+            // With less room a rank may also fail for a message that no rank receives any more.
             let right = match buffering {
                 Buffering::Unbounded => got == want,
                 _ => got.iter().zip(&want).all(|(got, want)| *want || !*got),

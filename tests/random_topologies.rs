@@ -1,5 +1,5 @@
-//! Ten thousand random formal topologies reduce right, on symbols and on threads; ten thousand with
-//! one triple changed are refused with the culprit, or still reduce right.
+//! Ten thousand random formal topologies reduce correctly, on symbols and on threads; ten thousand with one triple
+//! changed are refused with the culprit, or still reduce correctly.
 
 mod common;
 mod formal;
@@ -12,9 +12,9 @@ use rankfold::schedule::FoldAlong;
 use rankfold::topology::{Topology, Triple};
 use rankfold::{Rank, World, op};
 
-/// What the paper asks of a topology, by doing it: everybody but the root sends once and the root not
-/// at all, some do so in step 0, and a rank sends what it has at the start of the step. In the end the
-/// root has everybody's contribution once.
+/// The paper's conditions for a topology, checked by execution: every rank but the root sends once and the root never,
+/// some rank sends in step 0, and a rank sends what it has at the start of the step. At the end the root has every
+/// rank's contribution once.
 fn is_right(ranks: usize, root: Rank, triples: &[Triple]) -> bool {
     let sends = |p: Rank| triples.iter().filter(|t| t.from == p).count();
     let once = (0..ranks).all(|p| sends(p) == usize::from(p != root));
@@ -23,7 +23,7 @@ fn is_right(ranks: usize, root: Rank, triples: &[Triple]) -> bool {
     once && in_range && starts && gathered(ranks, root, triples) == (0..ranks).collect::<Vec<_>>()
 }
 
-/// Whose contributions the root has in the end, sorted. Nothing is taken away from who sends.
+/// Returns the contributions that the root has at the end, sorted. A sender keeps what it sends.
 fn gathered(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<Rank> {
     let mut held: Vec<Vec<Rank>> = (0..ranks).map(|rank| vec![rank]).collect();
     let last = triples.iter().map(|t| t.step).max().unwrap_or(0);
@@ -37,7 +37,7 @@ fn gathered(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<Rank> {
     held.swap_remove(root)
 }
 
-/// The reduction of two elements along a topology, on symbols.
+/// Proves the reduction of two elements along a topology, on symbols.
 fn proved(tree: &Topology) -> Result<Certificate, Fault> {
     let schedule = FoldAlong::new(tree.single_port(), 2);
     check(&schedule, &Goal::reduce(tree.root(), 2))
@@ -47,7 +47,7 @@ fn input(rank: Rank) -> [u64; 3] {
     [0, 1, 2].map(|i| noise(rank as u64, i))
 }
 
-/// What every rank has after the reduction on threads.
+/// Returns every rank's result of the reduction on threads.
 fn run(tree: &Topology) -> Vec<[u64; 3]> {
     World::new(tree.ranks())
         .check(false)
@@ -59,7 +59,7 @@ fn run(tree: &Topology) -> Vec<[u64; 3]> {
         .unwrap()
 }
 
-/// What every rank should have: the others keep theirs.
+/// Returns every rank's expected result: ranks other than the root keep their own elements.
 fn wanted(tree: &Topology) -> Vec<[u64; 3]> {
     let mut all: Vec<_> = (0..tree.ranks()).map(input).collect();
     let sum = |i: usize| all.iter().fold(0u64, |sum, v| sum.wrapping_add(v[i]));

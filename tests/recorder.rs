@@ -1,4 +1,4 @@
-//! The flight recorder: what each rank did last, read while it runs and after it has ended.
+//! The flight recorder: the last operations of each rank, read while it runs and after it has ended.
 
 mod support;
 
@@ -12,7 +12,7 @@ use rankfold::{
 };
 use support::guarded;
 
-/// The calls of one rank, as they print.
+/// Returns the calls of one rank, as printed.
 fn calls<R>(report: &Report<R>, rank: usize) -> Vec<String> {
     let recent = report.recent();
     recent[rank].iter().map(|one| one.call.clone()).collect()
@@ -98,14 +98,14 @@ fn who_fails_inside_a_call_is_shown_there() {
     });
     let last = |rank: usize| report.recent()[rank].last().unwrap().clone();
     assert_eq!(last(0).progress, Progress::Failed);
-    assert_eq!(last(2).progress, Progress::Failed); // nobody came, so the operator was never called
+    assert_eq!(last(2).progress, Progress::Failed); // no rank arrived, so the operator was never called
     let report = World::new(1).run_each(|_: &Comm| -> Result<()> { panic!("outside") });
     assert!(report.recent()[0].is_empty());
 }
 
 #[test]
 fn a_rank_that_panics_in_an_operator_is_shown_inside_its_call_whether_it_waited_or_not() {
-    // Of two ranks the later one finds the other's vector there: it posts, and panics without a wait.
+    // The later of two ranks finds the other's vector there: it posts, and panics without waiting.
     for _ in 0..200 {
         let report = World::new(2).run_each(|comm| {
             comm.all_reduce_by(&mut [0], |_, _| -> i32 { panic!("an operator panics") })
@@ -187,7 +187,7 @@ fn the_watchdog_shows_what_the_others_did_last() {
             .timeout(Duration::from_millis(30))
             .run_each(|comm| {
                 if comm.rank() == 0 {
-                    // Its patience begins when there is something to show.
+                    // Its timeout starts when there is something to show.
                     while !sent.load(Ordering::Acquire) {
                         std::thread::yield_now();
                     }
@@ -197,7 +197,7 @@ fn the_watchdog_shows_what_the_others_did_last() {
                 }
                 comm.send(0, 9, &[0u16; 3])?;
                 sent.store(true, Ordering::Release);
-                // Stuck outside: until rank 0 has lost patience.
+                // Stuck outside the library, until rank 0 has timed out.
                 while !go.load(Ordering::Acquire) {
                     std::thread::yield_now();
                 }
@@ -254,7 +254,7 @@ fn an_operator_that_calls_its_communicator_hides_neither_its_own_call_nor_anothe
         Algorithm::Direct,
     ];
     for (algorithm, ranks) in ways.into_iter().flat_map(|way| [(way, 2), (way, 4)]) {
-        // Who comes late waits for nothing on its way to the operator.
+        // A rank that arrives late waits for nothing on its way to the operator.
         for _ in 0..20 {
             let report = World::new(ranks).run_each(|comm| {
                 (0..16).try_for_each(|_| {
@@ -301,7 +301,7 @@ fn waiting_is_counted_for_the_rank_that_waits() {
     let report = World::new(2).run_each(|comm| match comm.rank() {
         0 => comm.send(0, 0, &[0u8]),
         _ => {
-            // It sends itself nothing, so it does not matter who is faster.
+            // It sends itself nothing, so the relative speed of the ranks does not matter.
             let long = Duration::from_millis(5);
             comm.recv_timeout::<u8>(1, 0, long).unwrap_err();
             Ok(())
@@ -356,7 +356,7 @@ fn named(deed: u32, nth: usize, peer: usize) -> String {
 
 #[cfg(all(unix, feature = "signal"))]
 mod on_signal {
-    //! The world runs in a process of its own: this same program, told so by its environment.
+    //! The world runs in a separate process: this same program, controlled by an environment variable.
 
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
@@ -383,7 +383,7 @@ mod on_signal {
         let mut ask = child.stdin.take().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let mut lines = errors.lines().map(std::result::Result::unwrap);
-        // Again until rank 1 sleeps: then the picture says for what.
+        // Again until rank 1 sleeps: then the dump says what it waits for.
         let picture = guarded(&|| "signal".into(), || {
             loop {
                 ask.write_all(b"\n").unwrap();
@@ -410,7 +410,7 @@ mod on_signal {
         );
     }
 
-    /// Raises the signal for every line.
+    /// Raises the signal once per input line.
     fn run_until_the_end_of_the_input() {
         let world = World::new(2).dump_on_signal().unwrap();
         let outcome = world.run(|comm| {

@@ -1,5 +1,5 @@
-//! The unified reduce loop against plain folds: over every family and random trees, at several roots, in
-//! every order of folding, with elements and with owned values, and with ranks that are dead.
+//! The unified reduce loop against plain folds: over every family and random trees, with several roots, in every order
+//! of folding, with elements and with owned values, and with failed ranks.
 
 mod common;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use rankfold::topology::Topology;
 use rankfold::{Comm, Error, Order, Rank, Result, Survivors, Team, World, op};
 
-/// All families on `n` ranks, as they are and turned to other roots.
+/// Returns all families on `n` ranks, as they are and re-rooted.
 fn trees(n: usize) -> Vec<Topology> {
     let roots = BTreeSet::from([0, 1 % n, n / 2, n - 1]);
     let turned = |tree: &Topology| {
@@ -44,7 +44,7 @@ fn all<T>(ranks: usize, of: impl Fn(Rank) -> T) -> Vec<T> {
     (0..ranks).map(of).collect()
 }
 
-/// One reduction of numbers, in one of the orders that need a commuting operator.
+/// One reduction of numbers, in one of the orders that need a commutative operator.
 fn sum(comm: &Comm, tree: &Topology, order: Order, call: usize) -> Result<()> {
     let mine = numbers(comm.rank(), call);
     let mut buf = mine.clone();
@@ -94,8 +94,8 @@ fn composition(comm: &Comm, tree: &Topology, call: usize) -> Result<()> {
     Ok(())
 }
 
-/// Every order over one tree, several times and without a pause. Rank order is refused exactly where a
-/// subtree is not a run of neighbours.
+/// Runs every order over one tree, several times and without a pause. Rank order is refused exactly where a subtree is
+/// not a run of neighbours.
 fn every_order(comm: &Comm, tree: &Topology, in_rank_order: bool) -> Result<()> {
     for call in 0..4 {
         sum(comm, tree, Order::Arrival, call)?;
@@ -142,7 +142,7 @@ fn every_family_reduces_with_a_round_of_agreement_before_each_call() {
         .for_each(|&n| every_tree(&checked(n), &trees(n)));
 }
 
-/// The order in which ranks join a tree, whom each joins, and the gaps between its steps.
+/// Returns a tree drawn from the order in which ranks join, the rank that each joins, and the gaps between its steps.
 fn any_tree_of(max: usize) -> impl Strategy<Value = Topology> {
     (1..=max).prop_flat_map(|n| {
         let order = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
@@ -152,8 +152,8 @@ fn any_tree_of(max: usize) -> impl Strategy<Value = Topology> {
     })
 }
 
-/// A tree whose subtrees are runs of neighbours: every part picks its own root, and so do the parts on
-/// both sides of it.
+/// Returns a tree whose subtrees are runs of neighbours: every part chooses its own root, and so do the parts on both
+/// sides of it.
 fn rank_ordered_tree(n: usize, choices: &[usize]) -> Topology {
     let (mut order, mut parents) = (Vec::new(), Vec::new());
     let mut parts = vec![(0, n, 0)];
@@ -215,7 +215,7 @@ fn a_sum_by_step_has_the_same_bits_in_every_run() {
 
 // ── owned values ──
 
-/// Texts in rank order where the tree allows it, sets in the other orders.
+/// Strings in rank order where the tree allows it, sets in the other orders.
 fn values(comm: &Comm, tree: &Topology, in_rank_order: bool) -> Result<()> {
     let (me, n) = (comm.rank(), comm.size());
     let is_root = me == tree.root();
@@ -294,7 +294,7 @@ fn leaves_may_be_many_calls_ahead_of_a_root_that_takes_messages_as_they_arrive()
             .run(|comm| {
                 let (me, root) = (comm.rank(), tree.root());
                 if me == root {
-                    // Each of them says this word only when it has been through all its calls.
+                    // Each of them sends this message only after all its calls.
                     let others = (0..6).filter(|&rank| rank != root);
                     others
                         .into_iter()
@@ -314,7 +314,7 @@ fn leaves_may_be_many_calls_ahead_of_a_root_that_takes_messages_as_they_arrive()
 #[test]
 fn one_subtree_may_be_many_calls_ahead_of_another() {
     let calls = scaled(100);
-    let tree = any_tree(&[0, 1, 2, 3, 4], &[0, 0, 1, 0, 3], &[0; 5]); // 0 hears 1 and 3, 1 hears 2, 3 hears 4
+    let tree = any_tree(&[0, 1, 2, 3, 4], &[0, 0, 1, 0, 3], &[0; 5]); // 0 receives from 1 and 3, 1 from 2, 3 from 4
     team(5)
         .run(|comm| {
             if comm.rank() == 4 {
@@ -392,7 +392,7 @@ fn what_a_topology_or_an_order_cannot_do_is_refused_on_every_rank_and_breaks_not
 
 // ── survivors ──
 
-/// What is left, by definition: a contribution is missing if anybody on its way is dead.
+/// Returns the survivors by definition: a contribution is missing if any rank on its path has failed.
 fn left(tree: &Topology, dead: &BTreeSet<Rank>) -> Survivors {
     let is_missing = |rank: &Rank| {
         path(tree, *rank)
@@ -406,7 +406,7 @@ fn left(tree: &Topology, dead: &BTreeSet<Rank>) -> Survivors {
     }
 }
 
-/// How the dead die, before the call.
+/// Fails the rank before the call.
 fn die(rank: Rank) -> Result<Option<(Vec<u64>, Survivors)>> {
     if rank.is_multiple_of(2) {
         Ok(None)
@@ -415,7 +415,7 @@ fn die(rank: Rank) -> Result<Option<(Vec<u64>, Survivors)>> {
     }
 }
 
-/// Runs one reduction of elements and one of values among whoever is not dead.
+/// Runs one reduction of elements and one of values among the ranks that have not failed.
 fn mourn(team: &Team, tree: &Topology, dead: &BTreeSet<Rank>) {
     let want = left(tree, dead);
     let orders = [Order::Step, Order::Arrival, Order::Rank];
@@ -478,7 +478,7 @@ fn list_of_survivors(comm: &Comm, tree: &Topology, order: Order) -> Result<Optio
     Ok(list.map(|(list, _)| list))
 }
 
-/// Everybody alive; each single victim; some pairs; the root alone.
+/// Returns the sets of failed ranks: none; each single rank; some pairs; the root alone.
 fn victims(tree: &Topology) -> Vec<BTreeSet<Rank>> {
     let others: Vec<Rank> = (0..tree.ranks())
         .filter(|&rank| rank != tree.root())
@@ -498,7 +498,7 @@ fn victims(tree: &Topology) -> Vec<BTreeSet<Rank>> {
 fn survivors_miss_the_subtrees_of_the_dead_for_every_victim() {
     for n in 1..=9 {
         let team = team(n);
-        // Of the larger worlds some trees, others for each size.
+        // Of the larger worlds only some trees, different ones for each size.
         let step = if n < 6 { 1 } else { 3 } * stride();
         for tree in trees(n).iter().skip(n % step).step_by(step) {
             victims(tree)

@@ -1,5 +1,5 @@
-//! Requests, probes and buffering, program by program: right ones that stay silent at every buffering,
-//! wrong ones and the report that each must give, and what becomes of requests that nobody waits for.
+//! Requests, probes and buffering, program by program: right programs that cause no report at any buffering, wrong ones
+//! with the report that each must cause, and requests that are never waited for.
 
 mod support;
 
@@ -13,7 +13,7 @@ use rankfold::{
 };
 use support::guarded;
 
-/// Every way of buffering: nothing, a little, all.
+/// Every way of buffering: none, a little, unlimited.
 const BUFFERINGS: [Buffering; 4] = [
     Buffering::Zero,
     Buffering::Bytes(16),
@@ -34,7 +34,7 @@ fn left(comm: &Comm) -> Rank {
 
 // ── right programs ──
 
-/// Runs a program on up to 8 ranks at every buffering, checked and not: all ranks return, nothing is left.
+/// Runs a program on up to 8 ranks at every buffering, checked and not: all ranks return, and no message is left.
 fn stays_silent(least: usize, program: impl Fn(&Comm) -> Result<()> + Sync) {
     for ranks in least..=8 {
         for buffering in BUFFERINGS {
@@ -158,7 +158,7 @@ fn a_server_takes_all_requests_that_are_complete() {
 fn one_of_two_requests_is_enough_though_the_other_can_never_complete() {
     stays_silent(3, |comm| match comm.rank() {
         0 => {
-            // Rank 2 will have ended or not: it sends nothing.
+            // Rank 2 may have ended or not: it sends nothing.
             let mut either = [comm.irecv::<u8>(2, 0)?, comm.irecv::<u8>(1, 0)?];
             let (place, _) = comm.wait_any(&mut either)?.unwrap();
             assert_eq!(place, 1);
@@ -242,7 +242,7 @@ fn a_receive_that_is_taken_back_leaves_its_message_to_the_next_in_line() {
         let sends = [comm.isend(me, 1, vec![1u8])?, comm.isend(me, 1, vec![2u8])?];
         comm.progress()?;
         assert!(first.is_done() && second.is_done() && !third.is_done());
-        // Its message goes to the one that is still open, though it came before the second's.
+        // Its message goes to the receive that is still open, although it arrived before the second's.
         assert!(first.cancel()?);
         assert_eq!(third.wait()?.0, [1]);
         assert_eq!(second.wait()?.0, [2]);
@@ -254,7 +254,7 @@ fn a_receive_that_is_taken_back_leaves_its_message_to_the_next_in_line() {
 #[test]
 fn requests_go_on_while_their_rank_is_in_other_calls() {
     stays_silent(2, |comm| {
-        // At zero buffering the barrier is reached only if it lets the receives go on.
+        // At zero buffering the barrier is reached only if it lets the receives progress.
         let coming = comm.irecv::<usize>(left(comm), 0)?;
         comm.send(right(comm), 0, &[comm.rank(); 100])?;
         comm.barrier()?;
@@ -362,7 +362,7 @@ fn a_matched_message_is_nobody_elses() {
         assert_eq!((first.status().count, first.status().tag), (1, 6));
         assert_eq!(comm.recv::<usize>(me, 6)?.0, [2, 2]);
         assert_eq!(comm.iprobe(me, Tag::Any)?.unwrap().count, 3);
-        // Dropped, it is first in line again.
+        // Once dropped, it is first in the queue again.
         drop(first);
         let first = comm.iprobe_matched(Source::Any, 6)?.unwrap();
         let mut buf = [0usize; 4];
@@ -400,7 +400,7 @@ fn a_matched_message_that_does_not_fit_is_where_it_was() {
             matches!(value.kind(), ErrorKind::WrongType { .. }),
             "{value}"
         );
-        // A request that was posted while the message was matched gets it when it comes back.
+        // A request that was posted while the message was matched gets it when it is returned.
         let matched = comm.probe_matched(me, 0)?;
         let posted = [comm.irecv::<u8>(me, 0)?, comm.irecv::<u8>(me, 0)?];
         drop(matched);
@@ -450,14 +450,14 @@ fn what_fits_into_the_buffer_does_not_wait() {
         world(99).run(program),
         Err(WorldError::Deadlock(_))
     ));
-    // What is received makes room.
+    // A received message makes room.
     let world = world(10);
     let in_turn = |comm: &Comm| {
         let other = 1 - comm.rank();
         (0..10).try_for_each(|part| {
             comm.send(other, part, &[0u8; 10])?;
             comm.recv::<u8>(other, part)?;
-            // The other may send its next message only when its last one has been received.
+            // The other rank may send its next message only when its last one has been received.
             comm.barrier()
         })
     };
@@ -480,7 +480,7 @@ fn a_send_without_a_buffer_can_be_taken_back_until_it_is_received() {
             assert!(sent.is_done() && !sent.cancel()?);
             Ok(dropped)
         });
-    // What was taken back was dropped once, with its world at the latest.
+    // The cancelled value was dropped once, with its world at the latest.
     assert_eq!(Arc::strong_count(&taken_back.unwrap()[0]), 1);
 }
 
@@ -489,7 +489,7 @@ fn requests_of_several_communicators_do_not_meet() {
     stays_silent(2, |comm| {
         let twin = comm.dup()?;
         let half = comm.split(comm.rank() as u32 % 2, -(comm.rank() as i64))?;
-        // The same tags everywhere, and any sender: only the communicators tell them apart.
+        // The same tags everywhere, and any sender: only the communicators distinguish them.
         let receives = [&half, &twin, comm].map(|of| of.irecv::<usize>(Source::Any, 0));
         let receives = receives.into_iter().collect::<Result<Vec<_>>>()?;
         let sends = [(comm, 1), (&twin, 2), (&half, 3)];
@@ -521,7 +521,7 @@ fn requests_of_a_communicator_that_is_left_fail_and_others_go_on() {
             }
             let other = 1 - comm.rank();
             let kept = comm.isend(other, 0, vec![comm.rank()])?;
-            // Nobody sends this: it ends because the other rank leaves the communicator.
+            // No rank sends this: it ends because the other rank leaves the communicator.
             let mut either = [
                 twin.irecv::<usize>(other, 1)?,
                 comm.irecv::<usize>(other, 1)?,
@@ -556,7 +556,7 @@ fn requests_of_a_communicator_that_is_left_fail_and_others_go_on() {
 
 // ── wrong programs ──
 
-/// What came of a wrong program.
+/// The result of a wrong program.
 struct Run {
     ranks: usize,
     case: String,
@@ -585,7 +585,7 @@ fn each(
 }
 
 impl Run {
-    /// One knot of exactly these ranks; all others returned.
+    /// Checks that there is one knot of exactly these ranks, and that all others returned.
     fn knot(&self, stuck: &[Rank]) -> &Deadlock {
         let knots = &self.report.deadlocks;
         assert_eq!(knots.len(), 1, "{}: {knots:?}", self.case);
@@ -604,7 +604,7 @@ impl Run {
         &knots[0]
     }
 
-    /// The sends of these ranks, and no others, are named as needing a buffer.
+    /// Checks that the sends of exactly these ranks are named as needing a buffer.
     fn needs_buffer(&self, senders: &[Rank]) {
         let knot = &self.report.deadlocks[0];
         let named = knot.stuck.iter().filter(|stuck| stuck.needs_buffer);
@@ -644,7 +644,7 @@ fn one_of_all_requests_never_completes() {
             let receives = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
             comm.wait_all(receives).map(|_| ())
         }
-        // Rank 0 may have failed by then: the knot is there without this message.
+        // Rank 0 may have failed by then: the knot exists without this message.
         1 => comm.send(0, 0, &[1u8]).or(Ok(())),
         2 => comm.recv::<u8>(0, 0).map(|_| ()),
         _ => Ok(()),
@@ -669,7 +669,7 @@ fn none_of_several_requests_can_complete() {
         result
     };
     each(2, &BUFFERINGS, program, |run| {
-        // Who comes late may be told of the knot that was found without it.
+        // A rank that is late may get the report of the knot that was found without it.
         assert_eq!(run.knot(&all(run)).cycle, [0, 1]);
     });
 }
@@ -893,9 +893,9 @@ fn a_request_of_another_world_is_refused() {
     assert!(foreign.cancel().unwrap());
 }
 
-// ── requests that nobody waits for ──
+// ── requests that are never waited for ──
 
-/// The calls of the unfinished requests in the error of a strict world.
+/// Returns the calls of the unfinished requests in the error of a strict world.
 fn unfinished(program: impl Fn(&Comm) -> Result<()> + Sync) -> Vec<String> {
     let error = World::new(1).strict().run(program).unwrap_err();
     assert!(
@@ -920,7 +920,7 @@ fn requests_that_were_dropped_are_in_the_report() {
     let calls = unfinished(|comm| {
         drop(comm.isend(0, 1, vec![1])?);
         drop(comm.irecv::<i32>(0, 2)?);
-        // What was sent goes its way; what was received for the dropped one waits for the next.
+        // A sent message is delivered; a message received for the dropped request waits for the next receive.
         let dropped = comm.irecv::<i32>(0, 1)?;
         assert!(dropped.is_done());
         drop(dropped);
@@ -953,7 +953,7 @@ fn what_a_failed_or_a_well_ended_request_leaves_is_not_in_the_report() {
                 Err::<(), _>(rankfold::Error::user("of its own"))
             });
             failed.unwrap_err();
-            // Nothing of all that still wants a message.
+            // None of these requests matches a message any more.
             comm.send(0, 0, &[3u8])?;
             assert_eq!(comm.recv::<u8>(0, 0)?.0, [3]);
             Ok(())
@@ -997,7 +997,7 @@ fn every_value_of_a_request_is_dropped_once_whatever_becomes_of_it() {
         let value = || Counted(drops.clone());
         let report = World::new(2).buffering(buffering).run_each(|comm| {
             let me = comm.rank();
-            // Received; received and not taken; sent and dropped; sent and taken back, or not.
+            // Received; received and not taken; sent and dropped; sent and cancelled, or not.
             let sent = comm.isend_value(me, 0, value())?;
             drop(comm.irecv_value::<Counted>(me, 0)?.wait()?.0);
             sent.wait()?;
@@ -1020,8 +1020,8 @@ fn every_value_of_a_request_is_dropped_once_whatever_becomes_of_it() {
     }
 }
 
-/// One request of each kind, forgotten at the point where most is in flight. Under a checker of memory run
-/// these alone, without a search for leaks: they leak, as is said, and touch nothing that is gone.
+/// One request of each kind, leaked with `forget` at the point where most is in flight. Run these alone under a memory
+/// checker, without leak detection: they leak, as documented, and touch no freed memory.
 mod forgotten {
     use super::*;
     use std::mem::forget;
@@ -1077,7 +1077,7 @@ mod forgotten {
                     let report = guarded(&|| case.clone(), || {
                         world.run_each(|comm| {
                             kind(comm)?;
-                            // Messages and memory of all kinds pass by.
+                            // Messages and loans of all kinds pass meanwhile.
                             let mut sum = vec![1; 300];
                             comm.all_reduce(&mut sum, op::Sum)?;
                             let (up, down) = (right(comm), left(comm));

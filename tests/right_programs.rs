@@ -1,5 +1,5 @@
-//! Programs that look suspicious and are right: they end, with right results, no report and no message
-//! left over; and random ones that are right by construction.
+//! Programs that look suspicious and are right: they end, with right results, no report and no leftover message; and
+//! random ones that are right by construction.
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
@@ -13,7 +13,7 @@ use rankfold::{Comm, ErrorKind, Order, Rank, Result, Source, Tag, World, op};
 use support::random::{Calls, Kinds, draw};
 use support::{guarded, setting};
 
-/// Runs `program` from the smallest world it makes sense in to 9 ranks, checked and not.
+/// Runs `program` from the smallest meaningful world to 9 ranks, checked and not.
 fn stays_silent(least: usize, program: impl Fn(&Comm) -> Result<()> + Sync) {
     for ranks in least..=9 {
         for check in [false, true] {
@@ -105,7 +105,7 @@ fn a_pipeline_whose_first_ranks_leave_early() {
     });
 }
 
-/// Keeps a core busy for some milliseconds, so that whoever waits goes to sleep.
+/// Keeps a core busy for some milliseconds, so that waiting ranks go to sleep.
 fn compute() -> u64 {
     (0..3_000_000u64).fold(1, |x, i| std::hint::black_box(x.wrapping_mul(3) ^ i))
 }
@@ -179,7 +179,7 @@ fn a_storm_of_barriers() {
     stays_silent(1, |comm| (0..500).try_for_each(|_| comm.barrier()));
 }
 
-/// Several worlds at once, so that whoever opens the gate is often put aside before it has woken all.
+/// Several worlds at once, so that the rank that opens the gate is often preempted before it has woken all others.
 #[test]
 fn storms_of_barriers_in_many_worlds_at_once() {
     std::thread::scope(|scope| {
@@ -417,7 +417,7 @@ fn survivors_of_nothing_are_all() {
     });
 }
 
-/// The sender is often put aside between its post and whatever it does next.
+/// The sender is often preempted between its post and its next action.
 #[test]
 fn receivers_that_end_as_soon_as_they_have_their_message() {
     let team = World::new(6).start().expect("threads");

@@ -1,5 +1,5 @@
-//! Every algorithm that is a schedule: proved, run on numbers, and counted, for all small numbers of
-//! ranks and odd lengths.
+//! Every algorithm that is a schedule: proved, run on numbers, and counted, for all small numbers of ranks and odd
+//! lengths.
 
 mod zoo;
 
@@ -66,7 +66,7 @@ fn those_said_to_be_out_of_order_are() {
     let mut found = HashMap::new();
     for p in worlds() {
         for exhibit in zoo(p, p).into_iter().filter(|exhibit| !exhibit.ordered) {
-            // Rings cut into equal rows, and trees as wide as there are ranks, happen to be in order.
+            // Rings with equal rows, and trees as wide as the number of ranks, happen to be in order.
             let name = exhibit.name.split(' ').next().unwrap().to_owned();
             *found.entry(name).or_insert(false) |= !proved(&exhibit, p, p).ordered;
         }
@@ -130,7 +130,7 @@ fn prove(schedule: &dyn Schedule, goal: Goal) -> Certificate {
     check(schedule, &goal).unwrap()
 }
 
-/// Steps with messages, and what every rank sends, receives and folds.
+/// Compares the steps with messages, and the elements that every rank sends, receives and folds.
 fn counts(proof: &Certificate, of: impl Fn(usize) -> [usize; 3]) -> bool {
     let same = |(rank, t): (usize, &rankfold::check::Traffic)| {
         of(rank) == [t.elements_out, t.elements_in, t.folded]
@@ -163,7 +163,7 @@ fn pipelines_take_the_steps_of_their_closed_forms() {
     }
 }
 
-/// The smallest order of a Fibonacci tree of so many nodes or more.
+/// Returns the smallest order of a Fibonacci tree with at least `nodes` nodes.
 fn fibonacci_order(nodes: usize) -> usize {
     let sizes = std::iter::successors(Some((0, 1)), |&(a, b): &(usize, usize)| {
         Some((b, 1 + a + b))
@@ -203,7 +203,7 @@ fn the_published_table_of_steps_is_right() {
     assert_eq!([all_reduce(8), all_reduce(13)], [[3, 6, 14], [5, 8, 24]]);
 }
 
-/// The dimensions of the cube, the ranks beyond it, and a rank's number in it if it takes part.
+/// Returns the dimensions of the cube, the number of ranks beyond it, and a rank's number in it if it takes part.
 fn cube(p: usize, rank: usize) -> (usize, usize, Option<usize>) {
     let d = p.ilog2() as usize;
     let e = p - (1 << d);
@@ -215,8 +215,8 @@ fn cube(p: usize, rank: usize) -> (usize, usize, Option<usize>) {
     (d, e, v)
 }
 
-/// What a rank sends, receives and folds if its part of the work in the cube is `inside`, and what it
-/// has at the end `result` elements for a rank that stood aside.
+/// Returns what a rank sends, receives and folds if its work inside the cube is `inside`, and it ends with `result`
+/// elements for a rank that stood aside.
 fn with_fold_in(p: usize, n: usize, rank: usize, inside: [usize; 3], result: usize) -> [usize; 3] {
     let (_, e, v) = cube(p, rank);
     match v {
@@ -244,7 +244,7 @@ fn reverse(v: usize, bits: usize) -> usize {
     (0..bits).fold(0, |reversed, bit| reversed << 1 | v >> bit & 1)
 }
 
-/// Sum of the ranges that the partner, and this rank, keep while halving.
+/// Returns the sums of the ranges that the partner, and this rank, keep while halving.
 fn halving_volume(p: usize, n: usize, v: usize, stages: usize) -> (usize, usize) {
     let d = p.ilog2() as usize;
     let kept = |v: usize, stage: usize| {
@@ -335,7 +335,7 @@ fn the_ring_counts_as_it_should() {
         assert_eq!(proof.steps, p - 1);
         assert!(!proof.exchanges_in_place);
         let share = |rank: usize| n - block(rank);
-        // What a rank receives are all blocks but that of the rank before it, which that one keeps.
+        // A rank receives all blocks except that of the rank before it, which that one keeps.
         let before = |rank: usize| n - block((rank + p - 1) % p);
         assert!(
             counts(&proof, |rank| [share(rank), before(rank), before(rank)]),

@@ -1,5 +1,5 @@
-//! Short messages between ranks that talk much, which go past the mailbox where they can: whatever way they take, they
-//! are received as if there were one.
+//! Short messages between ranks that communicate often, which bypass the mailbox where possible: whatever path they
+//! take, they are received as if there were only one.
 
 mod common;
 
@@ -7,12 +7,12 @@ use common::cases;
 use proptest::prelude::*;
 use rankfold::{Comm, ErrorKind, Rank, Result, Source, Tag, World, WorldError};
 
-/// More messages than a rank sends by the mailbox before it looks for another way.
+/// More messages than a rank sends by the mailbox before it looks for another path.
 const MANY: u32 = 40;
-/// Lengths in elements on both sides of every bound that there is.
+/// Lengths in elements on both sides of every bound.
 const LENGTHS: [usize; 8] = [0, 1, 4, 5, 16, 128, 129, 1000];
 
-/// Lets rank `a` have answers of rank `b` until it surely sends to it in the quickest way, and the other way round.
+/// Exchanges answers until rank `a` certainly sends to rank `b` by the fastest path, and the other way round.
 fn warm_up(comm: &Comm, a: Rank, b: Rank) -> Result<()> {
     for number in 0..MANY {
         if comm.rank() == a {
@@ -26,7 +26,7 @@ fn warm_up(comm: &Comm, a: Rank, b: Rank) -> Result<()> {
     Ok(())
 }
 
-/// What one rank does to another.
+/// An action of one rank towards another.
 #[derive(Clone, Copy, Debug)]
 enum Line {
     Send {
@@ -40,7 +40,7 @@ enum Line {
         tag: u32,
         length: usize,
     },
-    /// Waits until all is received.
+    /// Waits until everything is received.
     Settle,
 }
 
@@ -179,13 +179,13 @@ proptest! {
     }
 }
 
-/// Rank 0 tells rank 2, then rank 1, which tells rank 2.
+/// Rank 0 sends to rank 2, then to rank 1, which sends to rank 2.
 #[test]
 fn a_cause_is_received_before_its_effect() {
     let result = World::new(3).strict().run(|comm| {
         warm_up(comm, 0, 2)?;
         for number in 0..3000u32 {
-            // Now the cause goes by the quick way and the effect does not, now the other way round.
+            // Alternately the cause goes by the fast path and the effect does not, and the other way round.
             let first = if number % 2 == 0 { 0 } else { 1 };
             match comm.rank() {
                 2 => {
@@ -345,7 +345,7 @@ fn the_next_run_of_a_team_goes_on_where_the_last_one_was() {
     for _ in 0..5 {
         team.run(|comm| warm_up(comm, 0, 1)).unwrap();
     }
-    // What one run leaves behind is no message of the next.
+    // Leftover messages of one run are not messages of the next.
     for _ in 0..2 {
         let left = |comm: &Comm| match comm.rank() {
             0 => (0..3).try_for_each(|_| comm.send(1, 0, &[MANY; 9])),

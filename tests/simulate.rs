@@ -1,4 +1,4 @@
-//! The simulator, held against a naive one, against the closed formulas, and against broken schedules.
+//! The simulator, compared with a naive one, with the closed formulas, and on broken schedules.
 
 mod common;
 mod zoo;
@@ -20,7 +20,7 @@ use zoo::{ceil_log2, noise, own_steps, tree, zoo};
 
 // ── the naive simulation ──
 
-/// A machine as its user wrote it down. Whole numbers, so that sums are exact in any order.
+/// A machine as specified by its user. Whole numbers, so that sums are exact in any order.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     node: usize,
@@ -43,7 +43,7 @@ impl Plan {
             .element_bytes(self.bytes)
     }
 
-    /// How long a message takes a port, and how long it travels.
+    /// Returns how long a message occupies a port, and how long it travels.
     fn message(&self, a: Rank, b: Rank, elements: usize) -> (u64, u64) {
         let same = a / self.node == b / self.node;
         let [l, o, g, per_byte] = if same { self.inside } else { self.between }.map(u64::from);
@@ -52,11 +52,11 @@ impl Plan {
     }
 }
 
-/// When each rank comes to its steps and is done with them.
+/// When each rank begins and ends its steps.
 type Times = HashMap<(Rank, usize), (u64, u64)>;
 
-/// Every rank is a list of steps, found by looking at all of them. Ranks run as far as they can, in
-/// turns; messages wait in a line for each pair. Nothing if somebody waits for ever.
+/// Every rank is a list of steps, found by examining all of them. Ranks run as far as they can, in turn; messages wait
+/// in a queue for each pair. Returns `None` if a rank waits forever.
 fn naive(schedule: &dyn Schedule, plan: &Plan) -> Option<Times> {
     let p = schedule.ranks();
     let program = |rank| {
@@ -115,7 +115,7 @@ fn finish(times: &Times, ranks: usize) -> Vec<f64> {
     (0..ranks).map(last).collect()
 }
 
-/// All that there is to say of a run, against the naive one.
+/// Compares everything about a run with the naive one.
 fn agrees(name: &str, schedule: &dyn Schedule, plan: &Plan) {
     let machine = plan.machine();
     let times = naive(schedule, plan).unwrap_or_else(|| panic!("{name}: somebody waits for ever"));
@@ -133,7 +133,7 @@ fn agrees(name: &str, schedule: &dyn Schedule, plan: &Plan) {
     path(name, schedule, plan, &times, timing.total);
 }
 
-/// The loads are the sums over all that a rank does.
+/// Checks that the loads are the sums over all actions of a rank.
 fn busy(name: &str, schedule: &dyn Schedule, plan: &Plan, total: f64) {
     let loads = loads(schedule, &plan.machine()).unwrap();
     assert_eq!(loads.total, total, "{name}");
@@ -162,7 +162,7 @@ fn busy(name: &str, schedule: &dyn Schedule, plan: &Plan, total: f64) {
     );
 }
 
-/// The path is a chain from 0 to the end, and each hop is what the naive run saw.
+/// Checks that the path is a chain from 0 to the end, and that each hop is as in the naive run.
 fn path(name: &str, schedule: &dyn Schedule, plan: &Plan, times: &Times, total: f64) {
     let path = critical_path(schedule, &plan.machine()).unwrap();
     assert_eq!(path.total, total, "{name}");
@@ -203,7 +203,7 @@ const LOGGP: Plan = Plan {
     bytes: 4,
 };
 
-/// Ports are taken for longer than messages travel.
+/// Messages occupy ports for longer than they travel.
 const WIDE_GAP: Plan = Plan {
     node: usize::MAX,
     inside: [3, 1, 40, 1],
@@ -302,7 +302,7 @@ fn total(schedule: &impl Schedule) -> f64 {
     known.total
 }
 
-/// A message of so many elements, and the same folded.
+/// Returns the time of a message of `n` elements, and the same with a fold.
 fn message(n: usize) -> f64 {
     ALPHA + n as f64 * BETA
 }
@@ -311,7 +311,7 @@ fn folded(n: usize) -> f64 {
     message(n) + n as f64 * GAMMA
 }
 
-/// What ranks beyond a power of two cost.
+/// Returns the cost of ranks beyond a power of two.
 fn folding(p: usize, n: usize) -> f64 {
     if p.is_power_of_two() {
         0.0
@@ -400,7 +400,7 @@ fn pipelines_take_what_their_formulas_say() {
                 both[0]
             };
             assert_eq!(pipe("chain", 1), chain, "{p} {k}");
-            // Below, nobody has two children, and no port is taken twice a segment.
+            // In smaller worlds no rank has two children, and no port is used twice per segment.
             if p >= 4 {
                 for name in ["in-order", "fibonacci"] {
                     let d = Topology::by_name(name, p).unwrap().steps();
@@ -422,7 +422,7 @@ struct Spoilt<'a> {
 }
 
 impl<'a> Spoilt<'a> {
-    /// Some step of some rank; nothing if there are no messages.
+    /// Changes some step of some rank; `None` if there are no messages.
     fn new(inner: &'a dyn Schedule, seed: u64) -> Option<Spoilt<'a>> {
         let all = (0..inner.ranks()).flat_map(|rank| (0..inner.steps()).map(move |s| (rank, s)));
         let all: Vec<_> = all
@@ -493,7 +493,7 @@ impl Schedule for Spoilt<'_> {
     }
 }
 
-/// Whether in some step the sends are not the receives.
+/// Returns whether the sends of some step do not match the receives.
 fn naive_refuses(schedule: &dyn Schedule) -> bool {
     (0..schedule.steps()).any(|s| {
         let all = |out: bool| {
@@ -511,7 +511,7 @@ fn naive_refuses(schedule: &dyn Schedule) -> bool {
     })
 }
 
-/// Two ranks and more, with what each does given by a function.
+/// Two or more ranks, with their steps given by a function.
 struct Made<F, N> {
     ranks: usize,
     steps: usize,
@@ -560,7 +560,7 @@ fn recv(peer: Rank) -> Step {
     }
 }
 
-/// The fault of two ranks that do this in step 0.
+/// Returns the fault of two ranks with these actions in step 0.
 fn fault_of(zero: Step, one: Step) -> Fault {
     let made = Made {
         ranks: 2,
@@ -661,7 +661,7 @@ fn what_the_machine_or_the_size_makes_impossible_is_refused() {
     }
 }
 
-/// Ranks 0 and 1 of four talk in step 5, as far as the schedule says so.
+/// Ranks 0 and 1 of four communicate in step 5, if the schedule announces it.
 fn late(next: impl Fn(Rank, Option<usize>) -> Option<usize> + Sync) -> Fault {
     let step = |rank, s| match (rank, s) {
         (0, 5) => send(1),
@@ -740,7 +740,7 @@ fn many_ranks_are_quick_even_here() {
     assert_eq!(total(&flat), (p - 1) as f64 * folded(1));
 }
 
-/// Nodes of so many ranks that share one link, by the definition: an event at a time, the earliest first.
+/// Nodes of `node` ranks that share one link, by the definition: one event at a time, the earliest first.
 fn naive_shared(schedule: &dyn Schedule, node: usize, [l, o, g]: [f64; 3], per_byte: f64) -> f64 {
     let p = schedule.ranks();
     let (mut clock, nodes) = (vec![0.0f64; p], p.div_ceil(node));

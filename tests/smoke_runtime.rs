@@ -1,5 +1,5 @@
-//! One walk through the runtime for the sanitizers: every protocol between threads runs often enough
-//! to be seen racing, and few enough times to be bearable fifty times slower.
+//! One walk through the runtime for the sanitizers: every protocol between threads runs often enough to expose races,
+//! and rarely enough to be bearable fifty times slower.
 //!
 //! `RANKFOLD_SCALE` scales the rounds (1 if unset): 0.1 under valgrind and ThreadSanitizer.
 
@@ -16,7 +16,7 @@ use rankfold::{
 /// Too long for a packet: lent, or copied where the receiver is late.
 const LONG: usize = 1000;
 
-/// `full` rounds at scale 1, and always some.
+/// Returns `full` rounds at scale 1, and always some.
 fn rounds(full: usize) -> usize {
     common::scaled(full).max(2)
 }
@@ -33,7 +33,7 @@ fn messages_short_and_long_go_around_the_ring() {
     }
 }
 
-/// To the right a short and a long message, from the left the same, the long one first in line or not.
+/// Sends a short and a long message to the right, and receives the same from the left, in either order.
 fn pass_on(comm: &Comm, round: usize) -> Result<()> {
     let (me, n) = (comm.rank(), comm.size());
     let (left, right) = ((me + n - 1) % n, (me + 1) % n);
@@ -172,7 +172,7 @@ fn every_death_at_every_moment_ends_the_world() {
     }
 }
 
-/// Rank 1 dies at its operation `nth`; the others hear of it or were done without it.
+/// Rank 1 fails at its operation `nth`; the others learn of it or finish without it.
 fn die(n: usize, nth: u64, fault: Fault) {
     let world = World::new(n)
         .check(nth.is_multiple_of(2))

@@ -1,4 +1,5 @@
-//! The runs of a team: each is as a run of a new world, whatever the runs before it left behind, and whoever calls.
+//! The runs of a team: each is like a run of a new world, whatever the runs before it left behind, and whichever thread
+//! calls.
 
 mod common;
 
@@ -26,7 +27,7 @@ fn all_sum(comm: &Comm, x: u64) -> Result<u64> {
     Ok(v[0])
 }
 
-/// The sum over all ranks of rank + 1.
+/// Returns the sum over all ranks of rank + 1.
 fn triangle(comm: &Comm) -> Result<u64> {
     all_sum(comm, comm.rank() as u64 + 1)
 }
@@ -44,10 +45,10 @@ thread_local! {
     static HIDDEN: RefCell<Vec<Comm>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a rank does in a run; what it returns must not depend on what ran before.
+/// A rank's program in a run; its result must not depend on earlier runs.
 type Program = fn(&Comm) -> Result<u64>;
 
-/// Runs that end well and leave nothing.
+/// Runs that succeed and leave nothing.
 const CLEAN: [Program; 9] = [
     |comm| Ok(comm.rank() as u64),
     |comm| comm.barrier().map(|()| 1),
@@ -80,7 +81,7 @@ const CLEAN: [Program; 9] = [
         })?;
         Ok(all.len() as u64)
     },
-    // A call that is refused, and a look for what nobody sent.
+    // A refused call, and a probe for a message that no rank sent.
     |comm| {
         let refused = comm.send(99, 0, &[1u8]).is_err();
         let nothing = comm.recv_timeout::<u8>(Source::Any, Tag::Any, Duration::ZERO);
@@ -147,7 +148,7 @@ const UNCLEAN: [Program; 14] = [
     |comm| {
         let other = comm.dup()?;
         let length = 1 + usize::from(comm.rank() == 0);
-        // The root may be through before anybody sees it.
+        // The root may have finished before any rank sees it.
         let broken = other.broadcast(0, &mut vec![0u8; length]).is_err();
         match comm.rank() {
             0 => Err(Error::user("handled")),
@@ -161,7 +162,7 @@ fn program(number: usize) -> Program {
     all[number % all.len()]
 }
 
-/// What is told of a rank, as far as it is the same in every run.
+/// Describes a rank's outcome, as far as it is the same in every run.
 fn outcome(outcome: &Outcome<u64>) -> String {
     match outcome {
         Outcome::Failed(error) => match error.kind() {
@@ -172,7 +173,7 @@ fn outcome(outcome: &Outcome<u64>) -> String {
     }
 }
 
-/// The same of a run. What ranks had done when others failed is left to chance.
+/// The same for a run. How far ranks had come when others failed is left to chance.
 fn told(report: &Report<u64>) -> String {
     let outcomes: Vec<String> = report.outcomes.iter().map(outcome).collect();
     let whole = report.outcomes.iter().all(|one| one.value().is_some());
@@ -198,19 +199,20 @@ fn calls(operations: &[rankfold::Operation]) -> Vec<String> {
     operations.iter().map(one).collect()
 }
 
-/// The first words of what a run comes to.
+/// Returns the first words of a run's result.
 fn came_to(result: &Result<Vec<u64>, WorldError>) -> String {
     match result {
         Ok(values) => format!("{values:?}"),
         Err(WorldError::Deadlock(_)) => "deadlock".into(),
         Err(WorldError::Mismatch(_)) => "mismatch".into(),
-        // Where ranks take turns it is chance who comes last, and whether anybody needs more of who leaves a call.
+        // Where ranks take turns it is chance which one arrives last, and whether any still needs a rank that leaves a
+        // call.
         Err(WorldError::ReturnedEarly { rank, .. }) => format!("rank {rank} returned early"),
         Err(error) => error.to_string().lines().next().unwrap_or_default().into(),
     }
 }
 
-/// Runs the programs one after the other on one team, and each in a world of its own as well.
+/// Runs the programs one after the other on one team, and each in a separate world as well.
 fn compare(world: &World, programs: &[(usize, bool)]) {
     let team = world.start().unwrap();
     for (run, &(number, reported)) in programs.iter().enumerate() {
@@ -229,7 +231,7 @@ fn compare(world: &World, programs: &[(usize, bool)]) {
     HIDDEN.with_borrow_mut(Vec::clear);
 }
 
-/// Mostly runs that end clean, so that their fabric is used again.
+/// Mostly runs that end clean, so that their fabric is reused.
 fn programs() -> impl Strategy<Value = Vec<(usize, bool)>> {
     let clean = 0..CLEAN.len();
     let any = 0..CLEAN.len() + UNCLEAN.len();
@@ -368,7 +370,7 @@ fn a_rank_may_run_other_teams_and_is_as_before_afterwards() {
         World::new(1).start().unwrap(),
     );
     let report = outer.try_run_each(|comm| {
-        // It follows from the end of rank 1, and stays so.
+        // It follows from the end of rank 1, and remains.
         let follows = match comm.rank() {
             0 => comm.recv::<u8>(1, 0).map(|_| ()),
             _ => Err(Error::user("the culprit")),
@@ -406,7 +408,7 @@ fn an_operator_may_run_a_team_and_no_communicator() {
     assert_eq!(sums.unwrap(), [3, 3]);
 }
 
-/// Runs a team when it is dropped, and keeps what came of it.
+/// Runs a team when it is dropped, and keeps the result.
 struct RunsAtTheEnd<'a>(&'a Team, &'a Mutex<Vec<Result<Vec<u64>, WorldError>>>);
 
 impl Drop for RunsAtTheEnd<'_> {
@@ -426,7 +428,7 @@ fn a_destructor_may_run_a_team_while_its_thread_panics() {
         assert!(panicked.is_err());
         assert_eq!(team.run(triangle).unwrap(), [3, 3]);
     }
-    // So may a rank's of another team, but not one of the same.
+    // A rank of another team may do so too, but not one of the same team.
     let other = World::new(2).start().unwrap();
     let failed = other.run(|_| -> Result<()> {
         let _runs = RunsAtTheEnd(&team, &ran);
@@ -545,7 +547,7 @@ fn a_communicator_that_outlives_its_run_is_dead_and_in_nobodys_way() {
         ));
         assert_eq!(team.run(triangle).unwrap(), [3, 3]);
     });
-    // Nor does this thread take itself for a rank any more.
+    // This thread is no longer considered a rank either.
     assert!(team.try_run_each(alone).is_ok());
     HIDDEN.with_borrow_mut(Vec::clear);
     assert_eq!(team.run(triangle).unwrap(), [3, 3]);

@@ -1,4 +1,4 @@
-//! What the ranks of a team return comes back whole and once, whatever its size, whoever did nothing for it.
+//! The results of a team's ranks come back whole and once, whatever their size, even from ranks that did nothing.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -7,7 +7,7 @@ use rankfold::{Comm, Error, Outcome, Result, Team, World, WorldError, op};
 
 const RUNS: usize = 4;
 
-/// Runs a closure that does nothing and one that does something, in turns.
+/// Runs a closure that does nothing and one that does something, in turn.
 fn returns<R: Send + PartialEq + Debug>(team: &Team, value: impl Fn(usize) -> R + Sync) {
     let expected: Vec<R> = (0..team.size()).map(&value).collect();
     for _ in 0..RUNS {
@@ -42,7 +42,7 @@ fn values_of_any_size_and_alignment_come_back_in_rank_order() {
     }
 }
 
-/// Counts how many of it there are.
+/// Counts its instances.
 struct Counted<'a, const N: usize>(&'a AtomicIsize, [u64; N]);
 
 impl<'a, const N: usize> Counted<'a, N> {
@@ -59,7 +59,7 @@ impl<const N: usize> Drop for Counted<'_, N> {
     }
 }
 
-/// Every value is dropped once, whether the others return, fail or panic, and work or not.
+/// Checks that every value is dropped once, whether the others return, fail or panic, and work or not.
 fn drops_once<const N: usize>() {
     const RANKS: usize = 3;
     let count = AtomicIsize::new(0);

@@ -1,4 +1,4 @@
-//! The test kit on itself: what it runs, what it says, and that it lets nothing through.
+//! The test kit tested with itself: what it runs, what it reports, and that it misses nothing.
 
 mod support;
 
@@ -53,7 +53,7 @@ fn failure(
 
 #[test]
 fn the_macro_makes_a_test_for_each_number_of_ranks() {
-    // They exist, or this does not compile.
+    // This compiles only if they exist.
     let all: [fn(); 6] = [
         a_body_needs_no_ok_at_its_end::ranks_1,
         a_body_needs_no_ok_at_its_end::ranks_2,
@@ -117,7 +117,7 @@ fn a_rank_that_talks_without_end_is_cut_short() {
 
 #[test]
 fn an_order_that_the_threads_do_not_take_by_themselves_is_tried() {
-    // Rank 1 has always sent before rank 2 begins, so as threads go rank 1 is first.
+    // Rank 1 has always sent before rank 2 begins, so in thread order rank 1 is first.
     let failed = (0..50).filter(|&seed| {
         let body = |comm: &Comm| {
             match comm.rank() {
@@ -143,7 +143,7 @@ fn an_order_that_the_threads_do_not_take_by_themselves_is_tried() {
     assert!((10..=40).contains(&failed), "{failed} of 50");
 }
 
-/// The variable that makes a test of this file fail, in a process of its own.
+/// The variable that makes a test of this file fail, in a separate process.
 const FAIL: &str = "RANKFOLD_TEST_FAILS";
 
 ranks! {
@@ -306,7 +306,7 @@ fn orders_print_as_they_are_read() {
         let refused = text.parse::<Order>().unwrap_err();
         assert!(refused.contains("is no order of messages"), "{refused}");
     }
-    // An order without a choice is read, and printed as one that does not look cut off.
+    // An order without a choice can be parsed, and prints so that it does not look cut off.
     let first = "order:".parse::<Order>().unwrap();
     assert_eq!(first, Order::Choices(Vec::new()));
     assert_eq!(first.to_string(), "order:0");

@@ -5,7 +5,7 @@ use rankfold::{
     topology::{Topology, TopologyError, Triple},
 };
 
-/// Every family on `n` ranks, with k up to 5 where there is one.
+/// Returns every family on `n` ranks, with k up to 5 where there is one.
 fn families(n: usize) -> Vec<Topology> {
     let mut all = vec![
         Topology::chain(n),
@@ -27,7 +27,7 @@ fn families(n: usize) -> Vec<Topology> {
     all
 }
 
-/// The same tree as a table.
+/// Returns the same tree as a table.
 fn as_table(tree: &Topology) -> Topology {
     Topology::from_triples(tree.ranks(), tree.root(), tree.triples()).unwrap()
 }
@@ -52,7 +52,7 @@ fn floor_log2(n: usize) -> usize {
 
 // ── laws ──
 
-/// The laws that hold for any topology, asked one by one.
+/// Checks the laws of all topologies one by one.
 fn assert_laws(tree: &Topology) {
     let n = tree.ranks();
     for q in 0..n {
@@ -295,7 +295,7 @@ fn stars_and_heaps_are_what_they_are_called() {
     }
 }
 
-/// The children of every rank in the order in which a broadcast serves them: latest step first.
+/// Returns the children of every rank in the order in which a broadcast serves them: latest step first.
 fn serving_order(tree: &Topology) -> Vec<Vec<Rank>> {
     let children = |q| {
         let mut all: Vec<_> = tree.predecessors(q).collect();
@@ -305,8 +305,8 @@ fn serving_order(tree: &Topology) -> Vec<Vec<Rank>> {
     (0..tree.ranks()).map(children).collect()
 }
 
-/// The triples of a tree given by its children in serving order: every child one step after its
-/// parent or its sibling, then time turned round.
+/// Returns the triples of a tree given by its children in serving order: every child one step after its parent or its
+/// sibling, then time reversed.
 fn served(children: &[Vec<Rank>]) -> Vec<Triple> {
     let (mut broadcast, mut ready) = (Vec::new(), vec![(0, 0)]);
     while let Some((rank, step)) = ready.pop() {
@@ -431,7 +431,7 @@ fn in_order_takes_the_steps_that_its_formula_says() {
 
 // ── single port ──
 
-/// The port step of every rank, by the definition; the root's is the number of steps.
+/// Returns the port step of every rank, by the definition; the root's is the number of steps.
 fn port_steps(tree: &Topology) -> Vec<usize> {
     fn serve(q: Rank, tree: &Topology, port: &mut [usize]) {
         let mut next = 0;
@@ -440,7 +440,7 @@ fn port_steps(tree: &Topology) -> Vec<usize> {
             port[t.from] = port[t.from].max(next);
             next = port[t.from] + 1;
         }
-        port[q] = next; // ready: what it sends comes no sooner
+        port[q] = next; // ready: it sends no sooner
     }
     let mut port = vec![0; tree.ranks()];
     serve(tree.root(), tree, &mut port);
@@ -607,7 +607,7 @@ fn the_named_counterexamples_break_the_named_properties() {
     assert_eq!(broken(Topology::k_tree(20, 2)).0, 5);
 }
 
-/// Properties 4 to 6, node by node and in so many words; 1 to 3 hold for any topology's own nodes.
+/// Properties 4 to 6, node by node as they read; 1 to 3 hold for any topology's own nodes.
 fn strict_properties_broken(tree: &Topology) -> Vec<u8> {
     let node_of = |p: Rank| tree.successor(p);
     let steps_at = |p: Rank| {
@@ -650,7 +650,7 @@ fn the_first_property_broken_is_the_one_reported() {
 
 // ── rank order ──
 
-/// Whether every subtree is an interval, by collecting each.
+/// Returns whether every subtree is an interval, by collecting each.
 fn subtrees_are_intervals(tree: &Topology) -> bool {
     let mut gathered = vec![Vec::new(); tree.ranks()];
     for p in 0..tree.ranks() {
@@ -818,7 +818,7 @@ fn headers_may_stand_anywhere() {
     assert_eq!(Topology::from_text("ranks 1"), Ok(Topology::chain(1)));
 }
 
-/// The line that a refusal blames, and what it says of it.
+/// Returns the line that a refusal blames, and its error.
 fn blamed(text: &str) -> (usize, TopologyError) {
     match Topology::from_text(text).unwrap_err() {
         TopologyError::Line { line, error } => (line, *error),

@@ -1,5 +1,5 @@
-//! The formal definition, and random topologies: accepted when right, refused with the culprit when
-//! one thing is changed.
+//! The formal definition, and random topologies: accepted when right, refused with the culprit when one thing is
+//! changed.
 
 mod formal;
 
@@ -243,8 +243,8 @@ fn refusals_read_as_sentences() {
 
 // ── random topologies ──
 
-/// A general topology: ranks in a random order, each sending to one that stands before it in that
-/// order, in steps that rise from the leaves by random amounts.
+/// A general topology: ranks in a random order, each sending to one before it in that order, in steps that increase
+/// from the leaves by random amounts.
 fn general(most: usize) -> impl Strategy<Value = (usize, Rank, Vec<Triple>)> {
     (1..=most)
         .prop_flat_map(|n| {
@@ -259,7 +259,7 @@ fn general(most: usize) -> impl Strategy<Value = (usize, Rank, Vec<Triple>)> {
             for i in (1..order.len()).rev() {
                 let (choice, extra) = &choices[i];
                 let into = choice.index(i);
-                // The last in the order is a leaf, and sends in step 0.
+                // The last rank in the order is a leaf, and sends in step 0.
                 let step = least[i] + if i + 1 == order.len() { 0 } else { *extra };
                 least[into] = least[into].max(step + 1);
                 triples.push(Triple {
@@ -272,7 +272,7 @@ fn general(most: usize) -> impl Strategy<Value = (usize, Rank, Vec<Triple>)> {
         })
 }
 
-/// Why it is no topology, by the definition alone; steps and ranks that are never looked up twice.
+/// Returns why it is no topology, by the definition alone, without tables of steps or ranks.
 fn faults(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<&'static str> {
     let mut faults = Vec::new();
     let sends = |p: Rank| triples.iter().filter(|t| t.from == p).collect::<Vec<_>>();
@@ -303,7 +303,7 @@ fn faults(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<&'static str> {
     faults
 }
 
-/// Properties 3 to 6 for a definition, in so many words: those that do not hold, and where.
+/// Checks properties 3 to 6 of a definition as they read; returns those that do not hold, and where.
 fn broken_properties(definition: &Definition) -> Vec<(u8, Vec<Rank>)> {
     let mut broken = Vec::new();
     for (node, block) in definition.blocks.iter().enumerate() {
@@ -361,7 +361,7 @@ fn broken_at(block: &[Rank], entering: &[&(usize, usize, Rank)], sends: Option<u
     broken
 }
 
-/// Whether ranks are in one block exactly if they send to the same rank in the same step.
+/// Returns whether ranks are in one block exactly if they send to the same rank in the same step.
 fn is_the_partition_of_its_triples(definition: &Definition) -> bool {
     let mut targets: Vec<_> = definition
         .edges
@@ -374,7 +374,7 @@ fn is_the_partition_of_its_triples(definition: &Definition) -> bool {
     targets.len() == blocks
 }
 
-/// Whether the error names the lowest property that is broken, at a node where it is.
+/// Returns whether the error names the lowest broken property, at a node where it is broken.
 fn is_first_of(broken: &[(u8, Vec<Rank>)], error: &TopologyError) -> bool {
     let TopologyError::NotStrict { property, node } = error else {
         return false;
@@ -382,7 +382,7 @@ fn is_first_of(broken: &[(u8, Vec<Rank>)], error: &TopologyError) -> bool {
     broken[0].0 == *property && broken.contains(&(*property, node.clone()))
 }
 
-/// What a reduction along the topology leaves at the root, by running it step by step.
+/// Returns the root's result of a reduction along the topology, by running it step by step.
 fn reduced(tree: &Topology) -> Vec<Rank> {
     let mut held: Vec<Vec<Rank>> = (0..tree.ranks()).map(|rank| vec![rank]).collect();
     let mut triples: Vec<_> = tree.triples().collect();

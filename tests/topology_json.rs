@@ -1,4 +1,4 @@
-//! Topologies as JSON: read back as written, and nothing half accepted.
+//! Topologies as JSON: read back as written, and accepted whole or not at all.
 #![cfg(feature = "json")]
 
 mod common;
@@ -11,7 +11,7 @@ fn said(json: &str) -> String {
     Topology::from_json(json).unwrap_err().to_string()
 }
 
-/// The refusal of an object of 3 ranks with these triples.
+/// Returns the refusal of an object of 3 ranks with these triples.
 fn said_of(triples: &str) -> String {
     said(&format!(r#"{{"ranks": 3, "triples": [{triples}]}}"#))
 }
@@ -226,7 +226,7 @@ fn what_is_no_topology_is_refused_with_the_path_to_blame() {
     );
 }
 
-/// A formal definition on 4 ranks.
+/// Returns a formal definition on 4 ranks.
 fn formal(nodes: &str, edges: &[(usize, usize, usize, usize)]) -> String {
     let one = |&(from, into, step, process): &(usize, usize, usize, usize)| {
         format!(r#"{{"from": {from}, "into": {into}, "step": {step}, "process": {process}}}"#)

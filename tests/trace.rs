@@ -1,4 +1,4 @@
-//! Traces: every message with both ends, times that fit together, and what is written of them.
+//! Traces: every message with both ends, consistent times, and the output formats.
 
 mod page;
 mod support;
@@ -15,7 +15,7 @@ use rankfold::{Comm, Report, Result, Source, Tag, Trace, World, op};
 use serde_json::Value;
 use support::random::{Calls, Kinds, draw};
 
-/// The trace of a program that is right.
+/// Returns the trace of a right program.
 fn traced(ranks: usize, program: impl Fn(&Comm) -> Result<()> + Sync) -> Trace {
     let report = World::new(ranks).trace(true).run_each(program);
     let trace = report.trace().expect("it was traced");
@@ -23,7 +23,7 @@ fn traced(ranks: usize, program: impl Fn(&Comm) -> Result<()> + Sync) -> Trace {
     trace
 }
 
-/// What holds for the trace of every program that is right.
+/// Checks what holds for the trace of every right program.
 fn holds_together(trace: &Trace) {
     for message in &trace.messages {
         let received = message.received.expect("every message is received");
@@ -106,10 +106,10 @@ fn a_lost_message_has_no_second_end_and_who_ended_inside_a_call_never_left_it() 
     let [send, recv] = &trace.calls[..] else {
         panic!("two calls")
     };
-    assert!(!send.failed || send.end.is_some()); // rank 1 may be gone already
+    assert!(!send.failed || send.end.is_some()); // rank 1 may have ended already
     assert!(recv.failed && recv.end.is_some());
     let picture = page::Page::read(&trace.svg().unwrap());
-    // It stops short of its receiver, and there its cross stands.
+    // The arrow stops short of its receiver, with a cross at its end.
     assert_eq!(picture.crossed_ends(), [[false, true]]);
 }
 
@@ -196,7 +196,7 @@ fn logical_times_of_a_binomial_reduce_grow_with_the_depth_of_the_tree() {
         .iter()
         .filter_map(|message| message.received)
         .max();
-    // A leaf begins and sends; then each of the three steps is a receive and a send, but for the root's last.
+    // A leaf begins and sends; then each of the three steps is a receive and a send, except for the root's last.
     assert_eq!(last, Some(Duration::from_micros(2 + 2 * 3 - 1)));
 }
 
@@ -219,7 +219,7 @@ fn what_is_too_long_to_be_drawn_is_refused_with_a_way_out() {
     );
 }
 
-/// The events of a kind.
+/// Returns the events of a kind.
 fn of_phase<'a>(events: &'a [Value], phase: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == phase).collect()
 }
@@ -254,7 +254,7 @@ fn the_json_is_read_back_with_a_thread_a_rank_a_slice_a_call_and_both_ends_of_ev
             (Some(message.from as u64), Some(message.to as u64))
         );
         assert!(start["ts"].as_f64() <= end["ts"].as_f64());
-        // A viewer hangs an arrow on the slice that is there at that time.
+        // A viewer attaches an arrow to the slice at that time.
         for (end, rank) in [(start, message.from), (&end, message.to)] {
             let time = end["ts"].as_f64().unwrap();
             let covers = |slice: &&&Value| {

@@ -1,4 +1,4 @@
-//! Tuning tables: what is found in them, what is refused, how they are written, and that results are right by any.
+//! Tuning tables: look-up, refusals and output formats, and that results are right with any table.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use rankfold::{Comm, Error, World, WorldError, op};
 mod common;
 use common::{Compose, Map, cases, compose, fold, map, noise, scaled};
 
-// ── tables by chance ──
+// ── random tables ──
 
 fn fingerprint(room: usize) -> Fingerprint {
     let machine = Machine::from_text(&format!("core:{room}")).unwrap();
     Fingerprint::of(&machine, &Bind::Auto)
 }
 
-/// A number below `n` that follows from a seed.
+/// Returns a number below `n` that is derived from a seed.
 fn below(seed: u64, i: u64, n: usize) -> usize {
     (noise(seed, i) % n as u64) as usize
 }
@@ -59,7 +59,7 @@ fn rules(seed: u64, collective: Collective) -> Vec<Rule> {
     from.into_iter().enumerate().map(rule).collect()
 }
 
-/// A table with entries for some collectives and numbers of ranks; one of three is of some machine.
+/// Returns a table with entries for some collectives and numbers of ranks; one in three is for a specific machine.
 fn random(seed: u64, most_ranks: usize) -> TuningTable {
     let mut entries = Vec::new();
     for (i, collective) in (0..).zip(Collective::all()) {
@@ -83,7 +83,7 @@ fn random(seed: u64, most_ranks: usize) -> TuningTable {
 
 // ── the look-up ──
 
-/// Whether an algorithm can run a call of plain bytes, as the documentation of the table says.
+/// Returns whether an algorithm can run a call of plain bytes, as the documentation of the table says.
 fn serves(algorithm: Algorithm, call: &Call, element: usize) -> bool {
     let cells =
         (2..=64).contains(&call.ranks()) && call.most_written() as u128 * element as u128 <= 4096;
@@ -99,7 +99,7 @@ fn serves(algorithm: Algorithm, call: &Call, element: usize) -> bool {
         }
 }
 
-/// The look-up, step by step as the documentation has it.
+/// The look-up, step by step as documented.
 fn naive(table: &TuningTable, call: &Call, element: usize) -> Option<Algorithm> {
     let bytes = call.length().saturating_mul(element);
     let room = table.fingerprint().map_or(0, |of| of.room);
@@ -585,7 +585,7 @@ fn times_that_break_a_guideline_are_found_and_others_are_not() {
 
 // ── results ──
 
-/// One call of each collective, all results compared with what they mean.
+/// Runs one call of each collective, and compares all results with their definitions.
 fn all_right(comm: &Comm, seed: u64) -> Result<(), Error> {
     let (me, ranks) = (comm.rank(), comm.size());
     // Blocks are equally long.
@@ -713,7 +713,7 @@ fn a_measured_table_is_whole_good_here_and_followed() {
     let tuned = tuned.unwrap();
     assert_eq!((tuned.places.0, tuned.interrupted), (10, false));
     assert!(tuned.places.1 > 0 && tuned.passes > 0);
-    // How noisy it was, over all of it: without this a table cannot be refused.
+    // The noise of the whole measurement: without it a table cannot be refused.
     assert!(tuned.noise.wall_s > 0.0);
     let entries = tuned.table.entries();
     let rules: Vec<&Rule> = entries.iter().flat_map(|entry| &entry.rules).collect();

@@ -1,5 +1,5 @@
-//! Two hundred small tests of several ranks each, and how long `cargo test` takes for them:
-//! `.ci/two-hundred` asks. Each is a program of its own on 2, 3, 4, 7 or 8 ranks.
+//! Two hundred small tests of several ranks each, for `.ci/two-hundred`, which measures how long `cargo test` takes for
+//! them. Each is a program of its own on 2, 3, 4, 7 or 8 ranks.
 
 use rankfold::testing::{random, ranks};
 use rankfold::{Comm, Rank, Result, Source, op};
@@ -12,7 +12,7 @@ fn left(comm: &Comm) -> Rank {
     (comm.rank() + comm.size() - 1) % comm.size()
 }
 
-/// The sum of all ranks' numbers.
+/// Returns the sum of all ranks' numbers.
 fn sum(comm: &Comm) -> usize {
     comm.size() * (comm.size() - 1) / 2
 }
@@ -137,7 +137,7 @@ ranks! {
     fn any_source_hears_all_again_and_again(comm) in [2, 3, 4, 7, 8] {
         for _ in 0..3 {
             once::any_source_hears_all(comm)?;
-            // Or a rank that is ahead is heard twice: this test has found that.
+            // Without it a rank that is ahead is received from twice, as this test has found.
             comm.barrier()?;
         }
     }

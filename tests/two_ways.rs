@@ -1,7 +1,7 @@
-//! Messages of one rank go by two ways, a fast box for short ones and the mailbox for all others, and are received as if
-//! there were one: in the order in which they were sent, and effects after their causes.
+//! Messages of one rank take two paths, a fast box for short ones and the mailbox for all others. They are received as
+//! if there were one path: in the order in which they were sent, and effects after their causes.
 //!
-//! Nothing here races: all that matters has been sent when the receiver looks.
+//! Nothing here races: everything that matters has been sent when the receiver looks.
 
 mod common;
 
@@ -10,14 +10,14 @@ use std::sync::Barrier;
 use common::{noise, scaled};
 use rankfold::{Comm, Rank, Result, Source, Tag, World};
 
-/// So many short messages in a row to one rank, each received before the next, are enough to take its fast box.
+/// Number of short messages in a row to one rank, each received before the next, after which its fast box is taken.
 const IN_A_ROW: u32 = 40;
 /// Elements of a message that is too long for the fast box.
 const LONG: usize = 3000;
-/// The tag of what is no part of a test's order.
+/// The tag of messages outside a test's order.
 const ASIDE: u32 = 1000;
 
-/// Rank 1 takes the fast box of rank 0, whose mailbox is empty then.
+/// Rank 1 takes the fast box of rank 0, whose mailbox is then empty.
 fn take_hatch(comm: &Comm) -> Result<()> {
     for number in 0..IN_A_ROW {
         match comm.rank() {
@@ -43,7 +43,7 @@ fn send(comm: &Comm, number: u32, long: bool) -> Result<()> {
     }
 }
 
-/// Receives so many messages from anybody, and answers with their numbers.
+/// Receives `count` messages from any source, and returns their numbers.
 fn receive(comm: &Comm, count: usize) -> Result<Vec<u32>> {
     let next = |_| {
         let (data, status) = comm.recv::<u32>(Source::Any, Tag::Any)?;
@@ -53,14 +53,14 @@ fn receive(comm: &Comm, count: usize) -> Result<Vec<u32>> {
     (0..count).map(next).collect()
 }
 
-/// Rank 1, which has the fast box, and rank 2, which has not, send these messages one after the other: (who, whether it is
-/// long). Rank 0 looks when all are sent.
+/// Rank 1, which has the fast box, and rank 2, which does not, send these messages one after the other: (sender,
+/// whether it is long). Rank 0 looks when all are sent.
 fn come_in_order(sends: &[(Rank, bool)]) {
     let gate = Barrier::new(3);
     let all = World::new(3).run(|comm| {
         take_hatch(comm)?;
         for (number, &(who, long)) in sends.iter().enumerate() {
-            // Whoever is next begins when the one before has sent.
+            // The next sender begins when the one before has sent.
             gate.wait();
             if comm.rank() == who {
                 send(comm, number as u32, long)?;
@@ -110,7 +110,7 @@ fn messages_of_two_ranks_by_both_ways_come_in_the_order_of_their_sending() {
     }
 }
 
-/// What came before it was asked for is kept by sender; between senders the order of arrival decides.
+/// Unexpected messages are kept by sender; between senders the order of arrival decides.
 #[test]
 fn messages_that_waited_are_received_in_the_order_of_their_arrival_whoever_sent_them() {
     const SENDERS: usize = 8;
@@ -129,7 +129,7 @@ fn messages_that_waited_are_received_in_the_order_of_their_arrival_whoever_sent_
             if comm.rank() != 0 {
                 return Ok(Vec::new());
             }
-            // To find a message of its own a rank sets all others aside.
+            // To find a message with this tag, a rank sets all others aside.
             comm.send(0, ASIDE, &[0u8])?;
             comm.recv::<u8>(0, ASIDE)?;
             let next = |_| Ok(comm.recv::<Rank>(Source::Any, 1)?.0[0]);

@@ -1,4 +1,4 @@
-//! Choosing an algorithm and asking its schedule allocates nothing, but for the tables of two trees: it
+//! Choosing an algorithm and querying its schedule allocates nothing, except for the tables of two trees, because it
 //! happens in every call.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -9,7 +9,7 @@ use rankfold::schedule::Schedule;
 use rankfold::span::Blocks;
 use rankfold::topology::Levels;
 
-/// The system's allocator, which counts for each thread.
+/// The system's allocator, with a counter for each thread.
 struct Counting;
 
 thread_local! {
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static GLOBAL: Counting = Counting;
 
-/// Asks every rank for everything that it does.
+/// Queries every action of every rank.
 struct Ask;
 
 impl WithSchedule for Ask {

@@ -1,5 +1,5 @@
-//! Worlds, teams and seats: results in rank order, run after run, world beside world and world inside
-//! world; what is reported of placement and of messages that nobody received.
+//! Worlds, teams and seats: results in rank order, run after run, world beside world and world inside world; reports of
+//! placement and of messages that no rank received.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn all_sum(comm: &Comm, x: u64) -> Result<u64> {
     Ok(v[0])
 }
 
-/// The sum over all ranks of rank + 1.
+/// Returns the sum over all ranks of rank + 1.
 fn triangle(ranks: usize) -> u64 {
     (ranks * (ranks + 1) / 2) as u64
 }
@@ -328,7 +328,7 @@ fn a_failure_counts_more_than_a_lost_message() {
 
 // ── where ranks run ──
 
-/// Ranks that look where they are: the CPUs that their threads may use.
+/// Returns the CPUs that each rank's thread may use, and the placement.
 fn masks(world: &World) -> (Vec<Vec<usize>>, rankfold::machine::Placement) {
     let report = world.run_each(|_| Ok(Cpus::here().mask));
     let masks = common::values(&report).into_iter().cloned().collect();
@@ -374,7 +374,7 @@ fn ranks_are_pinned_to_the_cpus_that_were_asked_for() {
         ),
         (here.clone(), None)
     );
-    // The caller's own thread is where it was.
+    // The caller's own thread has its affinity back.
     assert_eq!(Cpus::here().mask, here);
 }
 
@@ -531,8 +531,8 @@ fn a_team_may_move_to_another_thread_and_ends_where_it_is_dropped() {
     assert_eq!(moved.join().unwrap(), [3, 3]);
 }
 
-/// Runs a team again and again: mostly at once, sometimes after a whole world has lived and its ranks may have
-/// fallen asleep, and sometimes a rank panics. What the ranks borrow is the run's alone.
+/// Runs a team repeatedly: mostly without a pause, sometimes after a whole world has run and the team's ranks may have
+/// fallen asleep, and sometimes a rank panics. What the ranks borrow belongs to that run alone.
 fn runs_of_a_team(ranks: usize) {
     let team = World::new(ranks).start().unwrap();
     for run in 0..scaled(60) as u64 {
@@ -556,7 +556,7 @@ fn runs_of_a_team(ranks: usize) {
 fn a_team_is_ready_whether_its_ranks_still_look_or_sleep() {
     for ranks in [1, 2, 5] {
         runs_of_a_team(ranks);
-        // From a thread that is new each time, too: the end of a run finds whoever waits for it.
+        // From a new thread each time, too: the end of a run finds the thread that waits for it.
         thread::scope(|scope| drop(scope.spawn(|| runs_of_a_team(ranks))));
     }
 }
@@ -607,7 +607,7 @@ fn a_pool_takes_seats_by_number_and_its_threads_can_be_ranks_again() {
                     assert_eq!(comm.rank(), (worker + turn) % 4);
                     assert_eq!(triangle_by_message(&comm).unwrap(), 10);
                     drop(comm);
-                    gate.wait(); // between jobs nobody is a rank
+                    gate.wait(); // between jobs no thread is a rank
                 }
             });
         }
@@ -630,7 +630,7 @@ fn a_thread_may_be_a_rank_of_two_worlds() {
                     b.sendrecv(rank, 1, &[a.rank()], rank, 1).unwrap(),
                 );
                 assert_eq!((sum, left.0), (10, vec![1 - rank]));
-                drop(a); // in the order in which they came, not the other way round
+                drop(a); // in the order of entry, not in reverse
                 assert_eq!(all_sum(&b, 1).unwrap(), 2);
             });
         }
@@ -658,7 +658,7 @@ fn the_main_thread_may_be_a_rank() {
     });
 }
 
-/// What rank 0 hears when it waits for a rank 1 that is not there.
+/// Returns whether rank 0's wait for rank 1 reports that it is gone.
 fn is_gone(comm: &Comm) -> bool {
     let error = comm.recv::<u8>(1, 0).unwrap_err();
     matches!(error.kind(), ErrorKind::RankGone { rank: 1, .. })
@@ -671,7 +671,7 @@ fn a_seat_that_is_dropped_unused_is_a_rank_that_has_left() {
     drop(seats.take(1));
     assert!(is_gone(&comm));
     assert!(comm.barrier().is_err());
-    // All of them at once, with the world that holds them.
+    // All of them at once, together with the world that holds them.
     let seats = World::connect(2);
     let comm = seats.take(0).unwrap().enter();
     drop(seats);
@@ -783,9 +783,9 @@ fn the_failure_of_an_inner_world_is_a_value_to_the_outer_one() {
     assert_eq!(outer.unwrap(), [3, 3]);
 }
 
-// ── what stays on its thread ──
+// ── types that stay on their thread ──
 
-/// Answers whether a type is `Send`, and whether it is `Sync`: the inherent constant wins where it applies.
+/// Tells whether a type is `Send`, and whether it is `Sync`: the inherent constant takes precedence where it applies.
 struct Of<T>(std::marker::PhantomData<T>);
 trait Not {
     const SEND: bool = false;

@@ -1,10 +1,10 @@
-//! A world that is alone in its process may pin its ranks by itself, one beside others may not: this
-//! file has one test, so that nothing else runs in its process.
+//! A world that is alone in its process may pin its ranks automatically, one beside others may not. This file has one
+//! test, so that nothing else runs in its process.
 
 use rankfold::machine::Unpinned;
 use rankfold::{Comm, World};
 
-/// Why a new world of one rank is not pinned, where it is not.
+/// Returns why a new world of one rank is not pinned, if it is not.
 fn why() -> Option<Unpinned> {
     World::new(1).run_each(|_| Ok(())).placement.why_unpinned
 }
@@ -23,7 +23,7 @@ fn only_a_world_that_is_alone_is_pinned_by_itself() {
     drop(seats);
     assert_eq!(why(), alone);
 
-    // Entered seats are ranks, though what handed them out is gone.
+    // Entered seats are ranks, even after the object that handed them out is dropped.
     let entered = || World::connect(1).into_iter().next().unwrap().enter();
     let beside = |_rank: &Comm| std::thread::spawn(why).join().unwrap();
     assert_eq!(beside(&entered()), Some(Unpinned::NotAlone));

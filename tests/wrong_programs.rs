@@ -1,5 +1,5 @@
-//! Wrong programs and the report that each must give: the kind, the ranks, the cycle, the odd rank, and
-//! the line of every rank; and random ones, against a sequential model of who gets stuck.
+//! Wrong programs and the report that each must cause: the kind, the ranks, the cycle, the odd rank, and the line of
+//! every rank; and random ones, against a sequential model of stuck ranks.
 
 mod support;
 
@@ -16,7 +16,7 @@ use rankfold::{
 use support::random::{Act, Calls, Kinds, Program, completes, draw};
 use support::{Random, guarded, setting};
 
-/// The line of each rank's call that goes wrong.
+/// The line of each rank's wrong call.
 struct Lines(Vec<AtomicU32>);
 
 impl Lines {
@@ -28,14 +28,14 @@ impl Lines {
         self.0[comm.rank()].store(line, Ordering::Relaxed);
     }
 
-    /// Whether `site` is what `rank` noted.
+    /// Returns whether `site` is what `rank` noted.
     fn is(&self, rank: Rank, site: Site) -> bool {
         site.file().ends_with("wrong_programs.rs")
             && site.line() == self.0[rank].load(Ordering::Relaxed)
     }
 }
 
-/// The call that goes wrong is on the next line.
+/// Notes that the wrong call is on the next line.
 macro_rules! here {
     ($lines:expr, $comm:expr) => {
         $lines.note($comm, line!() + 1)
@@ -63,7 +63,7 @@ fn each(least: usize, program: Wrong, judge: impl Fn(&Run)) {
     }
 }
 
-/// What came of one run.
+/// The result of one run.
 struct Run {
     ranks: usize,
     check: bool,
@@ -91,7 +91,7 @@ impl Run {
         }
     }
 
-    /// One knot, of these ranks at least and nobody without a right line, and all `failed` got it.
+    /// Checks for one knot, which includes these ranks and no rank without a right line, and that all `failed` got it.
     fn knot(&self, core: &[Rank], failed: impl IntoIterator<Item = Rank>) -> &Deadlock {
         assert_eq!(
             self.report.deadlocks.len(),
@@ -131,7 +131,7 @@ impl Run {
         knot
     }
 
-    /// Exactly these ranks in the knot, with this cycle; all others returned.
+    /// Checks for exactly these ranks in the knot, with this cycle; all others returned.
     fn exact_knot(&self, stuck: &[Rank], cycle: &[Rank]) {
         let knot = self.knot(stuck, stuck.iter().copied());
         assert_eq!(knot.stuck.len(), stuck.len(), "{}: {knot}", self.case);
@@ -139,7 +139,7 @@ impl Run {
         self.returned((0..self.ranks).filter(|rank| !stuck.contains(rank)));
     }
 
-    /// A mismatch in which `odd` differs. It may be found before all ranks have come: then nobody is
+    /// Checks for a mismatch in which `odd` differs. It may be found before all ranks have arrived: then no rank is
     /// blamed unless most have.
     fn mismatch(&self, odd: &[Rank]) -> &Mismatch {
         let found = self.report.mismatch.as_deref();
@@ -297,7 +297,7 @@ fn a_rank_is_missing_in_a_barrier() {
         comm.barrier()
     };
     each(2, program, |run| {
-        // Who comes late to the barrier is not in the knot, and is told of it.
+        // A rank that is late to the barrier is not in the knot, and gets its report.
         let knot = run.knot(&[0, run.ranks - 1], all(run));
         assert_eq!(knot.cycle, [0, run.ranks - 1], "{}: {knot}", run.case);
     });
@@ -359,7 +359,7 @@ fn a_reduction_by_arrival_misses_one_of_many() {
     });
 }
 
-/// The others are told to go on by a rank of the knot, after its error: so they ran all the while.
+/// A rank of the knot tells the others to go on, after its error: so they ran all the time.
 #[test]
 fn a_partial_knot_is_found_while_the_others_run() {
     for ranks in 3..=8 {
@@ -392,7 +392,7 @@ fn a_partial_knot_is_found_while_the_others_run() {
     }
 }
 
-/// The others wait for a message from the knot: asleep, but with hope until the knot has its error.
+/// The others wait for a message from the knot: asleep, but not stuck until the knot has its error.
 #[test]
 fn a_partial_knot_handles_its_error_and_frees_those_who_wait_for_it() {
     let program: Wrong = |comm, lines| {
@@ -499,7 +499,7 @@ fn everybody_exchanges_with_the_wrong_neighbour() {
     });
 }
 
-/// All ranks in one collective, the last in another: `theirs`, then its own.
+/// All ranks are in one collective, the last in another: `theirs`, then its own.
 fn differs(theirs: Wrong, own: Wrong) {
     for ranks in 2..=8 {
         for check in [false, true] {
@@ -578,7 +578,7 @@ fn another_operator() {
 
 #[test]
 fn another_root() {
-    // Of a broadcast: every rank waits for somebody, so everybody is there when it is found.
+    // A broadcast: every rank waits for another, so all have arrived when it is found.
     differs(
         |comm, lines| {
             comm.barrier()?;
@@ -670,7 +670,7 @@ fn two_calls_in_swapped_order() {
     );
 }
 
-/// Rank after rank in a call of its own: there is no majority, so nobody is blamed.
+/// Every rank in a different call: there is no majority, so no rank is blamed.
 #[test]
 fn everybody_in_another_call() {
     let program: Wrong = |comm, lines| {
@@ -847,7 +847,7 @@ fn a_survivors_reduction_where_others_want_everybody() {
     );
 }
 
-/// Nothing but the last rank of a knot to lie down finds it: no rank wakes up to look, so none sleeps twice.
+/// Only the last rank of a knot to go to sleep finds it: no rank wakes up to look, so none sleeps twice.
 #[test]
 fn a_knot_is_reported_as_soon_as_its_last_rank_lies_down() {
     for ranks in 2..=8 {
@@ -867,7 +867,7 @@ fn a_knot_is_reported_as_soon_as_its_last_rank_lies_down() {
     }
 }
 
-/// Takes one event from one rank, or gives one message another tag; collectives only if `any`.
+/// Removes one event of one rank, or gives one message another tag; collectives only if `any`.
 fn spoil(program: &mut Program, random: &mut Random, any: bool) {
     let rank = random.below(program.ranks.len());
     let acts = &mut program.ranks[rank];
@@ -884,7 +884,7 @@ fn spoil(program: &mut Program, random: &mut Random, any: bool) {
     }
 }
 
-/// What the model says of each rank against what came of it.
+/// Compares the model's prediction for each rank with the result.
 fn compare(seed: u64, program: &Program, exact: bool) {
     let right = completes(program);
     let world = World::new(program.ranks.len()).check(false);
@@ -896,7 +896,7 @@ fn compare(seed: u64, program: &Program, exact: bool) {
             Outcome::Failed(error) if error.is_consequence() => false,
             _ => panic!("seed {seed}: rank {rank}: {outcome:?}\n{program:?}"),
         };
-        // A broken communicator also ends collectives that would have ended well.
+        // A broken communicator also ends collectives that would have succeeded.
         let fine = told == right[rank] || !exact && right[rank];
         assert!(
             fine,

@@ -1,8 +1,8 @@
-//! Many threads wait for each other, again and again; and fold one number.
+//! Many threads that wait for each other repeatedly, and that fold one number.
 //!
 //! ```text
-//! 0 ──▶ ┃ ──▶ ┃ ──▶         nobody passes a barrier before the last has come:
-//! 1 ────▶ ┃ ─▶ ┃ ─▶         a witness counts those who have come, where that is to be shown
+//! 0 ──▶ ┃ ──▶ ┃ ──▶         no thread passes a barrier before the last has arrived:
+//! 1 ────▶ ┃ ─▶ ┃ ─▶         a witness counts arrivals, in runs that check it
 //! 2 ─▶ ┃ ────▶ ┃ ──▶
 //! ```
 
@@ -15,7 +15,7 @@ use rankfold::op;
 
 use super::{On, ranks, threads};
 
-/// Counts arrivals, to show that nobody passes early. A shared line: never there while times count.
+/// Counts arrivals, to check that no thread passes early. It is a shared line, so it is absent from timed runs.
 #[derive(Debug, Default)]
 pub struct Witness(AtomicU64);
 
@@ -30,7 +30,7 @@ impl Witness {
     }
 }
 
-/// `times` passes of one thread, under the eyes of the witness if there is one.
+/// Passes `times` times in one thread, checked by the witness if there is one.
 fn pass_often<E>(
     n: usize,
     times: u64,
@@ -63,7 +63,7 @@ pub fn barrier(on: On, n: usize, times: u64, witness: Option<&Witness>) -> Durat
     })
 }
 
-/// The standard library's.
+/// The standard library's barrier.
 pub fn std_barrier(on: On, n: usize, times: u64, witness: Option<&Witness>) -> Duration {
     let barrier = Barrier::new(n);
     threads(on, n, |_| {
@@ -73,7 +73,7 @@ pub fn std_barrier(on: On, n: usize, times: u64, witness: Option<&Witness>) -> D
     })
 }
 
-/// The least there can be: a counter, and a turn that the last one changes.
+/// A minimal barrier: a counter, and a turn that the last thread changes.
 pub fn central(on: On, n: usize, times: u64, pause: fn(), witness: Option<&Witness>) -> Duration {
     let counter = Central::new(n);
     threads(on, n, |_| {
@@ -109,7 +109,7 @@ impl Central {
     }
 }
 
-/// The library's sum over all ranks of `words` words each; every first word is compared.
+/// The library's sum of `words` words over all ranks; every first word is compared.
 pub fn all_reduce(on: On, n: usize, words: usize, times: u64) -> Duration {
     ranks(on, n, |comm| {
         let mut v = vec![0u64; words];

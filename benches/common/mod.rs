@@ -1,10 +1,10 @@
 //! What the benches share: ranks and plain threads on the same CPUs, timed inside.
 //!
 //! - `mod` where they run, and how they are timed
-//! - `ping` two that hand a number to and fro, through the library and through everything beside it
-//! - `swap` two that exchange vectors through bare cache lines
-//! - `meet` many that wait for each other, likewise
-//! - `rounds` two subjects in turns, and what their ratio was; `table` how that is printed
+//! - `ping` two threads that pass a number back and forth, through the library and its alternatives
+//! - `swap` two threads that exchange vectors through bare cache lines
+//! - `meet` many threads that wait for each other, likewise
+//! - `rounds` two subjects in turn, and the ratio of their times; `table` its output
 //!
 //! ```text
 //! thread 0   start ──▶ meet ──▶ │ clock │ work … work │ clock │ ──▶ end
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use rankfold::machine::{Cpus, pin};
 use rankfold::{Bind, Comm, Result, World};
 
-/// Where the threads of a subject run: the same for the library and for what it is compared with.
+/// Where the threads of a subject run: the same for the library and for its alternatives.
 #[derive(Clone, Copy, Debug)]
 pub enum On {
     /// Thread `i` on the `i`-th CPU of the process, in turn.
@@ -36,7 +36,7 @@ pub enum On {
     Any,
 }
 
-/// The CPUs of the process, asked for once, on the first thread, before anything is pinned.
+/// Returns the CPUs of the process, determined once, on the first thread, before anything is pinned.
 pub fn cpus() -> &'static Cpus {
     static CPUS: LazyLock<Cpus> = LazyLock::new(Cpus::here);
     &CPUS
@@ -66,12 +66,12 @@ impl On {
     }
 }
 
-/// How long `body` takes in the slowest of `n` ranks, started together.
+/// Returns the time of `body` in the slowest of `n` ranks, started together.
 pub fn ranks(on: On, n: usize, body: impl Fn(&Comm) -> Result<()> + Sync) -> Duration {
     ranks_of(on, World::new(n), body)
 }
 
-/// The same in the ranks of a world.
+/// The same for the ranks of a given world.
 pub fn ranks_of(on: On, world: World, body: impl Fn(&Comm) -> Result<()> + Sync) -> Duration {
     let timed = |comm: &Comm| {
         comm.barrier()?;
@@ -83,7 +83,7 @@ pub fn ranks_of(on: On, world: World, body: impl Fn(&Comm) -> Result<()> + Sync)
     slowest(times.expect("the ranks do not fail"))
 }
 
-/// The same of `n` plain threads.
+/// The same for `n` plain threads.
 pub fn threads(on: On, n: usize, body: impl Fn(usize) + Sync) -> Duration {
     let start = Barrier::new(n);
     let timed = |me| {

@@ -1,4 +1,4 @@
-//! Two threads hand a number to and fro. Every number is compared, also while the clock runs.
+//! Two threads that pass a number back and forth. Every number is compared, even while the clock runs.
 //!
 //! ```text
 //! 0 ── 7 ──▶ 1      one trip is there and back;
@@ -61,7 +61,7 @@ pub fn mailbox(on: On, trips: u64) -> Duration {
     })
 }
 
-/// One cache line that both write.
+/// One cache line that both threads write.
 pub fn one_line(on: On, trips: u64, pause: fn()) -> Duration {
     let line = CachePadded::new(AtomicU64::new(0));
     threads(on, 2, |me| {
@@ -79,7 +79,7 @@ pub fn one_line(on: On, trips: u64, pause: fn()) -> Duration {
     })
 }
 
-/// A cache line each way: each is written by one side only.
+/// One cache line per direction, each with one writer.
 pub fn two_lines(on: On, trips: u64, pause: fn()) -> Duration {
     let lines = [0; 2].map(|zero| CachePadded::new(AtomicU64::new(zero)));
     threads(on, 2, |me| {
@@ -114,7 +114,7 @@ pub fn std_channel(on: On, trips: u64) -> Duration {
     })
 }
 
-/// Something that a channel can carry, with a number in it.
+/// A message of a channel with a number in it.
 pub trait Numbered: Send {
     fn with(number: u64) -> Self;
     fn number(&self) -> u64;
@@ -158,7 +158,7 @@ pub fn by_recv<M>(from: &Receiver<M>) -> M {
     from.recv().expect("the other is there")
 }
 
-/// Looks until there is something.
+/// Polls until there is a message.
 pub fn by_spinning<M>(from: &Receiver<M>) -> M {
     loop {
         if let Ok(message) = from.try_recv() {
@@ -168,12 +168,12 @@ pub fn by_spinning<M>(from: &Receiver<M>) -> M {
     }
 }
 
-/// How a long message travels.
+/// The protocol of a long message.
 #[derive(Clone, Copy, Debug)]
 pub enum Long {
-    /// A receiver that waits reads it out of the sender's memory.
+    /// A waiting receiver reads it from the sender's memory.
     Lent,
-    /// It is copied for the way, and copied out on arrival: what happens if nobody waits for it.
+    /// It is copied into a packet, and copied out on arrival: the case in which no receiver waits for it.
     Copied,
 }
 

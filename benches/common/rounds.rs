@@ -1,4 +1,4 @@
-//! Two subjects in turns, so that whatever the machine does meanwhile happens to both.
+//! Two subjects in turn, so that disturbances of the machine affect both.
 //!
 //! ```text
 //! ours ─ theirs ─ ours ─ theirs ─ ours ─ theirs ─ …
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use rankfold::measure::{median, sorted};
 
-/// How long one side's turn should take, and can take before the next turn is made shorter.
+/// Target time of one side's turn. If a turn takes more than twice that, the side's next turns are made shorter.
 const TURN: Duration = Duration::from_millis(20);
 
-/// How much is done: rounds, and what a turn may take.
+/// How much is done: the rounds, and the size of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub rounds: usize,
-    /// How many pieces make a turn; `None`: as many as make it long enough to be timed.
+    /// Number of pieces in a turn; `None`: as many as make it long enough to be timed.
     pub pieces: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Effort {
     }
 }
 
-/// What came of all rounds: nanoseconds a piece, and ours over theirs.
+/// The result of all rounds: nanoseconds per piece, and ours over theirs.
 #[derive(Debug)]
 pub struct Compared {
     pub ours: Spread,
@@ -38,7 +38,7 @@ pub struct Compared {
     pub ratio: Spread,
 }
 
-/// The middle and the ends of some figures.
+/// The median, the minimum and the maximum of some figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     pub median: f64,
@@ -60,7 +60,7 @@ impl Spread {
     }
 }
 
-/// Runs both in turns. Each gets the number of pieces to do and says how long that took.
+/// Runs both in turn. Each is told the number of pieces to do and returns the time it took.
 pub fn compare(
     effort: Effort,
     ours: &dyn Fn(u64) -> Duration,
@@ -69,7 +69,7 @@ pub fn compare(
     let mut pieces = [pieces_for(effort, ours), pieces_for(effort, theirs)];
     let mut times: [Vec<f64>; 2] = Default::default();
     for round in 0..effort.rounds {
-        // Who goes first changes, so that neither always comes into a warm or a tired machine.
+        // The order alternates, so that neither always finds the machine in the same state.
         for side in [round % 2, 1 - round % 2] {
             let subject = [ours, theirs][side];
             let time = subject(pieces[side]);
@@ -89,7 +89,7 @@ pub fn compare(
     }
 }
 
-/// How many pieces make a turn.
+/// Returns the number of pieces in a turn.
 fn pieces_for(effort: Effort, subject: &dyn Fn(u64) -> Duration) -> u64 {
     if let Some(pieces) = effort.pieces {
         return pieces;

@@ -1,5 +1,5 @@
-//! Two threads exchange a short vector and add what they got, through nothing but cache lines: what no
-//! all-reduce of two ranks can be faster than. Every sum is compared, also while the clock runs.
+//! Two threads exchange a short vector and add what they received, through nothing but cache lines: a lower bound for
+//! every all-reduce of two ranks. Every sum is compared, even while the clock runs.
 //!
 //! ```text
 //! one line     │0 word│0 value│0 word│0 value│1 word│1 value│1 word│1 value│     both write it
@@ -14,7 +14,7 @@ use crossbeam_utils::CachePadded;
 
 use super::{On, threads};
 
-/// Words of a line.
+/// Words per line.
 const LINE: usize = 8;
 
 type Words = CachePadded<[AtomicU64; LINE]>;
@@ -23,7 +23,7 @@ fn words() -> Words {
     CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
-/// Writes the values first, then the number that lets the other read them.
+/// Writes the values first, then the number that lets the other thread read them.
 fn post(place: &[AtomicU64], number: u64, values: &[u64]) {
     for (word, value) in place[1..].iter().zip(values) {
         word.store(*value, Ordering::Relaxed);
@@ -31,7 +31,7 @@ fn post(place: &[AtomicU64], number: u64, values: &[u64]) {
     place[0].store(number, Ordering::Release);
 }
 
-/// Adds what the other has posted.
+/// Adds the values that the other thread has posted.
 fn fold(place: &[AtomicU64], number: u64, values: &mut [u64]) {
     while place[0].load(Ordering::Acquire) != number {
         spin_loop();
@@ -41,7 +41,7 @@ fn fold(place: &[AtomicU64], number: u64, values: &mut [u64]) {
     }
 }
 
-/// So many exchanges of vectors of `N` words, where place `n % 2` of a rank is for its number n.
+/// Times `times` exchanges of vectors of `N` words, where a rank's place `n % 2` is for its number n.
 fn exchanges<'a, const N: usize>(
     on: On,
     times: u64,
@@ -57,7 +57,7 @@ fn exchanges<'a, const N: usize>(
     })
 }
 
-/// Eight bytes, through one line that both write.
+/// Eight bytes, through one line that both threads write.
 pub fn one_line(on: On, times: u64) -> Duration {
     let line = words();
     exchanges::<1>(on, times, |rank, parity| {
@@ -66,7 +66,7 @@ pub fn one_line(on: On, times: u64) -> Duration {
     })
 }
 
-/// So many words, at most seven, through lines with one writer each.
+/// `N` words, at most seven, through lines with one writer each.
 pub fn two_lines<const N: usize>(on: On, times: u64) -> Duration {
     let lines = [0; 4].map(|_| words());
     exchanges::<N>(on, times, |rank, parity| {

@@ -1,12 +1,11 @@
-//! What came of two subjects in turns, a line each: ours, theirs, the ratio and whether it is within
-//! its bound.
+//! The results of two subjects in turn, one line each: ours, theirs, the ratio and whether it is within its bound.
 
 use rankfold::machine::Machine;
 use rankfold::measure::Host;
 
 use super::rounds::{Compared, Spread};
 
-/// A line for a comparison.
+/// Prints the line of a comparison.
 pub fn print(subject: &str, beside: &str, bound: f64, compared: &Compared) {
     let Compared {
         ours,
@@ -23,7 +22,7 @@ pub fn print(subject: &str, beside: &str, bound: f64, compared: &Compared) {
     );
 }
 
-/// Median, least and greatest.
+/// Formats the median, the minimum and the maximum.
 pub fn spread(ratio: &Spread) -> String {
     format!("{:.2} [{:.2}-{:.2}]", ratio.median, ratio.min, ratio.max)
 }
@@ -32,7 +31,7 @@ pub fn verdict(within: bool) -> &'static str {
     if within { "within" } else { "OVER" }
 }
 
-/// Nanoseconds, as one reads them.
+/// Formats nanoseconds with a suitable unit.
 pub fn time(ns: f64) -> String {
     match ns {
         ..1e3 => format!("{ns:.0} ns"),
@@ -45,7 +44,7 @@ pub fn row(subject: &str, ours: &str, theirs: &str, ratio: &str, bound: &str, ve
     println!("{subject:<30} {ours:>12}   {theirs:<36} {ratio:<20} {bound:<12} {verdict}");
 }
 
-/// What this ran on.
+/// Describes the machine.
 pub fn machine() -> String {
     let host = Host::of(&Machine::here());
     format!(

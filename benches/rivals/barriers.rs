@@ -30,7 +30,7 @@ pub fn standard(place: &Place, op: Op, _bytes: usize, budget: Duration) -> Optio
     threads::point(place, op, budget, |_| Meet(wait))
 }
 
-/// A counter that all add to.
+/// A counter that all threads increment.
 pub fn spinning(place: &Place, op: Op, _bytes: usize, budget: Duration) -> Option<Figures> {
     let counter = Counter::new(place);
     threads::point(place, op, budget, |_| Meet(|| counter.meet()))

@@ -1,4 +1,4 @@
-//! Vectors through crossbeam's channels, bare: copied into a carrier that goes to and fro, and out of it.
+//! Vectors through bare crossbeam channels: copied into a carrier that goes back and forth, and out of it.
 //!
 //! ```text
 //! input ──copy──▶ carrier ══▶ │ carrier ──copy──▶ output        nothing is allocated on the way

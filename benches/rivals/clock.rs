@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 
 use super::op::Op;
 
-/// A batch is at least as long.
+/// Minimum length of a batch.
 const BATCH: f64 = 50e-6;
 const MOST_SAMPLES: f64 = 2000.0;
 
-/// How the ranks of a subject agree on what to do, untimed but for the barrier before a call.
+/// How the ranks of a subject agree on what to do, untimed except for the barrier before a call.
 pub trait Hub {
-    /// Waits for all.
+    /// Waits for all ranks.
     fn meet(&self);
-    /// What rank 0 says, on every rank.
+    /// Returns rank 0's number on every rank.
     fn tell(&self, number: u64) -> u64;
-    /// The greatest of all ranks' times, place by place, on rank 0; anything on the others.
+    /// Returns the maximum over all ranks' times, place by place, on rank 0; anything on the others.
     fn latest(&self, times: Vec<f64>) -> Vec<f64>;
 }
 
-/// The hub of one who is alone: whole regions are timed by the thread that asks for them.
+/// The hub of a single thread, which times whole regions that it starts.
 pub struct Solo;
 
 impl Hub for Solo {
@@ -42,19 +42,19 @@ impl Hub for Solo {
 
 /// One rank's operation, with its vectors.
 pub trait Member {
-    /// The operation, once.
+    /// Runs the operation once.
     fn call(&mut self);
-    /// Writes the vector that goes into call number `call`.
+    /// Writes the input of call number `call`.
     fn fill(&mut self, _call: usize) {}
-    /// Zeros in its place, where calls would add up.
+    /// Resets the vectors to zero, where calls would accumulate.
     fn clear(&mut self) {}
-    /// Reads what came out of the call last filled for, and tells whether it is right.
+    /// Checks the result of the call that was last filled for.
     fn right(&mut self) -> bool {
         true
     }
 }
 
-/// Microseconds a call: what rank 0 answers.
+/// Microseconds per call: rank 0's answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     pub median: f64,
@@ -64,7 +64,7 @@ pub struct Figures {
     pub batch: u64,
 }
 
-/// Checks, warms up and times. `None`, on all ranks: a result was wrong on one of them.
+/// Checks, warms up and times. Returns `None` on all ranks if a result was wrong on one of them.
 pub fn point(
     hub: &impl Hub,
     member: &mut impl Member,
@@ -87,13 +87,13 @@ pub fn point(
     Some(figures(seconds, op, batch))
 }
 
-/// All ranks learn whether one of them is wrong.
+/// Tells all ranks whether one of them is wrong.
 fn all_right(hub: &impl Hub, right: bool) -> Option<()> {
     let wrong = hub.latest(vec![f64::from(u8::from(!right))])[0];
     (hub.tell(wrong.to_bits()) == 0).then_some(())
 }
 
-/// How many calls make a batch, and how many batches the budget is for: rank 0 decides while it warms up.
+/// Returns the number of calls in a batch, and the number of batches in the budget; rank 0 decides while it warms up.
 fn plan(hub: &impl Hub, member: &mut impl Member, op: Op, budget: Duration) -> (u64, u64) {
     let budget = budget.as_secs_f64();
     let mut calls = 2;
@@ -114,7 +114,7 @@ fn plan(hub: &impl Hub, member: &mut impl Member, op: Op, budget: Duration) -> (
     (batch, samples)
 }
 
-/// Seconds that so many calls take, with all that goes with them.
+/// Returns the seconds that `calls` calls take, including everything around them.
 fn warm(hub: &impl Hub, member: &mut impl Member, op: Op, calls: u64) -> f64 {
     hub.meet();
     let begin = Instant::now();
@@ -162,13 +162,13 @@ fn alone(hub: &impl Hub, member: &mut impl Member, op: Op, samples: u64) -> Opti
     )
 }
 
-/// Seconds since some moment, the same for all threads.
+/// Returns the seconds since some moment, the same for all threads.
 fn now() -> f64 {
     static ZERO: LazyLock<Instant> = LazyLock::new(Instant::now);
     ZERO.elapsed().as_secs_f64()
 }
 
-/// Of seconds a call: microseconds a message.
+/// Converts seconds per call to microseconds per message.
 fn figures(mut seconds: Vec<f64>, op: Op, batch: u64) -> Figures {
     seconds.sort_by(f64::total_cmp);
     let at = |part: f64| {

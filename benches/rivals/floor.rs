@@ -1,9 +1,9 @@
-//! What the machine does at best: cache lines handed over and memory moved, with nothing around it.
+//! The limits of the machine: cache lines handed over and memory moved, with nothing around it.
 //!
 //! ```text
-//! line_hand       0 ══▶ 1 ══▶ 0      one line that both write; half of the way there and back
-//! line_exchange   0 ⇄ 1              a line each: write yours, wait for the other's
-//! line_meet       0 ┃ 1 ┃ …          a line that all count up
+//! line_hand       0 ══▶ 1 ══▶ 0      one line that both write; half of the round trip
+//! line_exchange   0 ⇄ 1              a line each: write your own, wait for the other's
+//! line_meet       0 ┃ 1 ┃ …          a line that all ranks count up
 //! copy            every rank: its output = its input
 //! add             every rank: a third vector = output + input
 //! accumulate      every rank: its output += its input
@@ -43,7 +43,7 @@ pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Fi
     }
 }
 
-/// One side of two that hand lines over; there may be more ranks, which have none.
+/// One side of two that hand lines over. Further ranks have no lines.
 struct Side<'l> {
     rank: usize,
     mine: &'l AtomicU64,
@@ -68,7 +68,7 @@ fn lines(place: &Place, op: Op, budget: Duration) -> Option<Figures> {
 
 impl Side<'_> {
     fn until(&self, number: u64) {
-        // Acquire: what the other wrote before it is there.
+        // Acquire: makes visible what the other thread wrote before its Release store of the number.
         while self.other.load(Ordering::Acquire) < number {
             (self.wait)();
         }
@@ -148,8 +148,8 @@ fn add(sum: &mut [f32], left: &[f32], right: &[f32]) {
     }
 }
 
-/// A rank that copies its neighbour's vector. Each rank has two, for even and for odd calls, so that one
-/// who is a call ahead does not overwrite what is being read.
+/// A rank that copies its neighbour's vector. Each rank has two vectors, for even and for odd calls, so that a rank
+/// that is one call ahead does not overwrite what is being read.
 struct Fetcher<'v> {
     rank: usize,
     vectors: &'v [[RwLock<Vector>; 2]],

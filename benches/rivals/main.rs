@@ -1,5 +1,5 @@
-//! The Rust side of the comparison with other libraries, see README.md in this folder: rankfold itself,
-//! and what a Rust program could use in its place. `run` in this folder drives it.
+//! The Rust side of the comparison with other libraries, see README.md in this folder: rankfold itself, and what a Rust
+//! program could use in its place. `run` in this folder drives it.
 //!
 //! ```text
 //! rivals SUBJECT RANKS [CPUS]     reads points:     all_reduce_fresh 65536 40        (bytes a rank, milliseconds)
@@ -7,9 +7,9 @@
 //! rivals --test                   every subject and operation once, tiny
 //! ```
 //!
-//! - `op` names, `vector` and `values` what goes in and must come out, `place` on which CPUs
+//! - `op` names, `vector` and `values` inputs and expected results, `place` CPUs
 //! - `clock` how a point is timed
-//! - `ours` rankfold; `threads` plain threads, under `barriers`, `channel` and `floor`; `pool` rayon
+//! - `ours` rankfold; `threads` plain threads, used by `barriers`, `channel` and `floor`; `pool` rayon
 
 mod barriers;
 mod channel;
@@ -32,7 +32,7 @@ use clock::Figures;
 use op::Op;
 use place::Place;
 
-/// Something that can be timed: what it offers, and a point of it.
+/// A library or primitive to be timed: what it offers, and a function that times a point.
 struct Subject {
     name: &'static str,
     offers: fn(Op) -> bool,
@@ -72,7 +72,7 @@ const SUBJECTS: [Subject; 6] = [
     },
 ];
 
-/// A point as it is asked for.
+/// A point as requested.
 struct Question {
     op: Op,
     bytes: usize,
@@ -94,7 +94,7 @@ impl Question {
     }
 }
 
-/// One line for one point.
+/// Returns the line for one point.
 fn answer(subject: &Subject, place: &Place, question: &Question) -> String {
     let Question { op, bytes, budget } = *question;
     if !(subject.offers)(op) {
@@ -118,7 +118,7 @@ fn converse(subject: &Subject, place: &Place) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything once, on two ranks and on three.
+/// Runs everything once, on two ranks and on three.
 fn test() -> Result<(), String> {
     let mut points = 0;
     for (subject, ranks) in SUBJECTS.iter().flat_map(|one| [(one, 2), (one, 3)]) {
@@ -136,7 +136,7 @@ fn test() -> Result<(), String> {
     Ok(())
 }
 
-/// As they are given: `2 0,1`, or `16` for wherever the system puts them.
+/// Parses the arguments: `2 0,1`, or `16` for wherever the system puts them.
 fn place(ranks: &str, cpus: &str) -> Result<Place, String> {
     let number = |text: &str| {
         text.parse::<usize>()

@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-/// One way in which ranks talk.
+/// One way in which ranks communicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Barrier,
-    /// An empty region: told to begin, and done.
+    /// An empty region: started, and done.
     Run,
     P2p,
     P2pBounce,
@@ -18,7 +18,7 @@ pub enum Kind {
     ReduceScatter,
     AllGather,
     Scatter,
-    // The ground under all of them.
+    // The primitives under all of them.
     LineHand,
     LineExchange,
     LineMeet,
@@ -50,7 +50,7 @@ const NAMES: [(&str, Kind); 19] = [
     ("fetch", Kind::Fetch),
 ];
 
-/// An operation, and whether each rank writes its vector anew before every call.
+/// An operation, and whether each rank rewrites its vector before every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     pub kind: Kind,
@@ -58,8 +58,8 @@ pub struct Op {
 }
 
 impl Op {
-    /// Whether every call begins after a barrier and is timed by itself, from the last rank that enters to
-    /// the last that leaves; the others run back to back, and rank 0 times batches.
+    /// Returns whether every call begins after a barrier and is timed by itself, from the last rank that enters to the
+    /// last that leaves. The others run back to back, and rank 0 times batches.
     pub fn alone(self) -> bool {
         use Kind::{Broadcast, Fetch, Reduce, ReduceInplace, Scatter};
         self.fresh
@@ -69,7 +69,7 @@ impl Op {
             )
     }
 
-    /// How many messages one after another a call is made of.
+    /// Returns the number of consecutive messages in a call.
     pub fn trips(self) -> f64 {
         match self.kind {
             Kind::P2p | Kind::P2pBounce | Kind::LineHand => 2.0,
@@ -77,8 +77,8 @@ impl Op {
         }
     }
 
-    /// The elements of a rank's input and output, for so many bytes a rank; the input is a multiple of
-    /// the ranks where it is shared out.
+    /// Returns the elements of a rank's input and output, for `bytes` bytes per rank. The input is a multiple of the
+    /// ranks where it is scattered.
     pub fn elements(self, bytes: usize, ranks: usize) -> (usize, usize) {
         let n = bytes / size_of::<f32>();
         match self.kind {
@@ -106,7 +106,7 @@ impl FromStr for Op {
     }
 }
 
-/// Every operation, as it is and fresh.
+/// Returns every operation, plain and fresh.
 pub fn all() -> impl Iterator<Item = Op> {
     NAMES
         .iter()

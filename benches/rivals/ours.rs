@@ -23,7 +23,7 @@ struct Ours<'c> {
 pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Figures> {
     let world = World::new(place.ranks);
     if op.kind == Kind::Run {
-        // Without a binding the caller takes part, as the master of the other peers' regions does.
+        // Without a binding the caller takes part, as the master thread of the other libraries' regions does.
         let mut team = world.start().expect("there are threads");
         return clock::point(&Solo, &mut team, op, budget);
     }
@@ -49,7 +49,7 @@ fn bind(place: &Place) -> Bind {
 }
 
 impl Ours<'_> {
-    /// Rank 0 sends first, rank 1 answers, the others look on.
+    /// Rank 0 sends first, rank 1 answers, the others are idle.
     fn ping_pong(&mut self, bounce: bool) -> rankfold::Result<()> {
         let (me, comm) = (self.comm.rank(), self.comm);
         let send = |data: &[f32]| comm.send(1 - me, 0, data);
@@ -94,7 +94,7 @@ impl Ours<'_> {
     }
 }
 
-/// What the library has.
+/// Returns whether the library offers an operation.
 pub fn offers(op: Op) -> bool {
     match op.kind {
         Kind::Barrier | Kind::Run => !op.fresh,

@@ -1,11 +1,11 @@
-//! What a program does that keeps the ranks' vectors in one place and lets rayon share out the work.
+//! A program that keeps the ranks' vectors in one place and lets rayon distribute the work.
 //!
 //! ```text
 //! vectors   ▒▒▒▒│▒▒▒▒        one task for each share of all vectors;
 //!           ▒▒▒▒│▒▒▒▒        the caller is a thread of the pool
 //! ```
 //!
-//! Work moves between the threads, so no thread owns a vector: there is nothing fresh here.
+//! Work moves between the threads, so no thread owns a vector, and there are no fresh variants.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::place::Place;
 use super::values;
 use super::vector::Vector;
 
-/// Shares begin at a multiple of so many elements: a cache line.
+/// Shares begin at a multiple of this many elements: a cache line.
 const LINE: usize = 16;
 
 pub fn offers(op: Op) -> bool {
@@ -72,7 +72,7 @@ fn pool(place: &Place) -> ThreadPool {
     pool.expect("there are threads")
 }
 
-/// Cuts vectors into shares.
+/// Divides vectors into shares.
 fn deal<'v>(
     vectors: &'v mut [Vector],
     len: usize,
@@ -119,7 +119,7 @@ impl Share<'_> {
             .for_each(|other| other.copy_from_slice(result));
     }
 
-    /// Whether all results are right, for a share that begins at a multiple of [`LINE`].
+    /// Returns whether all results are right, for a share that begins at a multiple of [`LINE`].
     fn right(&self, op: Op, ranks: usize) -> bool {
         let results = if self.outputs.is_empty() {
             &self.inputs

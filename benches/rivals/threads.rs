@@ -1,4 +1,4 @@
-//! Plain threads as ranks: pinned like all others, and a spinning counter where they meet.
+//! Plain threads as ranks: pinned like all others, with a spinning counter as their barrier.
 
 use std::hint::spin_loop;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use super::clock::{self, Figures, Hub, Member};
 use super::op::Op;
 use super::place::Place;
 
-/// The barrier of a textbook: those who come count up, the last one lets all go.
+/// The textbook barrier: arriving threads count up, and the last one releases all.
 #[derive(Debug)]
 pub struct Counter {
     come: CachePadded<AtomicUsize>,
@@ -34,7 +34,7 @@ impl Counter {
     #[inline]
     pub fn meet(&self) {
         let passed = self.passed.load(Ordering::Relaxed);
-        // AcqRel: the last one has seen what all did before, and hands it on below.
+        // AcqRel: the last thread sees what all did before, and its Release store below passes it on.
         if self.come.fetch_add(1, Ordering::AcqRel) + 1 == self.ranks {
             self.come.store(0, Ordering::Relaxed);
             self.passed.store(passed + 1, Ordering::Release);
@@ -46,7 +46,7 @@ impl Counter {
     }
 }
 
-/// What a thread does while it waits for another: spin, or step aside where there are more than CPUs.
+/// Returns what a thread does while it waits for another: spin, or yield if there are more threads than CPUs.
 pub fn waiting(place: &Place) -> fn() {
     if place.crowded() {
         yield_now

@@ -1,7 +1,7 @@
-//! What ranks put in, and what must come out: the same numbers in the programs of all languages.
+//! Inputs and expected results: the same numbers in the programs of all languages.
 //!
-//! Element `j` of rank `r` before call `i` is `r + 1 + i % 8 + j % 8`, so that a shifted block, a missing
-//! rank and a vector of an earlier call all show. Sums of them are exact.
+//! Element `j` of rank `r` before call `i` is `r + 1 + i % 8 + j % 8`, so that a shifted block, a missing rank and a
+//! vector of an earlier call are all detected. Sums of them are exact.
 
 use super::op::{Kind, Op};
 
@@ -9,7 +9,7 @@ fn own(rank: usize, call: usize) -> f32 {
     (rank + 1 + call % 8) as f32
 }
 
-/// The vector of a rank before a call.
+/// Writes the vector of a rank before a call.
 pub fn fill(vector: &mut [f32], rank: usize, call: usize) {
     let base = own(rank, call);
     for (j, x) in vector.iter_mut().enumerate() {
@@ -17,7 +17,7 @@ pub fn fill(vector: &mut [f32], rank: usize, call: usize) {
     }
 }
 
-/// Whether `vector[j]` is `base + each * ((shift + j) % 8)` everywhere. Reads all of it in any case.
+/// Returns whether `vector[j]` is `base + each * ((shift + j) % 8)` everywhere. Always reads all of it.
 fn is(vector: &[f32], base: f32, each: f32, shift: usize) -> bool {
     let wrong = vector
         .iter()
@@ -26,7 +26,7 @@ fn is(vector: &[f32], base: f32, each: f32, shift: usize) -> bool {
     wrong.sum::<usize>() == 0
 }
 
-/// Whether `got` is what `rank` of `ranks` must have after a call.
+/// Returns whether `got` is what `rank` of `ranks` must have after a call.
 pub fn right(op: Op, got: &[f32], rank: usize, ranks: usize, call: usize) -> bool {
     let sum: f32 = (0..ranks).map(|rank| own(rank, call)).sum();
     match op.kind {
@@ -45,7 +45,7 @@ pub fn right(op: Op, got: &[f32], rank: usize, ranks: usize, call: usize) -> boo
     }
 }
 
-/// Whether `got` is the vector of a rank before a call.
+/// Returns whether `got` is the vector of a rank before a call.
 pub fn is_vector_of(got: &[f32], rank: usize, call: usize) -> bool {
     is(got, own(rank, call), 1.0, 0)
 }

@@ -1,11 +1,11 @@
-//! A vector that begins on a page, as those of the C programs do, and whose pages are there.
+//! A vector that begins on a page, like those of the C programs, and whose pages are mapped.
 
 use std::hint::black_box;
 use std::ops::{Deref, DerefMut};
 
 const PAGE: usize = 4096;
 
-/// Zeros to begin with.
+/// A vector that is initially zero.
 #[derive(Debug)]
 pub struct Vector {
     room: Vec<f32>,
@@ -14,10 +14,10 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// To be made by the rank that owns it, so that its pages are near.
+    /// Creates the vector; must be called by the rank that owns it, so that its pages are near.
     pub fn new(len: usize) -> Vector {
         let mut room = vec![1.0; len + PAGE / size_of::<f32>()];
-        // Not to be folded into pages of zeros that nobody has touched.
+        // Keeps the allocation from being optimised into zero pages that were never touched.
         black_box(&mut room).fill(0.0);
         let begin = room.as_ptr().align_offset(PAGE);
         Vector { room, begin, len }

@@ -1,15 +1,15 @@
-//! Do the ranks change what is learned? Only by rounding: the losses after each step, with any number
-//! of ranks, lie within [`TOLERANCE`] of each other.
+//! Checks that the number of ranks changes what is learned only by rounding: the losses after each step, with any
+//! number of ranks, are within [`TOLERANCE`] of each other.
 
 use std::fmt;
 
 use crate::train::Run;
 
-/// How far apart two losses may be. The same numbers added up in another order differ by some 1e-16 a
-/// step; a digit left out, or counted twice, makes more than 1e-4.
+/// Maximum difference between two losses. The same numbers added in another order differ by some 1e-16 per step; a
+/// digit that is left out or counted twice makes more than 1e-4.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// Where two loss curves are furthest from each other.
+/// Where two loss curves differ most.
 #[derive(Debug, PartialEq)]
 pub struct Apart {
     pub by: f64,
@@ -19,7 +19,7 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// Whether it is no more than rounding; it is more where a loss is no number.
+    /// Returns whether it is no more than rounding. A loss that is NaN is more.
     pub fn is_rounding(&self) -> bool {
         self.by <= TOLERANCE
     }
@@ -39,13 +39,13 @@ impl fmt::Display for Apart {
     }
 }
 
-/// The greatest difference of any two runs after any step; `None` if there are not two.
+/// Returns the greatest difference between any two runs after any step; `None` if there are fewer than two runs.
 pub fn furthest_apart(runs: &[Run]) -> Option<Apart> {
     let curves: Vec<_> = runs.iter().map(|run| (run.ranks, &*run.losses)).collect();
     furthest(&curves)
 }
 
-/// The same on bare curves, each with its number of ranks.
+/// The same for bare curves, each with its number of ranks.
 fn furthest(curves: &[(usize, &[f64])]) -> Option<Apart> {
     let pairs = (1..curves.len()).flat_map(|b| (0..b).map(move |a| (curves[a], curves[b])));
     let all = pairs.flat_map(|((p, left), (q, right))| {
@@ -56,7 +56,7 @@ fn furthest(curves: &[(usize, &[f64])]) -> Option<Apart> {
             ranks: [p, q],
         })
     });
-    // In the total order what is no number is the greatest of all.
+    // In the total order, NaN is greater than every number.
     all.max_by(|a, b| a.by.total_cmp(&b.by))
 }
 

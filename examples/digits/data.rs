@@ -1,4 +1,4 @@
-//! The digits: read from text, every line checked, and cut into what is learned and what is held out.
+//! The digits: read from text, every line checked, and divided into a training set and a held-out set.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +10,7 @@ pub const PIXELS: usize = 64;
 pub const CLASSES: usize = 10;
 /// The darkest grey value.
 const INK: f64 = 16.0;
-/// Of so many digits in a row the last one is held out.
+/// The last of every `FOLD` digits in a row is held out.
 const FOLD: usize = 5;
 
 /// One handwritten digit.
@@ -18,22 +18,22 @@ const FOLD: usize = 5;
 pub struct Digit {
     /// Grey values from 0 (paper) to 1 (ink), row by row.
     pub pixels: [f64; PIXELS],
-    /// Which digit it is: less than [`CLASSES`].
+    /// The digit, less than [`CLASSES`].
     pub label: usize,
 }
 
-/// The digits to learn from and those to be judged by; neither is empty.
+/// The training set and the held-out set; neither is empty.
 #[derive(Debug)]
 pub struct Digits {
     pub train: Vec<Digit>,
     pub held_out: Vec<Digit>,
 }
 
-/// Why a file holds no digits: where, and what is wrong there.
+/// Why a file is malformed: where, and what is wrong there.
 #[derive(Debug)]
 pub struct Malformed {
     file: String,
-    /// Counted from 1; `None` if it is the file as a whole.
+    /// Counted from 1; `None` for the file as a whole.
     line: Option<usize>,
     what: String,
 }
@@ -68,7 +68,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<Digits, Malformed> {
         line,
         what,
     };
-    // The last line may end or not.
+    // The newline of the last line is optional.
     let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if text.is_empty() {
         return Err(malformed(None, "it is empty".into()));
@@ -101,7 +101,7 @@ fn cut(digits: Vec<Digit>) -> Digits {
     Digits { train, held_out }
 }
 
-/// One line: the grey values, then the label.
+/// Parses one line: the grey values, then the label.
 fn digit(line: &[u8]) -> Result<Digit, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not text in UTF-8".to_owned())?;
     let columns: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -151,7 +151,7 @@ fn label(text: &str) -> Result<usize, String> {
     })
 }
 
-/// What stands in the file, cut where it is long; nothing in it can disturb a terminal.
+/// Quotes a text from the file, shortened if long, with nothing in it that could disturb a terminal.
 fn quoted(text: &str) -> String {
     const SHOWN: usize = 20;
     let cut: String = text.chars().take(SHOWN).collect();
@@ -163,14 +163,14 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A good line, with column `i` (from 1) replaced.
+    /// Returns a good line with column `i` (from 1) replaced.
     fn line(i: usize, with: &str) -> String {
         let mut columns = vec!["8".to_owned(); PIXELS + 1];
         columns[i - 1] = with.to_owned();
         columns.join(",")
     }
 
-    /// What is said of a file of two good lines, this one, and more good ones.
+    /// Returns the error of a file of two good lines, this one, and more good ones.
     #[track_caller]
     fn third(bad: &str) -> String {
         let good = line(1, "0");

@@ -1,20 +1,20 @@
-//! Trains a classifier of handwritten digits, the data cut over ranks, with 1, 2 and 4 ranks, and
-//! checks that all of them learn the same:
+//! Trains a classifier of handwritten digits with 1, 2 and 4 ranks, the data divided over the ranks, and checks that
+//! all runs learn the same:
 //!
 //! ```text
 //! cargo run --release --example digits
 //! ```
 //!
-//! Start reading at `train`, which is where the ranks are.
+//! Start reading at `train`, which has the code of the ranks.
 //!
 //! - `options` the command line
 //! - `data` the digits, read and checked
-//! - `softmax` the classifier: loss, gradient, reading
-//! - `train` the ranks: one `all_reduce` a step
+//! - `softmax` the classifier: loss, gradient, prediction
+//! - `train` the ranks: one `all_reduce` per step
 //! - `agree` whether all runs learned the same
 //! - `show`, `pictures`, `screen` the text on the terminal
 //!
-//! Exit codes: 0 all is well, 1 a run failed or the runs disagree, 2 wrong arguments or data.
+//! Exit codes: 0 success, 1 a run failed or the runs disagree, 2 wrong arguments or data.
 
 mod agree;
 mod data;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let args = std::env::args_os().skip(1);
     match perform(args, &mut Screen::here()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader closed the pipe: it has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
@@ -68,7 +68,7 @@ fn perform(
     }
 }
 
-/// A rank without a digit would be an idler in every figure.
+/// Checks that every rank has a digit: an idle rank would distort every figure.
 fn enough_for_all(options: &Options, digits: &Digits) -> Result<(), Failure> {
     let there = digits.train.len();
     match options.ranks.iter().find(|&&ranks| ranks > there) {
@@ -96,7 +96,7 @@ fn train_with_all(
     conclude(&runs, digits, screen)
 }
 
-/// One run, with a bar while it lasts.
+/// Trains once, with a progress bar meanwhile.
 fn train_with(
     ranks: usize,
     options: &Options,
@@ -104,8 +104,8 @@ fn train_with(
     screen: &Screen<impl Write>,
 ) -> Result<Run, Failure> {
     let bar = screen.bar(options.steps);
-    // Between two steps, and nearly always only a count: the bar is seldom redrawn, because the other
-    // ranks wait for rank 0 meanwhile.
+    // Called between two steps, and usually only counts. The bar is seldom redrawn, because the other ranks wait for
+    // rank 0 meanwhile.
     let watch = |step: usize, loss: f64| {
         if step.is_multiple_of(50) {
             bar.set_message(format!("{loss:.4}"));
@@ -137,7 +137,7 @@ fn introduce(
     screen.line(&format!("on {}", Cpus::here()))
 }
 
-/// Pictures, the table, and the verdict.
+/// Writes the pictures, the table and the verdict.
 fn conclude(runs: &[Run], digits: &Digits, screen: &mut Screen<impl Write>) -> Result<(), Failure> {
     let rows: Vec<_> = runs
         .iter()
@@ -216,7 +216,7 @@ impl fmt::Display for Failure {
 mod tests {
     use super::*;
 
-    /// What is written, and how it ended.
+    /// Returns the output and the result.
     fn performed(args: &[&str]) -> (String, Result<(), Failure>) {
         let mut screen = Screen::kept(false);
         let end = perform(args.iter().map(OsString::from), &mut screen);

@@ -1,9 +1,9 @@
-//! What the command line asks for.
+//! The command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// How to call the example, as `--help` prints it.
+/// The text of `--help`.
 pub const HELP: &str = "\
 Trains a classifier of handwritten digits, the rows of the data dealt out over ranks.
 
@@ -18,7 +18,7 @@ Usage: cargo run --release --example digits -- [OPTIONS] [FILE]
 Colours and a progress bar appear on a terminal only; NO_COLOR=1 turns the colours off.
 ";
 
-/// More steps than anybody means.
+/// Upper limit of the steps, beyond any useful number.
 const MOST_STEPS: usize = 1_000_000;
 
 /// What to do.
@@ -31,7 +31,7 @@ pub enum Wish {
 /// How to train.
 #[derive(Debug, PartialEq)]
 pub struct Options {
-    /// Not empty, each at least 1.
+    /// Not empty; each at least 1.
     pub ranks: Vec<usize>,
     /// At least 1.
     pub steps: usize,
@@ -50,7 +50,7 @@ impl Default for Options {
     }
 }
 
-/// Reads the arguments after the program's name. The error is a sentence.
+/// Parses the arguments after the program's name. The error is a sentence.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wish, String> {
     let mut args = args.into_iter();
     let mut options = Options::default();
@@ -77,7 +77,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wish, String> {
     Ok(Wish::Train(options))
 }
 
-/// What follows an option: behind its equals sign, or the next argument.
+/// Returns the value of an option: after its equals sign, or the next argument.
 fn value_of(
     name: &str,
     glued: Option<String>,

@@ -1,4 +1,4 @@
-//! A few digits as pictures, each with what the classifier reads in it.
+//! A few digits as pictures, each with the classifier's prediction.
 
 use std::io::{self, Write};
 
@@ -8,12 +8,12 @@ use crate::softmax::{Weights, read};
 
 /// As many as fit into a line of 80 characters.
 const SHOWN: usize = 4;
-/// Pixels in a row of a digit; a pixel is two characters wide, so that it is a square.
+/// Pixels in a row of a digit. A pixel is two characters wide, so that it is square.
 const WIDTH: usize = 8;
 /// From paper to ink.
 const SHADES: [&str; 5] = ["  ", "░░", "▒▒", "▓▓", "██"];
 
-/// The first digits and, where there is one, the first that is misread.
+/// Shows the first digits and, if there is one, the first that is misclassified.
 pub fn show(
     screen: &mut Screen<impl Write>,
     weights: &Weights,
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_digit_is_drawn_in_shades_and_captioned() {
         let mut screen = Screen::kept(false);
-        // Blank weights read everything as 0.
+        // Blank weights classify everything as 0.
         show(&mut screen, &BLANK, &[digit(0), digit(7)]).unwrap();
         let lines: Vec<&str> = screen.text().lines().collect();
         assert_eq!(lines[0], format!("  ██▒▒{:16}██▒▒", ""));

@@ -1,23 +1,23 @@
-//! Where the text goes: a terminal gets colours and a progress bar, everything else plain lines.
+//! The output: a terminal gets colours and a progress bar, everything else plain lines.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often a bar is drawn anew, in a second.
+/// Redraws of a bar per second.
 const REDRAWN: u8 = 10;
 
-/// Something to write on, and how.
+/// A writer, and how to write to it.
 pub struct Screen<W> {
     out: W,
-    /// Whether a person watches, on a terminal that can move its cursor.
+    /// Whether it is a terminal that can move its cursor.
     live: bool,
     colours: bool,
 }
 
 impl Screen<io::Stdout> {
-    /// The standard output as it is.
+    /// Returns the standard output with its abilities.
     pub fn here() -> Self {
         let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
         let live = io::stdout().is_terminal() && io::stderr().is_terminal() && !dumb;
@@ -32,31 +32,31 @@ impl Screen<io::Stdout> {
 }
 
 impl<W: Write> Screen<W> {
-    /// Writes a line, at once.
+    /// Writes a line and flushes.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{text}")?;
         self.out.flush()
     }
 
-    /// Writes a line that stands out.
+    /// Writes a highlighted line.
     pub fn heading(&mut self, text: &str) -> io::Result<()> {
         let text = self.painted("1;36", text);
         self.line(&text)
     }
 
-    /// Writes a line that brings good news.
+    /// Writes a line of success.
     pub fn good(&mut self, text: &str) -> io::Result<()> {
         let text = self.painted("32", text);
         self.line(&text)
     }
 
-    /// Writes a line that explains.
+    /// Writes a line of explanation.
     pub fn aside(&mut self, text: &str) -> io::Result<()> {
         let text = self.painted("2", text);
         self.line(&text)
     }
 
-    /// The text between ECMA-48 escapes, where there are colours.
+    /// Returns the text between ECMA-48 escapes if colours are on.
     fn painted(&self, code: &str, text: &str) -> String {
         if self.colours {
             format!("\x1b[{code}m{text}\x1b[0m")
@@ -65,7 +65,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// A bar for `steps` steps, invisible where nobody watches.
+    /// Returns a bar for `steps` steps, invisible unless the output is a terminal.
     pub fn bar(&self, steps: usize) -> ProgressBar {
         if !self.live {
             return ProgressBar::hidden();
@@ -82,7 +82,7 @@ impl<W: Write> Screen<W> {
 
 #[cfg(test)]
 impl Screen<Vec<u8>> {
-    /// One that keeps what is written.
+    /// Returns a screen that keeps its output.
     pub fn kept(colours: bool) -> Self {
         Screen {
             out: Vec::new(),

@@ -1,4 +1,4 @@
-//! What is said of the runs: of each its placement, its losses and its time; of all a table.
+//! The report of the runs: placement, losses and time of each, and a table of all.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use rankfold::machine::Unpinned;
 use crate::screen::Screen;
 use crate::train::Run;
 
-/// How many losses of a run are shown, at most.
+/// Maximum number of losses shown for a run.
 const MARKS: usize = 9;
 
-/// One run; its heading is there already.
+/// Writes one run, whose heading is already written.
 pub fn run(screen: &mut Screen<impl Write>, run: &Run, accuracy: f64) -> io::Result<()> {
     for line in run.placement.to_string().lines() {
         screen.line(&format!("  {line}"))?;
@@ -37,7 +37,7 @@ pub fn run(screen: &mut Screen<impl Write>, run: &Run, accuracy: f64) -> io::Res
     ))
 }
 
-/// Two lines: steps, and the losses after them.
+/// Returns two lines: steps, and the losses after them.
 fn curve(losses: &[f64]) -> [String; 2] {
     let shown = marks(losses.len() - 1);
     let row = |name: &str, cell: &dyn Fn(usize) -> String| {
@@ -50,8 +50,8 @@ fn curve(losses: &[f64]) -> [String; 2] {
     ]
 }
 
-/// The steps whose losses are shown: 0, then 1, 2, 5, 10, ... of which the last ones that fit, and the
-/// last step. Most happens early.
+/// Returns the steps whose losses are shown: 0, the last of 1, 2, 5, 10, ... that fit, and the last step. Most happens
+/// early.
 fn marks(last: usize) -> Vec<usize> {
     let powers = (0..).map(|exponent| 10_usize.pow(exponent));
     let series = powers.flat_map(|ten| [ten, 2 * ten, 5 * ten]);
@@ -62,7 +62,7 @@ fn marks(last: usize) -> Vec<usize> {
     marks
 }
 
-/// All runs, each with its accuracy; speed-ups are against the first.
+/// Writes all runs, each with its accuracy; speed-ups are relative to the first.
 pub fn table(screen: &mut Screen<impl Write>, runs: &[(&Run, f64)]) -> io::Result<()> {
     let Some((first, _)) = runs.first() else {
         return Ok(());
@@ -86,7 +86,7 @@ pub fn table(screen: &mut Screen<impl Write>, runs: &[(&Run, f64)]) -> io::Resul
     notes(screen, runs, first.ranks)
 }
 
-/// What the columns mean.
+/// Explains the columns.
 fn notes(screen: &mut Screen<impl Write>, runs: &[(&Run, f64)], first: usize) -> io::Result<()> {
     screen
         .aside("right: of the held-out digits. ms a step: of the slowest rank, over the steps.")?;
@@ -104,7 +104,7 @@ fn notes(screen: &mut Screen<impl Write>, runs: &[(&Run, f64)], first: usize) ->
     Ok(())
 }
 
-/// The least, the median and the greatest of numbers in ascending order.
+/// Returns the minimum, the median and the maximum of sorted numbers.
 fn spread(sorted: &[f64]) -> [f64; 3] {
     let n = sorted.len();
     let median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
@@ -119,7 +119,7 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.3}", 1e3 * time.as_secs_f64())
 }
 
-/// "1, 2 and 4".
+/// Formats a list: "1, 2 and 4".
 pub fn list(numbers: impl IntoIterator<Item = usize>) -> String {
     let mut words: Vec<String> = numbers.into_iter().map(|n| n.to_string()).collect();
     match (words.pop(), words.is_empty()) {

@@ -1,5 +1,5 @@
-//! Softmax regression: a linear score for each class, the scores turned into probabilities, and the
-//! loss -ln(probability of the right class). Pure functions of weights and digits; no rank in sight.
+//! Softmax regression: a linear score for each class, the scores turned into probabilities, and the loss
+//! -ln(probability of the right class). Pure functions of weights and digits, without ranks.
 //!
 //! # Source
 //!
@@ -13,10 +13,10 @@ type Scores = [f64; CLASSES];
 /// What one input adds to the scores: a row for each pixel, and one for an input that is always 1.
 pub type Weights = [Scores; PIXELS + 1];
 
-/// The weights before the first step: every class is as likely as the others.
+/// The weights before the first step: all classes are equally likely.
 pub const BLANK: Weights = [[0.0; CLASSES]; PIXELS + 1];
 
-/// How many numbers [`add_up`] adds to: the gradient, and the loss.
+/// Length of the sums of [`add_up`]: the gradient, and the loss.
 pub const SUMS: usize = (PIXELS + 1) * CLASSES + 1;
 
 /// The pixels, and the input that is always 1.
@@ -34,9 +34,9 @@ fn scores(weights: &Weights, digit: &Digit) -> Scores {
     scores
 }
 
-/// How likely each class is, and the logarithm of that for `label`.
+/// Returns the probability of each class, and the logarithm of that of `label`.
 fn probabilities(scores: Scores, label: usize) -> (Scores, f64) {
-    // The greatest score goes out of every exponent, so that none overflows.
+    // The greatest score is subtracted in every exponent, so that none overflows.
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers = scores.map(|score| (score - top).exp());
     let sum: f64 = powers.iter().sum();
@@ -46,8 +46,8 @@ fn probabilities(scores: Scores, label: usize) -> (Scores, f64) {
     )
 }
 
-/// Adds the gradient of every digit's loss, and last the loss itself, to `sums`, each divided by
-/// `among`: the number of digits over which the mean is taken.
+/// Adds the gradient of every digit's loss, and last the loss itself, to `sums`, each divided by `among`: the number of
+/// digits over which the mean is taken.
 pub fn add_up(weights: &Weights, digits: &[Digit], among: usize, sums: &mut [f64; SUMS]) {
     let share = 1.0 / among as f64;
     let (gradient, loss) = sums.split_at_mut(SUMS - 1);
@@ -63,7 +63,7 @@ pub fn add_up(weights: &Weights, digits: &[Digit], among: usize, sums: &mut [f64
     }
 }
 
-/// The class with the greatest score.
+/// Returns the class with the greatest score.
 pub fn read(weights: &Weights, digit: &Digit) -> usize {
     let scores = scores(weights, digit);
     (0..CLASSES).fold(0, |best, class| {
@@ -75,7 +75,7 @@ pub fn read(weights: &Weights, digit: &Digit) -> usize {
     })
 }
 
-/// The part of the digits that is read right.
+/// Returns the share of the digits that are classified correctly.
 pub fn accuracy(weights: &Weights, digits: &[Digit]) -> f64 {
     let right = digits
         .iter()
@@ -87,7 +87,7 @@ pub fn accuracy(weights: &Weights, digits: &[Digit]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers from -1 to 1 out of a seed: Knuth's linear congruence, high bits.
+    /// Returns pseudo-random numbers from -1 to 1: Knuth's linear congruential generator, high bits.
     fn noise(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed;
         move || {

@@ -1,5 +1,5 @@
-//! Gradient descent over ranks: each adds up the gradient over its own block of the digits, ONE
-//! `all_reduce` a step adds the ranks' sums together, and all take the same step.
+//! Gradient descent over ranks: each rank sums the gradient over its own block of the digits, ONE `all_reduce` per step
+//! adds the ranks' sums, and all ranks take the same step.
 //!
 //! ```text
 //! digits     ├── rank 0 ──┼── rank 1 ──┼── rank 2 ──┤     span::block
@@ -18,23 +18,23 @@ use rankfold::{Comm, World, WorldError, op};
 use crate::data::{CLASSES, Digit};
 use crate::softmax::{BLANK, SUMS, Weights, add_up};
 
-/// How far a step goes, and how much of the last one it keeps (Polyak's heavy ball, 1964).
+/// The step size, and the share of the last step that is kept (Polyak's heavy ball, 1964).
 const RATE: f64 = 0.2;
 const MOMENTUM: f64 = 0.9;
 
-/// What came of training with some number of ranks.
+/// The result of training with some number of ranks.
 pub struct Run {
     pub ranks: usize,
     pub placement: Placement,
     pub weights: Weights,
     /// The mean loss over all digits: `losses[k]` after `k` steps.
     pub losses: Vec<f64>,
-    /// The slowest rank's time for a step, the median over the steps.
+    /// The slowest rank's time of a step, the median over the steps.
     pub step_time: Duration,
-    /// The slowest rank's time for all steps, divided by their number: more than the median where
-    /// something else took the CPUs for a while.
+    /// The slowest rank's time of all steps, divided by their number: more than the median if something else used the
+    /// CPUs for a while.
     pub mean_step_time: Duration,
-    /// Which part of its time a rank spent in `all_reduce`, in ascending order: an entry a rank.
+    /// The share of a rank's time spent in `all_reduce`, in ascending order: one entry per rank.
     pub communication: Vec<f64>,
 }
 
@@ -44,17 +44,17 @@ impl Run {
     }
 }
 
-/// What one rank brings home.
+/// The result of one rank.
 struct Learned {
     weights: Weights,
     losses: Vec<f64>,
-    /// How long each step took.
+    /// The time of each step.
     times: Vec<Duration>,
-    /// How long the rank was in `all_reduce`, waiting for slower ranks included.
+    /// The time in `all_reduce`, including waiting for slower ranks.
     communication: Duration,
 }
 
-/// Trains with `ranks` ranks. Rank 0 tells `watch` of every loss, between two steps.
+/// Trains with `ranks` ranks. Rank 0 reports every loss to `watch`, between two steps.
 pub fn train(
     ranks: usize,
     digits: &[Digit],
@@ -81,7 +81,7 @@ pub fn train(
     })
 }
 
-/// What every rank does.
+/// The program of every rank.
 fn learn(
     comm: &Comm,
     digits: &[Digit],
@@ -91,8 +91,8 @@ fn learn(
     let mine = &digits[block(digits.len(), comm.size(), comm.rank())];
     let mut descent = Descent::new();
     let mut learned = Learned::new(steps);
-    comm.barrier()?; // the threads are started: from here on it is the training that takes time
-    // Once more than there are steps: what the last one achieved is known only after it.
+    comm.barrier()?; // all threads have started: from here on, training is timed
+    // Once more than there are steps: the loss after the last step is known only after it.
     for step in 0..=steps {
         let begin = Instant::now();
         let mut sums = [0.0; SUMS];
@@ -123,9 +123,9 @@ impl Learned {
         }
     }
 
-    /// Which part of the rank's time went into `all_reduce`.
+    /// Returns the share of the rank's time spent in `all_reduce`.
     fn share(&self) -> f64 {
-        // Never divided by zero, however coarse the clock.
+        // Never divides by zero, however coarse the clock.
         self.communication.as_secs_f64() / self.all().as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
@@ -134,7 +134,7 @@ impl Learned {
     }
 }
 
-/// Weights that roll downhill.
+/// Weights and their last step.
 struct Descent {
     weights: Weights,
     velocity: Weights,
@@ -159,7 +159,7 @@ impl Descent {
     }
 }
 
-/// The slowest rank's time for each step; of these the median.
+/// Returns the slowest rank's time of each step; of these the median.
 fn median_step(learned: &[Learned]) -> Duration {
     let steps = learned[0].times.len();
     let slowest = |step: usize| learned.iter().map(|rank| rank.times[step]).max();

@@ -1,4 +1,4 @@
-//! The airports: read from text, every line checked; and the legs between those within range.
+//! The airports, read from text with every line checked, and the legs between those within range.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn read(path: &Path) -> Result<Vec<Airport>, String> {
         .collect()
 }
 
-/// One line: the code first, latitude and longitude last. What is between may hold commas in quotes.
+/// Parses one line: the code first, latitude and longitude last. The fields between may contain commas in quotes.
 fn airport(line: &str) -> Result<Airport, String> {
     let (code, _) = line.split_once(',').ok_or("it has no commas")?;
     let mut last = line.rsplitn(3, ',');
@@ -54,13 +54,13 @@ fn degrees(what: &str, text: Option<&str>, most: f64) -> Result<f64, String> {
         })
 }
 
-/// So many of them, evenly from first to last.
+/// Returns `wanted` of them, evenly spread from first to last.
 pub fn spread(all: &[Airport], wanted: usize) -> Vec<Airport> {
     let place = |i| i * all.len() / wanted;
     (0..wanted).map(|i| all[place(i)].clone()).collect()
 }
 
-/// The great-circle distance in kilometres.
+/// Returns the great-circle distance in kilometres.
 ///
 /// # Source
 ///
@@ -72,7 +72,7 @@ fn distance(a: &Airport, b: &Airport) -> f64 {
     2.0 * EARTH * chord.sqrt().min(1.0).asin()
 }
 
-/// The distances within range; infinite beyond it.
+/// Returns the distances within range; infinite beyond it.
 pub fn legs(airports: &[Airport], range: f64) -> Matrix {
     Matrix::new(airports.len(), |from, to| {
         let leg = distance(&airports[from], &airports[to]);
@@ -127,7 +127,7 @@ mod tests {
         let all = read(&crate::options::Options::default().file).unwrap();
         assert_eq!(all.len(), 3376);
         let named = |code: &str| all.iter().find(|airport| airport.code == code).unwrap();
-        // A great circle of about 3970 km, as every table of air distances says.
+        // A great circle of about 3970 km, as in every table of air distances.
         let coast_to_coast = distance(named("JFK"), named("LAX"));
         assert!((coast_to_coast - 3975.0).abs() < 10.0, "{coast_to_coast}");
         let some = spread(&all, 7);

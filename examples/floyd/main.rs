@@ -1,19 +1,19 @@
-//! All-pairs shortest paths between airports that legs of limited range connect: Floyd's algorithm with
-//! the rows of the matrix in blocks over the ranks, timed beside what the cost model predicts.
+//! All-pairs shortest paths between airports that legs of limited range connect: Floyd's algorithm with the rows of the
+//! matrix in blocks over the ranks, with measured times beside the cost model's predictions.
 //!
 //! ```text
 //! cargo run --release --example floyd -- --ranks 1,2,4 --range 800 --airports 400
 //! ```
 //!
-//! Start reading at `paths`, which is where the ranks are.
+//! Start reading at `paths`, which has the code of the ranks.
 //!
 //! - `options` the command line
-//! - `airports` the places, read and checked, and the legs between them
-//! - `paths` Floyd's algorithm, serial and among ranks
-//! - `measure` what a message, an element and a relaxation take here and now
+//! - `airports` the airports, read and checked, and the legs between them
+//! - `paths` Floyd's algorithm, serial and parallel
+//! - `measure` the times of a message, an element and a relaxation on this machine
 //! - `show` the tables
 //!
-//! Exit codes: 0 all is well, 1 a run failed or found other paths, 2 wrong arguments or data.
+//! Exit codes: 0 success, 1 a run failed or found other paths, 2 wrong arguments or data.
 
 mod airports;
 mod measure;
@@ -36,7 +36,7 @@ use paths::Matrix;
 fn main() -> ExitCode {
     match perform(std::env::args_os().skip(1), &mut io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader closed the pipe: it has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
@@ -83,7 +83,7 @@ fn find_paths(
     Ok(())
 }
 
-/// The ranks do the same sums in the same order, so their paths must have the same bits.
+/// Checks the paths. The ranks do the same sums in the same order, so their paths must have the same bits.
 fn is_the_same(ranks: usize, found: &Matrix, want: &Matrix) -> Result<(), Failure> {
     if found == want {
         Ok(())
@@ -133,7 +133,7 @@ impl fmt::Display for Failure {
 mod tests {
     use super::*;
 
-    /// What is written, and how it ended.
+    /// Returns the output and the result.
     fn performed(args: &[&str]) -> (String, Result<(), Failure>) {
         let mut text = Vec::new();
         let end = perform(args.iter().map(OsString::from), &mut text);

@@ -1,4 +1,4 @@
-//! What a message, an element and a relaxation take, measured by the ranks that are going to need them.
+//! Measures the times of a message, an element and a relaxation, on the ranks that will use them.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use rankfold::{Comm, EAGER_BYTES, Result};
 
 use crate::paths::relax;
 
-/// How often a message goes there and back.
+/// Number of round trips of a message.
 const TRIPS: usize = 200;
-/// How often the rows are relaxed.
+/// Number of relaxations of the rows.
 const PASSES: usize = 20;
 const TAG: u32 = 1;
 
-/// What everything takes with all ranks in place; the same on every rank. One rank sends no messages.
+/// Measures all times with all ranks in place; the result is the same on every rank. A single rank sends no messages.
 pub fn model(comm: &Comm, rows: &[f64], size: usize) -> Result<Model> {
     let gamma = relaxation(comm, rows, size)?;
     let (alpha, beta) = message(comm, size)?;
@@ -24,7 +24,7 @@ pub fn model(comm: &Comm, rows: &[f64], size: usize) -> Result<Model> {
     Ok(Model { alpha, beta, gamma })
 }
 
-/// All ranks relax at once, so ranks that share a CPU count the waiting for it.
+/// All ranks relax at the same time, so the times of ranks that share a CPU include waiting for it.
 fn relaxation(comm: &Comm, rows: &[f64], size: usize) -> Result<f64> {
     let (mut rows, row) = (rows.to_vec(), rows[..size].to_vec());
     comm.barrier()?;
@@ -37,7 +37,8 @@ fn relaxation(comm: &Comm, rows: &[f64], size: usize) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() / (PASSES * each) as f64)
 }
 
-/// Start-up, and an element: from the shortest message that travels as a row does, and a row.
+/// Returns the start-up time and the time per element: from the shortest message that uses the same protocol as a row,
+/// and a row.
 fn message(comm: &Comm, size: usize) -> Result<(f64, f64)> {
     let short = (EAGER_BYTES / size_of::<f64>() + 1).min(size - 1).max(1);
     let short_time = one_way(comm, short)?;
@@ -47,7 +48,7 @@ fn message(comm: &Comm, size: usize) -> Result<(f64, f64)> {
     Ok(((short_time - short as f64 * beta).max(0.0), beta))
 }
 
-/// Half the median time there and back, between the first rank and the last.
+/// Returns half the median round-trip time between the first rank and the last.
 fn one_way(comm: &Comm, elements: usize) -> Result<f64> {
     let last = comm.size() - 1;
     let mut buffer = vec![0.0; elements];

@@ -1,9 +1,9 @@
-//! What the command line asks for.
+//! The command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// How to call the example, as `--help` prints it.
+/// The text of `--help`.
 pub const HELP: &str = "\
 Finds the shortest paths between all pairs of airports, over legs of limited range.
 
@@ -27,7 +27,7 @@ pub enum Wish {
 /// What to run.
 #[derive(Debug, PartialEq)]
 pub struct Options {
-    /// Not empty, each at least 1.
+    /// Not empty; each at least 1.
     pub ranks: Vec<usize>,
     /// In kilometres, more than 0.
     pub range: f64,
@@ -50,7 +50,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether there are as many airports, and a row of the matrix for each rank.
+    /// Checks that there are as many airports, and a row of the matrix for each rank.
     pub fn fit(&self, there: usize) -> Result<(), String> {
         let airports = self.airports;
         if airports > there {
@@ -67,7 +67,7 @@ impl Options {
     }
 }
 
-/// Reads the arguments after the program's name. The error is a sentence.
+/// Parses the arguments after the program's name. The error is a sentence.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wish, String> {
     let mut args = args.into_iter();
     let mut options = Options::default();

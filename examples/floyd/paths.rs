@@ -1,6 +1,6 @@
-//! Floyd's algorithm: may the way from i to j go by way of airport 0, of airport 1, ...?
+//! Floyd's algorithm: is the path from i to j shorter via airport 0, via airport 1, ...?
 //!
-//! To relax by way of `k` a rank needs, beside its own rows, row `k`: its owner broadcasts it.
+//! To relax via `k`, a rank needs row `k` in addition to its own rows: the owner of the row broadcasts it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -35,16 +35,16 @@ impl Matrix {
     }
 }
 
-/// The paths that so many ranks found, and how long it took them.
+/// The paths that some number of ranks found, and the time it took them.
 pub struct Run {
     pub ranks: usize,
     pub paths: Matrix,
     pub time: Duration,
-    /// What a message, an element and a relaxation took them.
+    /// Their times of a message, an element and a relaxation.
     pub model: Model,
 }
 
-/// The shortest ways, by one thread.
+/// Returns the shortest paths, computed by one thread.
 pub fn serial(legs: &Matrix) -> Matrix {
     let mut paths = legs.clone();
     for via in 0..legs.size {
@@ -54,7 +54,7 @@ pub fn serial(legs: &Matrix) -> Matrix {
     paths
 }
 
-/// Whether ways get shorter by way of `via`, whose own ways are in `row`: for some rows of the matrix.
+/// Shortens paths by going via `via`, whose own paths are in `row`, for some rows of the matrix.
 pub fn relax(rows: &mut [f64], row: &[f64], via: usize) {
     for ways in rows.chunks_exact_mut(row.len()) {
         let to_via = ways[via];
@@ -64,7 +64,7 @@ pub fn relax(rows: &mut [f64], row: &[f64], via: usize) {
     }
 }
 
-/// The shortest ways, the rows in blocks over the ranks.
+/// Returns the shortest paths, the rows in blocks over the ranks.
 pub fn among(ranks: usize, legs: &Matrix) -> std::result::Result<Run, WorldError> {
     // Without the agreement before each collective that debug builds have, which would be timed too.
     let world = World::new(ranks).check(false);
@@ -89,7 +89,7 @@ pub fn among(ranks: usize, legs: &Matrix) -> std::result::Result<Run, WorldError
     })
 }
 
-/// One rank's part: its rows, relaxed by way of every airport. The time is that of the slowest rank.
+/// One rank's part: its rows, relaxed via every airport. The time is that of the slowest rank.
 fn share(comm: &Comm, rows: &mut [f64], own: Range<usize>, size: usize) -> Result<Duration> {
     comm.barrier()?;
     let start = Instant::now();
@@ -105,7 +105,7 @@ fn share(comm: &Comm, rows: &mut [f64], own: Range<usize>, size: usize) -> Resul
     Ok(start.elapsed())
 }
 
-/// Whose block a row lies in.
+/// Returns the owner of a row.
 fn owner(row: usize, size: usize, ranks: usize) -> Rank {
     ((row + 1) * ranks - 1) / size
 }
@@ -114,7 +114,7 @@ fn owner(row: usize, size: usize, ranks: usize) -> Rank {
 mod tests {
     use super::*;
 
-    /// The plainest search: as long as some way gets shorter by one leg more.
+    /// The plainest search: repeats while one more leg shortens any path.
     fn by_legs(legs: &Matrix) -> Matrix {
         let mut paths = legs.clone();
         loop {

@@ -1,4 +1,4 @@
-//! What is said of the airports and the runs: text and tables, every figure with its unit.
+//! The report of the airports and the runs: text and tables, every figure with its unit.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::paths::{Matrix, Run};
 
 /// The efficiency for which problem sizes are given.
 const WANTED: f64 = 0.8;
-/// For how many ranks they are given, at most.
+/// The numbers of ranks for which they are given, at most.
 const PROJECTED: [usize; 6] = [2, 4, 16, 64, 256, 1024];
 
-/// The problem.
+/// Writes the problem.
 pub fn airports(out: &mut impl Write, options: &Options, legs: &Matrix) -> io::Result<()> {
     let pairs = (0..legs.size).flat_map(|from| (0..from).map(move |to| (from, to)));
     let reached = pairs.filter(|&(from, to)| legs.at(from, to).is_finite());
@@ -29,7 +29,7 @@ pub fn airports(out: &mut impl Write, options: &Options, legs: &Matrix) -> io::R
     writeln!(out, "on {}", Cpus::here())
 }
 
-/// The longest of the shortest ways, stop by stop.
+/// Writes the longest of the shortest paths, stop by stop.
 pub fn longest(
     out: &mut impl Write,
     airports: &[Airport],
@@ -59,7 +59,7 @@ pub fn longest(
     writeln!(out, "  {}", codes.join(" ▸ "))
 }
 
-/// From one airport to another along a shortest path.
+/// Returns the stops from one airport to another along a shortest path.
 fn stops(legs: &Matrix, paths: &Matrix, from: usize, to: usize) -> Vec<usize> {
     let next = |&at: &usize| {
         let nearer = (0..legs.size).filter(|&stop| paths.at(stop, to) < paths.at(at, to));
@@ -69,7 +69,7 @@ fn stops(legs: &Matrix, paths: &Matrix, from: usize, to: usize) -> Vec<usize> {
     std::iter::successors(Some(from), next).collect()
 }
 
-/// What stands above the runs.
+/// Writes the head of the table of runs.
 pub fn head(out: &mut impl Write, alone: Duration) -> io::Result<()> {
     writeln!(
         out,
@@ -86,7 +86,7 @@ pub fn head(out: &mut impl Write, alone: Duration) -> io::Result<()> {
     )
 }
 
-/// One run.
+/// Writes one run.
 pub fn run(out: &mut impl Write, run: &Run, alone: Duration) -> io::Result<()> {
     let (time, model) = (run.time.as_secs_f64(), run.model);
     let efficiency = alone.as_secs_f64() / (run.ranks as f64 * time);
@@ -107,7 +107,7 @@ pub fn run(out: &mut impl Write, run: &Run, alone: Duration) -> io::Result<()> {
     )
 }
 
-/// What the columns mean, that all is well, and how the problem must grow with the ranks.
+/// Explains the columns, confirms the paths, and tells how the problem must grow with the ranks.
 pub fn conclusion(out: &mut impl Write, runs: &[Run]) -> io::Result<()> {
     writeln!(out)?;
     writeln!(
@@ -129,7 +129,7 @@ pub fn conclusion(out: &mut impl Write, runs: &[Run]) -> io::Result<()> {
         out,
         "All runs found the same paths as the serial one, bit for bit."
     )?;
-    // The most ranks that each had a CPU: only they say what a message takes.
+    // The run with most ranks that each had a CPU: only such runs tell the time of a message.
     let fitting = |run: &&Run| (2..=cpus.max(2)).contains(&run.ranks);
     match runs.iter().filter(fitting).max_by_key(|run| run.ranks) {
         Some(run) => growth(out, run),
@@ -137,7 +137,7 @@ pub fn conclusion(out: &mut impl Write, runs: &[Run]) -> io::Result<()> {
     }
 }
 
-/// Isoefficiency and scalability, with what one run measured.
+/// Writes isoefficiency and scalability, with the times that one run measured.
 fn growth(out: &mut impl Write, run: &Run) -> io::Result<()> {
     let scaling = Floyd { model: run.model }.scaling();
     let constant = constant_for(WANTED);
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_stops_of_a_path_add_up_to_its_length() {
-        // A ring of six places, one kilometre each, and a leg across that is no short cut.
+        // A ring of six places, one kilometre apart, and a chord that is no short cut.
         let leg = |from: usize, to: usize| match from.abs_diff(to) {
             0 => 0.0,
             1 | 5 => 1.0,

@@ -1,8 +1,8 @@
-//! The same without the mistakes: each receive says from whom, and all ranks stop together.
+//! The same without the mistakes: each receive names its source, and all ranks stop together.
 
 use rankfold::{Comm, Result, op};
 
-/// Fills the first and last cell with what the neighbours have.
+/// Fills the first and last cell with the neighbours' values.
 pub fn exchange(comm: &Comm, cells: &mut [f64]) -> Result<()> {
     let (me, n, last) = (comm.rank(), comm.size(), cells.len() - 1);
     if me > 0 {
@@ -18,7 +18,7 @@ pub fn exchange(comm: &Comm, cells: &mut [f64]) -> Result<()> {
     Ok(())
 }
 
-/// Steps of the whole rod, until all its cells are at rest.
+/// Steps the whole rod, until all its cells are at rest.
 pub fn until_at_rest(comm: &Comm, cells: &mut [f64]) -> Result<usize> {
     for step in 0.. {
         exchange(comm, cells)?;

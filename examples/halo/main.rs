@@ -1,4 +1,4 @@
-//! A halo exchange with two mistakes: what its tests say, and the fix.
+//! A halo exchange with two mistakes: the reports of its tests, and the fix.
 //!
 //! ```sh
 //! cargo run --example halo     # what a user sees
@@ -13,7 +13,7 @@ use rankfold::{Comm, Result};
 
 type Exchange = fn(&Comm, &mut [f64]) -> Result<()>;
 
-/// One step of heat; the largest change.
+/// Takes one step of heat; returns the largest change.
 fn step(cells: &mut [f64]) -> f64 {
     let old = cells.to_vec();
     let mut change = 0f64;
@@ -24,13 +24,13 @@ fn step(cells: &mut [f64]) -> f64 {
     change
 }
 
-/// Three cells of a rod and a halo: cell i of the rod holds i.
+/// Returns three cells of a rod and a halo: cell i of the rod contains i.
 fn piece(comm: &Comm) -> Vec<f64> {
     let first = 3.0 * comm.rank() as f64 - 1.0;
     (0..5).map(|i| first + f64::from(i)).collect()
 }
 
-/// The property: after an exchange each rank sees the cells on either side of its own.
+/// The property: after an exchange, each rank sees the cells on either side of its own.
 fn halo_is_right(comm: &Comm, exchange: Exchange) -> Result<()> {
     let whole = piece(comm);
     let mut cells = whole.clone();
@@ -48,7 +48,7 @@ fn halo_is_right(comm: &Comm, exchange: Exchange) -> Result<()> {
     Ok(())
 }
 
-/// The property: all ranks stop after as many steps.
+/// The property: all ranks stop after the same number of steps.
 fn all_stop_together(
     comm: &Comm,
     until_at_rest: fn(&Comm, &mut [f64]) -> Result<usize>,

@@ -1,11 +1,11 @@
-//! Does an all-reduce that follows the machine pay? A simulation of two machines, not a measurement.
+//! Is an all-reduce that follows the machine's hierarchy worthwhile? A simulation of two machines, not a measurement.
 //!
 //! `cargo run --example hierarchy` prints times; `cargo run --example hierarchy -- docs` writes the charts
-//! `hierarchy-2x8.svg` and `hierarchy-8x16.svg` into the folder `docs`. The test holds the charts that are there
-//! against what it computes.
+//! `hierarchy-2x8.svg` and `hierarchy-8x16.svg` into the folder `docs`. The test compares the charts there with what it
+//! computes.
 //!
-//! The ranks of a node share its link to other nodes. So it matters how often that link is used: by 2 messages a
-//! node and level of the tree if leaders speak for all, by 16 in every step if everybody exchanges with everybody.
+//! The ranks of a node share its link to other nodes. So the number of messages on that link matters: 2 per node and
+//! level of the tree if leaders communicate for all, 16 in every step if all ranks exchange with all others.
 
 use std::error::Error;
 use std::fs;
@@ -24,7 +24,7 @@ const INSIDE: Link = Link {
     per_byte: 0.05e-9,
 };
 
-/// And of the link between two packages.
+/// Round figures of the link between two packages.
 const BETWEEN: Link = Link {
     latency: 200e-9,
     overhead: 60e-9,
@@ -32,7 +32,7 @@ const BETWEEN: Link = Link {
     per_byte: 0.05e-9,
 };
 
-/// Nodes, and ranks of each.
+/// Number of nodes, and ranks per node.
 const MACHINES: [(usize, usize); 2] = [(2, 8), (8, 16)];
 
 /// 8 bytes to 16 MiB.
@@ -40,7 +40,8 @@ fn lengths() -> impl Iterator<Item = usize> + Clone {
     (0..22).map(|power| 8 << power)
 }
 
-/// The flat algorithms: the fewest steps, the fewest bytes, and the tree that the hierarchy has inside.
+/// The flat algorithms: the one with fewest steps, the one with fewest bytes, and the tree that the hierarchy uses
+/// inside.
 fn algorithms() -> Vec<(Algorithm, &'static str)> {
     let named = |name: &str| name.parse().expect("the name of an algorithm");
     vec![
@@ -54,7 +55,7 @@ fn algorithms() -> Vec<(Algorithm, &'static str)> {
     ]
 }
 
-/// Seconds of an all-reduce of so many bytes.
+/// Returns the seconds of an all-reduce of `bytes` bytes.
 fn time(algorithm: Algorithm, (nodes, ranks): (usize, usize), bytes: usize) -> f64 {
     let levels = Levels::runs(nodes * ranks, &[ranks]);
     let call = Call::new(Collective::AllReduce, nodes * ranks, bytes / 8).on(levels);
@@ -124,7 +125,7 @@ mod tests {
             .collect()
     }
 
-    /// The lengths at which the hierarchy beats some flat algorithms.
+    /// Returns the lengths at which the hierarchy beats some flat algorithms.
     fn wins(machine: (usize, usize), flat: &[&str]) -> Vec<usize> {
         let leaders = times("hierarchical", machine);
         let flat: Vec<_> = flat.iter().map(|name| times(name, machine)).collect();

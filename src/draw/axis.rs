@@ -9,15 +9,15 @@ pub(super) enum Unit {
     Seconds,
     /// Whole numbers.
     Count,
-    /// Powers of two without a word.
+    /// Powers of two without a unit.
     Binary,
-    /// Powers of ten without a word.
+    /// Powers of ten without a unit.
     Decimal,
-    /// Powers of ten of 10⁹ bytes a second, with decimal prefixes.
+    /// Powers of ten of 10⁹ bytes per second, with decimal prefixes.
     Rate,
 }
 
-/// What an axis of a [`Chart`](super::Chart) says, and in which unit. Both are logarithmic.
+/// Name and unit of an axis of a [`Chart`](super::Chart). All axes are logarithmic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     pub(super) name: String,
@@ -40,7 +40,7 @@ impl Axis {
         Axis::new(name, Unit::Count)
     }
 
-    /// An axis of bandwidths in 10⁹ bytes a second, written as `500 MB/s`, `10 GB/s`.
+    /// An axis of bandwidths in 10⁹ bytes per second, written as `500 MB/s`, `10 GB/s`.
     pub fn rate(name: &str) -> Axis {
         Axis::new(name, Unit::Rate)
     }
@@ -64,12 +64,12 @@ pub(super) struct Scale {
     unit: Unit,
     low: f64,
     high: f64,
-    /// What has a point: what is marked, where there is room for that.
+    /// The numbers that have a point; they are marked where there is room.
     values: Vec<f64>,
 }
 
 impl Scale {
-    /// The scale that has room for these numbers, all of them above 0.
+    /// Creates the scale that covers these numbers, all of them above 0.
     pub(super) fn new(unit: Unit, values: impl Iterator<Item = f64>) -> Scale {
         let mut values: Vec<f64> = values
             .filter(|value| *value > 0.0 && value.is_finite())
@@ -97,12 +97,12 @@ impl Scale {
         }
     }
 
-    /// Where a number lies.
+    /// Returns where a number lies.
     pub(super) fn place(&self, value: f64) -> f64 {
         (value / self.low).ln() / (self.high / self.low).ln()
     }
 
-    /// The numbers that are written, at most a dozen.
+    /// Returns the numbers that are labelled, at most a dozen.
     pub(super) fn marks(&self) -> Vec<f64> {
         match self.unit {
             Unit::Count | Unit::Bytes if self.are_apart() => self.values.clone(),
@@ -111,7 +111,7 @@ impl Scale {
         }
     }
 
-    /// The numbers that only have a line.
+    /// Returns the numbers that only have a line.
     pub(super) fn lines(&self) -> Vec<f64> {
         match self.unit {
             Unit::Seconds | Unit::Decimal | Unit::Rate if self.decades() <= 6.0 => {
@@ -121,7 +121,7 @@ impl Scale {
         }
     }
 
-    /// Whether all that has a point has room for a word below it.
+    /// Returns whether all numbers with a point have room for a label.
     fn are_apart(&self) -> bool {
         let places: Vec<f64> = self.values.iter().map(|value| self.place(*value)).collect();
         places.windows(2).all(|pair| pair[1] - pair[0] > 0.075)
@@ -138,7 +138,7 @@ impl Scale {
         }
     }
 
-    /// These multiples of powers of ten.
+    /// Returns these multiples of powers of ten.
     fn multiples(&self, of: &[f64]) -> Vec<f64> {
         let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let all = powers.flat_map(|power| of.iter().map(move |&one| one * 10f64.powi(power)));
@@ -159,7 +159,7 @@ impl Scale {
             .collect()
     }
 
-    /// A number as it is written on the axis.
+    /// Returns a number's label.
     pub(super) fn word(&self, value: f64) -> String {
         let power = |base: f64, most: f64| (value.log(base) + 1e-9).floor().clamp(0.0, most);
         match self.unit {
@@ -193,14 +193,14 @@ fn number(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
 
-/// The greatest 1, 2 or 5 times a power of ten that is not above the number.
+/// Returns the greatest 1, 2 or 5 times a power of ten that is at most `value`.
 fn round_down(value: f64) -> f64 {
     let power = 10f64.powf((value.log10() + 1e-9).floor());
     let fits = |factor: &f64| factor * power <= value * (1.0 + 1e-9);
     [5.0, 2.0, 1.0].into_iter().find(fits).unwrap_or(1.0) * power
 }
 
-/// The least that is not below it.
+/// Returns the least 1, 2, 5 or 10 times a power of ten that is at least `value`.
 fn round_up(value: f64) -> f64 {
     let power = 10f64.powf((value.log10() - 1e-9).floor());
     let fits = |factor: &f64| factor * power >= value * (1.0 - 1e-9);

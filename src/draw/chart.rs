@@ -4,38 +4,38 @@ use super::axis::{Axis, Scale};
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::svg;
 
-/// The room of the curves.
+/// Size of the plot area.
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 380.0;
-/// Left of them there is at least so much room, for the numbers of the upright axis.
+/// Minimum space to the left of it, for the numbers of the vertical axis.
 const LEFT: f64 = 66.0;
-/// Between these numbers and the axis.
+/// Gap between these numbers and the axis.
 const GAP: f64 = 8.0;
 const TOP: f64 = 66.0;
 const BOTTOM: f64 = TOP + HEIGHT;
-/// Curves keep so far from the sides.
+/// Gap between the curves and the sides.
 const PAD: f64 = 14.0;
-/// Names at the ends of curves keep so far from each other.
+/// Distance between the names at the ends of curves.
 const APART: f64 = 16.0;
 /// Half the width of the ends of a bar.
 const CAP: f64 = 3.5;
-/// From the bar of a curve to that of the next, at one place.
+/// Distance between the bars of two curves at the same place.
 const BESIDE: f64 = 4.0;
 
 /// A curve: its name, and its points from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Points, both numbers above 0.
+    /// The points; both coordinates are above 0.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How far the points of a curve may be off: a bar at each, from its lower to its upper end. The first number is the point's
-/// place on the axis that goes right.
+/// Uncertainty of the points of a curve: a bar at each, from its lower to its upper end. The first number is the
+/// point's place on the horizontal axis.
 pub type Spread = Vec<(f64, f64, f64)>;
 
-/// Curves over two logarithmic axes, each named where it ends, and told apart by colour, by dashes and by marks.
+/// Curves over two logarithmic axes, each named at its end, and distinguished by colour, dashes and marks.
 ///
 /// # Examples
 ///
@@ -51,31 +51,31 @@ pub type Spread = Vec<(f64, f64, f64)>;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Chart {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// What else must be known, on a line below.
+    /// A remark on a line below the title.
     pub note: String,
-    /// The axis that goes right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The axis that goes up.
+    /// The vertical axis.
     pub y: Axis,
-    /// What it shows.
+    /// The curves.
     pub curves: Vec<Curve>,
-    /// How far the curves may be off, the first of the first, and so on: drawn as bars of the same colour.
+    /// Uncertainties of the curves, in the same order: drawn as bars of the same colour.
     pub spreads: Vec<Spread>,
-    /// Why the curves may say less than they seem to: written below them, a line or more each.
+    /// Why the curves may mean less than they seem to: written below them, one or more lines each.
     pub warnings: Vec<String>,
-    /// What a model says of the curves, the first of the first, and so on: drawn as broken lines of the same
-    /// colour. Curves that have one are drawn as points without a line.
+    /// A model's predictions for the curves, in the same order: drawn as dashed lines of the same colour. A curve with
+    /// a model is drawn as points without a line.
     pub models: Vec<Curve>,
-    /// What the curves are held against: drawn in grey, and the axes have room for all of it.
+    /// References for the curves: drawn in grey; the axes extend to include all of them.
     pub roofs: Vec<Curve>,
-    /// What bounds the curves: drawn in grey, as far as there is room beside them.
+    /// Bounds of the curves: drawn in grey, as far as they fall inside the axes.
     pub limits: Vec<Curve>,
 }
 
 impl Chart {
-    /// A chart without curves.
+    /// Creates a chart without curves.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Chart {
         Chart {
             title: title.into(),
@@ -91,17 +91,17 @@ impl Chart {
         }
     }
 
-    /// The chart as an SVG document.
+    /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
         svg::write(&self.figure())
     }
 
-    /// The chart in letters, for a terminal of 80 columns; every line ends with a newline. Limits are left out.
+    /// Returns the chart as text, for a terminal of 80 columns. Every line ends with a newline. Limits are left out.
     pub fn text(&self) -> String {
         super::letters::text(self)
     }
 
-    /// The axes with their ranges: those of the curves and of their bars.
+    /// Returns the axes with their ranges, which cover the curves, their models and bars, and the roofs.
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let drawn = || self.curves.iter().chain(&self.models).chain(&self.roofs);
         let all = || drawn().flat_map(|curve| &curve.points);
@@ -148,7 +148,7 @@ impl Chart {
     }
 }
 
-/// How curves are told apart, also without colours.
+/// How curves are distinguished, even without colours.
 struct Look {
     ink: Ink,
     dash: Dash,
@@ -178,11 +178,11 @@ const LOOKS: [Look; 8] = [
     look(Ink::Green, Dash::Dashed, Mark::Diamond),
 ];
 
-/// The room of the curves, with its axes.
+/// The plot area with its axes.
 struct Frame {
     x: Scale,
     y: Scale,
-    /// Where it begins: right of the widest number of the upright axis.
+    /// Its left side: right of the widest number of the vertical axis.
     left: f64,
 }
 
@@ -190,7 +190,7 @@ struct Frame {
 struct Name {
     text: String,
     end: Point,
-    /// Where it is written: not on another name.
+    /// Where it is written, so that names do not overlap.
     y: f64,
     style: Style,
 }
@@ -250,7 +250,7 @@ impl Frame {
         );
     }
 
-    /// A broken line without marks and without a name: it has those of its curve.
+    /// Draws a dashed line without marks and without a name: it has those of its curve.
     fn model(&self, figure: &mut Figure, model: &Curve, ink: Ink) {
         let stroke = Stroke {
             ink,
@@ -264,7 +264,7 @@ impl Frame {
         });
     }
 
-    /// A bar at each point, with an end above and below.
+    /// Draws a bar at each point, with a cap above and below.
     fn spread(&self, figure: &mut Figure, spread: &Spread, ink: Ink, aside: f64) {
         let stroke = Stroke::solid(ink, 1.2);
         for &(x, low, high) in spread.iter().filter(|bar| bar.1 > 0.0 && bar.2.is_finite()) {
@@ -308,7 +308,7 @@ impl Frame {
         })
     }
 
-    /// A limit, as far as it is beside the curves.
+    /// Draws a limit, as far as it falls inside the plot area.
     fn limit(&self, figure: &mut Figure, limit: &Curve) -> Option<Name> {
         let points: Vec<Point> = limit.points.iter().map(|point| self.place(point)).collect();
         let points = within(&points, self.left);
@@ -332,13 +332,13 @@ impl Frame {
     }
 }
 
-/// The part of a rising line that is between top and bottom and left and right; empty if none is.
+/// Returns the part of a rising line that is inside the plot area; empty if none is.
 fn within(points: &[Point], left: f64) -> Vec<Point> {
     let inside = |p: &Point| (TOP..=BOTTOM).contains(&p.y) && (left..=left + WIDTH).contains(&p.x);
     let mut kept: Vec<Point> = Vec::new();
     for pair in points.windows(2) {
         let (a, b) = (pair[0], pair[1]);
-        // In so many pieces that an end is at most some pixels short.
+        // In enough pieces that an end is at most a few pixels short.
         let cut = |i: usize| {
             let share = i as f64 / 64.0;
             at(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))
@@ -375,8 +375,8 @@ fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
     }
 }
 
-/// Writes names beside the ends of their curves, none on another: from the top one down, then those that are
-/// too low up again.
+/// Writes names beside the ends of their curves without overlap: pushes them down from the top one on, then pushes
+/// those that are too low up again.
 fn write_names(figure: &mut Figure, mut names: Vec<Name>, left: f64) {
     names.sort_by(|a, b| a.end.y.total_cmp(&b.end.y));
     for i in 1..names.len() {

@@ -1,8 +1,8 @@
-//! A picture as data: shapes, each at its place, and how wide a text may turn out.
+//! A picture as data: shapes with their places, and an upper bound of the width of a text.
 //!
 //! Lengths are in pixels at 100 %; x grows to the right, y downwards.
 
-/// From one line of a warning to the next.
+/// Line height of a warning.
 const WARNING: f64 = 17.0;
 
 /// A place.
@@ -17,30 +17,30 @@ pub(super) const fn at(x: f64, y: f64) -> Point {
     Point { x, y }
 }
 
-/// Colours, told apart by those who see few of them.
+/// Colours that people with colour blindness can distinguish.
 ///
 /// # Source
 ///
-/// Okabe and Ito, *Color Universal Design*, 2008: the palette; but the purple is the darker one of Tol, *Colour
-/// Schemes*, 2021, that letters can be read in.
+/// Okabe and Ito, *Color Universal Design*, 2008: the palette, except that the purple is the darker one of Tol, *Colour
+/// Schemes*, 2021, which is legible as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Black,
     Grey,
-    /// For lines that only guide the eye.
+    /// For guide lines.
     Pale,
-    /// For grounds.
+    /// For backgrounds.
     Ground,
     White,
     Blue,
     Vermilion,
     Green,
     Purple,
-    /// From 0, nearly white, to 255, a dark blue: each darker than the one before, also without its colour.
+    /// From 0, nearly white, to 255, a dark blue: each darker than the one before, even without its colour.
     Shade(u8),
 }
 
-/// How a line is broken.
+/// How a line is dashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dash {
     Solid,
@@ -57,7 +57,7 @@ pub(super) struct Stroke {
 }
 
 impl Stroke {
-    /// An unbroken line.
+    /// A solid line.
     pub const fn solid(ink: Ink, width: f64) -> Stroke {
         Stroke {
             ink,
@@ -67,7 +67,7 @@ impl Stroke {
     }
 }
 
-/// What a line or a circle stands for; a name in the SVG, by which a page or a test can find it.
+/// What a line or a circle represents; a class in the SVG, by which a page or a test can find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Guide,
@@ -78,16 +78,16 @@ pub(super) enum Role {
     Spread,
 }
 
-/// Which letters.
+/// A typeface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Face {
-    /// All letters equally wide: for the notation.
+    /// Monospaced, for the notation.
     Mono,
     Sans,
     Bold,
 }
 
-/// Where the place of a label is in it.
+/// Which part of a label is at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -99,17 +99,17 @@ pub(super) enum Anchor {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Label {
     pub text: String,
-    /// On the base line.
+    /// On the baseline.
     pub at: Point,
     pub anchor: Anchor,
     pub face: Face,
-    /// The height of the letters' em.
+    /// The font size.
     pub size: f64,
     pub ink: Ink,
 }
 
 impl Label {
-    /// How far it may reach to the right.
+    /// Returns how far it may reach to the right.
     fn right(&self) -> f64 {
         let share = match self.anchor {
             Anchor::Start => 1.0,
@@ -119,13 +119,13 @@ impl Label {
         self.at.x + share * text_width(&self.text, self.face, self.size)
     }
 
-    /// How far it may reach down.
+    /// Returns how far it may reach down.
     fn bottom(&self) -> f64 {
         self.at.y + 0.3 * self.size
     }
 }
 
-/// How wide a text is at most, in whatever font is there.
+/// Returns an upper bound of the width of a text, in whatever font is available.
 pub(super) fn text_width(text: &str, face: Face, size: f64) -> f64 {
     let em = |letter: char| match face {
         _ if !letter.is_ascii() => 1.1,
@@ -140,7 +140,7 @@ pub(super) fn text_width(text: &str, face: Face, size: f64) -> f64 {
     size * text.chars().map(em).sum::<f64>()
 }
 
-/// One thing in a picture.
+/// One element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     /// A rectangle without an edge.
@@ -191,7 +191,7 @@ impl Shape {
         }
     }
 
-    /// The lowest right corner of what it may cover.
+    /// Returns the lower right corner of the area that it may cover.
     fn end(&self) -> Point {
         let far = |points: &[Point]| {
             let farther = |a: Point, b: &Point| at(a.x.max(b.x), a.y.max(b.y));
@@ -211,7 +211,7 @@ impl Shape {
     }
 }
 
-/// Shapes, the later ones on top, and what the whole is called.
+/// Shapes, the later ones on top, with a title and a description of the whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figure {
     pub title: String,
@@ -220,7 +220,7 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// The lowest right corner of what the shapes may cover.
+    /// Returns the lower right corner of the area that the shapes may cover.
     pub fn end(&self) -> Point {
         let ends = self.shapes.iter().map(Shape::end);
         ends.fold(at(0.0, 0.0), |a, b| at(a.x.max(b.x), a.y.max(b.y)))
@@ -245,7 +245,7 @@ impl Figure {
         }));
     }
 
-    /// Writes warnings one below the other, the first on this line; none much wider than this.
+    /// Writes warnings below each other, the first at `top`, broken at `width`.
     pub fn warn(&mut self, warnings: &[String], top: f64, width: f64) {
         let style = Style::NOTE.ink(Ink::Vermilion);
         let lines = warnings.iter().flat_map(|text| style.broken(text, width));
@@ -261,7 +261,7 @@ impl Figure {
     }
 }
 
-/// How a label looks.
+/// The look of a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Style {
     pub face: Face,
@@ -270,7 +270,7 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// For what a picture is called.
+    /// For titles of pictures.
     pub const TITLE: Style = Style::new(Face::Bold, 15.0, Ink::Black);
     /// For ranks and steps.
     pub const NAME: Style = Style::new(Face::Sans, 13.0, Ink::Black);
@@ -283,17 +283,17 @@ impl Style {
         Style { face, size, ink }
     }
 
-    /// The same in another colour.
+    /// The same style in another colour.
     pub const fn ink(self, ink: Ink) -> Style {
         Style { ink, ..self }
     }
 
-    /// How wide a text may be.
+    /// Returns an upper bound of the width of a text.
     pub fn width(self, text: &str) -> f64 {
         text_width(text, self.face, self.size)
     }
 
-    /// A text in lines that are no wider than this, but for words that are.
+    /// Breaks a text into lines no wider than `width`, except for single words that are.
     pub fn broken(self, text: &str, width: f64) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {

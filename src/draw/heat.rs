@@ -1,32 +1,32 @@
-//! A number for each pair of things, as cells that are the darker the greater it is.
+//! A number for each pair, as cells that are darker for greater numbers.
 
 use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::svg;
 
-/// Where the cells begin; above them and left of them are the names.
+/// Where the cells begin; the names are above them and left of them.
 const TOP: f64 = 72.0;
 const LEFT: f64 = 56.0;
-/// All cells together have about so much room each way.
+/// Approximate width and height of all cells together.
 const ROOM: f64 = 560.0;
-/// A cell is at most so wide, and at least.
+/// Maximum and minimum width of a cell.
 const WIDEST: f64 = 64.0;
 const NARROWEST: f64 = 5.0;
 /// A cell has room for its number from this width on.
 const READABLE: f64 = 34.0;
-/// A cell has room for the name of its row from this width on; narrower ones share names.
+/// A cell has room for the name of its row from this width on; narrower rows share names.
 const NAMED: f64 = 15.0;
-/// From this shade on letters are white.
+/// From this shade on, letters are white.
 const DARK: u8 = 140;
-/// The room of the scale below the cells.
+/// Size of the scale below the cells.
 const SCALE: f64 = 240.0;
 const STEPS: usize = 48;
-/// Between two of them in one document.
+/// Gap between two heat maps in one document.
 const BETWEEN: f64 = 40.0;
-/// Between them and the warnings.
+/// Gap between them and the warnings.
 const WARNINGS: f64 = 28.0;
 
-/// A number for each pair of things, as cells in a square: the greater the darker, on a logarithmic scale that can be
-/// read in print and by those who see no colours. Numbers are written into the cells where they have room.
+/// A heat map: a number for each pair, as cells in a square, darker for greater numbers, on a logarithmic scale that is
+/// readable in print and without colours. Numbers are written into the cells that have room for them.
 ///
 /// # Examples
 ///
@@ -41,24 +41,24 @@ const WARNINGS: f64 = 28.0;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Heat {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// What else must be known, on a line below.
+    /// A remark on a line below the title.
     pub note: String,
     /// The unit of the numbers.
     pub unit: String,
-    /// What rows and columns are called.
+    /// The names of rows and columns.
     pub names: Vec<String>,
     /// The numbers, row by row; `None` where there is none.
     pub cells: Vec<Vec<Option<f64>>>,
-    /// A line is drawn before these rows and columns.
+    /// The rows and columns before which a line is drawn.
     pub breaks: Vec<usize>,
-    /// Why the numbers may say less than they seem to: written below, a line or more each.
+    /// Why the numbers may mean less than they seem to: written below, one or more lines each.
     pub warnings: Vec<String>,
 }
 
 impl Heat {
-    /// One without cells.
+    /// Creates a heat map without cells.
     pub fn new(title: impl Into<String>, unit: impl Into<String>) -> Heat {
         Heat {
             title: title.into(),
@@ -71,7 +71,7 @@ impl Heat {
         }
     }
 
-    /// The cells as an SVG document.
+    /// Returns the heat map as an SVG document.
     pub fn svg(&self) -> String {
         let mut figure = self.figure();
         let end = figure.end();
@@ -79,7 +79,8 @@ impl Heat {
         svg::write(&figure)
     }
 
-    /// Some of them in one SVG document, two in a row, each with a scale of its own; what warns of several is written once.
+    /// Returns several in one SVG document, two per row, each with its own scale; a warning that several share is
+    /// written once.
     pub fn svg_of(all: &[Heat]) -> String {
         let mut page = Figure::default();
         let figures: Vec<Figure> = all.iter().map(Heat::figure).collect();
@@ -133,7 +134,7 @@ impl Heat {
     }
 }
 
-/// A number as it has room in a cell: three digits that count.
+/// Formats a number for a cell, with three significant digits.
 fn short(value: f64) -> String {
     match value {
         ..9.995 => format!("{value:.2}"),
@@ -145,7 +146,7 @@ fn short(value: f64) -> String {
 struct Grid {
     count: usize,
     width: f64,
-    /// The least and the greatest number.
+    /// The minimum and the maximum.
     range: Option<(f64, f64)>,
 }
 
@@ -170,7 +171,7 @@ impl Grid {
         )
     }
 
-    /// Between a light shade and the darkest; where all numbers are nearly the same, one in the middle.
+    /// Returns a shade between a light one and the darkest; a middle one where all numbers are nearly equal.
     fn shade(&self, value: f64) -> u8 {
         match self.range {
             Some((low, high)) if high / low > 1.05 => {
@@ -207,7 +208,7 @@ impl Grid {
         }
     }
 
-    /// Above the columns and left of the rows, as many as have room.
+    /// Writes as many names as have room, above the columns and left of the rows.
     fn names(&self, figure: &mut Figure, names: &[String]) {
         let widest = names
             .iter()
@@ -239,7 +240,7 @@ impl Grid {
         }
     }
 
-    /// Which shade is which number.
+    /// Draws the scale of shades and numbers.
     fn scale(&self, figure: &mut Figure, unit: &str) {
         // One shade needs no scale.
         let Some((low, high)) = self.range.filter(|(low, high)| high / low > 1.05) else {

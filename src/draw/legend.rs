@@ -1,17 +1,17 @@
-//! The signs under a picture: of each that occurs, how it is drawn, how it is written and what it says.
+//! The signs under a picture: for each that occurs, how it is drawn, how it is written and what it means.
 
 use super::figure::{Anchor, Figure, Point, Role, Style, at};
 use super::notation::{Sign, signs};
 use super::space_time::{arrow, copy_mark};
 use super::traffic::{End, Traffic};
 
-/// From one line to the next.
+/// Line height.
 const LINE: f64 = 20.0;
-/// The width of what is drawn.
+/// Width of a sample.
 const SAMPLE: f64 = 44.0;
 const GAP: f64 = 14.0;
 
-/// Draws them from `top` downwards; the last line is for arrows of uneven thickness.
+/// Draws the signs from `top` downwards; if `uneven`, the last line explains the thickness of arrows.
 pub(super) fn draw(panels: &[Traffic], uneven: bool, top: f64, figure: &mut Figure) {
     let signs: Vec<Sign> = signs(panels).collect();
     let keys = signs
@@ -32,7 +32,7 @@ pub(super) fn draw(panels: &[Traffic], uneven: bool, top: f64, figure: &mut Figu
     }
 }
 
-/// A small picture of what the sign stands at.
+/// Draws a sample of the sign.
 fn sample(sign: Sign, left: Point, figure: &mut Figure) {
     let right = at(left.x + SAMPLE - 8.0, left.y);
     let end = match sign {

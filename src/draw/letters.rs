@@ -1,13 +1,13 @@
-//! A chart in letters, for a terminal.
+//! A chart as text, for a terminal.
 
 use super::chart::{Chart, Curve};
 
-/// The room of the curves, in letters.
+/// Size of the plot area, in characters.
 const COLUMNS: usize = 64;
 const ROWS: usize = 17;
-/// Left of them, for the numbers of the upright axis, at least.
+/// Minimum space to the left of it, for the numbers of the vertical axis.
 const MARGIN: usize = 8;
-/// What stands for the points of curves.
+/// The marks of the curves' points.
 const MARKS: [char; 8] = ['o', 'x', '+', '*', '#', '%', '@', '&'];
 
 pub(super) fn text(chart: &Chart) -> String {
@@ -41,7 +41,7 @@ pub(super) fn text(chart: &Chart) -> String {
     text
 }
 
-/// The curves with their marks, in cells; the first curve's marks are on top.
+/// Returns the cells with the curves and their marks; the first curve's marks are on top.
 fn plotted(
     marked: &[(&Curve, char)],
     cell: impl Fn((f64, f64)) -> (usize, usize),
@@ -63,7 +63,7 @@ fn plotted(
     cells
 }
 
-/// How far a point may be off, where nothing else is.
+/// Draws the bar of a point into empty cells.
 fn bar(cells: &mut [Vec<char>], low: (usize, usize), high: (usize, usize)) {
     let column = low.0;
     for row in &mut cells[high.1..=low.1.max(high.1)] {
@@ -73,13 +73,13 @@ fn bar(cells: &mut [Vec<char>], low: (usize, usize), high: (usize, usize)) {
     }
 }
 
-/// Which of so many cells a share of the way is in.
+/// Returns the index of the cell, out of `cells`, at this share of the way.
 fn along(share: f64, cells: usize) -> usize {
     let cell = (share * (cells - 1) as f64).round();
     (cell.max(0.0) as usize).min(cells - 1)
 }
 
-/// All cells on the straight way, one a column.
+/// Visits all cells on the straight line between two, one per column.
 fn between(a: (usize, usize), b: (usize, usize), mut visit: impl FnMut(usize, usize)) {
     for column in a.0..=b.0 {
         let share = (column - a.0) as f64 / (b.0 - a.0).max(1) as f64;
@@ -88,7 +88,7 @@ fn between(a: (usize, usize), b: (usize, usize), mut visit: impl FnMut(usize, us
     }
 }
 
-/// The line below the curves and the words below it, those that have room.
+/// Returns the line below the curves and the labels below it, as many as have room.
 fn below(marks: impl Iterator<Item = (usize, String)>) -> (String, String) {
     let mut ticks: Vec<char> = vec!['─'; COLUMNS];
     let mut words = String::new();

@@ -6,21 +6,21 @@ use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
-/// The most ranks of a tree.
+/// Maximum ranks of a tree.
 const TREE_RANKS: usize = 512;
-/// The most ranks of a space-time diagram.
+/// Maximum ranks of a space-time diagram.
 const RANKS: usize = 128;
-/// The most steps of a space-time diagram; with as many ranks as there may be, some 10 MB of SVG.
+/// Maximum steps of a space-time diagram; with the maximum number of ranks, some 10 MB of SVG.
 const STEPS: usize = 256;
-/// The most calls or messages of a run.
+/// Maximum calls or messages of a run.
 const EVENTS: usize = 4096;
 
-/// The most CPUs of a machine.
+/// Maximum CPUs of a machine.
 const CPUS: usize = 1024;
-/// The most pixels each way: what paints pictures counts them in 16 bits with a sign.
+/// Maximum pixels in each direction: renderers count them in signed 16-bit integers.
 const PIXELS: u64 = 32_767;
 
-/// A drawing that nobody could read.
+/// The error of a drawing that is too large to be read.
 ///
 /// # Examples
 ///
@@ -38,39 +38,39 @@ const PIXELS: u64 = 32_767;
 pub enum TooLarge {
     /// Too many ranks.
     Ranks {
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many steps.
     Steps {
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many calls or messages of a run.
     Events {
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many CPUs.
     Cpus {
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many pixels.
     Pixels {
-        /// How wide it is.
+        /// The width.
         width: u64,
-        /// How high it is.
+        /// The height.
         height: u64,
-        /// How wide and how high it may be.
+        /// The limit of both.
         limit: u64,
     },
 }
@@ -110,12 +110,12 @@ impl fmt::Display for TooLarge {
 
 impl error::Error for TooLarge {}
 
-/// Whether a tree can be drawn.
+/// Checks that a tree can be drawn.
 pub(super) fn tree(topology: &Topology) -> Result<(), TooLarge> {
     ranks(topology.ranks(), TREE_RANKS)
 }
 
-/// Whether so many steps of a schedule can be drawn.
+/// Checks that this many steps of a schedule can be drawn.
 pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLarge> {
     ranks(schedule.ranks(), RANKS)?;
     if steps > STEPS {
@@ -125,7 +125,7 @@ pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLa
     Ok(())
 }
 
-/// Whether a run with so many calls or messages can be drawn.
+/// Checks that a run with this many ranks and calls or messages can be drawn.
 pub(super) fn run(found_ranks: usize, found: usize) -> Result<(), TooLarge> {
     ranks(found_ranks, RANKS)?;
     let limit = EVENTS;
@@ -135,7 +135,7 @@ pub(super) fn run(found_ranks: usize, found: usize) -> Result<(), TooLarge> {
     }
 }
 
-/// Whether viewers show a picture so wide and so high.
+/// Checks that viewers show a picture of this width and height.
 pub(super) fn pixels((width, height): (f64, f64)) -> Result<(), TooLarge> {
     let (width, height, limit) = (width as u64, height as u64, PIXELS);
     match width.max(height) > limit {
@@ -148,7 +148,7 @@ pub(super) fn pixels((width, height): (f64, f64)) -> Result<(), TooLarge> {
     }
 }
 
-/// Whether a machine can be drawn.
+/// Checks that a machine can be drawn.
 pub(super) fn machine(machine: &Machine) -> Result<(), TooLarge> {
     match machine.tree.cpus.len() {
         found if found > CPUS => Err(TooLarge::Cpus { found, limit: CPUS }),

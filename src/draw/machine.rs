@@ -1,4 +1,4 @@
-//! A machine with ranks in their places: boxes inside boxes, in the manner of lstopo, and as an outline.
+//! A machine with ranks in their places: nested boxes in the style of lstopo, and an outline as text.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use super::traffic::count;
 use crate::Rank;
 use crate::machine::{Kind, Machine, Object, Placement};
 
-/// A CPU's box.
+/// Size of a CPU's box.
 const WIDTH: f64 = 84.0;
 const HEIGHT: f64 = 40.0;
-/// Between boxes, and between a box and what is in it.
+/// Gap between boxes, and between a box and its contents.
 const GAP: f64 = 8.0;
-/// The line with a box's name.
+/// Height of the line with a box's name.
 const HEAD: f64 = 20.0;
-/// How much wider than high a box with many others is to be.
+/// Target ratio of width to height of a box with many children.
 const RATIO: f64 = 1.8;
 
-/// What is said of the machine and its CPUs.
+/// The machine, and the ranks on each CPU.
 struct Seen<'a> {
     machine: &'a Machine,
     ranks: BTreeMap<usize, Vec<Rank>>,
@@ -34,7 +34,7 @@ impl<'a> Seen<'a> {
         Seen { machine, ranks }
     }
 
-    /// `rank 3`, `ranks 0 2`, or `4 ranks` where they are many.
+    /// Formats the ranks on a CPU: `rank 3`, `ranks 0 2`, or `4 ranks` if there are more than two.
     fn ranks(&self, cpu: usize) -> Option<String> {
         match self.ranks.get(&cpu)?.as_slice() {
             [one] => Some(format!("rank {one}")),
@@ -47,7 +47,7 @@ impl<'a> Seen<'a> {
         self.machine.usable.mask.contains(&cpu)
     }
 
-    /// An object's kind, number and size; and those of what alone is in it.
+    /// Returns an object's kind, number and size, followed by those of an only child.
     fn name(&self, object: &Object) -> String {
         let number = object
             .number
@@ -71,7 +71,7 @@ impl<'a> Seen<'a> {
         (object.kind == Kind::Node).then(|| node(object.number)?.bytes)?
     }
 
-    /// What a CPU is called where nothing can be told by form.
+    /// Returns a CPU's description for text, where shapes cannot tell CPUs apart.
     fn cpu(&self, cpu: usize) -> String {
         match (self.ranks(cpu), self.usable(cpu)) {
             (Some(ranks), _) => format!("cpu {cpu} ◀ {ranks}"),
@@ -85,7 +85,7 @@ fn size(bytes: u64) -> String {
     crate::machine::Bytes(bytes).to_string()
 }
 
-/// The last of a row of only children: what has several, or CPUs, in it.
+/// Returns the last of a chain of only children: the object that contains several, or CPUs.
 fn innermost(object: &Object) -> &Object {
     match object.children.as_slice() {
         [only] if only.kind != Kind::Cpu => innermost(only),
@@ -93,7 +93,7 @@ fn innermost(object: &Object) -> &Object {
     }
 }
 
-/// Whether there is nothing in it but CPUs.
+/// Returns whether it contains nothing but CPUs.
 fn is_last(object: &Object) -> bool {
     object.children.iter().all(|child| child.kind == Kind::Cpu)
 }
@@ -103,7 +103,7 @@ pub(super) fn heading(machine: &Machine, placement: &Placement) -> String {
     format!("machine: {}, {}", count(cpus, "CPU"), count(ranks, "rank"))
 }
 
-/// What the placement says beyond the places, and what the signs mean.
+/// Returns notes on the placement and the meaning of the signs.
 fn notes(machine: &Machine, placement: &Placement) -> Vec<String> {
     let mut notes = vec![format!("usable: {}", machine.usable)];
     let why = placement.why_unpinned.as_ref();
@@ -156,7 +156,7 @@ fn below(seen: &Seen<'_>, object: &Object, indent: &str, text: &mut String) {
     }
 }
 
-/// CPUs of which nothing is known, a line each.
+/// Writes the CPUs of an object without children, one per line.
 fn cpus(seen: &Seen<'_>, object: &Object, indent: &str, text: &mut String) {
     for &cpu in &object.cpus {
         *text += &format!("{indent}{}\n", seen.cpu(cpu));
@@ -187,7 +187,7 @@ pub(super) fn figure(machine: &Machine, placement: &Placement) -> Figure {
     figure
 }
 
-/// A box with its left upper corner in the origin.
+/// A box with its upper left corner at the origin.
 struct Boxed {
     shapes: Vec<Shape>,
     width: f64,
@@ -224,7 +224,7 @@ fn boxed(seen: &Seen<'_>, object: &Object) -> Boxed {
     }
 }
 
-/// Puts boxes in rows under the head, about as wide as they should be; gives the room that they take.
+/// Arranges boxes in rows under the head, with about the target ratio; returns the size of the result.
 fn grid(boxes: Vec<Boxed>, figure: &mut Figure) -> (f64, f64) {
     let widest = boxes.iter().map(|b| b.width).fold(1.0, f64::max);
     let highest = boxes.iter().map(|b| b.height).fold(1.0, f64::max);
@@ -289,7 +289,7 @@ fn leaf(seen: &Seen<'_>, cpu: usize) -> Boxed {
     }
 }
 
-/// A filled box with an edge.
+/// Returns a filled box with an edge.
 fn frame(width: f64, height: f64, fill: Ink, stroke: Stroke, role: Role) -> Vec<Shape> {
     let corner: Point = at(0.0, 0.0);
     let ground = Shape::Ground {

@@ -1,23 +1,23 @@
 //! Drawings of topologies and schedules, as SVG and as text.
 //!
-//! A topology is drawn as its tree: the root on top, and on every edge the step in which the lower rank
-//! sends to the upper one. A schedule is drawn as a space-time diagram: ranks from top to bottom, steps
-//! from left to right, an arrow for every message. Drawings only read; what a schedule does wrong is
-//! drawn as it is, a send that nobody receives with an open end.
+//! A topology is drawn as its tree: the root on top, and on every edge the step in which the lower rank sends to the
+//! upper one. A schedule is drawn as a space-time diagram: ranks from top to bottom, steps from left to right, an arrow
+//! for every message. Drawings only read a schedule. They show its errors as they are: a send without a receive has an
+//! open end.
 //!
-//! The SVG needs no fonts, scripts or files besides itself, and says nothing by colour alone: what is
-//! folded and what is replaced also differ in line, head and label.
+//! The SVG needs no fonts, scripts or other files, and conveys nothing by colour alone: folded and replaced elements
+//! also differ in line, arrowhead and label.
 //!
 //! The files, one idea each:
 //! - `limit`: what is too large to be drawn;
-//! - `traffic`: the messages of a schedule, both ends of each found together;
+//! - `traffic`: the messages of a schedule, each with both of its ends;
 //! - `notation`: how a message, a copy and a region are written, and what the signs mean;
-//! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same in letters;
+//! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same as text;
 //! - `heat`: a number for each pair, as shaded cells;
 //! - `machine`: a machine with ranks in their places;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
-//! - `timeline`: what went on in a run, as a picture;
-//! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: how they are written.
+//! - `timeline`: the calls and messages of a run, as a picture;
+//! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: their SVG.
 //!
 //! # Examples
 //!
@@ -69,7 +69,7 @@ use axis::Unit;
 use figure::Figure;
 use traffic::Traffic;
 
-/// A finished drawing, in both forms.
+/// A finished drawing, as SVG and as text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     figure: Figure,
@@ -77,17 +77,18 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// The drawing as an SVG document, to be written to a file or put into a page as it is. Viewers may show nothing, or a part,
-    /// of a very large one: see [`try_svg`](Drawing::try_svg).
+    /// Returns the drawing as an SVG document, to be written to a file or embedded in a page as it is. Viewers may show
+    /// nothing, or only a part, of a very large one: see [`try_svg`](Drawing::try_svg).
     pub fn svg(&self) -> String {
         svg::write(&self.figure)
     }
 
-    /// The same, if viewers show it.
+    /// Like [`svg`](Drawing::svg), but fails for a drawing that viewers do not show.
     ///
     /// # Errors
     ///
-    /// [`TooLarge::Pixels`] if it is wider or higher than 32,767 pixels, where browsers and libraries that paint end.
+    /// [`TooLarge::Pixels`] if it is wider or higher than 32,767 pixels, the limit of browsers and of libraries that
+    /// render SVG.
     ///
     /// # Examples
     ///
@@ -105,17 +106,17 @@ impl Drawing {
         Ok(self.svg())
     }
 
-    /// The drawing in box characters, for a terminal of 100 columns; every line ends with a newline.
+    /// Returns the drawing in box characters, for a terminal of 100 columns. Every line ends with a newline.
     ///
-    /// A schedule of many steps is continued below. Lines are longer only where a single cell, a deep
-    /// tree or a title is.
+    /// A schedule of many steps is continued below. Lines are longer only for a single wide cell, a deep tree or a long
+    /// title.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// The tree of a topology: the root on top, and on every edge the step in which the lower rank sends to
-/// the upper one. The ranks under one stand in the order in which they are served.
+/// Draws the tree of a topology: the root on top, and on every edge the step in which the lower rank sends to the upper
+/// one. The children of a rank are in the order in which it serves them.
 ///
 /// # Errors
 ///
@@ -147,10 +148,10 @@ pub fn tree(topology: &Topology) -> Result<Drawing, TooLarge> {
     })
 }
 
-/// Curves as an SVG document: logarithmic axes, the one that goes right in powers of two.
+/// Draws curves as an SVG document with logarithmic axes; the horizontal axis is marked in powers of two.
 ///
-/// `axes` says what the axes are, the one that goes right first. Points whose numbers are not above 0 have no
-/// place.
+/// `axes` are the names of the axes, the horizontal one first. Points with a coordinate that is not above 0 are left
+/// out.
 ///
 /// # Examples
 ///
@@ -168,10 +169,9 @@ pub fn chart(title: &str, axes: (&str, &str), curves: &[Curve]) -> String {
     chart.svg()
 }
 
-/// A machine with ranks in their places: boxes inside boxes from packages to CPUs.
+/// Draws a machine with ranks in their places: boxes inside boxes, from packages to CPUs.
 ///
-/// In text a CPU that this process may not use stands in brackets. What alone is in another shares its line
-/// or box.
+/// In text, a CPU that this process may not use is in parentheses. An only child shares the line or box of its parent.
 ///
 /// # Errors
 ///
@@ -205,8 +205,8 @@ pub fn machine(machine: &Machine, placement: &Placement) -> Result<Drawing, TooL
     })
 }
 
-/// A schedule as a space-time diagram: ranks from top to bottom, steps from left to right, and an arrow
-/// from sender to receiver for every message, with what it carries at both ends.
+/// Draws a schedule as a space-time diagram: ranks from top to bottom, steps from left to right, and an arrow from
+/// sender to receiver for every message, with its region at both ends.
 ///
 /// # Errors
 ///
@@ -214,7 +214,7 @@ pub fn machine(machine: &Machine, placement: &Placement) -> Result<Drawing, TooL
 ///
 /// # Panics
 ///
-/// If a step of the schedule does.
+/// If a step of the schedule panics.
 ///
 /// # Examples
 ///
@@ -238,8 +238,8 @@ pub fn space_time(title: &str, schedule: &dyn Schedule) -> Result<Drawing, TooLa
     window(title, schedule, 0..schedule.steps())
 }
 
-/// Some steps of a schedule, drawn as [`space_time`] draws all of them. Steps that the schedule has not
-/// are left out.
+/// Draws some steps of a schedule, as [`space_time`] draws all of them. Steps that the schedule does not have are left
+/// out.
 ///
 /// # Errors
 ///
@@ -247,7 +247,7 @@ pub fn space_time(title: &str, schedule: &dyn Schedule) -> Result<Drawing, TooLa
 ///
 /// # Panics
 ///
-/// If a step of the schedule does.
+/// If a step of the schedule panics.
 ///
 /// # Examples
 ///
@@ -270,8 +270,8 @@ pub fn window(
     diagram(&[Traffic::read(title, schedule, steps)?])
 }
 
-/// Two schedules side by side, with their titles, on one scale: a row, a step and the thickness of an
-/// arrow mean the same in both.
+/// Draws two schedules side by side, with their titles, on one scale: rows, steps and the thickness of arrows mean the
+/// same in both.
 ///
 /// # Errors
 ///
@@ -279,7 +279,7 @@ pub fn window(
 ///
 /// # Panics
 ///
-/// If a step of a schedule does.
+/// If a step of a schedule panics.
 ///
 /// # Examples
 ///
@@ -302,7 +302,7 @@ pub fn beside(
     diagram(&[read(left)?, read(right)?])
 }
 
-/// A run as a picture, see [`Trace::svg`](crate::Trace::svg).
+/// Draws a run, see [`Trace::svg`](crate::Trace::svg).
 pub(crate) fn timeline(run: &timeline::Timeline) -> Result<String, TooLarge> {
     timeline::check(run)?;
     Ok(svg::write(&timeline::figure(run)))

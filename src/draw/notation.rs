@@ -4,7 +4,7 @@ use super::traffic::Traffic;
 use crate::Rank;
 use crate::schedule::{Buffer, Clash, Combine, LocalCopy, Region, Transfer};
 
-/// `0..4`, `tmp 0..4`, `3..4 ×3 by 2`, or a dash for no elements.
+/// Formats a region: `0..4`, `tmp 0..4`, `3..4 ×3 by 2`, or a dash for no elements.
 fn region(region: &Region) -> String {
     if region.is_empty() {
         return "–".to_owned();
@@ -27,12 +27,12 @@ fn doubt(lone: bool) -> &'static str {
     if lone { "?" } else { "" }
 }
 
-/// What leaves: `→3 0..4`.
+/// Formats a send: `→3 0..4`.
 pub(super) fn send(send: &Transfer, lone: bool) -> String {
     format!("→{}{} {}", send.peer, doubt(lone), region(&send.region))
 }
 
-/// What arrives: `⊕3 0..4`, `3⊕ 0..4` or `←3 0..4`.
+/// Formats a receive: `⊕3 0..4`, `3⊕ 0..4` or `←3 0..4`.
 pub(super) fn recv(peer: Rank, into: &Region, combine: Combine, lone: bool) -> String {
     let (doubt, into) = (doubt(lone), region(into));
     match combine {
@@ -42,12 +42,12 @@ pub(super) fn recv(peer: Rank, into: &Region, combine: Combine, lone: bool) -> S
     }
 }
 
-/// `tmp 0..4⇒0..4`.
+/// Formats a local copy: `tmp 0..4⇒0..4`.
 pub(super) fn copy(copy: &LocalCopy) -> String {
     format!("{}⇒{}", region(&copy.from), region(&copy.to))
 }
 
-/// `two sends!`.
+/// Formats a clash: `two sends!`.
 pub(super) fn clash(clash: Clash) -> String {
     format!("two {clash}!")
 }
@@ -81,7 +81,7 @@ const SIGNS: [Sign; 10] = [
 ];
 
 impl Sign {
-    /// How it is written, and what it says.
+    /// Returns how it is written, and what it means.
     pub fn meaning(self) -> [&'static str; 2] {
         match self {
             Sign::Send => ["→q a..b", "elements a..b are sent to rank q"],
@@ -124,7 +124,7 @@ impl Sign {
     }
 }
 
-/// The signs that occur.
+/// Returns the signs that occur.
 pub(super) fn signs(panels: &[Traffic]) -> impl Iterator<Item = Sign> + '_ {
     SIGNS
         .into_iter()

@@ -4,7 +4,7 @@ use super::traffic::count;
 use crate::Rank;
 use crate::topology::Topology;
 
-/// What the numbers on the edges are.
+/// Meaning of the numbers on the edges.
 pub(super) const EDGES: &str =
     "on an edge, the step in which the lower rank sends to the upper one";
 
@@ -14,7 +14,7 @@ pub(super) fn text(topology: &Topology) -> String {
     text
 }
 
-/// What it is called, and what there is of everything.
+/// Returns the name of the topology, and the numbers of its ranks and steps.
 pub(super) fn heading(topology: &Topology) -> String {
     let (ranks, steps) = (topology.ranks(), topology.steps());
     format!(
@@ -25,7 +25,7 @@ pub(super) fn heading(topology: &Topology) -> String {
     )
 }
 
-/// The ranks under `top`, each line after `indent`.
+/// Writes the ranks under `top`, each line after `indent`.
 fn below(topology: &Topology, top: Rank, indent: &str, text: &mut String) {
     let widest = topology
         .predecessors(top)

@@ -1,5 +1,5 @@
-//! Schedules as a picture: a line for each rank, a column for each step, arrows in the middle of the
-//! columns, and what they carry on both sides of them, where no arrow goes.
+//! Schedules as a picture: a line for each rank, a column for each step, arrows in the middle of the columns, and
+//! labels on both sides of the arrows, where no arrow crosses them.
 
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::legend;
@@ -8,17 +8,17 @@ use super::traffic::{End, Message, Traffic};
 use crate::Rank;
 use crate::schedule::Transfer;
 
-/// From the line of one rank to that of the next.
+/// Distance between the lines of two ranks.
 const ROW: f64 = 27.0;
-/// From the top to the line of rank 0.
+/// Distance from the top to the line of rank 0.
 const HEADER: f64 = 72.0;
-/// Between labels and what is beside them.
+/// Gap between a label and its neighbours.
 const PAD: f64 = 8.0;
 /// The radius of the mark at the end of an arrow.
 pub(super) const MARK: f64 = 6.0;
-/// How far a label stands over its line.
+/// Distance of a label above its line.
 const LIFT: f64 = 5.0;
-/// Between two panels.
+/// Gap between two panels.
 const BETWEEN_PANELS: f64 = 56.0;
 
 pub(super) fn figure(panels: &[Traffic]) -> Figure {
@@ -49,14 +49,14 @@ const DESCRIPTION: &str = "A space-time diagram: a line for each rank from top t
 step from left to right, and an arrow from sender to receiver for each message. What is sent is written \
 where an arrow starts, what becomes of it where the arrow ends.";
 
-/// What all panels share.
+/// Measures that all panels share.
 struct Scale {
-    /// The widest label of what is sent, and of what arrives.
+    /// Widths of the widest label of a send, and of a receive.
     send: f64,
     recv: f64,
-    /// How wide the arrows' part of a column is.
+    /// Width of the arrows' part of a column.
     field: f64,
-    /// The most elements of a message.
+    /// Number of elements of the longest message.
     most: usize,
     /// Whether messages differ in length.
     uneven: bool,
@@ -83,13 +83,13 @@ impl Scale {
         }
     }
 
-    /// How thick an arrow is.
+    /// Returns the thickness of an arrow.
     fn thickness(&self, message: &Message) -> f64 {
         let share = message.elements() as f64 / self.most.max(1) as f64;
         if self.uneven { 1.0 + 2.2 * share } else { 1.6 }
     }
 
-    /// The width of a step's messages; the same for all steps that have some.
+    /// Returns the width of a step's messages; the same for all steps that have some.
     fn messages(&self, traffic: &Traffic, step: usize) -> f64 {
         if !traffic.has_messages(step) {
             return 0.0;
@@ -99,7 +99,7 @@ impl Scale {
     }
 }
 
-/// The label where a message starts.
+/// Returns the label at the start of a message.
 fn sent(message: &Message) -> Option<String> {
     let (peer, region) = (message.to, message.sent?);
     Some(notation::send(
@@ -108,7 +108,7 @@ fn sent(message: &Message) -> Option<String> {
     ))
 }
 
-/// The label where it ends.
+/// Returns the label at the end of a message.
 fn landed(message: &Message) -> Option<String> {
     let (into, combine) = message.landed?;
     Some(notation::recv(
@@ -125,7 +125,7 @@ struct Panel<'a> {
     scale: &'a Scale,
     /// The width of the ranks' names.
     names: f64,
-    /// Of each step, how wide what the ranks do for themselves is.
+    /// The width of the labels of local copies and clashes, for each step.
     own: Vec<f64>,
     /// Where each step starts, and where the last one ends.
     starts: Vec<f64>,
@@ -173,7 +173,7 @@ impl<'a> Panel<'a> {
         step - self.traffic.steps.start
     }
 
-    /// How far down the line of a rank is.
+    /// Returns the vertical position of a rank's line.
     fn line(&self, rank: Rank) -> f64 {
         HEADER + ROW * rank as f64
     }
@@ -186,18 +186,18 @@ impl<'a> Panel<'a> {
         self.line(self.traffic.ranks) - ROW / 2.0
     }
 
-    /// Where the arrows of a step start.
+    /// Returns where the arrows of a step start.
     fn departure(&self, step: usize) -> f64 {
         let column = self.column(step);
         self.starts[column] + self.own[column] + PAD + self.scale.send + PAD
     }
 
-    /// Where they end.
+    /// Returns where the arrows of a step end.
     fn arrival(&self, step: usize) -> f64 {
         self.departure(step) + self.scale.field
     }
 
-    /// The columns and what they are called.
+    /// Draws the columns and their names.
     fn steps(&self, figure: &mut Figure) {
         let top = HEADER - ROW - 14.0;
         for (column, step) in self.traffic.steps.clone().enumerate() {
@@ -215,7 +215,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// A line for each rank, with its name at both ends.
+    /// Draws a line for each rank, with its name at both ends.
     fn ranks(&self, figure: &mut Figure) {
         for rank in 0..self.traffic.ranks {
             let y = self.line(rank);
@@ -229,7 +229,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// A place on the line of a rank; if there is no such rank, on that of the other end.
+    /// Returns a place on the line of a rank; if there is no such rank, on the line of the other end.
     fn place(&self, rank: Rank, other: Rank, x: f64) -> Point {
         let exists = rank < self.traffic.ranks;
         at(x, self.line(if exists { rank } else { other }))
@@ -260,7 +260,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Local copies, and what is asked too much.
+    /// Draws local copies and clashes, such as two sends in one step.
     fn own_deeds(&self, figure: &mut Figure) {
         for step in self.traffic.steps.clone() {
             for rank in 0..self.traffic.ranks {
@@ -278,7 +278,7 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// What a rank does for itself in a step.
+/// Returns the label of a rank's local copy and clash in a step.
 fn own(traffic: &Traffic, rank: Rank, step: usize) -> Option<String> {
     let doing = traffic.step(rank, step);
     let copy = doing.local.map(|copy| notation::copy(&copy));
@@ -301,12 +301,12 @@ fn name(rank: Rank) -> String {
     format!("rank {rank}")
 }
 
-/// A bar on the line of a rank, square at both ends.
+/// Draws a bar on the line of a rank, square at both ends.
 pub(super) fn copy_mark(from: Point, to: Point, figure: &mut Figure) {
     figure.line(from, to, Stroke::solid(Ink::Green, 3.0), Role::Mark);
 }
 
-/// An arrow that shows how a message ends.
+/// Draws an arrow that shows how a message ends.
 pub(super) fn arrow(ends: [Point; 2], end: End, width: f64, role: Role, figure: &mut Figure) {
     let [from, to] = ends;
     let (ink, dash) = match end {
@@ -325,7 +325,7 @@ pub(super) fn arrow(ends: [Point; 2], end: End, width: f64, role: Role, figure: 
     }
 }
 
-/// The head of an arrow, its tip so far before the end.
+/// Draws the head of an arrow, with its tip at distance `before` from the end.
 pub(super) fn arrow_head(from: Point, to: Point, before: f64, ink: Ink, figure: &mut Figure) {
     let (dx, dy) = (to.x - from.x, to.y - from.y);
     let length = dx.hypot(dy).max(1.0);
@@ -342,7 +342,7 @@ pub(super) fn arrow_head(from: Point, to: Point, before: f64, ink: Ink, figure: 
     });
 }
 
-/// A circle with a plus in it.
+/// Draws a circle with a plus in it.
 fn fold_mark(centre: Point, figure: &mut Figure) {
     let stroke = Stroke::solid(Ink::Blue, 1.6);
     figure.shapes.push(Shape::Circle {
@@ -357,7 +357,7 @@ fn fold_mark(centre: Point, figure: &mut Figure) {
     figure.line(at(x, y - MARK), at(x, y + MARK), stroke, Role::Mark);
 }
 
-/// Where a message has no end.
+/// Draws the cross at the missing end of a message.
 pub(super) fn cross(centre: Point, figure: &mut Figure) {
     let (Point { x, y }, stroke) = (centre, Stroke::solid(Ink::Black, 2.0));
     figure.line(

@@ -5,13 +5,13 @@ use std::fmt::{self, Display, Write};
 
 use super::figure::{Anchor, Dash, Face, Figure, Ink, Label, Point, Role, Shape, Stroke};
 
-/// Room around the picture.
+/// Margin around the picture.
 const MARGIN: f64 = 16.0;
 
 const MONO: &str = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace";
 const SANS: &str = "Helvetica, Arial, 'DejaVu Sans', 'Liberation Sans', sans-serif";
 
-/// How wide and how high it will be, in pixels.
+/// Returns the width and height of the document, in pixels.
 pub(super) fn size(figure: &Figure) -> (f64, f64) {
     let end = figure.end();
     ((end.x + 2.0 * MARGIN).ceil(), (end.y + 2.0 * MARGIN).ceil())
@@ -39,7 +39,7 @@ pub(super) fn write(figure: &Figure) -> String {
     )
 }
 
-/// A length, to a tenth of a pixel.
+/// A length, rounded to a tenth of a pixel.
 struct Px(f64);
 
 impl Display for Px {
@@ -50,7 +50,7 @@ impl Display for Px {
     }
 }
 
-/// A text as it may stand between tags or in an attribute.
+/// A text escaped for use between tags or in an attribute.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -60,7 +60,7 @@ impl Display for Escaped<'_> {
             '<' => f.write_str("&lt;"),
             '>' => f.write_str("&gt;"),
             '"' => f.write_str("&quot;"),
-            // What XML cannot hold at all.
+            // Characters that XML cannot represent at all.
             '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}'),
             _ if letter.is_control() => f.write_char('\u{fffd}'),
             _ => f.write_char(letter),
@@ -84,7 +84,7 @@ fn colour(ink: Ink) -> Cow<'static, str> {
     named.into()
 }
 
-/// Between nearly white and a dark blue, by way of a light one.
+/// Returns a colour between nearly white and a dark blue, by way of a light blue.
 fn shade(depth: u8) -> String {
     const STOPS: [[f64; 3]; 3] = [
         [247.0, 251.0, 255.0],

@@ -1,5 +1,5 @@
-//! A schedule as a table: a row for each rank, a column for each step, one under another what does not
-//! fit beside.
+//! A schedule as a table: a row for each rank, a column for each step. Columns that do not fit beside each other
+//! continue below.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::notation::{self, signs};
 use super::traffic::Traffic;
 use crate::Rank;
 
-/// The columns of a terminal.
+/// Width of a terminal, in columns.
 const TERMINAL: usize = 100;
 const BETWEEN_PANELS: &str = " │ ";
 const BETWEEN_COLUMNS: &str = "  ";
@@ -39,8 +39,8 @@ fn pad(text: &str, to: usize) -> String {
     format!("{text}{:1$}", "", to.saturating_sub(width(text)))
 }
 
-/// What each table may take of a line: what it wants, and if that is too much for two, the wider one
-/// what the other leaves, at least half.
+/// Returns each table's share of a line: the width it wants. If two tables want too much, the wider one gets what the
+/// other leaves, but at least half.
 fn shares(tables: &[Table]) -> Vec<usize> {
     let [left, right] = tables else {
         return vec![TERMINAL; tables.len()];
@@ -53,10 +53,10 @@ fn shares(tables: &[Table]) -> Vec<usize> {
     vec![share(left, right), share(right, left)]
 }
 
-/// What every rank does in every step, written.
+/// What every rank does in every step, as text.
 struct Table {
     heading: String,
-    /// By step and then by rank; of each, one thing a line.
+    /// By step and then by rank; each cell has one action per line.
     cells: Vec<Vec<Vec<String>>>,
     ranks: usize,
     steps: Range<usize>,
@@ -65,7 +65,7 @@ struct Table {
 /// Some columns of a table: the lines of the head and of each rank.
 type Block = Vec<Vec<String>>;
 
-/// A table cut into blocks, and the width of the widest.
+/// A table divided into blocks, and the width of the widest.
 struct Side {
     width: usize,
     blocks: Vec<Block>,
@@ -96,7 +96,7 @@ impl Table {
         widest.max(width(&self.head(column)))
     }
 
-    /// The width of the ranks' names.
+    /// Returns the width of the ranks' names.
     fn names(&self) -> usize {
         (self.ranks.saturating_sub(1))
             .to_string()
@@ -104,7 +104,7 @@ impl Table {
             .max(width("rank"))
     }
 
-    /// The width of some columns, with the names.
+    /// Returns the width of some columns, with the names.
     fn width_of(&self, columns: Range<usize>) -> usize {
         let each = |column| width(BETWEEN_COLUMNS) + self.column_width(column);
         self.names() + columns.map(each).sum::<usize>()
@@ -114,7 +114,7 @@ impl Table {
         width(&self.heading).max(self.width_of(0..self.cells.len()))
     }
 
-    /// Cut into blocks of so many characters.
+    /// Divides the table into blocks of at most `room` characters.
     fn side(&self, room: usize) -> Side {
         let cuts = self.cuts(room);
         let widest = cuts
@@ -130,11 +130,11 @@ impl Table {
         }
     }
 
-    /// The columns of each block; one that is too wide has a block of its own.
+    /// Returns the columns of each block; a column that is too wide has a block of its own.
     fn cuts(&self, room: usize) -> Vec<Range<usize>> {
         let mut cuts = Vec::new();
         let mut start = 0;
-        // Once also without any column: the ranks are there.
+        // One block even without any column, to show the ranks.
         while start < self.cells.len() || cuts.is_empty() {
             let fits = |end: &usize| self.width_of(start..*end) <= room;
             let ends = (start + 2..=self.cells.len()).take_while(fits);
@@ -158,7 +158,7 @@ impl Table {
         rows
     }
 
-    /// The lines of one row, at least one.
+    /// Returns the lines of one row, at least one.
     fn row(&self, name: String, columns: &Range<usize>, cells: Vec<&Vec<String>>) -> Vec<String> {
         let height = cells
             .iter()
@@ -181,7 +181,7 @@ impl Table {
     }
 }
 
-/// What a rank does in a step, one thing a line.
+/// Returns what a rank does in a step, one action per line.
 fn cell(traffic: &Traffic, rank: Rank, step: usize) -> Vec<String> {
     let doing = traffic.step(rank, step);
     let copy = doing.local.map(|copy| notation::copy(&copy));
@@ -197,7 +197,7 @@ fn cell(traffic: &Traffic, rank: Rank, step: usize) -> Vec<String> {
     [copy, send, recv, clash].into_iter().flatten().collect()
 }
 
-/// One block of each side, beside each other; a rank has its row at the same height in both.
+/// Joins one block of each side; a rank has its row at the same height in both.
 fn beside(sides: &[Side], block: usize) -> Vec<String> {
     let rows = sides.iter().filter_map(|side| side.blocks.get(block));
     let most = rows.map(Vec::len).max().unwrap_or(0);
@@ -228,7 +228,7 @@ fn row_of(sides: &[Side], block: usize, row: usize) -> Vec<String> {
         .collect()
 }
 
-/// A part of each side, in one line.
+/// Joins a part of each side into one line.
 fn join<'a>(sides: &[Side], parts: impl Iterator<Item = &'a str>) -> String {
     let padded = sides
         .iter()

@@ -1,12 +1,12 @@
-//! What went on in a run as a picture: a line for each rank, time from left to right, a bar for each call,
-//! and an arrow for each message from the moment it is sent to the moment it is received.
+//! A run as a picture: a line for each rank, time from left to right, a bar for each call, and an arrow for each
+//! message from the time it is sent to the time it is received.
 
 use super::TooLarge;
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::space_time::{arrow_head, cross};
 use crate::Rank;
 
-/// A run, times in seconds.
+/// A run; times are in seconds.
 pub(crate) struct Timeline {
     pub ranks: usize,
     pub end: f64,
@@ -15,12 +15,12 @@ pub(crate) struct Timeline {
     pub arrows: Vec<Arrow>,
 }
 
-/// How long the picture is, and what its scale says.
+/// The length of the picture and the meaning of its scale.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Scale {
-    /// As long as a page, with times.
+    /// As long as a page, labelled with times.
     Time,
-    /// As long as there are events, each of which takes so long; without times.
+    /// Proportional to the number of events, each of which takes this long; without times.
     Events(f64),
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Scale {
 pub(crate) struct Bar {
     pub rank: Rank,
     pub begin: f64,
-    /// `None`: it was never over.
+    /// `None` if it never finished.
     pub end: Option<f64>,
     pub label: String,
     pub failed: bool,
@@ -39,27 +39,27 @@ pub(crate) struct Arrow {
     pub from: Rank,
     pub to: Rank,
     pub sent: f64,
-    /// `None`: it was never received.
+    /// `None` if it was never received.
     pub received: Option<f64>,
     /// Whether it belongs to a collective.
     pub collective: bool,
 }
 
-/// From the line of one rank to that of the next.
+/// Distance between the lines of two ranks.
 const ROW: f64 = 44.0;
-/// From the top to the line of rank 0.
+/// Distance from the top to the line of rank 0.
 const HEADER: f64 = 76.0;
-/// Between labels and what is beside them.
+/// Gap between a label and its neighbours.
 const PAD: f64 = 8.0;
-/// How high a bar is.
+/// Height of a bar.
 const BAR: f64 = 10.0;
-/// How wide a picture with times is.
+/// Width of a picture with times.
 const WIDTH: f64 = 1000.0;
-/// How wide an event is.
+/// Width of an event.
 const EVENT: f64 = 26.0;
-/// How far an arrow goes that never arrives.
+/// Length of an arrow that never arrives.
 const SHORT: f64 = 18.0;
-/// Into how many parts the scale is divided.
+/// Number of parts of the scale.
 const TICKS: usize = 5;
 
 const LEGEND: [&str; 3] = [
@@ -87,9 +87,9 @@ to right, a bar for each call, and an arrow for each message from where it was s
 
 struct Panel<'a> {
     run: &'a Timeline,
-    /// Where time begins.
+    /// Where time starts.
     left: f64,
-    /// Pixels a second.
+    /// Pixels per second.
     stretch: f64,
     width: f64,
 }
@@ -133,12 +133,12 @@ impl<'a> Panel<'a> {
         self.left + time * self.stretch
     }
 
-    /// How far down the line of a rank is.
+    /// Returns the vertical position of a rank's line.
     fn line(&self, rank: Rank) -> f64 {
         HEADER + ROW * rank as f64
     }
 
-    /// Times over the picture.
+    /// Writes the times above the picture.
     fn scale(&self, figure: &mut Figure) {
         if self.run.scale != Scale::Time {
             let text = "each event of a rank a step to the right, and a message is received after it was sent";
@@ -165,7 +165,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// The calls, each with its name where there is room for it.
+    /// Draws the calls, each with its name where there is room.
     fn bars(&self, figure: &mut Figure) {
         let mut free = vec![f64::MIN; self.run.ranks];
         for bar in &self.run.bars {
@@ -180,7 +180,7 @@ impl<'a> Panel<'a> {
                     false => Ink::Pale,
                 },
             });
-            // A name may reach over its bar, but not into another's.
+            // A name may extend beyond its bar, but not into another name.
             let label = Style::CODE.width(&bar.label);
             if begin >= free[bar.rank] && begin + label <= self.left + self.width.max(label) {
                 let above = at(begin, y - BAR / 2.0 - 4.0);
@@ -210,7 +210,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Where a message ends that never arrived: a bit of the way to its receiver.
+    /// Returns where the arrow of a message that never arrived ends: a short way towards its receiver.
     fn lost(&self, from: Point, arrow: &Arrow) -> Point {
         let down = match arrow.to.cmp(&arrow.from) {
             std::cmp::Ordering::Less => -SHORT,
@@ -225,7 +225,7 @@ fn name(rank: Rank) -> String {
     format!("rank {rank}")
 }
 
-/// A time, as one reads it.
+/// Formats a time with a suitable unit.
 fn written(seconds: f64) -> String {
     match seconds {
         ..1e-3 => format!("{:.1} us", seconds * 1e6),
@@ -234,7 +234,7 @@ fn written(seconds: f64) -> String {
     }
 }
 
-/// Whether a run can be drawn.
+/// Checks that a run can be drawn.
 pub(super) fn check(timeline: &Timeline) -> Result<(), TooLarge> {
     let most = timeline.bars.len().max(timeline.arrows.len());
     super::limit::run(timeline.ranks, most)

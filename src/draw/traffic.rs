@@ -1,4 +1,4 @@
-//! The traffic of a schedule: every message once, both its ends found together, and the local copies.
+//! The traffic of a schedule: every message once, with both of its ends, and the local copies.
 
 use std::ops::Range;
 
@@ -16,15 +16,15 @@ pub(super) struct Traffic {
     moves: Vec<Step>,
 }
 
-/// A message, from one end to the other.
+/// A message with its two ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub step: usize,
     pub from: Rank,
     pub to: Rank,
-    /// What leaves; `None` if nobody sends what is received.
+    /// The region that is sent; `None` if no rank sends what is received.
     pub sent: Option<Region>,
-    /// Where it goes, and what becomes of it; `None` if nobody receives it.
+    /// The region that it is received into, and how; `None` if no rank receives it.
     pub landed: Option<(Region, Combine)>,
 }
 
@@ -33,12 +33,12 @@ pub(super) struct Message {
 pub(super) enum End {
     Folds,
     Replaces,
-    /// At one rank only: nobody sends it, or nobody receives it.
+    /// One end is missing: no rank sends it, or no rank receives it.
     Lone,
 }
 
 impl Message {
-    /// How it ends.
+    /// Returns how it ends.
     pub fn end(&self) -> End {
         match (self.sent, self.landed) {
             (Some(_), Some((_, Combine::Replace))) => End::Replaces,
@@ -47,12 +47,12 @@ impl Message {
         }
     }
 
-    /// Whether one of its ends is missing.
+    /// Returns whether one of its ends is missing.
     pub fn is_lone(&self) -> bool {
         self.end() == End::Lone
     }
 
-    /// How many elements it carries.
+    /// Returns the number of its elements.
     pub fn elements(&self) -> usize {
         let region = self.sent.or(self.landed.map(|(region, _)| region));
         region.map_or(0, |region| region.elements())
@@ -79,23 +79,23 @@ impl Traffic {
         })
     }
 
-    /// What a rank does in a step.
+    /// Returns what a rank does in a step.
     pub fn step(&self, rank: Rank, step: usize) -> &Step {
         &self.moves[(step - self.steps.start) * self.ranks + rank]
     }
 
-    /// Every rank in every step, by step and then by rank.
+    /// Returns every rank in every step, by step and then by rank.
     fn places(&self) -> impl Iterator<Item = (usize, Rank)> + '_ {
         (self.steps.clone()).flat_map(|step| (0..self.ranks).map(move |rank| (step, rank)))
     }
 
-    /// Whether somebody sends or receives in a step.
+    /// Returns whether any rank sends or receives in a step.
     pub fn has_messages(&self, step: usize) -> bool {
         let busy = |step: &Step| step.send.is_some() || step.recv.is_some();
         (0..self.ranks).any(|rank| busy(self.step(rank, step)))
     }
 
-    /// All messages, each once.
+    /// Returns all messages, each once.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         self.places().flat_map(|(step, rank)| {
             let sent = self.step(rank, step).send;
@@ -106,13 +106,13 @@ impl Traffic {
         })
     }
 
-    /// Whether the peer of a receive sends to the rank that receives.
+    /// Returns whether the peer of a receive sends to the rank that receives.
     pub fn sends(&self, recv: &Transfer, rank: Rank, step: usize) -> bool {
         recv.peer < self.ranks
             && (self.step(recv.peer, step).send).is_some_and(|send| send.peer == rank)
     }
 
-    /// What the peer of a send receives from the rank that sends.
+    /// Returns what the peer of a send receives from the rank that sends.
     pub fn received(&self, send: &Transfer, rank: Rank, step: usize) -> Option<(Region, Combine)> {
         let peer = (send.peer < self.ranks).then(|| self.step(send.peer, step))?;
         let recv = peer.recv.filter(|recv| recv.peer == rank)?;
@@ -139,19 +139,19 @@ impl Traffic {
         }
     }
 
-    /// All local copies, by step and then by rank.
+    /// Returns all local copies, by step and then by rank.
     pub fn copies(&self) -> impl Iterator<Item = (usize, Rank, LocalCopy)> + '_ {
         self.places()
             .filter_map(|(step, rank)| Some((step, rank, self.step(rank, step).local?)))
     }
 
-    /// All steps that want a port twice.
+    /// Returns all clashes: steps with two sends, two receives or two local copies.
     pub fn clashes(&self) -> impl Iterator<Item = (usize, Rank, Clash)> + '_ {
         self.places()
             .filter_map(|(step, rank)| Some((step, rank, self.step(rank, step).clash?)))
     }
 
-    /// All regions that are named.
+    /// Returns all regions that occur.
     pub fn regions(&self) -> impl Iterator<Item = Region> + '_ {
         self.moves.iter().flat_map(|step| {
             let copy = step.local.map(|copy| [copy.from, copy.to]);
@@ -162,7 +162,7 @@ impl Traffic {
         })
     }
 
-    /// The title, and what there is of everything.
+    /// Returns the title, and the numbers of ranks, steps and messages.
     pub fn heading(&self) -> String {
         let Traffic { title, ranks, .. } = self;
         let steps = if self.steps.start == 0 {
@@ -175,7 +175,7 @@ impl Traffic {
     }
 }
 
-/// So many of a thing, in words.
+/// Formats a count and its noun: `1 step`, `2 steps`.
 pub(super) fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")

@@ -1,16 +1,16 @@
-//! A topology as a picture: ranks under the one they send to, leaves beside each other, and the step on
-//! the straight end of each edge.
+//! A topology as a picture: children under the rank they send to, leaves side by side, and the step on the straight end
+//! of each edge.
 
 use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::outline;
 use crate::Rank;
 use crate::topology::Topology;
 
-/// The straight end of an edge, which bears the step.
+/// Length of the straight end of an edge, which is labelled with the step.
 const STEM: f64 = 26.0;
-/// Between what stands beside each other.
+/// Gap between neighbours.
 const GAP: f64 = 10.0;
-/// The least height of the edges' fan over the stems.
+/// Minimum height of the sloped part of the edges, above the stems.
 const FAN: f64 = 22.0;
 const HEAD: f64 = 4.5;
 
@@ -47,7 +47,7 @@ pub(super) fn figure(topology: &Topology) -> Figure {
     figure
 }
 
-/// Moves what is narrower into the middle of so much room.
+/// Centres a figure that is narrower than `room`.
 fn center(figure: &mut Figure, room: f64) {
     let width = figure.end().x;
     figure.shift(((room - width) / 2.0).max(0.0), 0.0);
@@ -62,7 +62,7 @@ fn draw(topology: &Topology) -> Vec<Shape> {
     edges.chain(ranks).collect()
 }
 
-/// Where each rank stands.
+/// The place of each rank.
 struct Places {
     points: Vec<Point>,
     radius: f64,
@@ -124,7 +124,7 @@ impl Places {
     }
 }
 
-/// The head of an arrow that goes up, on the stem.
+/// Returns an upward arrowhead on the stem.
 fn head(bend: Point) -> Shape {
     let Point { x, y } = bend;
     Shape::Area {
@@ -133,14 +133,14 @@ fn head(bend: Point) -> Shape {
     }
 }
 
-/// Leaves side by side, every other rank over the middle of what is under it.
+/// The layout: leaves side by side, every other rank over the middle of its children.
 struct Layout<'a> {
     topology: &'a Topology,
     slot: f64,
-    /// Of each rank, how far to the right, and how deep.
+    /// For each rank its horizontal position and its depth.
     spots: Vec<(f64, usize)>,
     leaves: usize,
-    /// Of each depth but the last, the farthest that an edge to the next one goes to the side.
+    /// For each depth but the last, the greatest horizontal extent of an edge to the next depth.
     spreads: Vec<f64>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Places a rank and all under it.
+    /// Places a rank and all ranks under it.
     fn place(&mut self, rank: Rank, depth: usize) -> f64 {
         let topology = self.topology;
         let mut span: Option<(f64, f64)> = None;
@@ -184,7 +184,7 @@ impl<'a> Layout<'a> {
         self.spreads[depth] = self.spreads[depth].max(sideways);
     }
 
-    /// How far down each depth is: the wider a fan, the higher.
+    /// Returns the vertical position of each depth: the wider a fan, the higher it is.
     fn heights(&self, radius: f64) -> Vec<f64> {
         let below = |top: &mut f64, spread: &f64| {
             *top += 2.0 * radius + STEM + (spread / 5.0).clamp(FAN, 140.0);

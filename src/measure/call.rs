@@ -13,7 +13,7 @@ const TAG: u32 = 0;
 ///
 /// # Errors
 ///
-/// Those of the call.
+/// The errors of the call.
 pub fn call<T: Number>(
     point: &Point,
     comm: &Comm,
@@ -78,7 +78,7 @@ fn movement<T: Number>(
     }
 }
 
-/// From the lower neighbour to the upper one and back.
+/// Sends from the lower neighbour to the upper one and back.
 fn to_and_fro<T: Number>(comm: &Comm, Vectors { input, output }: &mut Vectors<T>) -> Result<()> {
     let (me, other) = (comm.rank(), comm.rank() ^ 1);
     if other >= comm.size() {

@@ -1,17 +1,17 @@
-//! Whether runs of two programs differ by more than runs of one program do.
+//! Decides whether runs of two programs differ by more than runs of one program do.
 //!
-//! A run is a process, and what places its threads and its memory shifts all its passes alike. So the passes of a run are
-//! not independent samples of its program: the run is. What is compared are the logarithms of the runs' medians, by a
-//! t-test; what one run differs from the next by is taken from the runs of each side, and of all points together, since the
-//! runs of a side are few (Smyth, *Linear models and empirical Bayes methods*, 2004). One run of each side says nothing of
-//! it: then a spread is assumed that pairs of identical runs were seen to stay within.
+//! A run is a process, and the placement of its threads and its memory shifts all its passes alike. So the passes of a
+//! run are not independent samples of its program: the run is. A t-test compares the logarithms of the runs' medians.
+//! The scatter between runs is estimated from the runs of each side and of all points together, since a side has few
+//! runs (Smyth, *Linear models and empirical Bayes methods*, 2004). One run of each side tells nothing about that
+//! scatter; then a spread is assumed that pairs of identical runs were seen to stay within.
 
 use super::statistics::{mean, median, sorted};
 use super::student::{critical, two_sided};
 
-/// What the logarithms of two runs' medians scatter by where nobody has seen it, at least: one standard deviation.
+/// Assumed standard deviation of the logarithms of two runs' medians where it was not observed; a lower bound.
 const ASSUMED: f64 = 0.1;
-/// As well as from so many pairs of runs that is known.
+/// Degrees of freedom of that assumption: as if it were known from this many pairs of runs.
 const ASSUMED_FREEDOM: usize = 30;
 /// Runs that agree better than this do so by luck.
 const LEAST: f64 = 0.01;
@@ -20,19 +20,19 @@ pub(super) const FEWEST_PASSES: usize = 5;
 /// The confidence of the interval of a ratio.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// A point in the runs of one side, or of the other.
+/// A point in the runs of one side.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side {
     /// The logarithm of the median of each run.
     medians: Vec<f64>,
     /// The scatter of each run's passes, as a standard deviation of logarithms.
     scatter: Vec<f64>,
-    /// The passes of the run that has fewest.
+    /// The number of passes of the run that has the fewest.
     fewest: usize,
 }
 
 impl Side {
-    /// From the medians of each run's passes.
+    /// Builds a side from the median and the passes of each run.
     pub(super) fn of<'a>(runs: impl Iterator<Item = (f64, &'a [f64])>) -> Side {
         let mut side = Side {
             fewest: usize::MAX,
@@ -55,7 +55,7 @@ impl Side {
         self.medians.iter().map(|x| (x - middle).powi(2)).sum()
     }
 
-    /// How uncertain a run's median is by its passes alone.
+    /// Returns the uncertainty of a run's median by its passes alone.
     fn of_passes(&self) -> f64 {
         // The variance of a median is π/2 times that of a mean.
         let factor = (std::f64::consts::FRAC_PI_2 / self.fewest.max(1) as f64).sqrt();
@@ -67,8 +67,8 @@ impl Side {
     }
 }
 
-/// The standard deviation of the passes' logarithms. Not a robust one: a pass that met something else says that the next run
-/// may meet it in most of its passes.
+/// Returns the standard deviation of the passes' logarithms. It is deliberately not a robust one: a pass that was
+/// disturbed shows that the next run may be disturbed in most of its passes.
 fn scatter(passes: &[f64]) -> f64 {
     let logarithms: Vec<f64> = passes.iter().map(|pass| pass.ln()).collect();
     let middle = mean(&logarithms);
@@ -79,17 +79,17 @@ fn scatter(passes: &[f64]) -> f64 {
     }
 }
 
-/// What is known of the difference of a point.
+/// The estimated difference of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     /// The logarithm of the ratio, after over before.
     pub(super) ratio: f64,
-    /// Its standard error, and from how many degrees of freedom that is known; none where nothing can be said.
+    /// Its standard error, and the degrees of freedom of that; `None` where nothing can be said.
     pub(super) error: Option<(f64, usize)>,
 }
 
 impl Difference {
-    /// How probable a ratio so far from 1 is without a difference, looking at this point alone.
+    /// Returns the probability of a ratio at least this far from 1 without a difference, for this point alone.
     pub(super) fn chance(&self) -> f64 {
         match self.error {
             Some((error, freedom)) => two_sided(self.ratio / error, freedom),
@@ -97,7 +97,7 @@ impl Difference {
         }
     }
 
-    /// The logarithms between which the ratio lies with [`CONFIDENCE`].
+    /// Returns the logarithms between which the ratio lies with [`CONFIDENCE`].
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         let (error, freedom) = self.error?;
         let reach = critical(1.0 - CONFIDENCE, freedom) * error;
@@ -105,7 +105,8 @@ impl Difference {
     }
 }
 
-/// The differences of all points. `drift` is what the machine itself differs by between the two sides, as a logarithm.
+/// Returns the differences of all points. `drift` is the logarithm of the change of the machine itself between the two
+/// sides.
 pub(super) fn differences(points: &[(Side, Side)], drift: f64) -> Vec<Difference> {
     let runs = points.first().map_or((0, 0), |(before, after)| {
         (before.medians.len(), after.medians.len())
@@ -141,7 +142,7 @@ pub(super) fn differences(points: &[(Side, Side)], drift: f64) -> Vec<Difference
     points.iter().map(one).collect()
 }
 
-/// What the passes of the middle point scatter by: few passes of one point may agree by luck.
+/// Returns the scatter of the median point's passes, since the few passes of one point may agree by luck.
 fn usual_scatter(points: &[(Side, Side)]) -> f64 {
     let all = points
         .iter()
@@ -153,7 +154,7 @@ fn usual_scatter(points: &[(Side, Side)]) -> f64 {
     }
 }
 
-/// What a run of each side may differ by: as much as the passes of this point do, and those of others.
+/// Returns the assumed spread of single runs: at least the scatter of this point's passes and of the others'.
 fn assumed(before: &Side, after: &Side, usual: f64) -> Option<(f64, usize)> {
     if before.fewest.min(after.fewest) < FEWEST_PASSES {
         return None;
@@ -162,8 +163,8 @@ fn assumed(before: &Side, after: &Side, usual: f64) -> Option<(f64, usize)> {
     Some((ASSUMED.max(seen).max(usual), ASSUMED_FREEDOM))
 }
 
-/// The probabilities corrected for their number: with what is below a limit rejected, some true hypothesis is with at most
-/// that probability.
+/// Returns the probabilities corrected for their number: if all hypotheses whose corrected probability is below a limit
+/// are rejected, a true one is among them with at most that probability.
 ///
 /// # Source
 ///

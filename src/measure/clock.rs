@@ -1,15 +1,15 @@
-//! Processor time: how long a thread, and the whole process, really ran.
+//! Processor time of a thread and of the whole process.
 
-/// Seconds for which the calling thread has run; 0 where the system does not say.
+/// Returns the seconds for which the calling thread has run; 0 where the system does not say.
 ///
 /// # Cost
 ///
-/// A call of the system, some 0.2 µs.
+/// A system call, some 0.2 µs.
 pub fn thread_cpu() -> f64 {
     imp::thread()
 }
 
-/// Seconds for which all threads of the process have run; 0 where the system does not say.
+/// Returns the seconds for which all threads of the process have run; 0 where the system does not say.
 pub fn process_cpu() -> f64 {
     imp::process()
 }

@@ -1,4 +1,4 @@
-//! Two programs side by side, by one run of each or by several: ratios, and whether they are more than chance.
+//! Compares two programs by one run of each or by several: ratios, and whether they are more than chance.
 
 use std::fmt;
 
@@ -6,49 +6,49 @@ use super::change::{self, CONFIDENCE, Difference, FEWEST_PASSES, Side, holm};
 use super::record::{Measured, Run};
 use super::statistics::{Interval, mean, median, rank_sum, sorted};
 
-/// The name and the version of the form in which a comparison is written, see [`Comparison::JSON_SCHEMA`].
+/// Name and version of the format of a comparison, see [`Comparison::JSON_SCHEMA`].
 pub const COMPARE_SCHEMA: &str = "rankfold.compare/1";
 
 impl Comparison {
-    /// The JSON schema of what `rankfold compare --format json` writes.
+    /// The JSON schema of the output of `rankfold compare --format json`.
     pub const JSON_SCHEMA: &str = include_str!("../../docs/compare.schema.json");
 }
 
-/// A difference that is more probable than this, over all points together, is not told from chance.
+/// A difference with a higher probability than this, over all points together, is not distinguished from chance.
 const CHANCE: f64 = 0.05;
-/// Passes of one pair of runs that differ so much by chance alone are worth a second pair.
+/// One pair of runs whose passes differ with at most this probability by chance is worth a second pair.
 const PASSES_CHANCE: f64 = 0.01;
-/// Times that differ by no more than this share are the same to whoever asks.
+/// Times that differ by no more than this share count as the same.
 const SAME: f64 = 0.05;
 
-/// What all runs have measured, and what one reader should know of them.
+/// What all runs have measured, with caveats for the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What all have measured, in the order of the first.
+    /// The points that all runs measured, in the order of the first run.
     pub lines: Vec<Line>,
-    /// How many runs there are before, and after.
+    /// Number of runs before, and after.
     pub runs: (usize, usize),
-    /// How many points only runs before have, and only runs after, or not all of them.
+    /// Number of points of the runs before, and of the runs after, that not all runs have.
     pub alone: (usize, usize),
-    /// Why the ratios may say less than they seem to, a sentence each.
+    /// Why the ratios may mean less than they seem to, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// What can be said of a point.
+/// The conclusion for a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It takes less time than before.
     Faster,
-    /// It takes more.
+    /// It takes more time than before.
     Slower,
     /// The interval of its ratio lies within 5 % of 1.
     Same,
-    /// None of these is shown by what was measured.
+    /// The measurements show none of these.
     Inconclusive,
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts.
     pub const ALL: [Verdict; 4] = [
         Verdict::Faster,
         Verdict::Slower,
@@ -56,7 +56,7 @@ impl Verdict {
         Verdict::Inconclusive,
     ];
 
-    /// Its word, in text as in JSON.
+    /// Returns its word, in text and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
@@ -82,14 +82,14 @@ pub struct Line {
     pub after: Measured,
     /// The geometric means of the runs' medians, before and after, in microseconds.
     pub time_us: (f64, f64),
-    /// After over before: below 1 it is faster.
+    /// Time after divided by time before: below 1 it is faster.
     pub ratio: f64,
-    /// What holds the ratio of the two programs; none where the runs have too few passes to tell.
+    /// Confidence interval of the ratio of the two programs; `None` where the runs have too few passes.
     pub interval: Option<Interval>,
-    /// How probable it is that some point of a comparison without a difference is as far from 1, by its own measure: corrected
-    /// for the number of points.
+    /// Probability that, without any difference, some point of the comparison is as far from 1 relative to its own
+    /// scatter: corrected for the number of points.
     pub chance: f64,
-    /// What can be said.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
@@ -111,8 +111,8 @@ impl Line {
         }
     }
 
-    /// Whether the passes of the first runs differ more than passes do by chance, which one pair of runs does not tell from
-    /// what two runs of one program differ by.
+    /// Returns whether the passes of the first runs differ by more than chance. One pair of runs cannot tell that from
+    /// the difference between two runs of one program.
     fn may_matter(&self) -> bool {
         self.verdict == Verdict::Inconclusive
             && rank_sum(&self.before.passes_us, &self.after.passes_us) < PASSES_CHANCE
@@ -130,13 +130,15 @@ fn verdict(ratio: f64, interval: Option<Interval>, chance: f64) -> Verdict {
     }
 }
 
-/// Puts two runs, or several of each program, side by side.
+/// Compares two runs, or several of each program.
 ///
-/// What a run's process differs by from the next one's shifts all its passes, so the run is what counts, not the pass. One run
-/// of each program shows only what is far beyond that: a factor of 1.5 to 2 in runs whose passes agree. Two of each and more,
-/// best taken in turn, show how much runs of one program differ, and so may show less. A point is faster or slower where
-/// chance gives such a ratio to any point at all with less than 5 % (t-test on the logarithms of the runs' medians, corrected
-/// by Holm's method); the same where the 95 % interval of its ratio lies within 5 % of 1; and inconclusive otherwise.
+/// The difference between one process and the next shifts all passes of a run, so the run is what counts, not the pass.
+/// One run of each program shows only differences far beyond that: a factor of 1.5 to 2 in runs whose passes agree. Two
+/// or more of each, best taken in turn, show how much runs of one program differ, and so reveal smaller differences.
+///
+/// A point is faster or slower if chance gives such a ratio to any point at all with a probability below 5 % (t-test on
+/// the logarithms of the runs' medians, corrected by Holm's method). It is the same if the 95 % interval of its ratio
+/// lies within 5 % of 1. Otherwise it is inconclusive.
 pub fn compare(before: &[Run], after: &[Run]) -> Comparison {
     let points = points(before, after);
     let sides: Vec<(Side, Side)> = points.iter().map(Point::sides).collect();
@@ -157,7 +159,7 @@ pub fn compare(before: &[Run], after: &[Run]) -> Comparison {
     }
 }
 
-/// A point in every run.
+/// One point in every run.
 struct Point<'a> {
     before: Vec<&'a Measured>,
     after: Vec<&'a Measured>,
@@ -173,7 +175,7 @@ impl Point<'_> {
     }
 }
 
-/// The geometric mean of the runs' medians, in microseconds.
+/// Returns the geometric mean of the runs' medians, in microseconds.
 fn middle(runs: &[&Measured]) -> f64 {
     match runs {
         [one] => one.time_us.p50,
@@ -210,7 +212,7 @@ fn points<'a>(before: &'a [Run], after: &'a [Run]) -> Vec<Point<'a>> {
     first.results.iter().filter_map(point).collect()
 }
 
-/// How many points of these runs are not compared.
+/// Returns the number of points of these runs that are not compared.
 fn alone(runs: &[Run], lines: &[Line]) -> usize {
     let mut others: Vec<&Measured> = Vec::new();
     for one in runs.iter().flat_map(|run| &run.results) {
@@ -223,12 +225,12 @@ fn alone(runs: &[Run], lines: &[Line]) -> usize {
     others.len()
 }
 
-/// The middle time of a cache line in a run, in nanoseconds; none where it was not measured.
+/// Returns the median time of a cache line in a run, in nanoseconds; `None` where it was not measured.
 fn cache_line(run: &Run) -> Option<f64> {
     Some(median(&sorted(run.noise.line_ns.iter().copied()))).filter(|ns| *ns > 0.0)
 }
 
-/// By which factor a cache line took longer after than before, as a logarithm; 0 where that is not known.
+/// Returns the logarithm of the factor by which a cache line took longer after than before; 0 where it is unknown.
 fn drift(before: &[Run], after: &[Run]) -> f64 {
     let of = |runs: &[Run]| {
         let all: Vec<f64> = runs.iter().filter_map(cache_line).map(f64::ln).collect();
@@ -278,7 +280,7 @@ fn remarks(before: &[Run], after: &[Run], lines: &[Line]) -> Vec<String> {
     remarks
 }
 
-/// What two runs should have in common.
+/// Describes how two runs differ in what they should have in common.
 fn unlike(first: &Run, second: &Run, how: &str) -> Vec<String> {
     let (a, b) = (&first.machine, &second.machine);
     let (p, q) = (program(first), program(second));
@@ -296,7 +298,7 @@ fn unlike(first: &Run, second: &Run, how: &str) -> Vec<String> {
         .collect()
 }
 
-/// One run of each needs passes that show how it scatters.
+/// Warns of too few passes: with one run of each program, the passes must show the scatter.
 fn few(lines: &[Line], runs: usize) -> Option<String> {
     let few =
         |line: &&Line| line.before.passes_us.len().min(line.after.passes_us.len()) < FEWEST_PASSES;
@@ -307,7 +309,7 @@ fn few(lines: &[Line], runs: usize) -> Option<String> {
     ))
 }
 
-/// Where a second pair of runs would say more.
+/// Advises a second pair of runs where it would tell more.
 fn again(lines: &[Line], runs: usize) -> Option<String> {
     let count = lines.iter().filter(|line| line.may_matter()).count();
     (runs == 2 && count > 0).then(|| {

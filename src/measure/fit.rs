@@ -1,14 +1,15 @@
-//! The cost model that fits measured times best, and how well it does.
+//! The cost model that best fits measured times, and how well it fits.
 
 use crate::cost::{Cost, Model};
 
-/// What a call costs in closed form, and the seconds that it took.
+/// Cost of a call in closed form, and the seconds it took.
 pub type Sample = (Cost, f64);
 
-/// The model whose times come closest to what was measured, if a fold takes `gamma` seconds an element.
+/// Returns the model whose times come closest to the measured ones, if a fold takes `gamma` seconds per element.
 ///
-/// Least squares of the relative errors, so that short messages count as much as long ones; neither `alpha` nor `beta`
-/// is below 0. `None` if the samples do not tell the two apart: fewer than two, or all with as many elements a message.
+/// It minimises the squares of the relative errors, so that short messages count as much as long ones. Neither `alpha`
+/// nor `beta` is negative. Returns `None` if the samples do not tell the two apart: fewer than two samples, or all with
+/// the same number of elements per message.
 ///
 /// # Examples
 ///
@@ -26,7 +27,7 @@ pub type Sample = (Cost, f64);
 /// assert!((found.beta / machine.beta - 1.0).abs() < 1e-9);
 /// ```
 pub fn fit(samples: &[Sample], gamma: f64) -> Option<Model> {
-    // Each sample is divided by its time: a x + b y = z, where z is 1 but for the folds.
+    // Each sample is divided by its time: a x + b y = z, where z is 1 except for the folds.
     let rows: Vec<[f64; 3]> = samples
         .iter()
         .filter(|(_, seconds)| *seconds > 0.0)
@@ -58,7 +59,8 @@ pub fn fit(samples: &[Sample], gamma: f64) -> Option<Model> {
     Some(Model { alpha, beta, gamma })
 }
 
-/// The middle and the greatest factor between two times of each pair, whichever is greater; `None` without pairs.
+/// Returns the median and the maximum factor between the two times of each pair, whichever is greater; `None` without
+/// pairs.
 ///
 /// # Examples
 ///

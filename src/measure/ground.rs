@@ -1,5 +1,5 @@
-//! What the machine itself can do: how long a cache line takes between two cores, and how fast cores copy
-//! and add. Nothing here passes a message.
+//! What the machine itself can do: the time of a cache line between two cores, and how fast cores copy and add. Nothing
+//! here passes a message.
 
 use std::hint::{black_box, spin_loop};
 use std::io;
@@ -22,7 +22,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// These two.
+    /// Creates a pair of these two CPUs.
     pub fn of(machine: &Machine, cpu: [usize; 2]) -> Pair {
         Pair {
             cpu,
@@ -30,7 +30,7 @@ impl Pair {
         }
     }
 
-    /// The first two of a machine that are on different cores, if it has two.
+    /// Returns the first two CPUs of a machine that are on different cores, if it has two.
     pub fn first(machine: &Machine) -> Option<Pair> {
         let placed = machine.place(2, &Bind::Core, true).ok()?;
         match placed.cpu[..] {
@@ -42,7 +42,7 @@ impl Pair {
     }
 }
 
-/// A CPU on as many different cores as there are, up to so many.
+/// Returns one CPU on each of as many different cores as there are, but at most `most`.
 pub fn each_on(machine: &Machine, most: usize) -> Vec<usize> {
     let whole = machine
         .usable
@@ -60,15 +60,15 @@ pub fn each_on(machine: &Machine, most: usize) -> Vec<usize> {
     Vec::new()
 }
 
-/// Trips in a batch, and batches.
+/// Round trips per batch, and number of batches.
 const TRIPS: u64 = 200;
 const BATCHES: usize = 25;
 
-/// Seconds that a cache line takes from a core to another: two threads write it in turns.
+/// Returns the seconds that a cache line takes from one core to another: two threads write it in turn.
 ///
 /// # Errors
 ///
-/// What the system said if it refused to start a thread.
+/// The system's error if it refused to start a thread.
 pub fn cache_line(pair: &Pair) -> io::Result<f64> {
     let line = CachePadded::new(AtomicU64::new(0));
     let play = |me: u64| {
@@ -90,11 +90,11 @@ pub fn cache_line(pair: &Pair) -> io::Result<f64> {
     Ok(both.into_iter().fold(0.0, f64::max))
 }
 
-/// For so long one thing is repeated.
+/// Minimum time for which one operation is repeated.
 const ENOUGH: Duration = Duration::from_millis(4);
 
-/// Seconds in which each of some CPUs copies so many bytes from memory of its own to memory of its own, all at
-/// the same time: the slowest one's median.
+/// Returns the seconds in which each CPU of `on` copies `bytes` bytes from its own memory to its own memory, all at the
+/// same time: the median of the slowest CPU.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ pub fn copy(on: &[usize], machine: &Machine, bytes: usize) -> io::Result<f64> {
     repeated(on, machine, bytes, |to, from| to.copy_from_slice(from))
 }
 
-/// The same for adding so many bytes of `f32` to others.
+/// Like [`copy`], but adds `bytes` bytes of `f32` to others.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ fn repeated(
     once: impl Fn(&mut [f32], &[f32]) + Sync,
 ) -> io::Result<f64> {
     let length = (bytes / size_of::<f32>()).max(1);
-    // Short vectors in batches that a clock can time.
+    // Short vectors go in batches that a clock can time.
     let calls = (16384 / length).max(1);
     let slowest = together(on, &machine.usable, |_| {
         let (mut to, from) = (vec![1.0; length], vec![2.0; length]);
@@ -139,15 +139,15 @@ fn repeated(
     Ok(slowest.into_iter().fold(0.0, f64::max))
 }
 
-/// What a function returns on each of some CPUs, where it starts at the same time. Nothing is run unless every thread
-/// could be started: those that were started first learn that the call is off, and end.
+/// Runs `f` on each CPU of `on`, starting at the same time, and returns the results. Nothing runs unless every thread
+/// could be started: otherwise the threads that did start are told so, and end.
 fn together(on: &[usize], cpus: &Cpus, f: impl Fn(usize) -> f64 + Sync) -> io::Result<Vec<f64>> {
     let (complete, start) = (OnceLock::new(), Barrier::new(on.len()));
     let one = |me: usize| {
         if !complete.wait() {
             return f64::NAN;
         }
-        // Where pinning is refused it runs where the system likes; that is no worse than not measuring.
+        // Where pinning is refused, the thread runs unpinned, which is no worse than not measuring.
         let _ = pin(on[me], cpus);
         start.wait();
         f(me)

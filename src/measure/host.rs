@@ -1,31 +1,31 @@
-//! Which machine it is: what must be the same before two runs are compared.
+//! Identity of a machine: what must be the same for two runs to be comparable.
 
 use std::fs;
 
 use crate::machine::{Machine, processor};
 
-/// The machine, as a run remembers it.
+/// The machine, as stored with a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Host {
-    /// What the processor calls itself.
+    /// The processor's model name.
     pub model: String,
-    /// What it consists of: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
+    /// Its parts: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
     pub parts: String,
-    /// How many CPUs the process may really use.
+    /// Number of CPUs that the process may really use.
     pub usable: usize,
-    /// These, and the quota, in words.
+    /// These CPUs and the quota, in words.
     pub may_use: String,
-    /// Whether the processor says that it is a virtual one.
+    /// Whether the processor reports that it is virtual.
     pub is_virtual: bool,
-    /// The system, and its version.
+    /// The operating system and its version.
     pub system: String,
-    /// A number that is the same on machines with the same model, parts, CPUs and kind.
+    /// A hash of the model, the parts, the CPUs and the kind, which is equal on machines where these are.
     pub fingerprint: String,
 }
 
 impl Host {
-    /// This machine.
+    /// Describes this machine.
     pub fn of(machine: &Machine) -> Host {
         let processor = processor();
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -49,7 +49,7 @@ impl Host {
     }
 }
 
-/// The same in every version of the library and of Rust.
+/// A hash that is the same in every version of the library and of Rust.
 ///
 /// # Source
 ///

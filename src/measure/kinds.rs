@@ -1,11 +1,11 @@
-//! Types of elements, and operators, by name.
+//! Element types and operators by name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::names;
 
-/// The type of the elements that are measured.
+/// The type of the measured elements.
 ///
 /// # Examples
 ///
@@ -37,17 +37,17 @@ const TYPES: [(&str, Type, usize); 7] = [
 ];
 
 impl Type {
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         TYPES[self as usize].0
     }
 
-    /// How many bytes it has.
+    /// Returns its size in bytes.
     pub fn bytes(self) -> usize {
         TYPES[self as usize].2
     }
 
-    /// Whether it has a point.
+    /// Returns whether it is a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, Type::F32 | Type::F64)
     }
@@ -70,7 +70,7 @@ impl FromStr for Type {
     }
 }
 
-/// An operator that is measured.
+/// A measured operator.
 ///
 /// # Examples
 ///
@@ -103,12 +103,12 @@ const OPS: [(&str, Op); 7] = [
 ];
 
 impl Op {
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         OPS[self as usize].0
     }
 
-    /// Whether it knows elements of this type.
+    /// Returns whether it is defined for elements of this type.
     pub fn folds(self, kind: Type) -> bool {
         !kind.is_float() || !matches!(self, Op::And | Op::Or | Op::Xor)
     }
@@ -131,7 +131,7 @@ impl FromStr for Op {
     }
 }
 
-/// A name that nothing of its kind has.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
     kind: &'static str,

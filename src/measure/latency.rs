@@ -1,4 +1,4 @@
-//! How long a message takes from a CPU to another, for each two of them, on the machine's own way and on ours.
+//! The time of a message between each pair of CPUs, over the bare machine and over the library's transports.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,10 +17,10 @@ use crate::draw::Heat;
 use crate::machine::{Bind, Kind, Machine};
 use crate::{Comm, op};
 
-/// The name and the version of the form in which latencies are kept.
+/// Name and version of the format in which latencies are stored.
 pub const LATENCY_SCHEMA: &str = "rankfold.latency/1";
 
-/// On which way a message of 8 bytes goes.
+/// The path of a message of 8 bytes.
 ///
 /// # Examples
 ///
@@ -32,11 +32,11 @@ pub const LATENCY_SCHEMA: &str = "rankfold.latency/1";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// One cache line that two threads write in turns: what the machine itself takes.
+    /// One cache line that two threads write in turn: the time of the machine itself.
     Raw,
-    /// An exchange of collectives, as they are used: through slots.
+    /// An exchange as collectives do it, through slots.
     Slot,
-    /// The same through channels.
+    /// The same exchange through channels.
     Channel,
     /// SEND and RECV, through mailboxes.
     Mailbox,
@@ -66,26 +66,26 @@ const WAYS: [(&str, Way, &str); 4] = [
 ];
 
 impl Way {
-    /// All of them, the machine's own first.
+    /// Returns all ways, the bare machine first.
     pub fn all() -> impl Iterator<Item = Way> {
         WAYS.into_iter().map(|(_, way, _)| way)
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         WAYS[self as usize].0
     }
 
-    /// What its time is of, in words.
+    /// Returns in words what its time measures.
     pub fn meaning(self) -> &'static str {
         WAYS[self as usize].2
     }
 
-    /// Seconds that 8 bytes take from one of the two CPUs to the other.
+    /// Returns the seconds that 8 bytes take from one of the two CPUs to the other.
     ///
     /// # Errors
     ///
-    /// As [`pass`]; of [`Way::Raw`] [`Failure::Thread`] only.
+    /// As [`pass`]; for [`Way::Raw`] only [`Failure::Thread`].
     pub fn seconds(
         self,
         machine: &Machine,
@@ -137,7 +137,7 @@ impl Latency {
     pub const JSON_SCHEMA: &str = include_str!("../../docs/latency.schema.json");
 }
 
-/// The latencies between all pairs of some CPUs: which program measured them, where, and what came of it.
+/// The latencies between all pairs of some CPUs: the program that measured them, the machine, and the results.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Latency {
@@ -147,43 +147,43 @@ pub struct Latency {
     pub build: Build,
     /// The words of the command line.
     pub command: Vec<String>,
-    /// When it began, in seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub started: u64,
     /// The machine.
     pub machine: Host,
-    /// What else went on.
+    /// Other load on the machine during the run.
     pub noise: Noise,
-    /// What a reader must know of all this, a sentence each.
+    /// Caveats for the reader, one sentence each.
     pub remarks: Vec<String>,
-    /// Whether it was ended before its end: then some pairs have no time.
+    /// Whether the run was interrupted: then some pairs have no time.
     pub interrupted: bool,
-    /// How often each pair was measured, in turn.
+    /// Number of times each pair was measured, in turn.
     pub passes: usize,
     /// The CPUs, in the order of the machine's tree.
     pub cpus: Vec<usize>,
-    /// Where in that order another package, NUMA node or cache of the third level begins.
+    /// Positions in that order where another package, NUMA node or L3 cache begins.
     pub breaks: Vec<usize>,
-    /// A table for each way.
+    /// One table for each way.
     pub tables: Vec<Table>,
 }
 
-/// The times on one way.
+/// The times of one way.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Table {
     /// `raw`, `slot`, `channel` or `mailbox`.
     pub way: String,
-    /// What its times are of.
+    /// What its times measure.
     pub meaning: String,
-    /// Nanoseconds one way, a row for each CPU: medians of the passes. Each pair is measured once a pass, and so is the
-    /// same in both directions; a CPU and itself have none.
+    /// Nanoseconds one way, a row for each CPU: medians of the passes. Each pair is measured once per pass, so both
+    /// directions have the same time. A CPU and itself have none.
     pub ns: Vec<Vec<Option<f64>>>,
-    /// The least of the passes.
+    /// The minimum of the passes.
     pub min_ns: Vec<Vec<Option<f64>>>,
 }
 
 impl Latency {
-    /// The table of a way as a picture.
+    /// Returns the table of a way as a heat map.
     pub fn heat(&self, table: &Table) -> Heat {
         let mut heat = Heat::new(format!("{}: ns from CPU to CPU", table.way), "ns");
         heat.note = table.meaning.clone();
@@ -195,7 +195,8 @@ impl Latency {
     }
 }
 
-/// Some CPUs in the order of the machine's tree, and where a package, a NUMA node or a cache of the third level begins.
+/// Returns some CPUs in the order of the machine's tree, and the positions where a package, a NUMA node or an L3 cache
+/// begins.
 pub fn in_order(machine: &Machine, cpus: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut ordered: Vec<usize> = machine
         .tree

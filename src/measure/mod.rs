@@ -1,10 +1,9 @@
-//! Measuring: the clock, samples and what they tell, for the benchmarks and the command-line tool.
+//! Measuring: the clock, the samples and their statistics, for the benchmarks and the command-line tool.
 //!
-//! What is measured is a [`Point`]: a collective (or a ping-pong), an algorithm, a number of ranks, a length.
-//! [`prove`] runs it once, compares every element on every rank with an expectation that is computed apart from
-//! the library, and counts its messages. [`pass`] times it. A careful run takes several passes over all
-//! points in turn, so that whatever the machine does meanwhile happens to all of them; [`Measured`] is what came
-//! of a point in all passes.
+//! A [`Point`] is what is measured: a collective (or a ping-pong), an algorithm, a number of ranks and a length.
+//! [`prove`] runs it once, compares every element on every rank with an expectation computed independently of the
+//! library, and counts its messages. [`pass`] times it. A careful run takes several passes over all points in turn, so
+//! that disturbances of the machine affect all points alike. [`Measured`] is the result of a point over all passes.
 //!
 //! ```text
 //! rank 0   fill ─ call ─ compare ─ warm up ─┃─ clock ─ calls ─ clock ─┃─ clock ─ calls ─ clock ─┃─ …
@@ -12,20 +11,21 @@
 //!                                        barrier      a sample     barrier      a sample
 //! ```
 //!
-//! - Where nobody leaves before all have come (barrier, all_reduce, ...), and for the ping-pong, a sample is a batch of calls of
-//!   [50 µs](BATCH) or more, back to back; its time is the slowest rank's, divided by the calls.
-//! - Collectives with a root and scans, and all calls on [fresh](Point::fresh) vectors, are timed one by one: from the first rank's
-//!   entry to the last one's exit.
+//! - Where no rank leaves before all have arrived (barrier, all_reduce, ...), and for the ping-pong, a sample is a
+//!   batch of back-to-back calls that takes [50 µs](BATCH) or more. Its time is the slowest rank's, divided by the
+//!   number of calls.
+//! - Collectives with a root, scans, and all calls on [fresh](Point::fresh) vectors are timed one call at a time: from
+//!   the first rank's entry to the last rank's exit.
 //!
 //! The files, one idea each:
-//! - `clock`: processor time; `statistics`: medians, and how far to trust them;
+//! - `clock`: processor time; `statistics`: medians and their confidence intervals;
 //! - `point`: what is measured; `kinds`: types and operators by name;
-//! - `vectors`: what ranks begin with, and what must come of it; `call`: the call itself;
-//! - `run`: the loop that times it; `record`: what came of it, as plain structs; `plot`: pictures of them;
-//! - `noise`: what else the machine did; `ground`: what the machine itself can do; `host`: which machine it is;
-//! - `latency`: how long a message takes between each two CPUs; `fit`: the cost model that fits measured times best;
-//! - `compare`: two programs side by side; `change`: whether they differ by more than runs of one program do; `student`: the
-//!   distribution that this rests on.
+//! - `vectors`: the ranks' inputs and the expected results; `call`: the call itself;
+//! - `run`: the loop that times it; `record`: its results as plain structs; `plot`: charts of them;
+//! - `noise`: other load on the machine; `ground`: what the machine itself can do; `host`: which machine it is;
+//! - `latency`: the time of a message between each pair of CPUs; `fit`: the cost model that best fits measured times;
+//! - `compare`: two programs side by side; `change`: whether they differ by more than runs of one program do;
+//!   `student`: Student's t distribution, which `change` uses.
 //!
 //! # Examples
 //!

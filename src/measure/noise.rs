@@ -1,4 +1,4 @@
-//! What else the machine did meanwhile, and so how far figures can be trusted.
+//! Other load on the machine during a measurement, and so how far the figures can be trusted.
 
 use std::fs;
 use std::time::Instant;
@@ -6,22 +6,22 @@ use std::time::Instant;
 use super::clock::process_cpu;
 use super::ground::{Pair, cache_line};
 
-/// What all CPUs have done since the system began, in seconds.
+/// What all CPUs have done since the system started, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Work, whoever's.
+    /// Work of any process.
     pub busy: f64,
-    /// What a virtual machine wanted to do while others had its CPUs.
+    /// Time for which a virtual machine was ready to run while others had its CPUs.
     pub stolen: f64,
 }
 
 impl Load {
-    /// The system's own count; `None` where there is none.
+    /// Returns the system's own counts; `None` where there are none.
     pub fn now() -> Option<Load> {
         Load::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line of `/proc/stat`.
+    /// Parses the first line of `/proc/stat`.
     ///
     /// # Examples
     ///
@@ -46,7 +46,7 @@ impl Load {
     }
 }
 
-/// The clock rates of all CPUs in MHz, as far as the system says.
+/// Returns the clock rates of all CPUs in MHz, as far as the system reports them.
 fn rates() -> Vec<f64> {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let lines = info.lines().filter_map(|line| line.split_once(':'));
@@ -56,7 +56,7 @@ fn rates() -> Vec<f64> {
         .collect()
 }
 
-/// Looks at the machine from time to time while something is measured.
+/// Samples the load of the machine during a measurement.
 #[derive(Debug)]
 pub struct Watch {
     begin: Instant,
@@ -66,24 +66,24 @@ pub struct Watch {
     noise: Noise,
 }
 
-/// What was going on while something was measured.
+/// The load on the machine during a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Noise {
-    /// For how long, in seconds.
+    /// Duration of the measurement, in seconds.
     pub wall_s: f64,
-    /// How many CPUs others kept busy, on average.
+    /// Number of CPUs that other processes kept busy, on average.
     pub others_cpus: Option<f64>,
-    /// How many CPUs a virtual machine was denied, on average.
+    /// Number of CPUs that a virtual machine was denied, on average.
     pub stolen_cpus: Option<f64>,
     /// Nanoseconds that a cache line took between two cores: before, between the passes, and after.
     pub line_ns: Vec<f64>,
-    /// The clock rates that were seen, the least and the greatest.
+    /// The lowest and the highest clock rate that were seen.
     pub mhz: Option<(f64, f64)>,
 }
 
 impl Watch {
-    /// Begins to look, at these two CPUs among others.
+    /// Starts watching; `pair` names the two CPUs between which the cache line is timed.
     pub fn start(pair: Option<Pair>) -> Watch {
         let mut watch = Watch {
             begin: Instant::now(),
@@ -96,9 +96,9 @@ impl Watch {
         watch
     }
 
-    /// Looks, in some milliseconds.
+    /// Takes a sample, which takes some milliseconds.
     pub fn look(&mut self) {
-        // A process that may start no threads has no ranks to measure either, and is told so by them.
+        // A process that may start no threads has no ranks to measure either, and starting the ranks reports the error.
         let line = self.pair.as_ref().and_then(|pair| cache_line(pair).ok());
         self.noise.line_ns.extend(line.map(|seconds| 1e9 * seconds));
         for rate in rates() {
@@ -107,14 +107,14 @@ impl Watch {
         }
     }
 
-    /// Looks for the last time and says what was seen.
+    /// Takes the last sample and returns the noise.
     pub fn finish(mut self) -> Noise {
         self.look();
         let wall = self.begin.elapsed().as_secs_f64();
         let own = process_cpu() - self.own;
         let since = self.load.zip(Load::now());
         self.noise.wall_s = wall;
-        // Ticks are coarse, and the process's own time is not: the difference may fall below 0.
+        // Ticks are coarse, and the process's own time is not: the difference may be negative.
         let rate = |seconds: f64| (seconds / wall).max(0.0);
         self.noise.others_cpus = since.map(|(a, b)| rate(b.busy - a.busy - own));
         self.noise.stolen_cpus = since.map(|(a, b)| rate(b.stolen - a.stolen));
@@ -122,15 +122,15 @@ impl Watch {
     }
 }
 
-/// From so many CPUs on others' work shows in the figures.
+/// From this many CPUs on, the work of others shows in the figures.
 const MUCH: f64 = 0.1;
-/// From so many CPUs on medians are not to be relied on.
+/// From this many CPUs on, medians are unreliable.
 const TOO_MUCH: f64 = 0.25;
-/// From this ratio on two times are not the same.
+/// From this ratio on, two times differ.
 const FAR: f64 = 1.5;
 
 impl Noise {
-    /// What a reader of the figures must know, a sentence each; nothing if the machine was quiet.
+    /// Returns caveats for the reader of the figures, one sentence each; none if the machine was quiet.
     pub fn remarks(&self) -> Vec<String> {
         let load = |cpus: Option<f64>, what: &str| {
             let cpus = cpus.filter(|cpus| *cpus >= MUCH)?;
@@ -158,8 +158,8 @@ impl Noise {
         remarks
     }
 
-    /// Whether others took so much of the machine that nothing should be decided by what was measured meanwhile: a quarter of a
-    /// CPU, on average.
+    /// Returns whether others used so much of the machine that nothing should be decided by the measurements: a quarter
+    /// of a CPU, on average.
     ///
     /// # Examples
     ///
@@ -174,7 +174,7 @@ impl Noise {
         much(self.others_cpus) || much(self.stolen_cpus)
     }
 
-    /// How quiet or noisy it was, in one line: what others used, what the host withheld, how long a cache line took.
+    /// Returns the noise in one line: what others used, what the host withheld, how long a cache line took.
     ///
     /// # Examples
     ///
@@ -203,7 +203,7 @@ impl Noise {
         }
     }
 
-    /// The shortest and the longest time of a cache line, in nanoseconds.
+    /// Returns the shortest and the longest time of a cache line, in nanoseconds.
     pub fn lines(&self) -> Option<(f64, f64)> {
         let near = self.line_ns.iter().copied().reduce(f64::min)?;
         let far = self.line_ns.iter().copied().reduce(f64::max)?;

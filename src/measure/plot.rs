@@ -1,4 +1,4 @@
-//! A run as a picture: times over bytes, or over ranks where there is one length only.
+//! A run as a chart: times over bytes, or over ranks where there is only one length.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use super::record::{Measured, Run};
 use super::statistics::Interval;
 use crate::draw::{Axis, Chart, Curve};
 
-/// The picture of a run, with what the machine can do without messages as limits. `None` if nothing in it has a
-/// place: no result, or none with bytes.
+/// Returns the chart of a run, with what the machine can do without messages as limits. `None` if there is nothing to
+/// plot: no result, or none with bytes.
 pub fn chart(run: &Run) -> Option<Chart> {
     let shown: Vec<&Measured> = run.results.iter().filter(|one| one.bytes > 0).collect();
     let lengths: BTreeSet<usize> = shown.iter().map(|one| one.bytes).collect();
@@ -49,7 +49,8 @@ pub fn chart(run: &Run) -> Option<Chart> {
     Some(chart)
 }
 
-/// The interval of a median as a bar at this place, in seconds; none of a single pass, which has no interval.
+/// Returns the interval of a median as a bar at this place, in seconds; `None` for a single pass, which has no
+/// interval.
 fn bar(place: f64, one: &Measured) -> Option<(f64, f64, f64)> {
     let Interval {
         low,
@@ -103,7 +104,7 @@ fn title(first: &Measured, shown: &[&Measured]) -> String {
     format!("{what} of {}{op}{how}", first.kind)
 }
 
-/// What bars of these results are, in words.
+/// Describes the bars of these results in words.
 pub fn spread_in_words(results: &[&Measured]) -> String {
     let confidence = results.iter().map(|one| one.median_us.confidence);
     match confidence.fold(1.0, f64::min) {
@@ -127,7 +128,7 @@ fn note(run: &Run, first: &Measured, shown: &[&Measured]) -> String {
     )
 }
 
-/// What tells results apart, and so is part of a curve's name.
+/// What distinguishes the results, and so is part of a curve's name.
 struct Varies {
     collective: bool,
     algorithm: bool,

@@ -1,4 +1,4 @@
-//! What is measured: one collective by one algorithm among so many ranks on vectors of one length.
+//! What is measured: one collective by one algorithm among some number of ranks on vectors of one length.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,10 +24,10 @@ use crate::transport::memory::cells::CELL_BYTES;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// What all ranks do together.
+    /// A collective of all ranks.
     Collective(Collective),
-    /// A message to and fro between ranks 0 and 1, 2 and 3, ...; half of that is what counts. A rank that is
-    /// left over looks on.
+    /// A round trip of a message between ranks 0 and 1, 2 and 3, ...; half of its time counts. A rank without a partner
+    /// is idle.
     Send,
 }
 
@@ -40,12 +40,12 @@ impl From<Collective> for Subject {
 impl Subject {
     const SEND: &'static str = "send";
 
-    /// All collectives, then the ping-pong.
+    /// Returns all collectives, then the ping-pong.
     pub fn all() -> impl Iterator<Item = Subject> {
         Collective::all().map(Subject::from).chain([Subject::Send])
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Collective(collective) => collective.name(),
@@ -53,17 +53,17 @@ impl Subject {
         }
     }
 
-    /// Whether an operator folds.
+    /// Returns whether it folds with an operator.
     pub fn folds(self) -> bool {
         matches!(self, Subject::Collective(collective) if collective.folds())
     }
 
-    /// Whether one rank is the root.
+    /// Returns whether it has a root.
     pub fn has_root(self) -> bool {
         matches!(self, Subject::Collective(collective) if collective.has_root())
     }
 
-    /// Whether the vector is cut into a block for each rank.
+    /// Returns whether the vector is divided into one block per rank.
     pub fn has_blocks(self) -> bool {
         use Collective::*;
         matches!(
@@ -72,17 +72,17 @@ impl Subject {
         )
     }
 
-    /// Whether a rank may be done before another has begun, so that calls are timed one by one.
+    /// Returns whether a rank may finish before another has begun, so that calls are timed one by one.
     pub fn leaves_early(self) -> bool {
         use Collective::*;
         self.has_root() || matches!(self, Subject::Collective(Scan | ExclusiveScan))
     }
 
-    /// What the bandwidth that a call sees is multiplied with to get the one that the machine must have,
-    /// whatever the number of ranks.
+    /// Returns the factor that turns the bandwidth of a call into the bandwidth that the machine must provide, whatever
+    /// the number of ranks.
     ///
-    /// Those of the nccl-tests: 2(P-1)/P for an all_reduce, (P-1)/P where the vector is cut into blocks, else 1.
-    /// They have no scans; for these it is 1.
+    /// The factors are those of nccl-tests: 2(P-1)/P for an all_reduce, (P-1)/P where the vector is divided into
+    /// blocks, else 1. nccl-tests has no scans; their factor here is 1.
     ///
     /// # Source
     ///
@@ -113,35 +113,36 @@ impl FromStr for Subject {
     }
 }
 
-/// One thing that is measured.
+/// One measured case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What is done.
+    /// The collective or the ping-pong.
     pub subject: Subject,
-    /// By which algorithm; `None`: the automatic choice.
+    /// The algorithm; `None` for the automatic choice.
     pub algorithm: Option<Algorithm>,
-    /// Among how many ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// The elements of the whole vector; where it is cut into blocks, a multiple of the ranks.
+    /// Number of elements of the whole vector; a multiple of `ranks` where it is divided into blocks.
     pub length: usize,
-    /// Of which type.
+    /// Type of the elements.
     pub kind: Type,
-    /// By which operator, where one folds.
+    /// The operator, if the collective folds.
     pub op: Op,
-    /// The root, where there is one.
+    /// The root, if the collective has one.
     pub root: Rank,
-    /// An all_reduce from one vector into another, not in place.
+    /// Whether an all_reduce goes from one vector into another instead of in place.
     pub into: bool,
-    /// Each rank writes its vector anew before each call, untimed.
+    /// Whether each rank rewrites its vector before each call, untimed.
     pub fresh: bool,
-    /// Where the ranks are.
+    /// How the ranks are bound.
     pub bind: Bind,
-    /// Collectives go through channels instead of slots: to compare the two.
+    /// Whether collectives go through channels instead of slots, to compare the two.
     pub channels: bool,
 }
 
 impl Point {
-    /// The sum, or the movement, of so many elements, to root 0; where the vector is cut into blocks, so many more that all are equally long.
+    /// A sum, or a movement, of `length` elements with root 0. Where the vector is divided into blocks, `length` is
+    /// rounded up so that all blocks are equally long.
     pub fn new(subject: Subject, ranks: usize, length: usize, kind: Type) -> Point {
         let whole = match subject {
             Subject::Collective(Collective::Barrier) => 0,
@@ -163,12 +164,12 @@ impl Point {
         }
     }
 
-    /// The bytes of the whole vector: what the bandwidth is of.
+    /// Returns the bytes of the whole vector, from which bandwidths are computed.
     pub fn bytes(&self) -> usize {
         self.length * self.kind.bytes()
     }
 
-    /// The elements of a block, where there are blocks, else of the vector.
+    /// Returns the elements of a block where the vector has blocks, else of the vector.
     pub fn block(&self) -> usize {
         match self.subject.has_blocks() {
             true => self.length / self.ranks,
@@ -176,12 +177,12 @@ impl Point {
         }
     }
 
-    /// Whether its calls are timed one by one.
+    /// Returns whether its calls are timed one by one.
     pub fn one_by_one(&self) -> bool {
         self.fresh || self.subject.leaves_early()
     }
 
-    /// The shape of the call, if it is a collective.
+    /// Returns the shape of the call, if it is a collective.
     pub fn shape(&self) -> Option<Call> {
         let Subject::Collective(collective) = self.subject else {
             return None;
@@ -198,7 +199,7 @@ impl Point {
         })
     }
 
-    /// Why it cannot be measured, if it cannot.
+    /// Returns why it cannot be measured, if it cannot.
     pub fn refused(&self) -> Option<String> {
         match (self.shape(), self.algorithm) {
             (Some(call), Some(algorithm)) => {
@@ -213,7 +214,7 @@ impl Point {
         }
     }
 
-    /// What goes through cells must have room in one.
+    /// Returns why the vector does not fit into a cell, for the algorithm that goes through cells.
     fn too_long(&self, call: &Call, algorithm: Algorithm) -> Option<String> {
         let bytes = call.most_written().saturating_mul(self.kind.bytes());
         let long = algorithm == Algorithm::Cells && bytes > CELL_BYTES;
@@ -222,7 +223,7 @@ impl Point {
         })
     }
 
-    /// The bytes that all ranks' vectors take together.
+    /// Returns the bytes of all ranks' vectors together.
     pub fn memory(&self) -> usize {
         let (input, output) = super::vectors::lengths(self, self.root);
         let of_one = input

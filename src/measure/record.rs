@@ -1,4 +1,4 @@
-//! What came of a run, as plain structs: what is printed, kept as JSON (feature `json`, described by
+//! The results of a run as plain structs, which are printed, stored as JSON (feature `json`, described by
 //! `docs/bench.schema.json`), drawn and compared.
 
 use super::host::Host;
@@ -7,7 +7,7 @@ use super::point::Point;
 use super::run::{Pass, Proved};
 use super::statistics::{Interval, mean, median, median_interval, quantile, sorted};
 
-/// The name and the version of the form in which a run is kept.
+/// Name and version of the format in which a run is stored.
 pub const SCHEMA: &str = "rankfold.bench/1";
 
 impl Run {
@@ -15,7 +15,7 @@ impl Run {
     pub const JSON_SCHEMA: &str = include_str!("../../docs/bench.schema.json");
 }
 
-/// A run: which program measured what, on which machine, and what came of it.
+/// A run: the program, the machine, what was measured, and the results.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Run {
@@ -25,21 +25,21 @@ pub struct Run {
     pub build: Build,
     /// The words of the command line.
     pub command: Vec<String>,
-    /// When it began, in seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub started: u64,
     /// The machine.
     pub machine: Host,
     /// How carefully it was measured.
     pub settings: Settings,
-    /// What else went on.
+    /// Other load on the machine during the run.
     pub noise: Noise,
-    /// What a reader must know of all this, a sentence each.
+    /// Caveats for the reader, one sentence each.
     pub remarks: Vec<String>,
     /// What the machine can do without messages, measured in the same run.
     pub limits: Vec<Limit>,
-    /// Whether it was ended before its end: then points have fewer passes, or are missing.
+    /// Whether the run was interrupted: points then have fewer passes, or are missing.
     pub interrupted: bool,
-    /// What was measured.
+    /// The results, one per point.
     pub results: Vec<Measured>,
 }
 
@@ -49,7 +49,7 @@ pub struct Run {
 pub struct Build {
     /// Its version.
     pub version: String,
-    /// The commit that it was built from, with `-dirty` if there was more; `None` where that is not known.
+    /// The commit it was built from, with `-dirty` if the working tree had changes; `None` if unknown.
     pub git: Option<String>,
     /// Whether it was built with optimisations.
     pub optimised: bool,
@@ -59,34 +59,34 @@ pub struct Build {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// How often all points were gone through.
+    /// Number of passes over all points.
     pub passes: usize,
-    /// For how many seconds a pass takes samples of a point.
+    /// Seconds for which a pass takes samples of a point.
     pub pass_s: f64,
-    /// Or how many samples.
+    /// Number of samples of a pass, if that was given instead.
     pub samples: Option<usize>,
-    /// Where the ranks were to run.
+    /// The requested binding of the ranks.
     pub bind: String,
-    /// Whether each rank wrote its vector anew before each call.
+    /// Whether each rank rewrote its vector before each call.
     pub fresh: bool,
 }
 
-/// How long the machine takes for so many bytes without a message, each core for its share of them: what no
-/// algorithm that copies or adds each byte once can go below.
+/// Time that the machine takes to copy or add `bytes` bytes without a message, each core working on its share. No
+/// algorithm that copies or adds each byte once can be faster.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limit {
-    /// So many bytes, shared by the cores.
+    /// Number of bytes, shared by the cores.
     pub bytes: usize,
-    /// How many cores work at the same time.
+    /// Number of cores that work at the same time.
     pub cores: usize,
-    /// Microseconds to copy them, from memory of the core's own to memory of its own.
+    /// Microseconds to copy the bytes, each core from its own memory to its own memory.
     pub copy_us: f64,
-    /// Microseconds to add them, as `f32`, to as many others.
+    /// Microseconds to add the bytes, as `f32`, to as many others.
     pub add_us: f64,
 }
 
-/// What came of a point in all passes. Times are in microseconds a call.
+/// The result of a point over all passes. Times are in microseconds per call.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Measured {
@@ -94,71 +94,71 @@ pub struct Measured {
     pub collective: String,
     /// The algorithm, or `auto`.
     pub algorithm: String,
-    /// What the automatic choice chose, where it was asked.
+    /// The automatic choice, if the algorithm was left open.
     pub chosen: Option<String>,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// The bytes of the whole vector, as the nccl-tests count them.
+    /// Bytes of the whole vector, as counted by nccl-tests.
     pub bytes: usize,
-    /// The bytes of a block, where there are blocks, else of the vector.
+    /// Bytes of a block where the vector has blocks, else of the vector.
     pub block_bytes: usize,
     /// The type of the elements.
     #[cfg_attr(feature = "json", serde(rename = "type"))]
     pub kind: String,
-    /// The operator, where there is one.
+    /// The operator, if the collective has one.
     pub op: Option<String>,
-    /// The root, where there is one.
+    /// The root, if the collective has one.
     pub root: Option<usize>,
-    /// Whether an all_reduce had an input of its own.
+    /// Whether an all_reduce had a separate input.
     pub into: bool,
-    /// Whether vectors were written anew before each call.
+    /// Whether vectors were rewritten before each call.
     pub fresh: bool,
-    /// On which CPU each rank was.
+    /// The CPU of each rank.
     pub cpus: Vec<Option<usize>>,
     /// Its times.
     pub time_us: Times,
-    /// What holds the median of what the passes' medians are drawn from.
+    /// Confidence interval of the median of the distribution that the passes' medians are drawn from.
     pub median_us: Interval,
     /// The median of each pass.
     pub passes_us: Vec<f64>,
-    /// The mean time of each rank that took part.
+    /// Mean time of each rank that took part.
     pub ranks_us: Vec<f64>,
-    /// From the first rank's exit to the last one's: the median over samples.
+    /// Time from the first rank's exit to the last rank's: the median over samples.
     pub skew_us: f64,
-    /// How long all ranks together ran for a call.
+    /// Processor time of all ranks together per call.
     pub cpu_us: f64,
-    /// Bytes over time, in 10⁹ a second; 0 where there are no bytes.
+    /// Bytes divided by time, in 10⁹ bytes per second; 0 if there are no bytes.
     pub algbw_gbs: f64,
-    /// The bandwidth that the machine must have for that, whatever the number of ranks.
+    /// Bandwidth that the machine must provide for that, whatever the number of ranks.
     pub busbw_gbs: f64,
-    /// Messages of one call, of all ranks.
+    /// Number of messages of one call, over all ranks.
     pub messages: u64,
-    /// The bytes in them.
+    /// Number of bytes in those messages.
     pub bytes_sent: u64,
-    /// How many samples there are.
+    /// Number of samples.
     pub samples: usize,
-    /// How many calls were timed.
+    /// Number of timed calls.
     pub calls: u64,
-    /// How many results were compared element by element on every rank. All were right: else there is no
+    /// Number of results that were compared element by element on every rank. All were right; a wrong one leaves no
     /// result.
     pub compared: u64,
-    /// How often a rank slept.
+    /// Number of times a rank slept.
     pub sleeps: u64,
-    /// That results were compared.
+    /// Whether results were compared.
     pub checked: bool,
 }
 
-/// The least, the middle, nearly the greatest, and the greatest.
+/// Minimum, median, 99th percentile and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Times {
-    /// The least of all samples.
+    /// The minimum of all samples.
     pub min: f64,
     /// The median of the passes' medians.
     pub p50: f64,
-    /// What 99 of 100 samples do not exceed.
+    /// The value that 99 of 100 samples do not exceed.
     pub p99: f64,
-    /// The greatest of all samples.
+    /// The maximum of all samples.
     pub max: f64,
 }
 
@@ -166,7 +166,7 @@ pub struct Times {
 const CONFIDENCE: f64 = 0.95;
 
 impl Measured {
-    /// What came of a point in these passes; nothing if there is no pass.
+    /// Summarises a point over these passes; returns `None` if there is no pass.
     pub fn new(point: &Point, proved: &Proved, passes: &[Pass]) -> Option<Measured> {
         let subject = point.subject;
         let samples = in_all(passes, |pass| &pass.samples);
@@ -210,7 +210,7 @@ impl Measured {
         })
     }
 
-    /// What must be the same for two results to be of the same thing.
+    /// Returns what must be equal for two results to be of the same point.
     pub fn key(&self) -> impl PartialEq + Clone + '_ {
         let what = (&self.collective, &self.algorithm, &self.kind, &self.op);
         (
@@ -220,7 +220,7 @@ impl Measured {
 }
 
 impl Times {
-    /// Of all samples and of the passes' medians, both in order.
+    /// Computes the times from all samples and the passes' medians, both sorted.
     fn of(samples: &[f64], medians: &[f64]) -> Option<Times> {
         let (&min, &max) = (samples.first()?, samples.last()?);
         let p50 = median(medians);
@@ -233,17 +233,17 @@ impl Times {
     }
 }
 
-/// Microseconds.
+/// Converts seconds to microseconds.
 fn us(seconds: f64) -> f64 {
     1e6 * seconds
 }
 
-/// Times of all passes in order, in microseconds.
+/// Returns the times of all passes, sorted, in microseconds.
 fn in_all(passes: &[Pass], of: impl Fn(&Pass) -> &[f64]) -> Vec<f64> {
     sorted(passes.iter().flat_map(of).copied().map(us))
 }
 
-/// The mean time of each rank, the passes alike.
+/// Returns the mean time of each rank, with equal weight for each pass.
 fn means_of_ranks(passes: &[Pass]) -> Vec<f64> {
     let ranks = passes.first().map_or(0, |pass| pass.ranks.len());
     let of = |rank: usize| passes.iter().map(move |pass| us(pass.ranks[rank]));

@@ -1,4 +1,4 @@
-//! The loop that times a point: all ranks start together, and read the clock themselves.
+//! The loop that times a point: all ranks start together, and each reads the clock itself.
 
 use std::fmt;
 use std::io;
@@ -14,28 +14,28 @@ use crate::collective::Collective;
 use crate::machine::Placement;
 use crate::{Comm, Rank, Result, World, WorldError};
 
-/// How long a batch of calls lasts at least: so long that reading the clock does not count.
+/// Minimum time of a batch of calls: long enough that reading the clock does not count.
 pub const BATCH: Duration = Duration::from_micros(50);
-/// Samples that a pass takes at least, also where its time is up, and at most.
+/// Minimum number of samples in a pass, even when its time is up, and the maximum.
 const FEWEST: usize = 2;
 const MOST: usize = 2000;
-/// Calls in a batch at most.
+/// Maximum number of calls in a batch.
 const MOST_CALLS: u64 = 1 << 20;
 
 /// What a point does on one rank.
 pub type Body<'a, T> = dyn Fn(&Comm, &mut Vectors<T>) -> Result<()> + Sync + 'a;
 
-/// How much a pass takes.
+/// How long a pass takes samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// For so long samples are taken.
+    /// Time for which samples are taken, unless `samples` is set.
     pub time: Duration,
-    /// Or so many of them, however long that takes.
+    /// Number of samples to take instead, however long that takes.
     pub samples: Option<usize>,
 }
 
 impl Effort {
-    /// So many samples.
+    /// An effort of `count` samples.
     pub fn samples(count: usize) -> Effort {
         Effort {
             time: Duration::from_millis(1),
@@ -43,7 +43,7 @@ impl Effort {
         }
     }
 
-    /// Samples for so long.
+    /// An effort of `time` of sampling.
     pub fn time(time: Duration) -> Effort {
         Effort {
             time,
@@ -59,7 +59,7 @@ impl Effort {
         (self.time / 4).min(Duration::from_millis(20))
     }
 
-    /// Whether a pass that has so many samples after this long has enough.
+    /// Returns whether a pass with this many samples after `elapsed` has enough.
     fn is_over(&self, samples: usize, elapsed: Duration) -> bool {
         match self.samples {
             Some(_) => false,
@@ -71,51 +71,52 @@ impl Effort {
 /// Stops a run from outside.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Set by whoever wants no more: the sample that is being taken is the last.
+    /// Set to stop the run: the sample being taken is the last.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Control {
-    /// Whether somebody wants no more.
+    /// Returns whether the run has been told to stop.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// What came of the first call, whose result was compared on every rank.
+/// The result of the first call, whose output is compared on every rank.
 #[derive(Clone, Debug)]
 pub struct Proved {
-    /// The messages of one call, of all ranks.
+    /// Number of messages of one call, over all ranks.
     pub messages: u64,
-    /// The bytes in them.
+    /// Number of bytes in those messages.
     pub bytes: u64,
-    /// Where the ranks were.
+    /// The placement of the ranks.
     pub placement: Placement,
-    /// What the automatic choice chose, where it was asked.
+    /// The automatic choice, if the point left the algorithm open.
     pub chosen: Option<String>,
 }
 
-/// What came of a pass. Times are in seconds.
+/// The result of a pass. Times are in seconds.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// The time of a call in each sample.
+    /// Time of one call in each sample.
     pub samples: Vec<f64>,
-    /// In each sample, from the first rank's exit to the last one's.
+    /// Time from the first rank's exit to the last rank's, in each sample.
     pub skews: Vec<f64>,
-    /// Of each rank the mean time of a call.
+    /// Mean time of a call on each rank.
     pub ranks: Vec<f64>,
-    /// How many calls were timed.
+    /// Number of timed calls.
     pub calls: u64,
-    /// For how long all ranks together ran meanwhile; of calls that are timed one by one, with the barrier before each.
+    /// Processor time of all ranks together during the samples. For calls that are timed one by one it includes the
+    /// barrier before each.
     pub cpu: f64,
-    /// How many results were compared, element by element, on all ranks.
+    /// Number of results that were compared, element by element, on all ranks.
     pub checked: u64,
-    /// How often a rank gave up looking for a message and slept.
+    /// Number of times a rank stopped polling for a message and slept.
     pub sleeps: u64,
 }
 
 impl Pass {
-    /// The median of its samples.
+    /// Returns the median of the samples.
     pub fn median(&self) -> f64 {
         median(&sorted(self.samples.iter().copied()))
     }
@@ -128,7 +129,7 @@ pub enum Failure {
     Wrong(Wrong),
     /// A rank failed.
     World(WorldError),
-    /// A thread that measures the machine itself could not be started: what the system said.
+    /// A thread that measures the machine itself could not be started; holds the system's error.
     Thread(io::Error),
 }
 
@@ -147,7 +148,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 fn world(point: &Point) -> World {
-    // No round of agreement before each call, also where that is the default.
+    // No agreement round before each call, even where that is the default.
     let world = World::new(point.ranks)
         .bind(point.bind.clone())
         .check(false);
@@ -161,7 +162,7 @@ fn world(point: &Point) -> World {
 ///
 /// # Errors
 ///
-/// [`Failure::Wrong`] with the first element that is wrong on the lowest rank that has one.
+/// [`Failure::Wrong`] with the first wrong element of the lowest rank that has one.
 pub fn prove<T: Number>(point: &Point, body: &Body<'_, T>) -> Result<Proved, Failure> {
     let report = world(point).try_run_each(|comm: &Comm| {
         let chosen = chosen::<T>(point, comm)?;
@@ -187,7 +188,7 @@ pub fn prove<T: Number>(point: &Point, body: &Body<'_, T>) -> Result<Proved, Fai
     })
 }
 
-/// What the automatic choice is here. A barrier that is not told how is no algorithm: it passes a gate.
+/// Returns the automatic choice. A barrier without an explicit algorithm has none: it passes a gate.
 fn chosen<T: Number>(point: &Point, comm: &Comm) -> Result<Option<String>> {
     let barrier = Subject::from(Collective::Barrier);
     let asked = point.algorithm.is_none() && point.subject != barrier && comm.rank() == 0;
@@ -197,7 +198,7 @@ fn chosen<T: Number>(point: &Point, comm: &Comm) -> Result<Option<String>> {
     }
 }
 
-/// One call on vectors of its own; what is wrong with its result on this rank.
+/// Runs one call on vectors of its own; returns the first error in its result on this rank.
 fn checked_call<T: Number>(
     point: &Point,
     comm: &Comm,
@@ -210,7 +211,8 @@ fn checked_call<T: Number>(
     Ok(vectors.check(point, comm.rank(), turn).err())
 }
 
-/// Times a point: one pass, with results that are compared before and after, and each of them on fresh vectors.
+/// Times a point for one pass. Results are compared before and after the samples, and after every sample on fresh
+/// vectors.
 ///
 /// # Errors
 ///
@@ -239,25 +241,25 @@ pub fn pass<T: Number>(
     }
 }
 
-/// What all ranks of a pass see.
+/// State shared by all ranks of a pass.
 struct Shared<'a, T> {
     point: &'a Point,
     effort: &'a Effort,
     control: &'a Control,
     body: &'a Body<'a, T>,
     origin: Instant,
-    /// The sample that is not taken any more. Written by rank 0 before the barrier that comes before that
-    /// sample, and read after it: so all ranks leave at the same one, though rank 0 may be ahead.
+    /// Index of the first sample that is not taken. Rank 0 writes it before the barrier that precedes that sample, and
+    /// the other ranks read it after that barrier. So all ranks leave at the same sample, even if rank 0 is ahead.
     last: AtomicUsize,
 }
 
 /// Entry and exit, since the origin.
 type Span = (Duration, Duration);
 
-/// What one rank saw.
+/// What one rank measured.
 #[derive(Default)]
 struct Seen {
-    /// A span for each sample.
+    /// One span per sample.
     spans: Vec<Span>,
     calls: u64,
     cpu: f64,
@@ -302,11 +304,11 @@ impl<T: Number> Shared<'_, T> {
         (0..calls).try_for_each(|_| (self.body)(comm, vectors))
     }
 
-    /// Calls until all is warm, in batches of so many that one lasts long enough: how many these are. Rank 0
-    /// decides for all.
+    /// Repeats the call until everything is warm, in batches that grow until one lasts long enough. Returns the number
+    /// of calls in a batch. Rank 0 decides for all ranks.
     fn warm_up(&self, comm: &Comm, vectors: &mut Vectors<T>) -> Result<u64> {
         let begin = Instant::now();
-        // Calls of the next batch, and whether there is none.
+        // Number of calls in the next batch, and 1 once there is no next batch.
         let mut next = [1u64, 0];
         while next[1] == 0 {
             comm.barrier()?;
@@ -322,7 +324,7 @@ impl<T: Number> Shared<'_, T> {
 
     fn after(&self, calls: u64, took: Duration, so_far: Duration) -> [u64; 2] {
         if took < BATCH && calls < MOST_CALLS {
-            // A little more than enough, so that a quicker batch is long enough too.
+            // A little more than needed, so that a faster batch is still long enough.
             let wanted = 1.3 * BATCH.as_secs_f64() / took.as_secs_f64().max(1e-9);
             let factor = wanted.clamp(1.5, 100.0);
             let more = (calls as f64 * factor).ceil() as u64;
@@ -395,18 +397,18 @@ impl<T: Number> Shared<'_, T> {
         }
     }
 
-    /// By what the time of a batch is divided.
+    /// Returns the divisor of a batch's time.
     fn messages_in_batch(&self, seen: &Seen) -> f64 {
         let calls = (seen.calls as f64 / seen.spans.len().max(1) as f64).max(1.0);
-        // There and back again is two messages.
+        // A round trip is two messages.
         match self.point.subject {
             Subject::Send => 2.0 * calls,
             Subject::Collective(_) => calls,
         }
     }
 
-    /// How long a sample took: from the first rank's entry to the last one's exit where calls stand alone, else the
-    /// longest that a rank was in its batch.
+    /// Returns the time of a sample: from the first rank's entry to the last rank's exit where calls are timed one by
+    /// one, else the longest time that any rank spent in its batch.
     fn time(&self, spans: &[Span]) -> Duration {
         if !self.point.one_by_one() {
             let longest = spans.iter().map(|(entry, exit)| *exit - *entry).max();
@@ -419,14 +421,14 @@ impl<T: Number> Shared<'_, T> {
     }
 }
 
-/// From the first rank's exit to the last one's, in seconds.
+/// Returns the time from the first rank's exit to the last rank's, in seconds.
 fn skew(spans: &[Span]) -> f64 {
     let exits = || spans.iter().map(|(_, exit)| *exit);
     let spread = exits().max().zip(exits().min());
     spread.map_or(0.0, |(last, first)| (last - first).as_secs_f64())
 }
 
-/// In seconds.
+/// Returns the mean length of the spans, in seconds.
 fn mean_length(spans: &[Span]) -> f64 {
     let lengths = spans.iter().map(|(entry, exit)| *exit - *entry);
     mean(

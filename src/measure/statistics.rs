@@ -1,17 +1,17 @@
-//! Medians, quantiles, how far to trust them, and whether two sets of figures differ.
+//! Medians, quantiles, confidence intervals, and a test of whether two sets of figures differ.
 //!
-//! Nothing here supposes that times are normally distributed: they are not. Everything is exact and rests on
+//! Nothing here assumes that times are normally distributed, since they are not. Everything is exact and depends on
 //! order alone.
 
-/// The figures from the least to the greatest.
+/// Returns the figures in ascending order.
 pub fn sorted(figures: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = figures.into_iter().collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// The least figure that is at least as great as a share of all, which are sorted: of share 0 the least, of
-/// share 1 the greatest. NaN if there is none.
+/// Returns the smallest figure such that a `share` of all, which are sorted, does not exceed it: the minimum for share
+/// 0, the maximum for share 1. NaN if there are no figures.
 ///
 /// # Examples
 ///
@@ -23,15 +23,14 @@ pub fn sorted(figures: impl IntoIterator<Item = f64>) -> Vec<f64> {
 /// ```
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let count = sorted.len();
-    // A product that should be a whole number may come out a last bit above it.
+    // A product that should be a whole number may exceed it by the last bit.
     let whole = share * count as f64 * (1.0 - 4.0 * f64::EPSILON);
     let place = whole.ceil() as usize;
     let place = place.clamp(1, count.max(1)) - 1;
     sorted.get(place).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle of sorted figures, halfway between the two in the middle where there are two. NaN if there is
-/// none.
+/// Returns the median of sorted figures: the middle one, or the mean of the two in the middle. NaN if there are none.
 pub fn median(sorted: &[f64]) -> f64 {
     match sorted {
         [] => f64::NAN,
@@ -43,12 +42,12 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The mean; NaN if there is no figure.
+/// Returns the mean; NaN if there are no figures.
 pub fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
 }
 
-/// An interval that holds something with some probability.
+/// An interval that contains something with some probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
@@ -56,16 +55,17 @@ pub struct Interval {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// With which probability.
+    /// The probability that it contains it.
     pub confidence: f64,
 }
 
-/// The narrowest interval between two of the sorted figures, as many from the least as from the greatest, that
-/// holds the median of what they are drawn from with at least the wanted probability; or all of them, with
-/// the probability that this has.
+/// Returns the narrowest interval between two of the sorted figures, equally far from either end, that contains the
+/// median of their distribution with at least the wanted probability. If even the interval of
+/// all figures falls short, returns that one, with the probability that it has.
 ///
-/// The median lies outside `x₍ₖ₎ .. x₍ₙ₊₁₋ₖ₎` only if fewer than k figures are on one side of it, and each is on either
-/// side with probability ½: so of six figures all hold it with probability 1 - 2·2⁻⁶ = 97 %.
+/// The median lies outside `x₍ₖ₎ .. x₍ₙ₊₁₋ₖ₎` only if fewer than k figures are on one side of it, and each figure is on
+/// either side with probability ½. So the interval of all six of six figures contains it with probability 1 - 2·2⁻⁶ =
+/// 97 %.
 ///
 /// # Examples
 ///
@@ -95,7 +95,7 @@ pub fn median_interval(sorted: &[f64], wanted: f64) -> Interval {
         high: greatest,
         confidence: 0.0,
     };
-    // The probability that fewer than k figures of all are on one side.
+    // The probability that fewer than k of all figures are on one side.
     let mut below = 0.0;
     let mut term = 0.5f64.powi(count.min(i32::MAX as usize) as i32);
     for k in 1..=count.div_ceil(2) {
@@ -114,12 +114,12 @@ pub fn median_interval(sorted: &[f64], wanted: f64) -> Interval {
     best
 }
 
-/// More figures a side than this are left out of [`rank_sum`], so that it stays exact and quick.
+/// Figures beyond this number on a side are left out of [`rank_sum`], so that it stays exact and fast.
 const MOST: usize = 50;
 
-/// How probable it is that two sets of figures differ in rank by as much as these do, or more, if both are
-/// drawn from the same: the two-sided rank-sum test, exact also where figures are equal. 1 if a set is empty.
-/// Of more than 50 figures a side the first 50 count.
+/// Returns the probability that two sets of figures differ in rank by at least as much as these do if both are drawn
+/// from the same distribution: the two-sided rank-sum test, exact even with ties. Returns 1 if a set is empty. Only the
+/// first 50 figures of each side count.
 ///
 /// # Examples
 ///
@@ -150,7 +150,7 @@ pub fn rank_sum(a: &[f64], b: &[f64]) -> f64 {
     far.map(|(_, ways)| ways).sum::<f64>() / all
 }
 
-/// Twice the rank of each figure, counted from 1; equal figures share the mean of theirs.
+/// Returns twice the rank of each figure, counted from 1; equal figures share their mean rank.
 fn doubled_ranks<'a>(figures: impl Iterator<Item = &'a f64> + Clone) -> Vec<usize> {
     let rank = |x: &f64| {
         let less = figures.clone().filter(|y| *y < x).count();
@@ -160,7 +160,7 @@ fn doubled_ranks<'a>(figures: impl Iterator<Item = &'a f64> + Clone) -> Vec<usiz
     figures.clone().map(rank).collect()
 }
 
-/// In how many ways so many of the numbers add up to each sum.
+/// Returns, for each sum, the number of ways in which `chosen` of the numbers add up to it.
 fn ways(numbers: &[usize], chosen: usize) -> Vec<f64> {
     let most: usize = numbers.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
@@ -180,12 +180,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// All ways to mark some of `n` places.
+    /// Returns all subsets of `n` places.
     fn subsets(n: usize) -> impl Iterator<Item = Vec<bool>> {
         (0..1u32 << n).map(move |bits| (0..n).map(|i| bits >> i & 1 == 1).collect())
     }
 
-    /// The sum of ranks less those that are expected, by the definition.
+    /// Returns the sum of ranks minus the expected sum, by the definition.
     fn distance(figures: &[f64], marked: &[bool]) -> f64 {
         let rank = |x: f64| {
             let less = figures.iter().filter(|y| **y < x).count() as f64;
@@ -250,8 +250,8 @@ mod tests {
         }
     }
 
-    /// The share of all equally probable ways in which figures can lie about the median so that the
-    /// interval from the k-th least to the k-th greatest holds it.
+    /// Returns the share of all equally probable ways in which figures can lie about the median for which the interval
+    /// from the k-th smallest to the k-th greatest contains it.
     fn naive_confidence(n: usize, k: usize) -> f64 {
         let holds = |below: &Vec<bool>| {
             let low = below.iter().filter(|b| **b).count();

@@ -6,7 +6,7 @@
 
 use std::f64::consts::FRAC_2_PI;
 
-/// The probability that |t| is as great as this, or greater.
+/// Returns the probability that |t| is at least this great.
 pub(super) fn two_sided(t: f64, freedom: usize) -> f64 {
     if freedom == 0 || t.is_nan() {
         return 1.0;
@@ -17,7 +17,7 @@ pub(super) fn two_sided(t: f64, freedom: usize) -> f64 {
     (1.0 - within(t.abs(), freedom)).clamp(0.0, 1.0)
 }
 
-/// The t that is exceeded, on either side, with this probability.
+/// Returns the t that is exceeded, on either side, with this probability.
 pub(super) fn critical(probability: f64, freedom: usize) -> f64 {
     if freedom == 0 || probability <= 0.0 {
         return f64::INFINITY;
@@ -36,7 +36,7 @@ pub(super) fn critical(probability: f64, freedom: usize) -> f64 {
     high
 }
 
-/// The probability of |t| below this: a finite series in the angle whose tangent is t / √ν.
+/// Returns the probability of |t| below this: a finite series in the angle whose tangent is t / √ν.
 fn within(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();

@@ -1,8 +1,8 @@
-//! What ranks begin with, and what must come of it, computed apart from the library in the plainest way.
+//! The ranks' inputs, and the expected results, computed independently of the library in the plainest way.
 //!
-//! Element `i` of rank `r`'s vector is a small number that repeats with a period of 251, a prime: an element
-//! that ends in a wrong place, or comes from a wrong rank, is noticed, and what is expected fits into a table
-//! of one period. All numbers are such that folds of floats are exact in any order.
+//! Element `i` of rank `r`'s vector is a small number that repeats with a period of 251, a prime. So an element that
+//! ends in a wrong place or comes from a wrong rank is noticed, and the expectation fits into a table of one period.
+//! The numbers are chosen so that folds of floats are exact in any order.
 
 use std::fmt;
 
@@ -12,18 +12,18 @@ use crate::Rank;
 use crate::collective::Collective;
 use crate::op::Element;
 
-/// After how many elements a vector repeats.
+/// The period of a vector, in elements.
 const PERIOD: usize = 251;
 
-/// An element that is measured: numbers of its own, and an arithmetic that is none of the library's.
+/// An element that is measured: its numbers, and an arithmetic that is independent of the library's.
 pub trait Number: Element + PartialEq + fmt::Display {
-    /// Its type.
+    /// Its [`Type`].
     const TYPE: Type;
 
-    /// A number for `p` in `0..251`, the same for the same `p`.
+    /// Returns a number for `p` in `0..251`, the same for the same `p`.
     fn value(op: Op, p: usize) -> Self;
 
-    /// One fold.
+    /// Folds `a` and `b`.
     fn fold(op: Op, a: Self, b: Self) -> Self;
 }
 
@@ -34,7 +34,7 @@ macro_rules! integers {
 
             fn value(op: Op, p: usize) -> $t {
                 match op {
-                    // Odd ones: no product of them loses bits.
+                    // Odd numbers: their products lose no bits.
                     Op::Product => (2 * p + 1) as $t,
                     _ => p as $t,
                 }
@@ -82,7 +82,7 @@ macro_rules! floats {
 integers!(i32: I32, i64: I64, u8: U8, u32: U32, u64: U64);
 floats!(f32: F32, f64: F64);
 
-/// Which of the numbers element `i` of rank `r`'s vector is; another in every turn.
+/// Returns which number element `i` of rank `r`'s vector is; it differs in every turn.
 fn place(rank: Rank, turn: usize, i: usize) -> usize {
     (37 * (rank % PERIOD) + 11 * (turn % PERIOD) + i % PERIOD) % PERIOD
 }
@@ -90,13 +90,13 @@ fn place(rank: Rank, turn: usize, i: usize) -> usize {
 /// A rank's vectors.
 #[derive(Clone, Debug)]
 pub struct Vectors<T> {
-    /// What is only read; empty where the call works in place.
+    /// The input, which is only read; empty where the call works in place.
     pub input: Vec<T>,
-    /// What is written.
+    /// The output.
     pub output: Vec<T>,
 }
 
-/// How many elements a rank's input and output have.
+/// Returns the lengths of a rank's input and output.
 pub(super) fn lengths(point: &Point, rank: Rank) -> (usize, usize) {
     let (all, block) = (point.length, point.block());
     let at_root = if rank == point.root { all } else { 0 };
@@ -116,11 +116,11 @@ pub(super) fn lengths(point: &Point, rank: Rank) -> (usize, usize) {
 }
 
 impl<T: Number> Vectors<T> {
-    /// A rank's vectors, written by it here and now.
+    /// Creates a rank's vectors; the calling thread writes them.
     pub fn new(point: &Point, rank: Rank) -> Vectors<T> {
         let (input, output) = lengths(point, rank);
         let zero = T::value(point.op, 0);
-        // Written, not only asked for: a page belongs to whoever writes it first.
+        // Written, not only allocated: a page is placed near the thread that writes it first.
         let written = |length: usize| (0..length).map(|_| zero).collect();
         Vectors {
             input: written(input),
@@ -128,7 +128,7 @@ impl<T: Number> Vectors<T> {
         }
     }
 
-    /// Writes what the call begins with. An output that is not part of that gets what cannot be right.
+    /// Writes the inputs of the call. An output that is not an input is filled with wrong values.
     pub fn fill(&mut self, point: &Point, rank: Rank, turn: usize) {
         let own = |i: usize| place(rank, turn, i);
         let other = |i: usize| place(rank, turn + 1, i);
@@ -140,7 +140,7 @@ impl<T: Number> Vectors<T> {
         }
     }
 
-    /// Compares every element of the output with what must be there.
+    /// Compares every element of the output with its expected value.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl<T: Number> Vectors<T> {
     }
 }
 
-/// Whether the output holds what the rank brings; else it only receives.
+/// Returns whether the output holds the rank's contribution; otherwise it only receives.
 fn begins_with_output(point: &Point, rank: Rank) -> bool {
     match point.subject {
         Subject::Collective(Collective::Broadcast) => rank == point.root,
@@ -169,15 +169,15 @@ fn write<T: Number>(to: &mut [T], op: Op, places: impl Fn(usize) -> usize) {
     }
 }
 
-/// What a rank's output must be: pieces of one length, each a part of a vector that repeats.
+/// The expected output of a rank: pieces of one length, each a part of a vector that repeats.
 struct Expected<T> {
     piece: usize,
-    /// For each piece one period, beginning with the piece's first element; for all pieces the last one.
+    /// One period for each piece, starting at the piece's first element; the last one serves all further pieces.
     periods: Vec<Vec<T>>,
 }
 
 impl<T: Number> Expected<T> {
-    /// Nothing where nothing is promised.
+    /// Returns `None` where the output is undefined.
     fn of(point: &Point, rank: Rank, turn: usize) -> Option<Expected<T>> {
         let (op, n, root, block) = (point.op, point.ranks, point.root, point.block());
         let one = |from: Rank, first: usize| -> Vec<T> {
@@ -252,16 +252,16 @@ impl<T: Number> Expected<T> {
     }
 }
 
-/// An element that is not what it must be.
+/// An element with a wrong value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// On which rank.
+    /// The rank.
     pub rank: Rank,
-    /// Which element of its output.
+    /// Index of the element in its output.
     pub element: usize,
-    /// What is there.
+    /// The value found.
     pub found: String,
-    /// What must be there.
+    /// The expected value.
     pub expected: String,
 }
 

@@ -1,14 +1,14 @@
-//! From times to rules: who is quickest, where it is by enough to count.
+//! Turns times into rules: the fastest algorithm, where it is faster by enough to count.
 
 use super::Place;
 use crate::collective::{Collective, Entry, Rule, Timed};
 use crate::measure::{Subject, median, sorted};
 
-/// Whoever was chosen for the bytes before, or would be without a table, stays until another is quicker by this factor:
-/// passes scatter by as much, and a table that follows them helps nobody.
+/// The choice for fewer bytes, or else the choice without a table, stays until another algorithm is faster by this
+/// factor. Passes scatter by as much, and a table that follows the scatter is no improvement.
 const ENOUGH: f64 = 1.06;
 
-/// What a candidate is in all passes.
+/// A candidate's result over all passes.
 #[derive(Clone, Copy)]
 struct Standing {
     timed: Timed,
@@ -16,7 +16,7 @@ struct Standing {
     score: f64,
 }
 
-/// The entries of all places that were measured.
+/// Returns the entries of all places that were measured.
 pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for place in places.iter().filter(|place| place.passes() > 0) {
@@ -44,7 +44,7 @@ pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
     entries
 }
 
-/// The rule for a place, which comes after another one for fewer bytes.
+/// Returns the rule for a place, given the rule for the next smaller number of bytes.
 fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
     let mut standings = standings(place);
     standings.sort_by(|a, b| a.score.total_cmp(&b.score));
@@ -64,7 +64,7 @@ fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
         .find(|one| one.algorithm != chosen.timed.algorithm);
     let at = place.point.bytes();
     let from = match before.and_then(|rule| rule.at) {
-        // Halfway between the two, as lengths are spaced.
+        // The geometric mean of the two, since lengths are spaced geometrically.
         Some(below) if place.point.subject != Collective::Barrier.into() => {
             ((below as f64 * at as f64).sqrt() as usize).clamp(below + 1, at)
         }
@@ -78,7 +78,7 @@ fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
     })
 }
 
-/// All candidates that were measured in at least half as many passes as any.
+/// Returns the standings of all candidates that were measured in at least one pass.
 fn standings(place: &Place) -> Vec<Standing> {
     let taken = |i: usize| place.candidates[i].passes.iter().flatten().count();
     let most = (0..place.candidates.len()).map(taken).max().unwrap_or(0);
@@ -102,7 +102,7 @@ fn standings(place: &Place) -> Vec<Standing> {
     all.filter(|one| one.score.is_finite()).collect()
 }
 
-/// What times of a pass are multiples of: the least of it, so that what the machine does to all cancels out.
+/// Returns the unit of a pass's times: the least of them, so that whatever the machine does to all of them cancels out.
 fn yardstick(place: &Place, pass: usize) -> f64 {
     let times = place
         .candidates
@@ -125,7 +125,7 @@ mod tests {
     const FIRST: Algorithm = Algorithm::Exchange;
     const SECOND: Algorithm = Algorithm::Halving;
 
-    /// A place where both took so many microseconds in each pass.
+    /// Builds a place of two candidates from their times in microseconds, in each pass.
     fn place(bytes: usize, passes: &[(f64, f64)]) -> Place {
         let of = |algorithm, time: fn(&(f64, f64)) -> f64| Candidate {
             algorithm,
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn candidates_are_compared_inside_each_pass() {
-        // Far apart in the machine's two states, and in the middle the other way round.
+        // Far apart in the machine's two states, and the other way round in the middle.
         let passes = [(1.0, 0.8), (10.0, 8.0), (1.1, 0.9), (9.0, 7.0), (1.0, 9.0)];
         assert_eq!(chosen(&[place(64, &passes)]), [(0, SECOND)]);
     }

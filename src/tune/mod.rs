@@ -1,13 +1,13 @@
-//! Tuning: measures the algorithms that come into question on this machine, and makes a table of the quickest.
+//! Tuning: measures the candidate algorithms on this machine and makes a table of the fastest.
 //!
 //! - `plan`: which collectives, ranks, bytes and algorithms; `decide`: from times to rules.
 //!
-//! Every place, a collective among so many ranks on so many bytes, has its candidates measured one right after the
-//! other, by [`measure::pass`](crate::measure::pass), which compares every result. After a first pass over all places those that are far behind
-//! are left out, and the others are measured again, pass by pass, until the time is over: so whatever the machine does
-//! meanwhile happens to all. Candidates are compared inside each pass; the middle pass counts. Places that break a
-//! [guideline](crate::collective::Guideline) are measured once more, with the algorithms of their neighbours
-//! as well.
+//! A place is a collective among some number of ranks on some number of bytes. Its candidates are measured one right
+//! after the other by [`measure::pass`](crate::measure::pass), which compares every result. After a first pass over all
+//! places, candidates that are far behind are dropped. The others are measured again, pass by pass, until the time is
+//! over, so that disturbances of the machine affect all of them alike. Candidates are compared within each pass; the
+//! median pass counts. Places that break a [guideline](crate::collective::Guideline) are measured once more, together
+//! with the algorithms of their neighbours.
 //!
 //! # Examples
 //!
@@ -39,44 +39,44 @@ mod plan;
 
 pub use plan::Plan;
 
-/// An element that is measured: the type matters little, its bytes do.
+/// The measured element: its size matters, its type hardly does.
 type Element = f32;
 
-/// After the first pass a candidate that took so many times as long as the best is out.
+/// After the first pass, a candidate that took this many times as long as the best is dropped.
 const FAR_BEHIND: f64 = 1.6;
 
-/// The share of the time in which the first pass is to end, where it can; and the share after which places that break
-/// a guideline have theirs.
+/// Share of the time by which the first pass should end, and the share after which places that break a guideline are
+/// measured again.
 const FIRST: f64 = 0.4;
 const REPAIR: f64 = 0.85;
 
-/// For so long at least, and at most, a candidate is measured in a pass.
+/// Minimum and maximum time for which a candidate is measured in a pass.
 const LEAST: Duration = Duration::from_micros(300);
 const MOST: Duration = Duration::from_millis(30);
 
-/// How far tuning has come.
+/// Progress of the tuning.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Since it began.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// What it may take.
+    /// Time limit.
     pub time: Duration,
-    /// What is measured now.
+    /// The point that is being measured.
     pub point: Point,
 }
 
-/// What came of it.
+/// The result of tuning.
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The table.
     pub table: TuningTable,
-    /// What in it breaks a guideline all the same.
+    /// Guidelines that the table breaks nevertheless.
     pub violations: Vec<Violation>,
-    /// How many places there are, and how many of them were measured before the time was over.
+    /// Number of places, and number of those that were measured before the time was over.
     pub places: (usize, usize),
-    /// How often the least measured of those was.
+    /// Number of passes of the least measured of those.
     pub passes: usize,
-    /// What else the machine did meanwhile.
+    /// Other load on the machine during the measurements.
     pub noise: Noise,
     /// Whether it was stopped from outside.
     pub interrupted: bool,
@@ -88,7 +88,7 @@ pub struct Tuned {
 pub enum TuneError {
     /// A candidate could not be measured.
     Failed(Box<Point>, Failure),
-    /// What was measured makes no table.
+    /// The measurements make no valid table.
     Table(TableError),
 }
 
@@ -103,17 +103,17 @@ impl fmt::Display for TuneError {
 
 impl std::error::Error for TuneError {}
 
-/// A point, as it is named.
+/// Describes a point in words.
 pub fn words(point: &Point) -> String {
     let by = point.algorithm.map_or("auto".into(), |by| by.to_string());
     let Point { subject, ranks, .. } = point;
     format!("{subject} by {by}, {ranks} ranks, {} bytes", point.bytes())
 }
 
-/// A collective among so many ranks on so many bytes, and those who may serve it.
+/// A collective among some number of ranks on some number of bytes, with the candidate algorithms.
 #[derive(Clone, Debug)]
 struct Place {
-    /// The automatic choice is its algorithm.
+    /// The point; its algorithm is the automatic choice.
     point: Point,
     candidates: Vec<Candidate>,
 }
@@ -121,9 +121,9 @@ struct Place {
 #[derive(Clone, Debug)]
 struct Candidate {
     algorithm: Algorithm,
-    /// The time of each pass in seconds; none in passes in which it was left out.
+    /// The time of each pass in seconds; `None` for passes that left the candidate out.
     passes: Vec<Option<f64>>,
-    /// It is so far behind that it is not measured any more.
+    /// Whether it is so far behind that it is no longer measured.
     out: bool,
 }
 
@@ -143,7 +143,7 @@ impl Place {
         first.map_or(0, |candidate| candidate.passes.len())
     }
 
-    /// Leaves out whoever is far behind the best of the last pass.
+    /// Drops the candidates that are far behind the best of the last pass.
     fn thin_out(&mut self) {
         let last = |candidate: &Candidate| candidate.passes.last().copied().flatten();
         let best = self.candidates.iter().filter_map(last);
@@ -153,7 +153,7 @@ impl Place {
         }
     }
 
-    /// Takes everybody back in, and these too, as far as they can do it.
+    /// Takes all dropped candidates back in, and adds those of `algorithms` that support the call.
     fn reopen(&mut self, algorithms: impl Iterator<Item = Algorithm>) {
         let passes = self.passes();
         for algorithm in algorithms {
@@ -172,11 +172,11 @@ impl Place {
     }
 }
 
-/// Measures, and makes a table of what was quickest.
+/// Measures, and makes a table of the fastest algorithms.
 ///
-/// It takes the time of the plan, and a little more where single calls are long; a program that was built without
-/// optimisations measures itself. Nothing else should run meanwhile: whether it did, [`Tuned::noise`] says, and
-/// [`Noise::is_busy`] whether the table is worth keeping.
+/// It takes the time of the plan, and a little more where single calls are long. A program built without optimisations
+/// measures itself. Nothing else should run meanwhile: [`Tuned::noise`] tells whether it did, and [`Noise::is_busy`]
+/// whether the table is worth keeping.
 ///
 /// # Errors
 ///
@@ -228,12 +228,12 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Whether it is not over yet: by the clock, after this share of the time.
+    /// Returns whether to go on: not stopped, and less than `share` of the time has passed.
     fn go_on(&self, share: f64) -> bool {
         !self.control.is_stopped() && self.begin.elapsed() < self.plan.time.mul_f64(share)
     }
 
-    /// Every candidate once. Where time is short, the last places are left without.
+    /// Measures every candidate once. If time is short, the last places are left unmeasured.
     fn first_pass(&mut self, places: &mut [Place]) -> Result<(), TuneError> {
         for i in 0..places.len() {
             if !self.go_on(REPAIR) {
@@ -246,7 +246,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// How long a candidate is measured, if these are to be done with in the first pass's share of the time.
+    /// Returns how long to measure each candidate so that the places left fit into the first pass's share of the time.
     fn of_pass(&self, left: &[Place]) -> Duration {
         let candidates: usize = left.iter().map(|place| place.candidates.len()).sum();
         let until = self.plan.time.mul_f64(FIRST);
@@ -258,7 +258,7 @@ impl Session<'_> {
         each.clamp(LEAST, MOST)
     }
 
-    /// One pass over the candidates of a place that are not out.
+    /// Measures the candidates of a place that are not dropped, for one pass.
     fn measure(&mut self, place: &mut Place, time: Duration) -> Result<(), TuneError> {
         for candidate in &mut place.candidates {
             if candidate.out || self.control.is_stopped() {
@@ -281,7 +281,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The table, in which places that break a guideline have been measured once more.
+    /// Returns the table after measuring the places that break a guideline once more.
     fn repaired(&mut self, places: &mut [Place]) -> Result<TuningTable, TuneError> {
         let table = self.table(places)?;
         let broken = violations(&table);
@@ -300,7 +300,7 @@ impl Session<'_> {
         self.table(places)
     }
 
-    /// A few more passes of a place, as far as there is time.
+    /// Measures a few more passes of a place, while there is time.
     fn measure_again(&mut self, place: &mut Place) -> Result<(), TuneError> {
         for _ in 0..3 {
             if self.go_on(1.0) {
@@ -327,14 +327,14 @@ fn violation_is_at(violation: &Violation, place: &Place) -> bool {
     there == (collective.into(), ranks, violation.bytes)
 }
 
-/// The median time of a call in one pass.
+/// Returns the median time of a call in one pass.
 fn timed(point: &Point, time: Duration, control: &Control) -> Result<f64, Failure> {
     let body = |comm: &Comm, vectors: &mut _| call(point, comm, vectors, op::Sum);
     let pass = pass::<Element>(point, &Effort::time(time), control, &body)?;
     Ok(pass.median())
 }
 
-/// What would be chosen for a point without a table.
+/// Returns the algorithm that would be chosen for a point without a table.
 fn untuned(point: &Point, machine: &Machine) -> Option<Algorithm> {
     let call = plan::in_groups(point.shape()?, point, machine);
     Some(Choice::of(&call, size_of::<Element>()).algorithm)

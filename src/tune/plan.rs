@@ -13,7 +13,7 @@ use crate::topology::{Levels, TreeName};
 pub struct Plan {
     /// The machine, which must be this one.
     pub machine: Machine,
-    /// Where ranks are to run: the table is good for worlds that are bound the same way.
+    /// The binding of the ranks: the table is valid for worlds that are bound the same way.
     pub bind: Bind,
     /// The collectives.
     pub collectives: Vec<Collective>,
@@ -21,11 +21,11 @@ pub struct Plan {
     pub ranks: Vec<usize>,
     /// The bytes of the whole vectors.
     pub bytes: Vec<usize>,
-    /// What it may take altogether.
+    /// Time limit of the whole tuning.
     pub time: Duration,
 }
 
-/// The bytes that are measured: close together where algorithms change places.
+/// The measured numbers of bytes: close together where the best algorithm changes.
 const BYTES: [usize; 9] = [
     8,
     64,
@@ -38,12 +38,12 @@ const BYTES: [usize; 9] = [
     4 << 20,
 ];
 
-/// What all ranks' vectors may take together.
+/// Maximum memory of all ranks' vectors together, in bytes.
 const MOST_MEMORY: usize = 64 << 20;
 
 impl Plan {
-    /// All collectives, among powers of two and their neighbours up to as many ranks as have a core each, and among
-    /// twice as many; from 8 bytes to 4 MiB, in a minute.
+    /// Creates the default plan: all collectives, among powers of two and their neighbours up to one rank per core, and
+    /// among twice as many ranks; from 8 bytes to 4 MiB, in a minute.
     ///
     /// # Examples
     ///
@@ -66,7 +66,7 @@ impl Plan {
         }
     }
 
-    /// All places, the numbers of ranks that programs have first, and of each all bytes.
+    /// Returns all places: the most common numbers of ranks first, each with all numbers of bytes.
     pub(super) fn places(&self) -> Vec<Place> {
         let mut ranks = self.ranks.clone();
         ranks.retain(|&ranks| ranks > 1);
@@ -101,7 +101,7 @@ impl Plan {
             .collect()
     }
 
-    /// The candidates: first who is chosen without a table.
+    /// Returns a place with its candidates, the choice without a table first.
     fn place(&self, point: Point) -> Option<Place> {
         let call = in_groups(point.shape()?, &point, &self.machine);
         let first = untuned(&point, &self.machine)?;
@@ -125,7 +125,7 @@ impl Plan {
     }
 }
 
-/// Powers of two and their neighbours, all that have a core each; and a number that crowds them.
+/// Returns powers of two and their neighbours up to one rank per core, and a number that oversubscribes the cores.
 fn ranks(room: usize) -> Vec<usize> {
     let powers = (1..usize::BITS).map(|power| 1usize << power);
     let powers = powers.take_while(|power| power - 1 <= room);
@@ -140,7 +140,7 @@ fn ranks(room: usize) -> Vec<usize> {
     ranks
 }
 
-/// The call in the groups that its ranks will be in, and as crowded.
+/// Returns the call with the groups that its ranks will be in, and marked as crowded if they will be.
 pub(super) fn in_groups(call: Call, point: &Point, machine: &Machine) -> Call {
     let crowded = point.ranks > machine.room();
     let call = if crowded { call.crowded() } else { call };
@@ -151,10 +151,10 @@ pub(super) fn in_groups(call: Call, point: &Point, machine: &Machine) -> Call {
     }
 }
 
-/// From so many bytes on segments are tried.
+/// Segments are tried from this many bytes on.
 const SEGMENTED: usize = 64 << 10;
 
-/// Who may be quickest somewhere.
+/// Returns the algorithms that may be fastest somewhere.
 fn candidates(call: &Call, bytes: usize) -> Vec<Algorithm> {
     use Algorithm::*;
     const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);

@@ -1,8 +1,8 @@
-//! What the tests of the runtime share: how much of them to do, data by seed, and the oracles, which
-//! say in the plainest code what a result is.
+//! What the tests of the runtime share: the number of repetitions, data by seed, and the oracles, which compute results
+//! in the plainest code.
 //!
 //! `RANKFOLD_SCALE=0.2` does a fifth of the repetitions, for runs under a sanitizer; 1 is all of them.
-#![allow(dead_code)] // every test file is a crate of its own and uses a part of this
+#![allow(dead_code)] // every test file is a separate crate and uses a part of this
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use rankfold::op::{Element, Operator};
 use rankfold::topology::{Topology, Triple};
 use rankfold::{Comm, Error, ErrorKind, Rank, Report, Team, World};
 
-/// How much of the tests to do: 1 is all.
+/// Returns the share of the repetitions to do: 1 is all.
 pub fn scale() -> f64 {
     let scale = std::env::var("RANKFOLD_SCALE").ok();
     scale.map_or(1.0, |text| {
@@ -19,17 +19,17 @@ pub fn scale() -> f64 {
     })
 }
 
-/// So many of `all` repetitions as the scale asks for; at least one.
+/// Returns the number of `all` repetitions that the scale asks for; at least one.
 pub fn scaled(all: usize) -> usize {
     ((all as f64 * scale()) as usize).max(1)
 }
 
-/// Of what is tried one by one, every how-many-th to try at this scale: 1, up to 10.
+/// Returns the stride at this scale for exhaustive enumerations: 1, up to 10.
 pub fn stride() -> usize {
     (1.0 / scale()).clamp(1.0, 10.0) as usize
 }
 
-/// How proptest goes about it: by a fixed seed, so that every run tries the same.
+/// Returns the configuration of proptest: a fixed seed, so that every run tries the same cases.
 pub fn cases(all: usize) -> proptest::test_runner::Config {
     proptest::test_runner::Config {
         cases: scaled(all) as u32,
@@ -39,12 +39,12 @@ pub fn cases(all: usize) -> proptest::test_runner::Config {
     }
 }
 
-/// A team whose collectives begin without a round of agreement, so that calls overlap.
+/// Starts a team whose collectives begin without an agreement round, so that calls overlap.
 pub fn team(ranks: usize) -> Team {
     World::new(ranks).check(false).start().unwrap()
 }
 
-/// Number `i` of the sequence that `seed` begins (splitmix64).
+/// Returns number `i` of the sequence of `seed` (splitmix64).
 pub fn noise(seed: u64, i: u64) -> u64 {
     let mut x = seed.wrapping_add((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,13 +58,13 @@ pub fn noise(seed: u64, i: u64) -> u64 {
 pub type Map = (u32, u32);
 const PRIME: u64 = 65_521;
 
-/// One map after the other: associative, and wrong as soon as two ranks swap.
+/// Composes two maps: associative, and wrong as soon as two ranks are swapped.
 pub fn compose(f: Map, g: Map) -> Map {
     let [m, c, n, d] = [f.0, f.1, g.0, g.1].map(u64::from);
     ((m * n % PRIME) as u32, ((m * d + c) % PRIME) as u32)
 }
 
-/// A map that is like no other rank's.
+/// Returns a map that differs from every other rank's.
 pub fn map(rank: Rank, i: usize) -> Map {
     let place = noise(rank as u64, i as u64);
     (
@@ -73,7 +73,7 @@ pub fn map(rank: Rank, i: usize) -> Map {
     )
 }
 
-/// [`compose`] as an operator of the user's own, which does not say that it commutes.
+/// [`compose`] as a user-defined operator that does not declare itself commutative.
 #[derive(Clone, Copy)]
 pub struct Compose;
 
@@ -85,7 +85,7 @@ impl Operator<Map> for Compose {
 
 // ── oracles ──
 
-/// What a reduction means: x₀ ⊕ x₁ ⊕ … element by element, from the left.
+/// The definition of a reduction: x₀ ⊕ x₁ ⊕ … element by element, from the left.
 pub fn fold<T: Element>(inputs: &[Vec<T>], op: impl Fn(T, T) -> T) -> Vec<T> {
     let mut total = inputs[0].clone();
     for input in &inputs[1..] {
@@ -97,20 +97,20 @@ pub fn fold<T: Element>(inputs: &[Vec<T>], op: impl Fn(T, T) -> T) -> Vec<T> {
     total
 }
 
-/// The ranks on the way from `rank` to the root, both included.
+/// Returns the ranks on the path from `rank` to the root, both included.
 pub fn path(tree: &Topology, rank: Rank) -> Vec<Rank> {
     let up = |rank: &Rank| tree.successor(*rank).map(|(_, above)| above);
     std::iter::successors(Some(rank), up).collect()
 }
 
-/// Everybody whose contribution passes through `top`.
+/// Returns all ranks whose contribution passes through `top`.
 pub fn subtree(tree: &Topology, top: Rank) -> Vec<Rank> {
     (0..tree.ranks())
         .filter(|&rank| path(tree, rank).contains(&top))
         .collect()
 }
 
-/// Whether every subtree is a run of neighbours: what rank order needs.
+/// Returns whether every subtree is a run of neighbours, which rank order requires.
 pub fn subtrees_are_runs(tree: &Topology) -> bool {
     let is_run = |ranks: Vec<Rank>| ranks.windows(2).all(|two| two[0] + 1 == two[1]);
     (0..tree.ranks()).all(|top| is_run(subtree(tree, top)))
@@ -121,12 +121,12 @@ pub fn subtrees_are_runs(tree: &Topology) -> bool {
 pub struct Sent {
     pub tag: u32,
     pub len: usize,
-    /// Its place in the whole program: no two messages are alike.
+    /// Its index in the whole program: all messages differ.
     pub id: usize,
 }
 
 impl Sent {
-    /// What is in it.
+    /// Returns its contents.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.id as u8; self.len];
         let mark = noise(self.id as u64, self.len as u64).to_le_bytes();
@@ -138,18 +138,18 @@ impl Sent {
     }
 }
 
-/// The messages that wait for one rank, a line for each sender: MPI's order, and nothing else.
+/// The messages that wait for one rank, a queue per sender: MPI's order, and nothing else.
 pub struct Lines(pub Vec<VecDeque<Sent>>);
 
 impl Lines {
-    /// The first message of `source` with the tag, any if `None`.
+    /// Returns the first message of `source` with the tag, or with any tag if `None`.
     pub fn first(&self, source: Rank, tag: Option<u32>) -> Option<&Sent> {
         self.0[source]
             .iter()
             .find(|sent| tag.is_none_or(|tag| tag == sent.tag))
     }
 
-    /// Takes the first message of `source` with exactly this tag out of its line.
+    /// Removes the first message of `source` with exactly this tag from its queue.
     pub fn take(&mut self, source: Rank, tag: u32) -> Sent {
         let line = &mut self.0[source];
         let place = line.iter().position(|sent| sent.tag == tag);
@@ -160,7 +160,7 @@ impl Lines {
 
 // ── topologies ──
 
-/// Every family on `n` ranks, those with a k for several.
+/// Returns every family on `n` ranks, those with a k for several values.
 pub fn families(n: usize) -> Vec<Topology> {
     let mut all = vec![
         Topology::chain(n),
@@ -182,8 +182,8 @@ pub fn families(n: usize) -> Vec<Topology> {
     all
 }
 
-/// A tree of any shape: the i-th rank of `order` sends to one before it, `parents` chooses which.
-/// Steps rise by one more than the gaps.
+/// Returns a tree of any shape: the i-th rank of `order` sends to one before it, which `parents` chooses. Steps
+/// increase by one more than the gaps.
 pub fn any_tree(order: &[Rank], parents: &[usize], gaps: &[usize]) -> Topology {
     let parent = |i: usize| parents[i] % i;
     let mut steps = vec![0; order.len()];
@@ -201,7 +201,7 @@ pub fn any_tree(order: &[Rank], parents: &[usize], gaps: &[usize]) -> Topology {
 
 // ── errors ──
 
-/// The error must be the caller's own mistake, and say this.
+/// Checks that the error is the caller's own mistake, with this text.
 #[track_caller]
 pub fn assert_usage<T>(result: Result<T, Error>, says: &str) {
     let error = result.err().expect("the call was refused");
@@ -209,7 +209,7 @@ pub fn assert_usage<T>(result: Result<T, Error>, says: &str) {
     assert!(error.to_string().contains(says), "{error}");
 }
 
-/// Every rank must have returned; the values, in rank order.
+/// Checks that every rank has returned; returns the values, in rank order.
 #[track_caller]
 pub fn values<R: Debug>(report: &Report<R>) -> Vec<&R> {
     let all = report.outcomes.iter();
@@ -217,7 +217,7 @@ pub fn values<R: Debug>(report: &Report<R>) -> Vec<&R> {
         .collect()
 }
 
-/// Says "I am as far as this" to another rank, and waits to hear it: the only way the tests order ranks.
+/// Tag of the message "I have come this far" to another rank, which waits for it: the only way the tests order ranks.
 pub const TOKEN: u32 = u32::MAX;
 
 pub fn signal(comm: &Comm, to: Rank) -> Result<(), Error> {

@@ -1,17 +1,17 @@
-//! Random formal definitions, single edits of triples, and whether a refusal blames the right one.
+//! Random formal definitions, single edits of triples, and whether an error names the right culprit.
 #![allow(dead_code)] // each test takes what it needs
 
 use proptest::{prelude::*, sample::Index};
 use rankfold::Rank;
 use rankfold::topology::{Formal, TopologyError, Triple};
 
-/// One edge with its process.
+/// Adds one edge with its process.
 pub fn with_edge(formal: Formal, from: usize, into: usize, step: usize, process: Rank) -> Formal {
     formal.edge(from, into, step).associate(from, process)
 }
 
-/// A formal definition: blocks, and for each but the first the block and the process it sends to
-/// and the step, which rises.
+/// A formal definition: blocks, and for each block but the first, the block and the process that it sends to, and the
+/// step, which increases.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub blocks: Vec<Vec<Rank>>,
@@ -129,7 +129,7 @@ pub fn walks_for_ever(start: Rank, triples: &[Triple]) -> bool {
         > triples.len() + 1
 }
 
-/// Whether the error is true of these triples: the culprit it names did it.
+/// Returns whether the error is true of these triples: whether the named culprit caused it.
 pub fn blames_justly(error: &TopologyError, ranks: usize, root: Rank, triples: &[Triple]) -> bool {
     use TopologyError::*;
     let has = |t: &Triple| triples.contains(t);

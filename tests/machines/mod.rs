@@ -1,9 +1,9 @@
-//! Machines of every kind that there is, as text.
+//! Machines of every kind, as text.
 #![allow(dead_code)] // each test takes what it needs
 
 use rankfold::machine::{Cpus, Machine};
 
-/// A name, the text, the number of CPUs, and that of NUMA nodes.
+/// A name, the text, the number of CPUs, and the number of NUMA nodes.
 pub const ALL: [(&str, &str, usize, usize); 16] = [
     ("one CPU", "core:1", 1, 0),
     (
@@ -87,7 +87,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, Machine)> {
         .map(|(name, text, ..)| (name, machine(text)))
 }
 
-/// The same machine with less that may be used.
+/// Returns the same machine with fewer usable CPUs.
 pub fn masked(machine: &Machine, mask: &[usize]) -> Machine {
     let mut masked = machine.clone();
     masked.usable = Cpus {

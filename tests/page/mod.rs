@@ -1,12 +1,12 @@
-//! A reader of SVG drawings: well-formed or not, labels as boxes, lines, and what they say.
+//! A reader of SVG drawings: checks that they are well-formed, and finds labels as boxes, lines, and their meanings.
 //!
-//! It knows no length of the writer. How wide letters are is measured from a wide font.
+//! It shares no lengths with the writer. The widths of letters are those of a wide font.
 #![allow(dead_code)] // each test takes what it needs
 
 use std::collections::BTreeMap;
 
-/// The widths of ASCII letters from the blank on in thousandths of an em, in DejaVu Sans Bold, which is
-/// wider than Helvetica, Arial and its own regular face.
+/// The widths of ASCII letters from the space on, in thousandths of an em, in DejaVu Sans Bold, which is wider than
+/// Helvetica, Arial and its own regular face.
 #[rustfmt::skip]
 const WIDTHS: [u32; 95] = [
     348, 456, 521, 838, 696, 1002, 872, 306, 457, 457, 523, 838, 380, 415, 380, 365,
@@ -17,7 +17,7 @@ const WIDTHS: [u32; 95] = [
     716, 716, 493, 595, 478, 712, 652, 924, 645, 652, 582, 712, 365, 712, 838,
 ];
 
-/// Signs of the notation come from any font, up to an em wide.
+/// Signs of the notation come from any font, and are up to an em wide.
 fn em(letter: char, mono: bool) -> f64 {
     match WIDTHS.get((letter as usize).wrapping_sub(32)) {
         None => 1.0,
@@ -121,7 +121,7 @@ impl Page {
             .filter(move |tag| tag.is("polyline", class))
     }
 
-    /// No two labels overlap, and no label or line is outside.
+    /// Checks that no two labels overlap, and that no label or line is outside.
     pub fn assert_legible(&self, name: &str) {
         let [left, top, right, bottom] = self.area;
         let mut labels: Vec<&Label> = self.labels.iter().collect();
@@ -171,7 +171,7 @@ impl Page {
         }
     }
 
-    /// The number that stands on each name, such as `rank 3`, with the place of the label.
+    /// Returns the number after each name, such as `rank 3`, with its label.
     fn named(&self, name: &str) -> Vec<(usize, &Label)> {
         let number = |label: &Label| label.text.strip_prefix(name)?.parse().ok();
         self.labels
@@ -180,8 +180,8 @@ impl Page {
             .collect()
     }
 
-    /// The messages of a diagram as (step, from, to): a rank is the one whose name stands beside the end
-    /// of the arrow, the step the one whose column it is in.
+    /// Returns the messages of a diagram as (step, from, to). A rank is the one whose name is beside the end of the
+    /// arrow, the step the one whose column contains it.
     pub fn arrows(&self) -> Vec<(usize, usize, usize)> {
         let ranks = self.named("rank ");
         let rank = |y: f64| {
@@ -204,7 +204,7 @@ impl Page {
         self.lines("message").map(arrow).collect()
     }
 
-    /// Of each message, whether a cross stands at its start, and whether one stands at its end.
+    /// For each message, returns whether a cross is at its start, and whether one is at its end.
     pub fn crossed_ends(&self) -> Vec<[bool; 2]> {
         let strokes: Vec<_> = self.lines("mark").map(Tag::points).collect();
         let crosses_at = |x: f64, y: f64| {
@@ -230,7 +230,7 @@ impl Page {
         self.lines("message").map(ends).collect()
     }
 
-    /// Each step, and where its column starts. Columns touch, and heads stand in their middles.
+    /// Returns each step, and where its column starts. Columns touch, and heads are in their middles.
     fn columns(&self) -> Vec<(usize, f64)> {
         let heads = self.named("step ");
         let guide = self.lines("guide").next().map(|line| line.points()[0].0);
@@ -243,7 +243,7 @@ impl Page {
         heads.iter().map(column).collect()
     }
 
-    /// The edges of a tree as (from, step, to): the circles at both ends, and the nearest number.
+    /// Returns the edges of a tree as (from, step, to): the circles at both ends, and the nearest number.
     pub fn edges(&self) -> Vec<(usize, usize, usize)> {
         let circles: Vec<&Tag> = self
             .tags
@@ -319,7 +319,7 @@ fn tag(inside: &str) -> Tag {
     }
 }
 
-/// A text without entities; panics if a sign stands in it that may not.
+/// Returns a text without entities; panics if it contains a forbidden character.
 fn plain(text: &str) -> String {
     let forbidden =
         |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{fffe}' | '\u{ffff}' | '>');
@@ -356,14 +356,14 @@ fn label(tag: &Tag, open: &[Tag], text: String) -> Label {
         Some("end") => x - width,
         Some(other) => panic!("{other}"),
     };
-    // Letters reach from below the base line to the height of capitals.
+    // Letters extend from below the baseline to the height of capitals.
     Label {
         text,
         area: [left, y - 0.76 * size, left + width, y + 0.24 * size],
     }
 }
 
-/// Whether a line goes through an area, by cutting the line down to it.
+/// Returns whether a line crosses an area, by clipping the line to it.
 fn crosses(from: (f64, f64), to: (f64, f64), area: [f64; 4]) -> bool {
     let [left, top, right, bottom] = area;
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);

@@ -1,9 +1,9 @@
-//! What the tests of failures share: the net under a test that hangs, cases that scale, random
-//! numbers that can be repeated, and buffers whose memory is spoiled when they are given back.
+//! What the tests of failures share: the net under a test that hangs, cases that scale, reproducible random numbers,
+//! and buffers whose memory is spoiled when they are freed.
 //!
-//! - `net` what ends a test that hangs
-//! - `sweep`: deaths at every operation, and what must come of them
-//! - `random` programs that cannot deadlock, by construction, and how a rank runs its part
+//! - `net`: aborts a test that hangs
+//! - `sweep`: failures at every operation, and their expected outcomes
+//! - `random`: programs that cannot deadlock, by construction, and how a rank runs its part
 #![allow(dead_code)] // each test binary uses its own part
 
 pub mod net;
@@ -15,13 +15,13 @@ use std::ops::{Deref, DerefMut};
 #[allow(unused_imports)]
 pub use net::guarded;
 
-/// `RANKFOLD_SCALE`: the part of the cases to run, 1 for all.
+/// Returns `RANKFOLD_SCALE`: the share of the cases to run, 1 for all.
 pub fn scale() -> f64 {
     let scale: Option<f64> = setting("RANKFOLD_SCALE");
     scale.filter(|scale| *scale > 0.0).unwrap_or(1.0)
 }
 
-/// A number from the environment.
+/// Reads a number from the environment.
 pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok()?;
     Some(
@@ -30,7 +30,7 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     )
 }
 
-/// Which cases run: all of them, or the scaled-down part, spread evenly and always the same.
+/// Selects the cases to run: all of them, or a share, spread evenly and always the same.
 pub struct Sieve {
     number: u64,
     part: f64,
@@ -41,7 +41,7 @@ impl Sieve {
         Sieve::part(seed, 1.0)
     }
 
-    /// Takes such a part of them, times the scale.
+    /// Selects this share of the cases, times the scale.
     pub fn part(seed: u64, part: f64) -> Self {
         let part = part * scale();
         Sieve { number: seed, part }
@@ -64,7 +64,7 @@ pub fn mix(n: u64) -> u64 {
     n ^ (n >> 31)
 }
 
-/// SplitMix64: a few lines, and every seed gives its own sequence.
+/// SplitMix64: short, and every seed gives its own sequence.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -78,12 +78,12 @@ impl Random {
         mix(self.0)
     }
 
-    /// One of `0..n`.
+    /// Returns one of `0..n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times on average.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -95,7 +95,7 @@ impl Random {
 
 const POISON: u64 = 0xdead_dead_dead_dead;
 
-/// A buffer that is spoiled before its memory goes: whoever reads it after that gets wrong sums.
+/// A buffer that is spoiled before its memory is freed: a rank that reads it afterwards gets wrong sums.
 pub struct Spoiled(Vec<u64>);
 
 impl Spoiled {
@@ -120,7 +120,7 @@ impl DerefMut for Spoiled {
 impl Drop for Spoiled {
     fn drop(&mut self) {
         self.0.fill(POISON);
-        // Without it the compiler may leave out what nobody seems to read.
+        // Without this the compiler may leave out stores that nothing seems to read.
         std::hint::black_box(&mut self.0);
     }
 }

@@ -1,14 +1,15 @@
-//! The net under a test that may hang: it ends the process when nothing moves any more, however slow the machine is.
+//! The net under a test that may hang: it aborts the process when nothing progresses any more, however slow the machine
+//! is.
 //!
-//! Time says nothing about a hang. On a machine with other work a rank may wait for its turn on a CPU for
-//! minutes, and a machine that was suspended loses hours at once. So the net looks at the threads of this process once
-//! a second, and tells two kinds of hang from slowness:
+//! Time alone does not indicate a hang. On a busy machine a rank may wait minutes for a CPU, and a machine that was
+//! suspended loses hours at once. So the net looks at the threads of this process once a second, and distinguishes two
+//! kinds of hang from slowness:
 //!
-//! - *deadlock*: every thread sleeps, and none has been switched to, look after look. A thread that only lacks a CPU
-//!   is runnable, and a machine that stands still does not look.
-//! - *livelock*: threads run on and on, which shows as CPU time.
+//! - *deadlock*: every thread sleeps, and none has been switched to, look after look. A thread that only lacks a CPU is
+//!   runnable, and a suspended machine does not look.
+//! - *livelock*: threads keep running, which shows as CPU time.
 //!
-//! Where the system does not tell (`/proc` is Linux's), the number of looks decides.
+//! Where the system does not report this (`/proc` is Linux's), the number of looks decides.
 
 use std::io::{self, Write};
 use std::process;
@@ -21,16 +22,16 @@ use super::scale;
 
 /// The time between two looks. Nothing is measured by it.
 const TICK: Duration = Duration::from_secs(1);
-/// After so many looks that find every thread asleep where it was, nothing moves any more.
+/// After this many looks that find every thread asleep where it was, nothing progresses any more.
 const STILL: u32 = 60;
-/// In so much CPU time of the process, in seconds, a case ends: most take milliseconds.
+/// CPU time of the process, in seconds, within which a case ends: most take milliseconds.
 const BUSY: f64 = 600.0;
-/// A case ends within so many looks, whatever they show.
+/// A case ends within this many looks, whatever they show.
 const LOOKS: u32 = 1800;
 /// The name of the threads that look.
 const WATCH: &str = "net";
 
-/// Runs `body`; if it hangs the process is aborted with the name of the case and what its threads do.
+/// Runs `body`; if it hangs, aborts the process with the name of the case and the state of its threads.
 pub fn guarded<R>(case: &dyn Fn() -> String, body: impl FnOnce() -> R) -> R {
     let (done, watch) = channel::<()>();
     let name = case();
@@ -38,7 +39,7 @@ pub fn guarded<R>(case: &dyn Fn() -> String, body: impl FnOnce() -> R) -> R {
         let mut net = Net::new((1.0 / scale()).max(1.0));
         while watch.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             if let Some(hang) = net.look(Sight::now()) {
-                // Not `eprintln`: what the harness has captured is lost with the process.
+                // Not `eprintln`: output that the harness has captured is lost with the process.
                 let _ = writeln!(io::stderr(), "HANGS: {name}\n{hang}");
                 process::abort();
             }
@@ -51,21 +52,21 @@ pub fn guarded<R>(case: &dyn Fn() -> String, body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What a thread of the process does.
+/// State of a thread of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub id: u32,
     pub name: String,
-    /// As the system names it: `S` for one that sleeps until it is woken.
+    /// The system's letter: `S` for a thread that sleeps until it is woken.
     pub state: char,
-    /// How often another thread got its CPU.
+    /// Number of context switches to another thread.
     pub switches: u64,
 }
 
-/// What there is to see of the process at a moment.
+/// State of the process at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Sight {
-    /// All threads but those that look; `None` where the system does not tell.
+    /// All threads except those that look; `None` where the system does not report them.
     pub tasks: Option<Vec<Task>>,
     /// Seconds of CPU time so far.
     pub busy: f64,
@@ -80,7 +81,7 @@ impl Sight {
     }
 }
 
-/// Why a case is taken to hang.
+/// Why a case is considered to hang.
 #[derive(Debug)]
 pub struct Hang {
     why: &'static str,
@@ -103,7 +104,7 @@ impl fmt::Display for Hang {
     }
 }
 
-/// What the looks at one case have shown so far.
+/// The results of the looks at one case so far.
 pub struct Net {
     last: Option<Sight>,
     first_busy: Option<f64>,
@@ -113,7 +114,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// For a process that a tool makes so many times slower.
+    /// Creates a net for a process that a tool makes `slower` times slower.
     pub fn new(slower: f64) -> Net {
         Net {
             last: None,
@@ -124,7 +125,7 @@ impl Net {
         }
     }
 
-    /// Takes another look; the reason, if that shows a hang.
+    /// Takes another look; returns the reason if it shows a hang.
     pub fn look(&mut self, now: Sight) -> Option<Hang> {
         let began = *self.first_busy.get_or_insert(now.busy);
         self.looks += 1;
@@ -147,7 +148,7 @@ impl Net {
         Some(Hang { why, tasks })
     }
 
-    /// Whether every thread sleeps where it slept at the last look.
+    /// Returns whether every thread sleeps where it slept at the last look.
     fn stands_still(&self, now: &Sight) -> bool {
         let before = self.last.as_ref().and_then(|last| last.tasks.as_ref());
         let asleep = |tasks: &Vec<Task>| tasks.iter().all(|task| task.state == 'S');
@@ -155,7 +156,7 @@ impl Net {
     }
 }
 
-/// The threads of this process but those that look.
+/// Returns the threads of this process except those that look.
 fn tasks() -> Option<Vec<Task>> {
     let entries = fs::read_dir("/proc/self/task").ok()?;
     let status = |entry: io::Result<fs::DirEntry>| {
@@ -163,14 +164,14 @@ fn tasks() -> Option<Vec<Task>> {
         let id = path.file_name()?.to_str()?.parse().ok()?;
         task(id, &fs::read_to_string(path.join("status")).ok()?)
     };
-    // One that has just ended is not there any more.
+    // A thread that has just ended is no longer there.
     let mut tasks: Vec<Task> = entries.filter_map(status).collect();
     tasks.retain(|task| task.name != WATCH);
     tasks.sort_by_key(|task| task.id);
     Some(tasks)
 }
 
-/// A thread by what `/proc/self/task/*/status` says of it.
+/// Parses a thread from `/proc/self/task/*/status`.
 pub fn task(id: u32, status: &str) -> Option<Task> {
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -185,13 +186,13 @@ pub fn task(id: u32, status: &str) -> Option<Task> {
     })
 }
 
-/// Seconds of CPU time that this process has taken so far.
+/// Returns the seconds of CPU time that this process has used so far.
 fn busy() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the process may hold anything; what follows it are numbers.
+    // The name of the process may contain anything; numbers follow it.
     let numbers = stat.rsplit_once(')')?.1;
     let ticks = numbers.split_whitespace().skip(11).take(2);
     let ticks: f64 = ticks.filter_map(|number| number.parse::<f64>().ok()).sum();
-    // Linux tells this in hundredths of a second on every machine.
+    // Linux reports this in hundredths of a second on every machine.
     Some(ticks / 100.0)
 }

@@ -1,9 +1,8 @@
-//! Random programs that cannot deadlock: one global sequence of events is drawn in which every receive
-//! comes after its send, and each rank does its part of it in that order.
+//! Random programs that cannot deadlock: one global sequence of events is drawn in which every receive comes after its
+//! send, and each rank does its part of it in that order.
 //!
-//! Whatever the first event of the sequence that has not happened, all that it needs has happened: so
-//! some rank can always move. What a receive must get, and what a sum must be, is known from the
-//! numbers of the events.
+//! Consider the first event of the sequence that has not happened: everything it needs has happened, so some rank can
+//! always move. What a receive must get, and what a sum must be, is known from the numbers of the events.
 
 use rankfold::topology::Topology;
 use rankfold::{Comm, Error, ErrorKind, Order, Rank, Result, Source, Tag, op};
@@ -20,9 +19,9 @@ pub struct Message {
     pub length: usize,
     /// Sent as one moved value.
     pub moved: bool,
-    /// Received from any source: its tag is its own.
+    /// Received from any source: its tag is unique.
     pub wild: bool,
-    /// What is in it is not looked at: in a wrong program another message may come in its place.
+    /// Its contents are not checked: in a wrong program another message may arrive in its place.
     pub plain: bool,
 }
 
@@ -45,7 +44,7 @@ pub enum Whole {
         order: Order,
         length: usize,
     },
-    /// Everybody sends to the rank `by` places up and receives from the one as far down.
+    /// Every rank sends to the rank `by` places up and receives from the one as far down.
     Shift {
         by: usize,
         length: usize,
@@ -68,10 +67,10 @@ pub enum Act {
     Spin(u32),
 }
 
-/// What kinds of events are drawn.
+/// The kinds of events that are drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds {
-    /// Values, long messages and wildcards too; else all messages are alike and unchecked.
+    /// Also values, long messages and wildcards; otherwise all messages are alike and unchecked.
     pub rich: bool,
     pub calls: Calls,
     pub spins: bool,
@@ -81,7 +80,7 @@ pub struct Kinds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     Barriers,
-    /// Those that nobody leaves before all have come.
+    /// Collectives that no rank leaves before all have arrived.
     Meetings,
     All,
 }
@@ -119,7 +118,7 @@ pub fn draw(seed: u64, kinds: Kinds) -> Program {
     draft.program
 }
 
-/// A program in the making.
+/// A program under construction.
 struct Draft {
     program: Program,
     /// Sent and not received, in the order of sending.
@@ -178,7 +177,7 @@ impl Draft {
         self.program.ranks[from].push(Act::Send(message));
     }
 
-    /// One of those that are first of their pair and tag.
+    /// Receives one of the messages that are first of their pair and tag.
     fn receive(&mut self) {
         if self.pending.is_empty() {
             return self.send();
@@ -235,7 +234,7 @@ impl Draft {
     }
 }
 
-/// Element `i` of what `rank` contributes to event `id`.
+/// Element `i` of `rank`'s contribution to event `id`.
 fn element(id: u64, rank: Rank, i: usize) -> u64 {
     mix(id << 32 ^ (rank as u64) << 20 ^ i as u64) >> 8
 }
@@ -250,7 +249,7 @@ fn sums(id: u64, ranks: usize, length: usize) -> Vec<u64> {
 }
 
 impl Program {
-    /// The part of one rank. A failing send is no end: the message is lost, the rank goes on.
+    /// Runs the part of one rank. A failing send is not the end: the message is lost, and the rank goes on.
     pub fn play(&self, comm: &Comm) -> Result<()> {
         for (number, act) in self.ranks[comm.rank()].iter().enumerate() {
             act.play(comm).map_err(|error| match error.kind() {
@@ -356,7 +355,7 @@ impl Whole {
                 assert_eq!(data, sums(id, n, length), "all_reduce {id}");
             }
             Whole::Compose { root, length } => {
-                // Of associative operators the one that forgets: what is left is the first rank's.
+                // An associative operator that keeps only the left operand: the result is the first rank's.
                 let mut data = elements(id, me, length);
                 comm.reduce_by(root, &mut data, |first, _| first)?;
                 if me == root {
@@ -399,8 +398,8 @@ fn sum_over(comm: &Comm, id: u64, order: Order, length: usize) -> Result<()> {
     Ok::<(), Error>(())
 }
 
-/// What becomes of each rank of a program without wildcards: whether it gets to its end. Sequential, and
-/// every message has room for ever; the n-th collective of a rank meets the n-th of all others.
+/// Returns for each rank of a program without wildcards whether it reaches its end. Sequential, with unlimited room for
+/// messages; the n-th collective of a rank meets the n-th of all others.
 pub fn completes(program: &Program) -> Vec<bool> {
     let n = program.ranks.len();
     let mut at = vec![0; n];
@@ -429,7 +428,7 @@ fn matches(sent: &Message, wanted: &Message, any_tag: bool) -> bool {
     (sent.from, sent.to) == (wanted.from, wanted.to) && (any_tag || sent.tag == wanted.tag)
 }
 
-/// Whether `rank` can do its next act: everybody has come to the same collective, or has passed it.
+/// Returns whether `rank` can do its next act: all ranks have arrived at the same collective, or have passed it.
 fn moves(program: &Program, rank: Rank, at: &[usize], met: &[usize], sent: &[Message]) -> bool {
     let here = |other: Rank| {
         met[other] > met[rank]

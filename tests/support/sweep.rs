@@ -1,4 +1,4 @@
-//! A rank dies at every operation it has, in every world and way of dying; and what must come of it.
+//! One rank fails at each of its operations, in every world and by every fault; and the expected outcomes.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use super::{Sieve, Spoiled, guarded};
 
 pub const FAULTS: [Fault; 3] = [Fault::Panic, Fault::Error, Fault::Return];
 
-/// One death: who, at which operation, how.
+/// One injected failure: the rank, the operation, the fault.
 pub struct Death<'a> {
     name: &'a str,
     ranks: usize,
@@ -45,8 +45,8 @@ impl Death<'_> {
     }
 }
 
-/// Kills every rank at each of its operations, or at some of them, always the same: so many in worlds of
-/// so many ranks. Every rank of the program returns a number that depends on nothing but its rank.
+/// Fails every rank at each of its operations, or at a fixed selection of them (`part`), in worlds of `sizes` ranks.
+/// Every rank of the program returns a number that depends only on its rank.
 pub fn sweep(
     name: &str,
     sizes: RangeInclusive<usize>,
@@ -69,7 +69,7 @@ pub fn sweep_bufferings(name: &str, program: impl Fn(&Comm) -> Result<u64> + Syn
     }
 }
 
-/// In one world: so many ranks, checking or not, with so much room for messages.
+/// Sweeps one world: its number of ranks, whether it checks, and its room for messages.
 fn sweep_world(
     name: &str,
     part: f64,
@@ -123,7 +123,7 @@ fn died(fault: Fault, outcome: &Outcome<u64>) -> bool {
     }
 }
 
-/// A rank that returned leaves the set of those whom a wildcard may hear: what is left is a knot.
+/// A rank that returned leaves the set of ranks that a wildcard may match; the rest is a knot, that is, a deadlock.
 fn survived(death: &Death<'_>, right: Option<&u64>, outcome: &Outcome<u64>) -> bool {
     let wild = death.name.contains("any source") && death.fault == Fault::Return;
     match outcome {
@@ -145,7 +145,7 @@ fn names(death: &Death<'_>, error: &WorldError) -> bool {
     right_kind && error.culprit() == Some(death.victim)
 }
 
-/// What rank `rank` has in place `i` of its buffer.
+/// Element `i` of rank `rank`'s buffer.
 pub fn element(rank: Rank, i: usize) -> u64 {
     (rank as u64 + 1) * 1_000_003 + i as u64
 }

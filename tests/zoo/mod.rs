@@ -1,5 +1,4 @@
-//! Every algorithm that is a schedule, with what it is for; and what they do to numbers, in the
-//! plainest code there is.
+//! Every algorithm that is a schedule, with its goal; and its effect on numbers, in the plainest code.
 #![allow(dead_code)] // each test takes what it needs
 
 use std::collections::HashMap;
@@ -22,7 +21,7 @@ pub struct Exhibit {
     pub meaning: Meaning,
 }
 
-/// What must come out, said without any symbols: the goal again, for the executor on numbers.
+/// The expected result, without symbols: the goal again, for the executor on numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
     Broadcast(usize),
@@ -69,7 +68,7 @@ fn exhibit(
     }
 }
 
-/// All of them for so many ranks and elements.
+/// Returns all of them for `p` ranks and `n` elements.
 pub fn zoo(p: usize, n: usize) -> Vec<Exhibit> {
     let registered = Collective::all().flat_map(|collective| registered(collective, p, n));
     registered.chain(in_place(p, n)).collect()
@@ -92,7 +91,7 @@ fn meaning(call: &Call) -> Meaning {
     }
 }
 
-/// The algorithms of the register, to two roots, in both forms, with both kinds of operators.
+/// The registered algorithms, with two roots, in both forms, with both kinds of operators.
 fn registered(collective: Collective, p: usize, n: usize) -> Vec<Exhibit> {
     let call = Call::new(
         collective,
@@ -123,7 +122,7 @@ fn registered(collective: Collective, p: usize, n: usize) -> Vec<Exhibit> {
     each.collect()
 }
 
-/// With an operator that commutes, only what then is another schedule.
+/// With an operator that commutes, only if that gives another schedule.
 fn registered_for(algorithm: Algorithm, call: &Call) -> Option<Exhibit> {
     let needs = algorithm.needs(call.collective)?;
     let turns = needs.root == Root::Turned && call.root > 0;
@@ -144,7 +143,7 @@ fn registered_for(algorithm: Algorithm, call: &Call) -> Option<Exhibit> {
     })
 }
 
-/// Schedules as they are by themselves, in place.
+/// Schedules by themselves, in place.
 fn in_place(p: usize, n: usize) -> Vec<Exhibit> {
     let reduce_scatter = (Meaning::ReduceScatter, Goal::reduce_scatter(n));
     let all_gather = (Meaning::AllGather, Goal::all_gather(n));
@@ -179,7 +178,7 @@ fn in_place(p: usize, n: usize) -> Vec<Exhibit> {
     ]
 }
 
-/// The map `x ↦ mx + c` modulo a prime. Composing is associative, and wrong as soon as two swap.
+/// The map `x ↦ mx + c` modulo a prime. Composition is associative, and wrong as soon as two operands are swapped.
 pub type Affine = (u64, u64);
 const PRIME: u64 = 2_147_483_647;
 
@@ -194,7 +193,7 @@ pub fn add(a: Affine, b: Affine) -> Affine {
 
 pub type Operator = fn(Affine, Affine) -> Affine;
 
-/// Numbers that look random and are the same in every run (the generator is SplitMix64).
+/// Returns reproducible pseudo-random numbers (the generator is SplitMix64).
 pub fn noise(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -214,7 +213,7 @@ fn places(region: Region) -> Vec<usize> {
     region.runs().flatten().collect()
 }
 
-/// Runs a schedule on numbers, step by step; nothing if somebody would wait for ever.
+/// Runs a schedule on numbers, step by step; `None` if a rank would wait forever.
 pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -> Option<()> {
     for s in 0..schedule.steps() {
         let steps: Vec<Step> = (0..buffers.len())
@@ -262,7 +261,7 @@ pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -
     Some(())
 }
 
-/// Whether a schedule does to numbers what it should. What is not given at first is rubbish.
+/// Returns whether a schedule computes what it should. Elements without an initial value are garbage.
 pub fn works(schedule: &dyn Schedule, meaning: Meaning, n: usize, op: Operator) -> bool {
     let p = schedule.ranks();
     let input = |rank: usize, i: usize| number(rank, i);
@@ -279,7 +278,7 @@ pub fn works(schedule: &dyn Schedule, meaning: Meaning, n: usize, op: Operator) 
     (0..p).all(|rank| {
         let out = &buffers[rank][Buffer::Output as usize];
         let own = span::block(n, p, rank);
-        // A block is at its place in the vector, or a buffer of its own.
+        // A block is at its place in the vector, or in a separate buffer.
         let first = if out.len() < n { 0 } else { own.start };
         let all = |want: &dyn Fn(usize) -> Affine| (0..n).all(|i| out[i] == want(i));
         match meaning {
@@ -303,7 +302,7 @@ pub fn works(schedule: &dyn Schedule, meaning: Meaning, n: usize, op: Operator) 
     })
 }
 
-/// What is given is in the input if there is one, and a block then is all there is in it.
+/// The initial values are in the input if there is one, and then the input of a block contains only that block.
 pub fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -> Buffers {
     let (p, lengths) = (schedule.ranks(), schedule.lengths(rank));
     let rubbish = |length: usize| {
@@ -328,7 +327,7 @@ pub fn start(schedule: &dyn Schedule, meaning: Meaning, n: usize, rank: usize) -
     buffers
 }
 
-/// The least `L` with `2^L ≥ n`.
+/// Returns the least `L` with `2^L ≥ n`.
 pub fn ceil_log2(n: usize) -> usize {
     n.next_power_of_two().ilog2() as usize
 }

@@ -1,4 +1,4 @@
-//! `rankfold algorithms`: what there is to choose from, as a table, each row proved as it is printed.
+//! `rankfold algorithms`: a table of all algorithms, in which each row is proved as it is printed.
 
 use clap::{Args, ValueEnum};
 use rankfold::check::check;
@@ -11,7 +11,7 @@ use super::table::{Object, table};
 
 /// The numbers of ranks for which steps are shown.
 const SHOWN: [usize; 2] = [8, 13];
-/// And those for which a row is proved, at the first and the last root.
+/// The numbers of ranks for which a row is proved, with the first and the last root.
 const PROVED: [usize; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 33];
 
 /// List every algorithm, what it needs, and what was proved of it.
@@ -72,7 +72,7 @@ struct Row {
     algorithm: Algorithm,
     needs: Needs,
     steps: [Option<usize>; 2],
-    /// The calls that were proved, or the first fault.
+    /// Number of calls that were proved, or the first fault.
     proved: Result<usize, String>,
 }
 
@@ -149,7 +149,7 @@ impl Row {
     }
 }
 
-/// How many calls the checker has certified.
+/// Returns the number of calls that the checker has certified.
 fn prove(collective: Collective, algorithm: Algorithm) -> Result<usize, String> {
     let mut proved = 0;
     for call in PROVED

@@ -1,4 +1,4 @@
-//! `rankfold check`: proves schedules on symbols, for every number of ranks, length and root asked for.
+//! `rankfold check`: proves schedules symbolically, for every number of ranks, length and root asked for.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::stop::Stop;
 use super::table::{Object, table};
 use super::work::{Weigh, Work};
 
-/// The most ranks that are checked: a proof of more takes longer than anybody waits.
+/// Maximum number of ranks: a proof for more takes too long.
 const MOST: usize = 4096;
 
 /// Prove algorithms on symbols, without running them.
@@ -46,16 +46,16 @@ pub struct Arguments {
     results: Results<TextOrJson>,
 }
 
-/// What came of one algorithm.
+/// The result for one algorithm.
 struct Verdict {
     pair: Pair,
     proved: usize,
-    /// Whether operands always come in rank order; the operator must commute if not.
+    /// Whether operands always come in rank order; otherwise the operator must commute.
     ordered: bool,
-    /// The last refusal, and how many.
+    /// Number of refusals, and the last one.
     refused: (usize, Option<Refusal>),
     fault: Option<String>,
-    /// It was stopped before all of it had been looked at.
+    /// Whether it was stopped before everything had been checked.
     stopped: bool,
 }
 
@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
 }
 
-/// All calls of an algorithm.
+/// Returns all calls of an algorithm.
 fn calls<'a>(
     pair: Pair,
     arguments: &'a Arguments,
@@ -108,10 +108,10 @@ fn calls<'a>(
     })
 }
 
-/// Of more calls than these the weights are not looked up beforehand.
+/// With more calls than this, weights are estimated without examining the schedules.
 const WEIGHED: usize = 10_000;
 
-/// How much work it is to check a call with this operator; nothing where it is refused.
+/// Returns the work of checking a call with this operator; 0 if it is refused.
 fn weigh(pair: Pair, call: &Call, arguments: &Arguments) -> f64 {
     match arguments.ranks.iter().take(WEIGHED).count() * arguments.elements.0.len() < WEIGHED {
         true => pair.algorithm.visit(call, Weigh).unwrap_or(0.0),
@@ -133,7 +133,7 @@ fn weight(pairs: &[Pair], arguments: &Arguments) -> Result<f64, Stop> {
     Ok(all)
 }
 
-/// A call with an operator that does not commute, and where one folds, with one that does.
+/// Returns the call with an operator that does not commute and, if the collective folds, also with one that does.
 fn operators(pair: Pair, call: Call) -> Vec<Call> {
     match pair.collective.folds() {
         true => vec![call.clone(), call.commuting()],
@@ -147,8 +147,8 @@ fn no_thread(error: io::Error) -> Stop {
     ))
 }
 
-/// What the work makes of each item, in their order; whoever is free takes the next. Where a thread cannot be started,
-/// those that were started first take no more items, and the system's error is returned.
+/// Returns the results of `work` for all items, in their order; idle threads take the next item. If a thread cannot be
+/// started, those that were started first take no more items, and the system's error is returned.
 fn on_all_cpus<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> io::Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let some = || {
@@ -163,7 +163,7 @@ fn on_all_cpus<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     let mut all: Vec<(usize, R)> = thread::scope(|scope| {
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, some);
         let threads: io::Result<Vec<_>> = (0..workers).map(spawn).collect();
-        // Relaxed: whoever does not see it yet does one item for nothing.
+        // Relaxed: a thread that does not see this store yet only processes one more item, whose result is discarded.
         let threads = threads.inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
         let done = threads.into_iter().map(|thread| match thread.join() {
             Ok(part) => part,
@@ -215,7 +215,7 @@ impl Verdict {
         }
     }
 
-    /// Checks a call, which counts for so much work.
+    /// Checks a call, which counts as `weight` of work.
     fn take(&mut self, call: &Call, work: &Work, weight: f64) {
         let algorithm = self.pair.algorithm;
         match algorithm.schedule(call) {
@@ -263,7 +263,7 @@ impl Verdict {
     }
 }
 
-/// What a call is to leave where.
+/// Returns the goal of a call.
 pub fn goal(call: &Call) -> Goal {
     let goal = Goal::of(call.collective, call.root, call.length());
     if call.commutes {

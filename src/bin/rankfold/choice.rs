@@ -1,4 +1,4 @@
-//! Which algorithms are meant: by name, or all of them, for one collective or for those they serve.
+//! Which algorithms a command is about: by name, or all of them, for one collective or for those they serve.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ pub struct Choice {
     groups: Vec<NonZeroUsize>,
 }
 
-/// One that was named, or all there are.
+/// One named value, or all of them.
 #[derive(Clone, Copy)]
 pub enum Many<T> {
     All,
@@ -49,11 +49,11 @@ impl<T: FromStr> FromStr for Many<T> {
 /// An algorithm, as it was typed.
 type Named = Many<Algorithm>;
 
-/// The most elements of a vector: 2^40, with room for all that is computed from them.
+/// Maximum elements of a vector: 2^40, with room for everything computed from them.
 const MOST_ELEMENTS: u64 = 1 << 40;
 
-/// The call of a collective by an operator that commutes or does not; refuses what is too large for
-/// any of the readers.
+/// Returns the call of a collective by an operator that commutes or does not; refuses what is too large for any of the
+/// commands.
 pub fn call(
     collective: Collective,
     ranks: usize,
@@ -77,7 +77,7 @@ pub fn call(
 }
 
 impl Choice {
-    /// The call among ranks that are in the groups that were asked for.
+    /// Returns the call among ranks in the requested groups.
     pub fn in_groups(&self, call: Call) -> Result<Call, Stop> {
         if self.groups.is_empty() {
             return Ok(call);
@@ -98,10 +98,10 @@ impl Choice {
     }
 }
 
-/// Groups in groups that no machine has more of.
+/// Maximum depth of groups in groups, beyond any machine's.
 const MOST_GROUPS: usize = 8;
 
-/// Ranks whose groups are written down one by one.
+/// Maximum number of ranks whose groups are stored one by one.
 const MOST_GROUPED: usize = 1 << 20;
 
 /// One algorithm for one collective.
@@ -109,12 +109,12 @@ const MOST_GROUPED: usize = 1 << 20;
 pub struct Pair {
     pub collective: Collective,
     pub algorithm: Algorithm,
-    /// It was called by its name, so that a refusal is news.
+    /// Whether it was requested by name, so that a refusal is reported.
     pub by_name: bool,
 }
 
 impl Choice {
-    /// Every algorithm for every collective that it serves, or for the one that is given.
+    /// Returns every algorithm for every collective that it serves, or for the given one.
     pub fn everywhere(&self) -> Result<Vec<Pair>, Stop> {
         let collectives = |_| match self.collective {
             Some(collective) => vec![collective],
@@ -123,8 +123,8 @@ impl Choice {
         self.pairs(collectives)
     }
 
-    /// Every algorithm for the collective that is given, or else for the first that it serves, where
-    /// the all-reduce comes before all others.
+    /// Returns every algorithm for the given collective, or else for the first that it serves, where all_reduce comes
+    /// first.
     pub fn once(&self) -> Result<Vec<Pair>, Stop> {
         self.pairs(|named| vec![self.collective.unwrap_or_else(|| first_served(named))])
     }
@@ -147,7 +147,7 @@ impl Choice {
         Ok(pairs)
     }
 
-    /// Why the algorithm does nothing of what is asked for.
+    /// Returns why the algorithm serves nothing that was requested.
     fn none(&self, algorithm: Algorithm) -> Stop {
         let collective = self.collective.unwrap_or(Collective::AllReduce);
         let refused = algorithm.refused(&Call::new(collective, 1, 1).commuting());
@@ -157,7 +157,7 @@ impl Choice {
         }
     }
 
-    /// All names; all algorithms if there are none.
+    /// Returns all names; all algorithms if there are none.
     fn named(&self) -> Vec<Named> {
         let names = self.names.iter().chain(&self.more).copied();
         let names: Vec<Named> = names.collect();
@@ -169,7 +169,7 @@ impl Choice {
     }
 }
 
-/// The algorithm, if it serves the collective.
+/// Returns the pair if the algorithm serves the collective.
 fn pair(collective: Collective, algorithm: Algorithm) -> Option<Pair> {
     algorithm.needs(collective).map(|_| Pair {
         collective,

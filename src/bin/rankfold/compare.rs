@@ -1,4 +1,4 @@
-//! `rankfold compare`: runs of `rankfold bench` before a change and after it, side by side.
+//! `rankfold compare`: compares runs of `rankfold bench` before a change and after it.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub struct Arguments {
     results: Results<TextOrJson>,
 }
 
-/// More runs say nothing more.
+/// More runs give no more information.
 const MOST_RUNS: usize = 100;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     })
 }
 
-/// The files of both sides.
+/// Returns the files of both sides.
 fn sides(arguments: &Arguments) -> Result<(&[PathBuf], &[PathBuf]), Stop> {
     let (runs, against) = (&arguments.runs[..], &arguments.against[..]);
     if runs.len().max(against.len()) > MOST_RUNS {
@@ -66,7 +66,7 @@ fn sides(arguments: &Arguments) -> Result<(&[PathBuf], &[PathBuf]), Stop> {
     }
 }
 
-/// All runs of a side, each of them once: the same run again would look like runs that agree.
+/// Reads all runs of a side. A repeated run is refused, since it would look like runs that agree.
 fn read_all(paths: &[PathBuf]) -> Result<Vec<Run>, Stop> {
     let mut runs: Vec<Run> = Vec::new();
     for path in paths {
@@ -151,7 +151,7 @@ fn rows(lines: &[Line]) -> String {
     table(&heads, &lines.iter().map(row).collect::<Vec<_>>())
 }
 
-/// How many points have which verdict, and what the verdicts rest on.
+/// Returns how many points have which verdict, and the method behind the verdicts.
 fn summary(comparison: &Comparison) -> String {
     let Comparison { lines, runs, .. } = comparison;
     let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
@@ -166,7 +166,7 @@ fn summary(comparison: &Comparison) -> String {
     )
 }
 
-/// How a difference is told from chance.
+/// Describes how a difference is distinguished from chance.
 fn method(runs: (usize, usize)) -> &'static str {
     match runs {
         (1, 1) => {

@@ -72,7 +72,7 @@ fn alone(pair: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
     draw::window(&title(pair), &schedule, steps).map_err(too_large)
 }
 
-/// The steps that are drawn.
+/// Returns the steps that are drawn.
 fn window(arguments: &Arguments, schedule: &dyn Schedule) -> Range<usize> {
     let steps = schedule.steps();
     match arguments.steps {
@@ -106,7 +106,7 @@ fn title(pair: Pair) -> String {
     format!("{} by {}", pair.collective, pair.algorithm)
 }
 
-/// Of a picture that is too wide, which steps would fit, where a window of them can be asked for.
+/// Returns the error of a picture that is too wide; if a window can be requested, it names the steps that would fit.
 fn too_wide(error: TooLarge, arguments: &Arguments) -> Stop {
     let pairs = arguments.choice.once();
     let alone = pairs.ok().filter(|pairs| pairs.len() == 1);

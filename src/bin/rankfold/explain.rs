@@ -1,4 +1,4 @@
-//! `rankfold explain`: which algorithm a call would run on this machine, why, and what comes next.
+//! `rankfold explain`: which algorithm a call would run on this machine, why, and which is next best.
 
 use std::env;
 use std::fmt::Display;
@@ -53,7 +53,7 @@ pub struct Arguments {
     results: Results<TextOrJson>,
 }
 
-/// The variable that names a table, as it does for any program.
+/// The variable that names a table, for any program.
 const TUNING: &str = "RANKFOLD_TUNING";
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     })
 }
 
-/// A line for each length, and of the last one those that cannot be used.
+/// Returns a line for each length, and for the last one the algorithms that cannot be used.
 fn text(choices: &[(usize, Choice)]) -> String {
     let lines = choices
         .iter()
@@ -91,7 +91,7 @@ fn text(choices: &[(usize, Choice)]) -> String {
     lines.chain(refused).collect()
 }
 
-/// One object on one line.
+/// Returns one object on one line.
 fn json(arguments: &Arguments, bytes: usize, choice: &Choice) -> String {
     let refused = choice.refused.iter().map(|(algorithm, refusal)| {
         json!({"algorithm": algorithm.to_string(), "why": refusal.to_string()})
@@ -110,7 +110,7 @@ fn json(arguments: &Arguments, bytes: usize, choice: &Choice) -> String {
     format!("{value}\n")
 }
 
-/// The call of so many bytes, among ranks that are in groups, and crowded, as they would be on this machine.
+/// Returns the call of `bytes` bytes, among ranks in the groups, and as crowded, as they would be on this machine.
 fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Call, Stop> {
     let Arguments {
         collective,
@@ -131,7 +131,7 @@ fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Cal
     })
 }
 
-/// The table that is meant, if it is of this machine.
+/// Returns the requested table, if it is of this machine.
 fn table(arguments: &Arguments, machine: &Machine) -> Result<Option<TuningTable>, Stop> {
     let named = env::var_os(TUNING).map(PathBuf::from);
     match (&arguments.tuning, named) {

@@ -1,4 +1,4 @@
-//! Files that are read: all of a file at once, and never more than anybody means.
+//! Input files: each is read whole, up to a generous limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::stop::Stop;
 
-/// More is no file of results, triples or rules, but a device, or a mistake.
+/// A larger file is not one of results, triples or rules, but a device or a mistake.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// The text in a file.
+/// Returns the text of a file.
 pub fn read(path: &Path) -> Result<String, Stop> {
     let name = path.display();
     let file = File::open(path);
@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<String, Stop> {
     read_from(file, &name.to_string())
 }
 
-/// Of what a text in JSON is, as its field `schema` says.
+/// Returns the kind of a JSON text, according to its field `schema`.
 pub fn schema(text: &str) -> serde_json::Result<String> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -26,7 +26,7 @@ pub fn schema(text: &str) -> serde_json::Result<String> {
     serde_json::from_str(text).map(|head: Head| head.schema)
 }
 
-/// The text that comes through standard input.
+/// Returns the text of standard input.
 pub fn stdin() -> Result<String, Stop> {
     read_from(io::stdin(), "standard input")
 }

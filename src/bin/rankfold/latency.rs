@@ -1,4 +1,5 @@
-//! `rankfold latency`: how long 8 bytes take between each two CPUs, on the machine's own way and on ours.
+//! `rankfold latency`: the time of 8 bytes between each pair of CPUs, over a bare cache line and over the library's
+//! transports.
 
 use std::time::{Duration, SystemTime};
 
@@ -67,7 +68,7 @@ pub struct Plan {
     pub time: Duration,
 }
 
-/// More CPUs make more pairs than anybody waits for.
+/// More CPUs make too many pairs.
 const MOST_CPUS: usize = 256;
 const MOST_SECONDS: f64 = 60.0;
 
@@ -112,7 +113,7 @@ impl Plan {
     }
 }
 
-/// The CPUs that are asked for, once each.
+/// Returns the requested CPUs, once each.
 fn wanted(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> {
     let mask = &machine.usable.mask;
     let mut cpus = arguments
@@ -169,8 +170,8 @@ pub fn measured(plan: &Plan, control: &Control) -> Result<Latency, Stop> {
     Ok(latency)
 }
 
-/// A table for each way: in each pass every pair once by every way, so that whatever the machine does meanwhile
-/// happens to all.
+/// Returns a table for each way. Each pass measures every pair once by every way, so that disturbances of the machine
+/// affect all alike.
 fn tables(
     plan: &Plan,
     cpus: &[usize],
@@ -205,7 +206,7 @@ fn nanoseconds(plan: &Plan, way: Way, pair: [usize; 2], control: &Control) -> Re
     Ok(1e9 * seconds.map_err(|failure| failed(way, failure))?)
 }
 
-/// What the system refuses is told from what is wrong.
+/// Distinguishes the system's refusals from faults.
 fn failed(way: Way, failure: Failure) -> Stop {
     let line = format!("{way}: {failure}").replace('\n', "; ");
     match failure {
@@ -274,7 +275,7 @@ fn text(latency: &Latency, style: Style) -> String {
     text
 }
 
-/// Numbers in columns as wide as the widest.
+/// Returns numbers in columns as wide as the widest.
 fn matrix(latency: &Latency, table: &Table) -> String {
     let cell = |value: &Option<f64>| value.map_or("-".into(), |ns| format!("{ns:.0}"));
     let names = || latency.cpus.iter().map(usize::to_string);
@@ -291,7 +292,7 @@ fn matrix(latency: &Latency, table: &Table) -> String {
     line("CPU".into(), names().collect()) + &rows.collect::<String>()
 }
 
-/// The least, the middle and the greatest, and between which.
+/// Returns the minimum, the median and the maximum, with their pairs of CPUs.
 fn range(latency: &Latency, table: &Table) -> String {
     let count = latency.cpus.len();
     let above = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));

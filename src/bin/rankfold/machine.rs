@@ -1,4 +1,4 @@
-//! `rankfold machine`: what this machine, or another, consists of, and where ranks would go.
+//! `rankfold machine`: the parts of this machine, or of another, and where ranks would be placed.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ enum Format {
     Svg,
 }
 
-/// The most ranks that are placed: more threads no process has.
+/// Maximum number of ranks: no process has more threads.
 const MOST_RANKS: usize = 1 << 16;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -78,7 +78,7 @@ fn machine(arguments: &Arguments) -> Result<Machine, Stop> {
     machine.map_err(|error| Stop::Input(format!("{option}{error}")))
 }
 
-/// The tree with ranks in their places where it can be drawn, and the map.
+/// Returns the tree with ranks in their places if it can be drawn, and the map.
 fn text(machine: &Machine, placement: &Placement) -> String {
     let drawing = draw::machine(machine, placement);
     let places = drawing.map_or(String::new(), |drawing| format!("\n{}", drawing.text()));

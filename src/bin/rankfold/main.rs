@@ -1,10 +1,10 @@
-//! The command-line tool: measures collectives on this machine, and looks at topologies and schedules without
-//! running anything.
+//! The command-line tool: measures collectives on this machine, and examines topologies and schedules without running
+//! them.
 //!
-//! - `stop`: why it ends, in one line and an exit code; `input`: files that are read; `output`: where results go,
-//!   `table`: how they are laid out; `style`: colour; `progress`: a bar; `work`: what may take long, and can be stopped;
-//! - `numbers`: sizes and ranges as they are typed; `choice`: which algorithms are meant; `place`: where ranks go;
-//! - the other files are a command each.
+//! - `stop`: errors as one line and an exit code; `input`: input files; `output`: where results go, `table`: their
+//!   layout; `style`: colour; `progress`: a progress bar; `work`: long work that can be stopped;
+//! - `numbers`: sizes and ranges as they are typed; `choice`: the chosen algorithms; `place`: the placement of ranks;
+//! - the other files implement one command each.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -73,17 +73,17 @@ fn main() -> ExitCode {
     match parsed() {
         Ok(arguments) => ended(run(arguments.command)),
         Err(error) if error.use_stderr() => ended(Err(Stop::from_clap(&error))),
-        // Help or the version was asked for.
+        // The user asked for help or the version.
         Err(help) => {
-            // A reader that has gone away wants no more of it.
+            // If the reader has closed the pipe, it wants no more output.
             let _ = std::io::stdout().write_all(help.render().to_string().as_bytes());
             ExitCode::SUCCESS
         }
     }
 }
 
-/// Starts the tool again with libhwloc told to keep what it thinks of the machine to itself. It reads that from the
-/// environment, and other threads may read there while a thread writes; so it is set for a new program, not here.
+/// Restarts the tool with libhwloc told to suppress its messages about the machine. libhwloc reads that from the
+/// environment, which other threads may read while a thread writes it; so it is set for a new program, not here.
 #[cfg(rankfold_hwloc)]
 fn silence_libhwloc() {
     use std::os::unix::process::CommandExt;
@@ -93,7 +93,7 @@ fn silence_libhwloc() {
     let (None, Ok(program), Some(name)) = (std::env::var_os(HIDE), program, words.next()) else {
         return;
     };
-    // It returns only where the system refuses; then there may be a line too many on stderr.
+    // `exec` returns only if the system refuses. Then there may be one line too many on stderr.
     let _ = std::process::Command::new(program)
         .arg0(name)
         .args(words)
@@ -101,7 +101,7 @@ fn silence_libhwloc() {
         .exec();
 }
 
-/// A number with a sign is the value of the option before it, which says what it thinks of it, and no option itself.
+/// Parses the arguments. A signed number is the value of the option before it, which judges it, not an option itself.
 fn parsed() -> Result<Arguments, clap::Error> {
     let signs = |argument: Arg| match argument.get_action().takes_values() {
         true => argument.allow_negative_numbers(true),
@@ -135,7 +135,7 @@ fn ended(result: Result<(), Stop>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     if let Some(line) = stop.line() {
-        // There is nobody else to tell.
+        // If this fails, there is nowhere else to report it.
         let _ = writeln!(std::io::stderr(), "error: {line}");
     }
     stop.code()

@@ -1,5 +1,5 @@
-//! Sizes, ranges and times as they are typed: `8,64Ki,1Mi..16Mi`, `1..8,16` and `2m`; both ends of a range count, and one
-//! of sizes doubles.
+//! Sizes, ranges and times as they are typed: `8,64Ki,1Mi..16Mi`, `1..8,16` and `2m`. Ranges include both ends, and a
+//! range of sizes doubles.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use rankfold::machine::Bind;
 
 use super::stop::Stop;
 
-/// Sizes, at least one of them.
+/// Sizes, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(pub Vec<usize>);
 
@@ -23,7 +23,7 @@ impl FromStr for Sizes {
     }
 }
 
-/// A size, or all from one to another, each twice the one before.
+/// Parses a size, or a range of sizes, each twice the one before.
 fn sizes(word: &str) -> Result<Vec<usize>, String> {
     let Some((low, high)) = word.split_once("..") else {
         return Ok(vec![size(word)?]);
@@ -74,7 +74,7 @@ impl FromStr for Cpus {
     }
 }
 
-/// The elements that so many bytes are, as `--bytes` and `--element-bytes` say.
+/// Returns the number of elements in `bytes` bytes, as given by `--bytes` and `--element-bytes`.
 pub fn elements(bytes: usize, element: usize) -> Result<usize, String> {
     match bytes.checked_rem(element) {
         None => Err("--element-bytes: an element has at least one byte".into()),
@@ -85,9 +85,9 @@ pub fn elements(bytes: usize, element: usize) -> Result<usize, String> {
     }
 }
 
-/// How often everything that is measured is gone through, as `--passes` says.
+/// Checks the number of passes given by `--passes`.
 pub fn passes(passes: usize) -> Result<usize, Stop> {
-    // More say nothing more.
+    // More passes give no more information.
     const MOST: usize = 50;
     match passes {
         1..=MOST => Ok(passes),
@@ -106,7 +106,7 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Time, String> {
         let text = text.trim();
-        // Milliseconds end in the letter of seconds.
+        // First, because milliseconds also end in the letter of seconds.
         let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("", 1.0)];
         let cut = |(unit, seconds)| Some((text.strip_suffix(unit)?, seconds));
         let (number, unit) = units.into_iter().find_map(cut).unwrap_or((text, 1.0));
@@ -124,7 +124,7 @@ impl fmt::Display for Time {
 }
 
 impl Time {
-    /// The time, if it is one that a command may take.
+    /// Returns the time if a command may take it.
     pub fn at_most(self, most: f64) -> Result<Duration, Stop> {
         let Time(seconds) = self;
         if seconds > 0.0 && seconds <= most {
@@ -136,7 +136,7 @@ impl Time {
     }
 }
 
-/// The steps from one to another, both counting.
+/// The steps from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     pub first: usize,
@@ -162,7 +162,7 @@ impl FromStr for Window {
 pub struct Ranges(Vec<RangeInclusive<usize>>);
 
 impl Ranges {
-    /// All of them, in the order given.
+    /// Returns all of them, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().cloned().flatten()
     }
@@ -196,7 +196,7 @@ fn range(word: &str) -> Result<RangeInclusive<usize>, String> {
     Ok(low..=high)
 }
 
-/// A number of digits alone: no sign.
+/// Parses a number of digits alone, without a sign.
 fn whole(word: &str) -> Option<usize> {
     let word = word.trim();
     let digits = word.bytes().all(|byte| byte.is_ascii_digit());

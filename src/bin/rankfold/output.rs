@@ -1,5 +1,5 @@
-//! Where results go, and the options that say so: standard output, or a file that is tried before the work and
-//! written after it.
+//! Where results go, and the options for it: standard output, or a file that is opened before the work and written
+//! after it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -52,7 +52,7 @@ impl To {
         Output::open(self.output.as_deref())
     }
 
-    /// The style of what is written there.
+    /// Returns the style of the output.
     pub fn style(&self) -> Style {
         Style::of_stdout(self.output.is_none())
     }
@@ -68,7 +68,7 @@ impl<F: ValueEnum + Send + Sync + 'static> Pictured<F> {
     }
 }
 
-/// Where results and their picture go.
+/// The destinations of results and their picture.
 pub struct Both {
     results: Output,
     plot: Option<Output>,
@@ -83,29 +83,29 @@ impl Both {
     }
 }
 
-/// Shows what there is of a run that Ctrl-C ended; a file is written whole or not at all.
+/// Prints the results of a run that Ctrl-C ended; a file is written whole or not at all.
 pub fn interrupted(text: &str) -> Result<(), Stop> {
     to_stdout(text)?;
     Err(Stop::Interrupted)
 }
 
-/// A place for results. A file that was there keeps its content until they are written; one that was
-/// not is not made before.
+/// A destination for results. An existing file keeps its content until they are written; a new one is created only
+/// then.
 pub struct Output(Option<Opened>);
 
 struct Opened {
     path: PathBuf,
-    /// It was there before, and is held; one that was not is made when there is something to write.
+    /// The open file, if it existed before; a new one is created when it is written.
     held: Option<File>,
 }
 
 impl Output {
-    /// The file, or standard output.
+    /// Opens the file, or standard output.
     pub fn open(path: Option<&Path>) -> Result<Output, Stop> {
         path.map(Opened::new).transpose().map(Output)
     }
 
-    /// The file, if there is to be one.
+    /// Opens the file, if one was requested.
     pub fn perhaps(path: Option<&Path>) -> Result<Option<Output>, Stop> {
         path.map(|path| Output::open(Some(path))).transpose()
     }
@@ -124,8 +124,8 @@ impl Opened {
         let there = path.exists();
         let file = open(path).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
         if !there {
-            // It can be written, and until it is there is none: whatever ends the tool leaves nothing. If it
-            // cannot be removed, an empty file stays.
+            // The file is known to be writable; it is removed until it is written, so that nothing is left if the tool
+            // is killed. If it cannot be removed, an empty file stays.
             let _ = fs::remove_file(path);
         }
         Ok(Opened {

@@ -1,4 +1,4 @@
-//! Where ranks go: the option of every command that places them, and whether they can.
+//! The placement option of every command that places ranks, and whether the ranks fit.
 
 use clap::Args;
 use rankfold::machine::{Bind, Machine, Placement};
@@ -13,7 +13,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// So many ranks on a machine, in a world that is alone in its process.
+    /// Places ranks on a machine, in a world that is alone in its process.
     pub fn on(&self, machine: &Machine, ranks: usize) -> Result<Placement, Stop> {
         let placed = machine.place(ranks, &self.bind, true);
         placed.map_err(|error| Stop::Input(format!("--bind: {error}")))

@@ -1,21 +1,21 @@
-//! How far the work is: a bar on a terminal, and nothing elsewhere. It moves where it is told to only: no thread of
-//! its own disturbs what is measured.
+//! A progress bar on a terminal, and nothing elsewhere. It moves only when the caller updates it: no thread of its own
+//! disturbs the measurements.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar of so many steps.
+/// Returns a bar of `steps` steps.
 pub fn of_steps(steps: usize) -> ProgressBar {
     bar(steps as u64, "{bar:30} {pos}/{len}  {eta} left  {msg}")
 }
 
-/// A bar of so much time, in milliseconds.
+/// Returns a bar of this time, in milliseconds.
 pub fn of_time(time: Duration) -> ProgressBar {
     bar(time.as_millis() as u64, "{bar:30} {percent} %  {msg}")
 }
 
-/// A bar of so many thousandths.
+/// Returns a bar of a thousand steps.
 pub fn of_work() -> ProgressBar {
     bar(1000, "{bar:30} {percent} %  {msg}")
 }

@@ -1,4 +1,4 @@
-//! `rankfold completions` and `rankfold man`: what shells and `man` want to know, from the same words as `--help`.
+//! `rankfold completions` and `rankfold man`: shell completions and manual pages, generated from the text of `--help`.
 
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
@@ -50,12 +50,12 @@ pub fn completions(arguments: &Completions) -> Result<(), Stop> {
 pub fn manual(arguments: &Manual) -> Result<(), Stop> {
     let output = arguments.to.open()?;
     let mut page = Vec::new();
-    // What is written into memory cannot fail to be.
+    // Writing to memory cannot fail.
     let _ = Man::new(described(arguments.command.as_deref())?).render(&mut page);
     output.write(&text(page))
 }
 
-/// The tool, or a command of it under the name that its page has.
+/// Returns the tool, or one of its commands under the name of its page.
 fn described(name: Option<&str>) -> Result<Command, Stop> {
     let mut tool = super::Arguments::command();
     tool.build();
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// As a shell cuts them, with double quotes.
+    /// Splits a line like a shell, with double quotes.
     fn words(line: &str) -> Vec<String> {
         let parts = line.split('"').enumerate();
         let cut = |(at, part): (usize, &str)| match at % 2 {

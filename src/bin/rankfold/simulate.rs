@@ -80,7 +80,7 @@ impl Model {
     }
 }
 
-/// Times whatever schedule it is handed, compiled for its type.
+/// Times any schedule, compiled for its type.
 struct Timed<'a>(&'a Machine);
 
 impl WithSchedule for Timed<'_> {
@@ -91,7 +91,7 @@ impl WithSchedule for Timed<'_> {
     }
 }
 
-/// The same as long as it is wanted, and said how far it is.
+/// The same, with progress reports and until it is stopped.
 struct Watched<'a> {
     machine: &'a Machine,
     work: &'a Work,
@@ -115,7 +115,7 @@ struct Line {
     timing: Totals,
 }
 
-/// What is kept of a timing: not every rank's end.
+/// The part of a timing that is kept: not the end of every rank.
 struct Totals {
     seconds: f64,
     steps: usize,
@@ -167,11 +167,11 @@ struct Plan<'a> {
     lengths: Vec<(usize, usize)>,
 }
 
-/// Of more calls than these the weights are not looked up beforehand.
+/// With more calls than this, weights are estimated without examining the schedules.
 const WEIGHED: usize = 10_000;
 
 impl Plan<'_> {
-    /// All calls, in the order in which they are timed: algorithm, ranks, bytes, call.
+    /// Returns all calls, in the order in which they are timed: algorithm, ranks, bytes, call.
     fn calls(&self) -> impl Iterator<Item = Result<(Pair, usize, usize, Call), Stop>> + '_ {
         let Arguments {
             root,
@@ -193,7 +193,7 @@ impl Plan<'_> {
         })
     }
 
-    /// How much work a call is.
+    /// Returns the work of a call.
     fn weigh(&self, pair: Pair, call: &Call) -> f64 {
         let each = self.lengths.len() * self.pairs.len();
         match self.arguments.ranks.iter().take(WEIGHED).count() * each < WEIGHED {
@@ -209,7 +209,7 @@ impl Plan<'_> {
         weights.sum()
     }
 
-    /// The lines of all calls, or of those that were timed before it was stopped.
+    /// Returns the lines of all calls, or of those that were timed before it was stopped.
     fn lines(&self, machine: &Machine, work: &Work) -> Result<Vec<Line>, Stop> {
         let mut lines = Vec::new();
         for call in self.calls() {
@@ -236,20 +236,20 @@ impl Plan<'_> {
     }
 }
 
-/// Bytes, and the elements that they are.
+/// Returns bytes with the number of elements in them.
 fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
     let length = |&bytes: &usize| Ok((bytes, elements(bytes, arguments.element_bytes)?));
     let lengths = arguments.bytes.0.iter().map(length);
     lengths.collect::<Result<_, _>>().map_err(Stop::Input)
 }
 
-/// Seconds that a call takes on a machine, if the algorithm does it and the machine can be simulated.
+/// Returns the seconds of a call on a machine, if the algorithm supports it and the machine can be simulated.
 pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
     let timing = algorithm.visit(call, Timed(machine)).ok()?.ok()?;
     Some(timing.total)
 }
 
-/// Nothing if one of many algorithms refuses the call, or if it was stopped.
+/// Returns `None` if one of many algorithms refuses the call, or if it was stopped.
 fn timed(pair: Pair, call: &Call, watched: Watched<'_>) -> Result<Option<Totals>, Stop> {
     match pair.algorithm.visit(call, watched) {
         Ok(timing) => timing
@@ -266,7 +266,7 @@ fn timed(pair: Pair, call: &Call, watched: Watched<'_>) -> Result<Option<Totals>
     }
 }
 
-/// In microseconds, to the nanosecond.
+/// Formats a time in microseconds, to the nanosecond.
 fn time(line: &Line) -> String {
     format!("{:.3}", line.timing.seconds * 1e6)
 }

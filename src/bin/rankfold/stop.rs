@@ -1,4 +1,4 @@
-//! Why the tool ends before its end: one line, and an exit code.
+//! Why the tool ends early: one line, and an exit code.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -7,16 +7,16 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-/// What stopped it.
+/// Why it ends.
 #[derive(Debug)]
 pub enum Stop {
-    /// What was asked for makes no sense, or cannot be read or written.
+    /// The input makes no sense, or cannot be read or written.
     Input(String),
     /// A fault was found where there should be none.
     Fault(String),
-    /// Ctrl-C ended it; what there was has been written.
+    /// Ctrl-C ended it; the results so far have been written.
     Interrupted,
-    /// Whoever read the output has gone away, and wants no more of it.
+    /// The reader of the output has closed the pipe, and wants no more of it.
     Gone,
 }
 
@@ -25,7 +25,7 @@ impl Stop {
         Stop::Input(what.to_string())
     }
 
-    /// What clap says, on one line and without its advice on how to ask for help.
+    /// Converts clap's error to one line, without its advice on how to ask for help.
     pub fn from_clap(error: &clap::Error) -> Stop {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Stop::input("say what to do; `rankfold --help` lists the commands");
@@ -34,7 +34,7 @@ impl Stop {
         let lines = text.lines().map(str::trim);
         let own =
             lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-        // Nobody means an option that there is not as a value.
+        // The tip to pass an unknown option as a value is never what the user wants.
         let own = own.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
         let mut line = own.fold(String::new(), |all, line| match line {
             _ if line.starts_with("tip:") => all + "; " + line,
@@ -46,7 +46,7 @@ impl Stop {
         Stop::input(line.trim_start().trim_start_matches("error: "))
     }
 
-    /// What there is to be said.
+    /// Returns the error line, if there is one.
     pub fn line(&self) -> Option<&str> {
         match self {
             Stop::Input(line) | Stop::Fault(line) => Some(line),
@@ -64,7 +64,7 @@ impl Stop {
     }
 }
 
-/// What clap says, with words of ours where the standard library speaks of digits and types.
+/// Returns clap's error, with our words where the standard library's are about digits and types.
 fn in_our_words(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let known = error
@@ -76,7 +76,7 @@ fn in_our_words(error: &clap::Error) -> String {
     }
 }
 
-/// What was wanted where there is something else.
+/// Returns what was expected instead of the given value.
 fn wanted(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if error.is::<ParseFloatError>() {
         return Some("it is no number");

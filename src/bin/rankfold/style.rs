@@ -1,15 +1,15 @@
-//! Colour, on a terminal that wants it and nowhere else. No colour says what no word says.
+//! Colour, only on a terminal that supports it. Words repeat everything that a colour conveys.
 
 use std::io::{IsTerminal, stdout};
 
-/// Whether what is written is to be coloured.
+/// Whether output is coloured.
 #[derive(Clone, Copy)]
 pub struct Style {
     on: bool,
 }
 
 impl Style {
-    /// For what goes to standard output, if it goes there: see <https://no-color.org>.
+    /// Returns the style of standard output, if the output goes there: see <https://no-color.org>.
     pub fn of_stdout(goes_there: bool) -> Style {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

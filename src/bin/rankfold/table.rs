@@ -1,8 +1,8 @@
-//! Results as a table for people, and as one JSON object a line for programs.
+//! Results as a table for people, and as one JSON object per line for programs.
 
 use std::fmt::Display;
 
-/// Aligns the cells of each column: numbers on the right, words on the left. No line ends in blanks.
+/// Aligns the cells of each column: numbers on the right, words on the left. No line has trailing blanks.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
     let columns: Vec<Column> = (0..heads.len())
@@ -46,7 +46,7 @@ fn line(cells: &[String], columns: &[Column]) -> String {
 pub struct Object(String);
 
 impl Object {
-    /// An object of this schema, which is its first field.
+    /// Starts an object of this schema, which is its first field.
     pub fn new(schema: &str) -> Object {
         Object("{".to_owned()).text("schema", schema)
     }
@@ -55,12 +55,12 @@ impl Object {
         self.raw(name, quoted(text))
     }
 
-    /// A number or a truth value, as Rust writes it.
+    /// Adds a number or a boolean, as formatted by Rust.
     pub fn value(self, name: &str, value: impl Display) -> Object {
         self.raw(name, value)
     }
 
-    /// The text, or null.
+    /// Adds the text, or null.
     pub fn perhaps(self, name: &str, text: Option<&str>) -> Object {
         self.raw(name, text.map_or("null".to_owned(), quoted))
     }
@@ -75,12 +75,12 @@ impl Object {
     }
 }
 
-/// An object with its fields on lines of their own; it has no map whose keys are no texts.
+/// Formats an object with one field per line; it has no map with keys that are not strings.
 pub fn pretty(of: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(of).unwrap_or_default() + "\n"
 }
 
 fn quoted(text: &str) -> String {
-    // A string has no key that could be none of JSON's.
+    // Serialising a string cannot fail: it has no map keys.
     serde_json::to_string(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `rankfold topology`: reads a topology or takes a family, proves it, and writes or draws it.
+//! `rankfold topology`: reads a topology or builds one of a family, verifies it, and writes or draws it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::input;
 use super::output::Results;
 use super::stop::Stop;
 
-/// As many ranks as are listed; more would be no list that anybody reads.
+/// Maximum number of ranks that are listed; a longer list is of no use to a reader.
 const MOST: usize = 1 << 22;
 
 /// Validate a topology, and print its triples or draw it.
@@ -83,7 +83,7 @@ fn turned(topology: Topology, root: Option<Rank>) -> Result<Topology, Stop> {
     }
 }
 
-/// The family of this name, or else what is in the file.
+/// Returns the family of this name, or else the topology in the file.
 fn found(arguments: &Arguments) -> Result<Topology, Stop> {
     let source = arguments.source.as_str();
     match Topology::by_name(source, 1) {

@@ -1,4 +1,4 @@
-//! `rankfold tune`: measures which algorithms are quickest on this machine, and writes the table that worlds follow.
+//! `rankfold tune`: measures which algorithms are fastest on this machine, and writes the table that worlds follow.
 
 use std::time::Duration;
 
@@ -47,9 +47,9 @@ pub struct Arguments {
     results: Results<TextOrJson>,
 }
 
-/// Longer nobody waits for a table, in seconds.
+/// Maximum time of a tuning run, in seconds.
 const MOST_SECONDS: f64 = 86_400.0;
-/// The most ranks: more is a crowd that nobody would tune for.
+/// Maximum number of ranks, beyond any useful oversubscription.
 const MOST_RANKS: usize = 1024;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -79,17 +79,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
 }
 
-/// For so long the machine is looked at before anything is measured.
+/// Time for which the machine is observed before anything is measured.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What others do before there is anything to disturb: what is refused is refused before a minute has passed.
+/// Observes other load before the measurements, so that a busy machine is refused early and not after a minute.
 fn beforehand() -> Noise {
     let watch = Watch::start(None);
     std::thread::sleep(LOOK);
     watch.finish()
 }
 
-/// Refuses a table of what was measured beside other work.
+/// Refuses a table that was measured while other processes were busy.
 fn quiet(arguments: &Arguments, noise: &Noise) -> Result<(), Stop> {
     match noise.is_busy() && !arguments.anyway {
         true => Err(Stop::Fault(format!(
@@ -134,7 +134,7 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(words(&progress.point));
 }
 
-/// What made no sense is told from what is wrong.
+/// Distinguishes bad input from a fault.
 fn failed(error: TuneError) -> Stop {
     let line = error.to_string().replace('\n', "; ");
     match error {
@@ -145,10 +145,10 @@ fn failed(error: TuneError) -> Stop {
     }
 }
 
-/// More than these are counted only.
+/// More violations than this are only counted.
 const MOST_VIOLATIONS: usize = 8;
 
-/// What a reader of the table should know.
+/// Returns caveats for the reader of the table.
 fn remarks(plan: &Plan, tuned: &Tuned) -> Vec<String> {
     let (all, measured) = tuned.places;
     let mut remarks = vec![format!(
@@ -179,7 +179,7 @@ fn remarks(plan: &Plan, tuned: &Tuned) -> Vec<String> {
     remarks
 }
 
-/// What is printed where the table goes to a file.
+/// Returns the text that is printed when the table goes to a file.
 fn said(table: &TuningTable, path: &str) -> String {
     let rules: usize = table.entries().iter().map(|entry| entry.rules.len()).sum();
     let mut text = format!("{path}: {rules} rules\n");

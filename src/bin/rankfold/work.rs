@@ -1,7 +1,7 @@
-//! Work that may take long: how far it is and when it will be over, said to whoever waits, and whether it is to go on.
+//! Long work: reports its progress and its expected end, and checks whether to go on.
 //!
-//! On a terminal that is a bar; elsewhere a line now and then, the first after ten seconds, so that what is quick says nothing.
-//! All of it goes to standard error. Ctrl-C ends the work after the step that it is at.
+//! On a terminal the report is a bar. Elsewhere it is a line from time to time, the first after ten seconds, so that
+//! short work reports nothing. All of it goes to standard error. Ctrl-C ends the work after the current step.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +15,9 @@ use rankfold::schedule::Schedule;
 use super::bench::control;
 use super::progress;
 
-/// How often a bar moves.
+/// Interval between updates of a bar.
 const MOVE: Duration = Duration::from_millis(100);
-/// When the first line is written, and how long it takes to the next one at most.
+/// Time of the first line, and maximum time from one line to the next.
 const FIRST: Duration = Duration::from_secs(10);
 const MOST: Duration = Duration::from_secs(120);
 
@@ -32,13 +32,13 @@ pub struct Work {
 
 struct State {
     done: f64,
-    /// When something is to be said next, since the beginning.
+    /// When the next report is due, since the start.
     next: Duration,
     bar: Option<ProgressBar>,
 }
 
 impl Work {
-    /// Begins with so much ahead.
+    /// Starts work of `total` steps.
     pub fn new(what: &'static str, total: f64) -> Work {
         let bar = io::stderr().is_terminal().then(progress::of_work);
         Work {
@@ -54,12 +54,12 @@ impl Work {
         }
     }
 
-    /// Whether somebody wants no more.
+    /// Returns whether it was stopped.
     pub fn is_stopped(&self) -> bool {
         self.control.is_stopped()
     }
 
-    /// Counts what has been done, and says whether to go on.
+    /// Counts completed work, and returns whether to go on.
     pub fn add(&self, done: f64) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += done;
@@ -71,7 +71,7 @@ impl Work {
         !self.is_stopped()
     }
 
-    /// Says how far it is; how long to be quiet then.
+    /// Reports the progress; returns the time to the next report.
     fn say(&self, state: &State, share: f64, elapsed: Duration) -> Duration {
         let left = left(share, elapsed);
         match &state.bar {
@@ -81,17 +81,17 @@ impl Work {
                 MOVE
             }
             None => {
-                // Of very long work the first percent takes a while.
+                // The first percent of very long work takes a while.
                 let digits = if share < 0.01 { 3 } else { 0 };
                 let line = format!("{}: {:.digits$} % done, {left}\n", self.what, 100.0 * share);
-                // If nobody reads it, the work goes on all the same.
+                // The work goes on even if nothing reads the report.
                 let _ = io::stderr().write_all(line.as_bytes());
                 elapsed.clamp(FIRST, MOST)
             }
         }
     }
 
-    /// Counts the steps of a schedule that together are so much.
+    /// Counts the steps of a schedule, which together are `weight` of work.
     pub fn part(&self, weight: f64, steps: usize) -> Part<'_> {
         Part {
             work: self,
@@ -101,7 +101,7 @@ impl Work {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         let state = self.state.into_inner();
         if let Some(bar) = state.unwrap_or_else(PoisonError::into_inner).bar {
@@ -119,7 +119,7 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// So many steps have been done; whether to go on.
+    /// Records that `steps` steps have been done; returns whether to go on.
     pub fn done(&mut self, steps: usize) -> bool {
         let new = steps.saturating_sub(self.before);
         self.before = steps;
@@ -127,7 +127,7 @@ impl Part<'_> {
     }
 }
 
-/// How long the rest will take, if it goes on as it did.
+/// Estimates the time left from the speed so far.
 fn left(share: f64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64() * (1.0 - share) / share;
     match seconds {
@@ -139,10 +139,10 @@ fn left(share: f64, elapsed: Duration) -> String {
     }
 }
 
-/// In how many steps the ranks of a schedule do something, and how many steps there are: guessed from the rank in the middle.
+/// Estimates from the rank in the middle how many steps the ranks of a schedule are active in, summed over all ranks.
 pub struct Weigh;
 
-/// More steps are not looked at.
+/// Maximum number of steps that are examined.
 const LOOKED_AT: usize = 64;
 
 impl WithSchedule for Weigh {
@@ -162,7 +162,7 @@ impl WithSchedule for Weigh {
             }
             active += 1;
         }
-        // Of what was not looked at, as much as of what was.
+        // Assumes the same share for the steps that were not looked at as for those that were.
         let seen = last.map_or(1, |last| last + 1);
         let share = active as f64 / seen as f64;
         let visits = match active {
@@ -199,7 +199,7 @@ mod tests {
         let ring = weight(Algorithm::Ring, 1000);
         assert!((ring / 1_998_000.0 - 1.0).abs() < 0.01, "{ring}");
         assert_eq!(weight(Algorithm::Exchange, 1024), 10.0 * 1024.0);
-        // A rank of a chain has its turns, and else nothing.
+        // A rank of a chain is active in its own turns only.
         let chain = weight(Algorithm::tree(TreeName::Chain), 1000);
         assert!(chain <= 4.0 * 1000.0, "{chain}");
     }

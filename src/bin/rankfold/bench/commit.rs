@@ -1,8 +1,8 @@
-//! What the program was built from.
+//! The commit that the program was built from.
 
 use rankfold::measure::Build;
 
-/// This program.
+/// Describes this program.
 pub fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").into(),

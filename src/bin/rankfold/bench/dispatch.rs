@@ -16,7 +16,7 @@ pub fn passed(point: &Point, effort: &Effort, control: &Control) -> Result<Pass,
     dispatch(point, Time { effort, control })
 }
 
-/// What is done with a point, whatever its type.
+/// An action on a point, for any element type.
 trait Job {
     type Out;
     fn run<T: Number>(
@@ -69,7 +69,7 @@ fn dispatch<J: Job>(point: &Point, job: J) -> Result<J::Out, Failure> {
     }
 }
 
-/// `point.op` is none of those that only integers know: the plan has refused them.
+/// `point.op` is defined for floats: the plan has refused operators that only integers have.
 fn float<T: Number, J: Job>(point: &Point, job: J) -> Result<J::Out, Failure>
 where
     Sum: Operator<T>,

@@ -1,8 +1,8 @@
-//! `rankfold bench`: how long collectives take on this machine, with every result compared.
+//! `rankfold bench`: measures collectives on this machine, and compares every result.
 //!
 //! - `plan`: which points, and whether they can be measured at all; `dispatch`: from names to types;
 //! - `session`: the passes, their progress and their end; `stopping`: Ctrl-C;
-//! - `print`, `osu`: how results are written; `commit`: what the program was built from.
+//! - `print`, `osu`: the output formats; `commit`: the commit that the program was built from.
 
 mod commit;
 mod dispatch;
@@ -96,7 +96,7 @@ enum Format {
     Osu,
 }
 
-/// By what a collective is run.
+/// The requested algorithm of a collective.
 #[derive(Clone, Copy)]
 enum By {
     Auto,

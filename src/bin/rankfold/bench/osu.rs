@@ -1,8 +1,8 @@
-//! Results in the layout of the OSU micro-benchmarks, for scripts that read these.
+//! Results in the layout of the OSU micro-benchmarks, for scripts that parse it.
 //!
-//! A table for each collective, algorithm and number of ranks: lines of `#`, then a line of numbers for each
-//! size. Latencies are each rank's mean, of which the mean, the least and the greatest are given; sizes are
-//! those of a block where there are blocks.
+//! There is a table for each collective, algorithm and number of ranks: lines that begin with `#`, then a line of
+//! numbers for each size. The latencies are the mean, the minimum and the maximum of the ranks' mean times. Sizes are
+//! those of a block where the vector has blocks.
 
 use rankfold::measure::{Measured, Run, mean};
 
@@ -31,7 +31,7 @@ fn head(first: &Measured) -> String {
     title + &columns
 }
 
-/// The type by MPI's name, as OSU's tables have it.
+/// Returns MPI's name of the type, as used in OSU's tables.
 fn datatype(kind: &str) -> &str {
     match kind {
         "f32" => "MPI_FLOAT",

@@ -1,4 +1,4 @@
-//! Which points are measured; what cannot be is refused before anything is.
+//! The points to be measured. Those that cannot be measured are refused before any is.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::choice::Many;
 use crate::numbers::passes;
 use crate::stop::Stop;
 
-/// All that is measured, and how.
+/// Everything that is measured, and how.
 pub struct Plan {
     pub points: Vec<Point>,
     pub passes: usize,
@@ -19,15 +19,15 @@ pub struct Plan {
     pub machine: Machine,
 }
 
-/// Longer nobody waits for a point.
+/// Maximum seconds for a point.
 const MOST_SECONDS: f64 = 3600.0;
-/// More threads than these nobody compares with each other.
+/// Maximum number of threads that can be compared meaningfully.
 const MOST_RANKS: usize = 1024;
-/// Longer vectors have room nowhere.
+/// Maximum length of a vector, beyond any machine's memory.
 const MOST_BYTES: u64 = 1 << 40;
-/// More points nobody reads.
+/// Maximum number of points, beyond what a reader can use.
 const MOST_POINTS: usize = 10_000;
-/// More curves cannot be told apart.
+/// More curves cannot be distinguished.
 const MOST_CURVES: usize = 12;
 
 impl Plan {
@@ -48,7 +48,7 @@ impl Plan {
         })
     }
 
-    /// The lengths that are measured, once each.
+    /// Returns the lengths that are measured, once each.
     pub fn bytes(&self) -> Vec<usize> {
         let mut all: Vec<usize> = self.points.iter().map(Point::bytes).collect();
         all.sort_unstable();
@@ -94,7 +94,7 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
                     ..Point::new(subject, ranks, length, kind)
                 };
                 for new in by(arguments, subject, point)? {
-                    // Lengths that were made longer for equal blocks may be the same.
+                    // Lengths that were rounded up for equal blocks may coincide.
                     if !points.contains(&new) {
                         points.push(new);
                     }
@@ -113,7 +113,7 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
     }
 }
 
-/// Curve by curve: the lengths of an algorithm stand together.
+/// Orders points curve by curve: the lengths of an algorithm are consecutive.
 fn in_order(mut points: Vec<Point>) -> Vec<Point> {
     let mut seen: Vec<(Subject, Option<Algorithm>, usize)> = Vec::new();
     let key = |point: &Point| (point.subject, point.algorithm, point.ranks);
@@ -126,7 +126,7 @@ fn in_order(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
-/// The point by each algorithm that was asked for.
+/// Returns the point by each requested algorithm.
 fn by(
     arguments: &Arguments,
     subject: Subject,
@@ -199,7 +199,7 @@ fn ranks(arguments: &Arguments, machine: &Machine) -> Result<Vec<usize>, Stop> {
     Ok(ranks)
 }
 
-/// Powers of two up to all CPUs, and twice and four times as many, which have to share them.
+/// Returns powers of two up to all CPUs, and twice and four times as many ranks, which have to share them.
 pub fn default_ranks(cpus: usize) -> Vec<usize> {
     let cpus = cpus.clamp(1, MOST_RANKS / 4);
     let mut ranks: Vec<usize> = (1..10)
@@ -210,7 +210,7 @@ pub fn default_ranks(cpus: usize) -> Vec<usize> {
     ranks
 }
 
-/// From a number to a long vector: each eight times as long as the one before.
+/// From a single number to a long vector, each eight times as long as the one before.
 pub const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 
 fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> {
@@ -254,7 +254,7 @@ fn curves(points: &[Point]) -> Result<(), Stop> {
     }
 }
 
-/// Whether the longest vectors fit into the memory that is there now.
+/// Checks that the longest vectors fit into the memory available now.
 fn memory(points: &[Point]) -> Result<(), Stop> {
     let Some(there) = available() else {
         return Ok(());
@@ -272,7 +272,7 @@ fn memory(points: &[Point]) -> Result<(), Stop> {
     }
 }
 
-/// The memory that is there now, where the system says.
+/// Returns the memory available now, where the system reports it.
 fn available() -> Option<usize> {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let mut lines = info.lines();
@@ -281,12 +281,12 @@ fn available() -> Option<usize> {
     kib.checked_mul(1 << 10)
 }
 
-/// Scratch memory is at most as long as the vectors.
+/// Returns the memory of a point. Scratch memory is at most as long as the vectors.
 fn need(point: &Point) -> usize {
     point.memory().saturating_mul(2)
 }
 
-/// Whether a point's vectors fit into the memory that is there now.
+/// Returns whether a point's vectors fit into the memory available now.
 pub fn fits(point: &Point) -> bool {
     available().is_none_or(|there| need(point) <= there)
 }

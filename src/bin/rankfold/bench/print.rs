@@ -1,11 +1,11 @@
-//! Results as a table with a chart, and as lines of values.
+//! Results as a table with a chart, and as CSV.
 
 use rankfold::measure::{self, Measured, Run};
 
 use crate::style::Style;
 use crate::table::table;
 
-/// The half width of the interval that holds the median, as a share of it.
+/// Returns the half width of the interval of the median, as a share of the median.
 pub fn width(one: &Measured) -> f64 {
     let (low, middle, high) = (one.median_us.low, one.time_us.p50, one.median_us.high);
     (high - middle).max(middle - low) / middle
@@ -19,7 +19,7 @@ fn spread(one: &Measured) -> String {
     }
 }
 
-/// Four digits that count, or fewer of what is very little.
+/// Formats a number with four significant digits, or fewer if it is very small.
 pub fn figure(value: f64) -> String {
     match value {
         ..0.09995 if value > 0.0 => format!("{value:.5}"),
@@ -30,7 +30,7 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// The algorithm, and what was chosen if it chose itself.
+/// Returns the algorithm, and the choice if it is the automatic one.
 fn algorithm(one: &Measured) -> String {
     match &one.chosen {
         Some(chosen) => format!("{} ({chosen})", one.algorithm),
@@ -155,7 +155,7 @@ fn rows(own: &[&Measured], style: Style) -> String {
     }
 }
 
-/// The chart, and how the longest vector scales.
+/// Returns the chart, and how the longest vector scales.
 fn drawn(run: &Run) -> String {
     let chart = measure::chart(run).map_or(String::new(), |chart| format!("\n{}", chart.text()));
     chart + &scaling(run)
@@ -163,7 +163,7 @@ fn drawn(run: &Run) -> String {
 
 const BAR: usize = 40;
 
-/// Bars of bus bandwidth over ranks, of the longest vector by the first algorithm.
+/// Returns bars of bus bandwidth over ranks, for the longest vector by the first algorithm.
 fn scaling(run: &Run) -> String {
     let Some(most) = run.results.iter().map(|one| one.bytes).max() else {
         return String::new();
@@ -213,7 +213,7 @@ fn legend(run: &Run) -> String {
     )
 }
 
-/// A column of the lines of values: its name, and what stands in it.
+/// A column of the CSV: its name, and its contents.
 type Column = (&'static str, fn(&Measured) -> String);
 
 const COLUMNS: [Column; 30] = [
@@ -251,7 +251,7 @@ const COLUMNS: [Column; 30] = [
     ("checked", |one| one.checked.to_string()),
 ];
 
-/// One line of names, then one for each point.
+/// Returns one line of names, then one for each point.
 pub fn csv(run: &Run) -> String {
     let heads = COLUMNS.map(|(name, _)| name).join(",") + "\n";
     let line = |one: &Measured| COLUMNS.map(|(_, value)| value(one)).join(",") + "\n";

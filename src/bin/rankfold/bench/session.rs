@@ -1,4 +1,4 @@
-//! The passes: every point once in each, so that whatever the machine does meanwhile happens to all.
+//! The passes: each visits every point once, so that disturbances of the machine affect all points alike.
 
 use std::io;
 use std::time::SystemTime;
@@ -16,7 +16,7 @@ use super::{commit, dispatch};
 use crate::progress;
 use crate::stop::Stop;
 
-/// A point, and what has come of it so far.
+/// A point, and its results so far.
 struct Open<'a> {
     point: &'a Point,
     proved: Proved,
@@ -99,7 +99,7 @@ fn prove<'a>(
     Ok(open)
 }
 
-/// How long all cores together, or as many as there are ranks, take for these lengths if each does its share.
+/// Measures the limits for these lengths: all cores together, but at most one per rank, each with its share.
 fn limits(plan: &Plan, control: &Control) -> Result<Vec<Limit>, Stop> {
     let most = plan
         .points
@@ -133,7 +133,7 @@ fn limits(plan: &Plan, control: &Control) -> Result<Vec<Limit>, Stop> {
 /// From this share of the median on, an interval is wide.
 const WIDE: f64 = 0.2;
 
-/// What else a reader must know.
+/// Returns further caveats for the reader.
 fn remarks(plan: &Plan, run: &Run, open: &[Open<'_>]) -> Vec<String> {
     let mut remarks = Vec::new();
     if !run.build.optimised {
@@ -183,7 +183,7 @@ fn words(point: &Point) -> String {
     )
 }
 
-/// What made no sense is told from what is wrong.
+/// Distinguishes bad input from a fault.
 fn failed(point: &Point, failure: Failure) -> Stop {
     let line = format!("{}: {failure}", words(point)).replace('\n', "; ");
     match failure {

@@ -1,22 +1,22 @@
-//! Ctrl-C: the first one ends the run after the sample that is being taken, the second one at once.
+//! Ctrl-C: the first one ends the run after the current sample, the second one at once.
 
 use rankfold::measure::Control;
 
-/// What the first Ctrl-C stops.
+/// Returns the control that the first Ctrl-C stops.
 #[cfg(unix)]
 pub fn control() -> Control {
     use signal_hook::consts::SIGINT;
     use signal_hook::flag::{register, register_conditional_shutdown};
 
     let control = Control::default();
-    // In this order: only a signal that finds the flag set ends the process. Where they cannot be registered,
-    // Ctrl-C ends the process as it always does.
+    // In this order: only a signal that finds the flag set ends the process. If the handlers cannot be registered,
+    // Ctrl-C ends the process as usual.
     let _ = register_conditional_shutdown(SIGINT, 128 + SIGINT, control.stop.clone());
     let _ = register(SIGINT, control.stop.clone());
     control
 }
 
-/// Ctrl-C ends the process as it always does.
+/// Ctrl-C ends the process as usual.
 #[cfg(not(unix))]
 pub fn control() -> Control {
     Control::default()

@@ -1,4 +1,4 @@
-//! What is chosen, as tables, and whether it was right.
+//! The automatic choices as tables, and whether they were right.
 
 use rankfold::measure::{Measured, Run};
 
@@ -7,7 +7,7 @@ use super::figures::{bytes_in_words, main_results};
 use super::html::{paragraph, table, texts};
 use super::page::microseconds;
 
-/// At most so many numbers of ranks have a table.
+/// Maximum number of tables, one for each number of ranks.
 const MOST_TABLES: usize = 8;
 
 pub fn section(data: &Data) -> String {
@@ -31,7 +31,7 @@ pub fn section(data: &Data) -> String {
     format!("<div id=\"fig-choices\">\n{text}</div>\n{}", reasons(data))
 }
 
-/// A row for each collective, a column for each length.
+/// Returns a table with a row for each collective and a column for each length.
 fn chosen(own: &[&Chosen]) -> String {
     let mut sizes: Vec<usize> = own.iter().map(|one| one.bytes).collect();
     sizes.sort_unstable();
@@ -59,7 +59,7 @@ fn chosen(own: &[&Chosen]) -> String {
     table(&heads, &rows, usize::MAX)
 }
 
-/// The automatic choice beside the fastest of what was measured by name.
+/// Compares the automatic choice with the fastest algorithm measured by name.
 fn regret(run: &Run) -> String {
     let auto = main_results(run)
         .into_iter()

@@ -1,4 +1,4 @@
-//! What a report is drawn from, and how it is kept: `rankfold.report/1`, or a run of `rankfold bench`.
+//! The data of a report and its format: `rankfold.report/1`, or a run of `rankfold bench`.
 
 use std::path::Path;
 
@@ -11,18 +11,18 @@ use crate::stop::Stop;
 
 pub const REPORT_SCHEMA: &str = "rankfold.report/1";
 
-/// All that was measured and asked for.
+/// All measurements and choices.
 #[derive(Serialize, Deserialize)]
 pub struct Data {
     pub schema: String,
     pub run: Run,
-    /// Nothing where there are no two CPUs.
+    /// `None` if there are fewer than two CPUs.
     pub latency: Option<Latency>,
-    /// What is chosen for a table of calls.
+    /// The choices for a table of calls.
     pub choices: Vec<Chosen>,
 }
 
-/// What the automatic choice is for a call.
+/// The automatic choice for a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     pub collective: String,
@@ -34,7 +34,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// What the library says of a call; if there is a table of tuned choices, it has been looked into.
+    /// Records the library's choice for a call; a table of tuned choices has been consulted if there is one.
     pub fn new(collective: &str, ranks: usize, bytes: usize, choice: &Choice) -> Chosen {
         Chosen {
             collective: collective.into(),
@@ -46,7 +46,7 @@ impl Chosen {
         }
     }
 
-    /// What a run of `bench` knows of it.
+    /// Records the choice in a result of `bench`.
     fn of(one: &Measured) -> Option<Chosen> {
         Some(Chosen {
             collective: one.collective.clone(),
@@ -59,12 +59,12 @@ impl Chosen {
     }
 }
 
-/// Reads what `report --data` or `bench --format json` has written.
+/// Reads the output of `report --data` or `bench --format json`.
 pub fn read(path: &Path) -> Result<Data, Stop> {
     let name = path.display();
     let mut data =
         parsed(&input::read(path)?).map_err(|why| Stop::Input(format!("{name}: {why}")))?;
-    // A file may hold what no run writes, and what has no place on a logarithmic axis.
+    // A file may contain what no run writes, such as times that have no place on a logarithmic axis.
     data.run
         .results
         .retain(|one| one.time_us.p50 > 0.0 && one.ranks > 0);

@@ -1,12 +1,12 @@
-//! A time since 1970 as a date.
+//! Formats a time since 1970 as a date.
 
-/// A time since 1970 as a date and a time of day.
+/// Formats a time since 1970 as a date and a time of day.
 ///
 /// # Source
 ///
 /// Hinnant, *chrono-Compatible Low-Level Date Algorithms*, 2013: `civil_from_days`.
 pub fn date(seconds: u64) -> String {
-    // Later years than these have no name here, and no file is believed.
+    // Clamped to the year 9999: the number comes from a file, which may contain any.
     let seconds = seconds.min(253_402_300_799);
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let shifted = days + 719_468;

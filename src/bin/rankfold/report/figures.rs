@@ -7,10 +7,10 @@ use rankfold::measure::{self, Limit, Measured, Run, spread_in_words};
 
 use super::model::Fitted;
 
-/// At most so many curves of lengths.
+/// Maximum number of curves, one for each length.
 const LENGTHS: usize = 6;
 
-/// The results of the collective that a report is about, by the automatic choice where there are any.
+/// Returns the results of the collective that the report is about, by the automatic choice if there are any.
 pub fn main_results(run: &Run) -> Vec<&Measured> {
     let about = |name: &str| run.results.iter().any(|one| one.collective == name);
     let name = match about("all_reduce") {
@@ -31,7 +31,7 @@ pub fn main_results(run: &Run) -> Vec<&Measured> {
     own().filter(|one| one.algorithm == wanted).collect()
 }
 
-/// Times over bytes, a curve for each number of ranks.
+/// Draws times over bytes, a curve for each number of ranks.
 pub fn over_bytes(run: &Run) -> Option<String> {
     let results = main_results(run).into_iter().cloned().collect();
     let own = Run {
@@ -41,7 +41,7 @@ pub fn over_bytes(run: &Run) -> Option<String> {
     Some(measure::chart(&own)?.svg())
 }
 
-/// Times over ranks, a curve for each of some lengths.
+/// Draws times over ranks, a curve for each of some lengths.
 pub fn over_ranks(run: &Run) -> Option<String> {
     let results = main_results(run);
     let lengths: Vec<usize> = results
@@ -78,15 +78,15 @@ pub fn over_ranks(run: &Run) -> Option<String> {
     Some(chart.svg())
 }
 
-/// The interval of a result's median as a bar, in the unit of the chart; none of a single pass. Bandwidths fall where times
-/// rise: the ends are put in order.
+/// Returns the interval of a result's median as a bar, in the unit of the chart; `None` for a single pass. Bandwidths
+/// fall where times rise, so the ends are sorted.
 pub fn bar(place: usize, one: &Measured, unit: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
     let interval = one.median_us;
     let (a, b) = (unit(interval.low), unit(interval.high));
     (interval.confidence > 0.0).then(|| (place as f64, a.min(b), a.max(b)))
 }
 
-/// 8 B, 4 KiB, 16 MiB.
+/// Formats bytes: 8 B, 4 KiB, 16 MiB.
 pub fn bytes_in_words(bytes: usize) -> String {
     let powers = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = powers
@@ -98,15 +98,15 @@ pub fn bytes_in_words(bytes: usize) -> String {
     }
 }
 
-/// Which bandwidth, of what, and held against what.
+/// A bandwidth, and the limit that it is compared with.
 struct Roof {
     title: &'static str,
     value: fn(&Measured) -> f64,
-    /// Of the bytes of a limit how many count: all of them, or a core's share.
+    /// Whether a core's share of a limit's bytes counts, instead of all of them.
     shared: bool,
 }
 
-/// What a call moves a second, against what all cores together can copy and add.
+/// Draws the bytes per second of a call, compared with what all cores together can copy and add.
 pub fn algbw(run: &Run) -> Option<String> {
     roof(
         run,
@@ -118,7 +118,7 @@ pub fn algbw(run: &Run) -> Option<String> {
     )
 }
 
-/// What each rank must send a second, against what a core can copy and add while all others do.
+/// Draws the bytes per second that each rank must send, compared with what a core can copy and add while all others do.
 pub fn busbw(run: &Run) -> Option<String> {
     roof(
         run,
@@ -148,7 +148,7 @@ fn roof(run: &Run, roof: &Roof) -> Option<String> {
     if chart.curves.is_empty() {
         return None;
     }
-    // Curves, so that the axis has room for them: a roof that is not seen bounds nothing.
+    // Curves, so that the axis extends to include them: a roof outside the picture would show no bound.
     let limits = [
         roof.limit(run, "add", |limit| limit.add_us),
         roof.limit(run, "copy", |limit| limit.copy_us),
@@ -159,7 +159,7 @@ fn roof(run: &Run, roof: &Roof) -> Option<String> {
 }
 
 impl Roof {
-    /// What so many ranks reached.
+    /// Returns the bandwidths that `ranks` ranks reached.
     fn curve(&self, results: &[&Measured], ranks: usize) -> Curve {
         let own = results.iter().filter(|one| one.ranks == ranks);
         let points = own.map(|one| (one.bytes as f64, (self.value)(one)));
@@ -169,7 +169,7 @@ impl Roof {
         }
     }
 
-    /// Between which bandwidths it was.
+    /// Returns the intervals of these bandwidths.
     fn spread(&self, results: &[&Measured], ranks: usize) -> Spread {
         let own = results
             .iter()
@@ -179,7 +179,7 @@ impl Roof {
             .collect()
     }
 
-    /// What the cores do in this time.
+    /// Returns the bandwidth of the cores.
     fn limit(&self, run: &Run, what: &str, time: fn(&Limit) -> f64) -> Curve {
         let cores = run.limits.first().map_or(1, |limit| limit.cores);
         let (who, share) = match (self.shared, cores) {
@@ -199,7 +199,7 @@ impl Roof {
     }
 }
 
-/// Measured points and the lines of the model.
+/// Draws the measured points and the lines of the model.
 pub fn model(run: &Run, fitted: &Fitted) -> String {
     let title = format!(
         "all_reduce among {} ranks: measured, and by the model",
@@ -229,7 +229,7 @@ pub fn model(run: &Run, fitted: &Fitted) -> String {
     chart.svg()
 }
 
-/// Measured over predicted times.
+/// Draws measured over predicted times.
 pub fn residuals(run: &Run, fitted: &Fitted) -> String {
     let title = "measured over predicted: 1 is right, above it the model is too fast";
     let mut chart = Chart::new(

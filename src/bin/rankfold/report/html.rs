@@ -1,4 +1,4 @@
-//! The few elements that a page is made of, with whatever a file says made harmless.
+//! The few HTML elements of a page, with text from files escaped.
 
 const STYLE: &str = "\
 :root{color-scheme:light}
@@ -24,7 +24,7 @@ dt{color:#4d4d4d}dd{margin:0;overflow-wrap:anywhere}
 @media print{body{max-width:none;padding:0;font-size:11pt}h2{break-after:avoid}figure,table{break-inside:avoid}nav{display:none}}
 ";
 
-/// A whole page of this title and content.
+/// Returns a whole page with this title and content.
 pub fn page(title: &str, content: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -34,7 +34,7 @@ pub fn page(title: &str, content: &str) -> String {
     )
 }
 
-/// A text as it may stand between tags or in an attribute.
+/// Escapes a text for use between tags or in an attribute.
 pub fn escaped(text: &str) -> String {
     let letter = |letter| match letter {
         '&' => "&amp;".to_owned(),
@@ -50,7 +50,7 @@ pub fn paragraph(text: &str) -> String {
     format!("<p>{}</p>\n", escaped(text))
 }
 
-/// A figure that may be missing, and then says why.
+/// Returns a figure or, if it is missing, the reason.
 pub fn figure(id: &str, svg: Option<String>, caption: &str, missing: &str) -> String {
     match svg {
         Some(svg) => format!(
@@ -61,7 +61,7 @@ pub fn figure(id: &str, svg: Option<String>, caption: &str, missing: &str) -> St
     }
 }
 
-/// Columns from `numbers` on are numbers.
+/// Returns a table; columns from `numbers` on are numbers.
 pub fn table(heads: &[String], rows: &[Vec<String>], numbers: usize) -> String {
     let class = |at: usize| if at >= numbers { " class=\"n\"" } else { "" };
     let line = |tag: &str, cells: &[String]| {
@@ -81,7 +81,7 @@ pub fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Names and what they stand for.
+/// Returns a list of names and their meanings.
 pub fn definitions(items: &[(&str, String)]) -> String {
     let item = |(name, text): &(&str, String)| {
         format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(text))

@@ -1,8 +1,8 @@
 //! `rankfold report`: one page with everything about this machine and what is measured on it.
 //!
-//! - `data`: what a report is drawn from, kept as JSON; `work`: what is measured for it, in how much time;
-//! - `model`: the cost model that fits, and what it predicts;
-//! - `figures`: the charts; `page`: how all of it is put into one HTML file, `choices` one of its sections;
+//! - `data`: the data of a report, stored as JSON; `work`: what is measured for it, and in how much time;
+//! - `model`: the cost model that fits, and its predictions;
+//! - `figures`: the charts; `page`: the whole as one HTML file, `choices`: one of its sections;
 //! - `html`: the elements of a page; `date`: a date.
 
 mod choices;
@@ -49,7 +49,7 @@ pub struct Arguments {
     data: Option<PathBuf>,
 }
 
-/// Longer nobody waits for a page.
+/// Maximum seconds for a page.
 const MOST_SECONDS: f64 = 3600.0;
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {

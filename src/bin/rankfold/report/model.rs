@@ -1,4 +1,4 @@
-//! The cost model that fits simple exchange, and what it predicts for other algorithms that it has not seen.
+//! The cost model that fits simple exchange, and its predictions for algorithms that it was not fitted to.
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::cost::{Model, simple_exchange};
@@ -9,17 +9,17 @@ use rankfold::simulate::Machine;
 use super::figures::bar;
 use crate::simulate::seconds;
 
-/// Of no more ranks and elements than these a file is believed.
+/// Files with more ranks or elements than these are not trusted.
 const MOST_RANKS: usize = 4096;
 const MOST_ELEMENTS: u64 = 1 << 40;
 
-/// A model with what it was fitted to.
+/// A model with the measurements it was fitted to.
 pub struct Fitted {
     pub model: Model,
     pub ranks: usize,
-    /// Bytes of an element.
+    /// Bytes per element.
     pub element: usize,
-    /// What was measured, and what the model says: simple exchange first, which it was fitted to.
+    /// Measured and predicted times: simple exchange first, to which the model was fitted.
     pub series: Vec<Series>,
 }
 
@@ -32,14 +32,15 @@ pub struct Series {
 }
 
 impl Series {
-    /// The middle and the greatest factor between measurement and model.
+    /// Returns the median and the maximum factor between measurement and model.
     pub fn worst(&self) -> Option<(f64, f64)> {
         let pairs: Vec<_> = self.points.iter().map(|(_, a, b)| (*a, *b)).collect();
         measure::worst(&pairs)
     }
 }
 
-/// The model of a run's all_reduce, if there is simple exchange of two lengths or more among ranks that have a CPU each.
+/// Fits a model to a run's all_reduce, if there is simple exchange of two or more lengths among ranks that have a CPU
+/// each.
 pub fn fitted(run: &Run) -> Option<Fitted> {
     let all = results(run);
     let fits = |one: &&&Measured| by(one) == "exchange" && one.ranks > 1;
@@ -53,7 +54,7 @@ pub fn fitted(run: &Run) -> Option<Fitted> {
         .map(|one| (cost(one), 1e-6 * one.time_us.p50))
         .collect();
     let room = samples.iter().map(|(cost, seconds)| seconds / cost.folded);
-    // Cores that add by themselves may be disturbed more than the calls were: then these know better.
+    // Cores that add by themselves may be disturbed more than the calls were. Then the calls give the tighter bound.
     let gamma = room.fold(fold_seconds(run, element), f64::min);
     let model = measure::fit(&samples, gamma)?;
     let mut names = vec!["exchange"];
@@ -74,8 +75,8 @@ pub fn fitted(run: &Run) -> Option<Fitted> {
     })
 }
 
-/// Results of all_reduce that a model may speak of: in place, one type, no rank without a CPU of its own; those that
-/// were asked for by name, or where there are none, the automatic ones by what was chosen.
+/// Returns the results of all_reduce that a model applies to: in place, of one type, every rank with its own CPU. These
+/// are the ones requested by name if simple exchange is among them, otherwise the automatic ones by their choice.
 fn results(run: &Run) -> Vec<&Measured> {
     let can = |one: &&Measured| {
         one.collective == "all_reduce"
@@ -96,7 +97,7 @@ fn results(run: &Run) -> Vec<&Measured> {
     }
 }
 
-/// By what it was run.
+/// Returns the algorithm that was run.
 fn by(one: &Measured) -> &str {
     match one.algorithm.as_str() {
         "auto" => one.chosen.as_deref().unwrap_or("auto"),
@@ -104,7 +105,7 @@ fn by(one: &Measured) -> &str {
     }
 }
 
-/// How long one core takes to add an element to another: the middle of what was measured over the lengths.
+/// Returns the time that one core takes to add an element to another: the median over the measured lengths.
 fn fold_seconds(run: &Run, element: usize) -> f64 {
     let of = |limit: &measure::Limit| {
         let share = limit.bytes as f64 / limit.cores.max(1) as f64;

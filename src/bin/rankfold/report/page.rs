@@ -1,4 +1,4 @@
-//! The page: sections, tables and figures in one HTML file without scripts and without anything from elsewhere.
+//! The page: sections, tables and figures in one HTML file, without scripts or external resources.
 
 use rankfold::draw::{self, Heat};
 use rankfold::machine::{Bind, Machine};
@@ -12,7 +12,7 @@ use super::html::{definitions, escaped, figure, page, paragraph, table, texts};
 use super::model::{self, Fitted};
 use crate::bench::{figure as digits, width};
 
-/// The whole page.
+/// Returns the whole page.
 pub fn html(data: &Data) -> String {
     let host = &data.run.machine;
     let title = format!("rankfold on {}", host.model);
@@ -46,7 +46,7 @@ const SECTIONS: [Section; 8] = [
     ("about", "About this run", about),
 ];
 
-/// What one looks for first, with how far it is to be trusted beside it.
+/// Returns the headline figures, each with its uncertainty.
 fn tiles(data: &Data) -> String {
     let results = main_results(&data.run);
     let cpus = data.run.machine.usable.max(2);
@@ -75,11 +75,11 @@ fn tiles(data: &Data) -> String {
     format!("<div class=\"tiles\">{all}</div>\n{}", caveats(data))
 }
 
-/// From this half width of its interval on a median is no headline.
+/// A median whose interval has at least this half width is not a headline.
 const WIDE: f64 = 0.2;
 
-/// The point that a headline can rest on: of those whose median is known best, the one with the most bandwidth that is sure,
-/// by the upper end of its time. The luckiest point of all is none.
+/// Returns the point for a headline: among those with the best-known medians, the one with the most certain bandwidth,
+/// by the upper end of its time. This excludes points that are merely lucky.
 fn headline<'a>(own: &[&'a Measured]) -> Option<&'a Measured> {
     let known = |one: &&&Measured| one.median_us.confidence > 0.0 && width(one) <= WIDE;
     let sure = |one: &Measured| one.busbw_gbs * one.time_us.p50 / one.median_us.high;
@@ -91,7 +91,7 @@ fn headline<'a>(own: &[&'a Measured]) -> Option<&'a Measured> {
     known.or_else(narrowest).copied()
 }
 
-/// The less, the better its median is known.
+/// Returns a number that is smaller the better the median is known.
 fn trust(one: &Measured) -> f64 {
     match one.median_us.confidence > 0.0 {
         true => width(one),
@@ -99,7 +99,7 @@ fn trust(one: &Measured) -> f64 {
     }
 }
 
-/// How well the median is known.
+/// Describes how well the median is known.
 fn within(one: &Measured) -> String {
     match one.median_us.confidence > 0.0 {
         true => format!(
@@ -111,7 +111,7 @@ fn within(one: &Measured) -> String {
     }
 }
 
-/// What makes the headlines doubtful, right below them.
+/// Returns the caveats of the headlines, for the place right below them.
 fn caveats(data: &Data) -> String {
     let note = |remark: &String| format!("<p class=\"note\">{}</p>\n", escaped(remark));
     data.run.remarks.iter().map(note).collect()
@@ -132,7 +132,7 @@ fn tile(value: &str, what: &str) -> String {
     format!("<div class=\"tile\"><b>{value}</b>{what}</div>")
 }
 
-/// A time with its unit.
+/// Formats a time with its unit.
 pub fn microseconds(us: f64) -> String {
     match us {
         ..1.0 => format!("{} ns", digits(1e3 * us)),
@@ -351,7 +351,7 @@ fn range(range: Option<(f64, f64)>, unit: &str) -> String {
     })
 }
 
-/// What the run and the latencies have to say of themselves, once each.
+/// Returns the remarks of the run and the latencies, once each.
 fn doubts(data: &Data) -> String {
     let mut remarks: Vec<&String> = data.run.remarks.iter().collect();
     for remark in data.latency.iter().flat_map(|latency| &latency.remarks) {
@@ -398,7 +398,7 @@ fn about(data: &Data) -> String {
 mod tests {
     use super::*;
 
-    /// Points with a bandwidth, and the half width of the interval of the median.
+    /// Returns points with a bandwidth, and the half width of the interval of the median.
     fn points(of: &[(f64, f64)]) -> Vec<Measured> {
         let text = include_str!("../../../../tests/golden/cli/before.json");
         let run: Run = serde_json::from_str(text).unwrap();

@@ -12,19 +12,19 @@ use crate::bench::{self, Plan, SIZES};
 use crate::latency;
 use crate::stop::Stop;
 
-/// The shares of the time; what is left over goes to starting ranks, comparing results and warming up.
+/// The shares of the time; the rest goes to starting ranks, comparing results and warming up.
 const FOR_LATENCY: f64 = 0.1;
 const FOR_POINTS: f64 = 0.7;
 const PASSES: usize = 5;
 /// More CPUs have too many pairs for a page.
 const MOST_CPUS: usize = 32;
-/// More curves cannot be told apart.
+/// More curves cannot be distinguished.
 const MOST_RANKS: usize = 7;
-/// With less time than this there is none for long vectors.
+/// With less time than this, long vectors are left out.
 const LITTLE: f64 = 10.0;
 const SHORT: usize = 256 << 10;
 
-/// What is compared with the model.
+/// The algorithms compared with the model.
 const MODELLED: [Algorithm; 3] = [Algorithm::Exchange, Algorithm::Halving, Algorithm::Ring];
 
 pub fn measured(seconds: f64) -> Result<Data, Stop> {
@@ -48,7 +48,7 @@ pub fn measured(seconds: f64) -> Result<Data, Stop> {
     }
 }
 
-/// Between all CPUs, or of many some that are spread evenly; nothing where there are no two.
+/// Measures between all CPUs or, of many, between some that are spread evenly; `None` if there are fewer than two.
 fn latencies(machine: &Machine, seconds: f64, control: &Control) -> Result<Option<Latency>, Stop> {
     let mask = &machine.usable.mask;
     if mask.len() < 2 || machine.usable.usable() < 2 {
@@ -84,8 +84,8 @@ fn plan(machine: Machine, seconds: f64) -> Plan {
     }
 }
 
-/// all_reduce by the automatic choice over ranks and bytes, and by the algorithms of the model among as many ranks as
-/// have a CPU each.
+/// Returns the points: all_reduce by the automatic choice over ranks and bytes, and by the algorithms of the model with
+/// one rank per CPU.
 fn points(cpus: usize, seconds: f64) -> Vec<Point> {
     let ranks = some(bench::default_ranks(cpus));
     let alone = modelled_ranks(cpus);
@@ -113,7 +113,7 @@ fn modelled_ranks(cpus: usize) -> usize {
     cpus.clamp(2, 64)
 }
 
-/// Of many numbers of ranks the first ones are left out.
+/// Returns the last numbers of ranks if there are many.
 fn some(ranks: Vec<usize>) -> Vec<usize> {
     let first = ranks.len().saturating_sub(MOST_RANKS);
     ranks[first..].to_vec()
@@ -122,7 +122,7 @@ fn some(ranks: Vec<usize>) -> Vec<usize> {
 /// The lengths for which choices are shown.
 const CHOSEN: [usize; 5] = [8, 1 << 10, 16 << 10, 256 << 10, 4 << 20];
 
-/// What a communicator of so many ranks here would choose, among as many as have a CPU each and four times as many.
+/// Returns the choices of a communicator here, of one rank per CPU and of four times as many.
 fn choices(machine: &Machine) -> Result<Vec<Chosen>, Stop> {
     let alone = modelled_ranks(machine.usable.usable());
     let mut all = Vec::new();
