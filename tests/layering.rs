@@ -16,7 +16,6 @@ const LAYERS: &[&[&str]] = &[
     &["tune"],
 ];
 
-<<<<<<< HEAD
 /// The lower rooms of the transport, and which other rooms each may import; the others stand on all of these.
 const ROOMS: &[(&str, &[&str])] = &[
     ("wakeup", &[]),
@@ -27,10 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("matching", &["memory", "deadlock"]),
 ];
 
-/// The only files that may hold `unsafe`.
-=======
 /// The only files that may contain `unsafe`.
->>>>>>> p4
 const UNSAFE: &[&str] = &[
     "op/kernels.rs",
     "op/kernels/tests.rs",
