@@ -225,6 +225,30 @@ fn a_rank_that_reduces_over_another_topology_is_named() {
     }
 }
 
+/// Rank 3 leaves, rank 1 misses it in a receive, and rank 0 misses rank 1: all calls of collectives agree.
+#[test]
+fn a_rank_missed_only_by_another_has_made_no_other_call() {
+    for calls in [2, 20] {
+        let world = World::new(4).check(false);
+        let report = guarded(&|| format!("{calls} calls"), || {
+            world.run_each(|comm| {
+                if comm.rank() == 1 {
+                    comm.recv::<u8>(3, 9)?;
+                }
+                let chain = Topology::chain(4);
+                (0..calls).try_for_each(|_| comm.reduce_over(&chain, &mut [1u64], Sum).run())
+            })
+        });
+        assert!(report.mismatch.is_none(), "{report}");
+        for outcome in &report.outcomes {
+            let mismatch = outcome
+                .error()
+                .filter(|error| matches!(error.kind(), ErrorKind::Mismatch(_)));
+            assert!(mismatch.is_none(), "{report}");
+        }
+    }
+}
+
 /// Calls before or after the odd one do not change which rank is named.
 #[test]
 fn the_odd_rank_is_named_wherever_the_call_stands_in_the_program() {

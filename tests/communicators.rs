@@ -4,7 +4,8 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use common::{noise, team};
 use rankfold::{
@@ -247,6 +248,61 @@ fn whoever_dies_at_any_operation_the_others_go_on() {
             }
         }
     }
+}
+
+/// Sends when it is dropped.
+struct SendsOnDrop<'a>(&'a Comm);
+
+impl Drop for SendsOnDrop<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send(1, 0, &[0u8]);
+    }
+}
+
+/// Rank 0 counts as ended while it sleeps until the others no longer use its vector, and afterwards.
+#[test]
+fn a_rank_that_ended_before_it_slept_is_left_behind() {
+    let slow = AtomicBool::new(true);
+    let report = World::new(2).check(false).run_each(|comm| {
+        let fold = |a: u64, b: u64| {
+            if comm.rank() == 0 {
+                let _sends = SendsOnDrop(comm);
+                panic!("rank 0 fails in its operator");
+            }
+            if slow.swap(false, Ordering::Relaxed) {
+                // Longer than a rank yields before it sleeps; nothing depends on it.
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            a + b
+        };
+        let failed = comm.all_reduce_by(&mut vec![1; 40_000], fold);
+        assert!(failed.is_err());
+        assert!(comm.send(0, 0, &[1u8]).is_err(), "rank 0 has ended");
+        comm.shrink().map(|small| small.size())
+    });
+    assert_eq!(report.outcomes[1].value(), Some(&1));
+}
+
+/// An attempt that fails is not taken for a member that waits, and is made again.
+#[test]
+fn a_shrink_that_failed_can_be_made_again() {
+    let report = World::new(2).check(false).run_each(|comm| {
+        let part = comm.dup()?;
+        let failed = match comm.rank() {
+            0 => part.shrink().map(drop),
+            _ => comm.recv::<u8>(0, 1).map(drop),
+        };
+        let error = failed.expect_err("neither comes to what the other waits for");
+        assert!(matches!(error.kind(), ErrorKind::Deadlock(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("shrink "), "{text}");
+        assert!(!text.contains("on world\n  rank 1  recv"), "{text}");
+        let small = part.shrink()?;
+        small.barrier()?;
+        Ok(small.size())
+    });
+    let sizes = report.into_result().unwrap();
+    assert_eq!(sizes, [2, 2]);
 }
 
 #[test]

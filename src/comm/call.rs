@@ -555,11 +555,15 @@ impl InCall<'_> {
         })
     }
 
-    /// The mismatch with a rank that returned after later calls than this one, which it must have made differently.
+    /// The mismatch with a rank that returned after later calls than this one, which it must have made differently if
+    /// this call waits for it: not if its own record is there and agrees, nor if the rank waited for may have ended
+    /// because of it.
     fn far_ahead(&self, gone: Rank) -> Option<Mismatch> {
         let (fabric, context) = (self.comm.fabric(), self.call.context);
-        let passed = fabric.has_passed(gone, context, self.number);
-        passed.then(|| self.against(gone, "", "another call, many calls ago".into()))
+        let differs = fabric.has_passed(gone, context, self.number)
+            && fabric.call_of(gone, context, self.number).is_none()
+            && !fabric.open_registry().is_followed(gone);
+        differs.then(|| self.against(gone, "", "another call, many calls ago".into()))
     }
 
     /// Waits until it is decided which rank is odd, or cannot be decided; no longer than the [patience](PATIENCE).

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Comm;
 use super::call::InCall;
 use crate::Rank;
-use crate::error::{Result, Site, on};
+use crate::error::{Result, Site};
 use crate::machine::{Cpus, Kind, Machine, Object};
 use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Detail, Verb, digest};
@@ -243,9 +243,10 @@ impl Comm {
         let site = Location::caller();
         self.op(site, &|| "shrink".into(), || {
             let number = self.shrinks.get();
-            self.shrinks.set(number + 1);
             self.fabric().revoke_comm(&self.shared, self.core.port.me);
             let shared = self.meet_the_living(number, site)?;
+            // An attempt that failed is made again under its number.
+            self.shrinks.set(number + 1);
             let me = shared.members.member(self.core.port.me);
             let me = me.unwrap_or_else(|| unreachable!("this rank has come"));
             Ok(Comm::of(self.core.clone(), shared, me))
@@ -267,10 +268,10 @@ impl Comm {
         fabric.rouse_shrinking(self.shared.context);
         let call = (self.shared.context, number, 0);
         let reason = Reason {
-            call: &|| format!("shrink{}", on(self.shared.name().as_deref())),
+            call: &|| "shrink".into(),
             site,
             needs: &|| Needs::Shrink(call, members.clone()),
-            comm: None,
+            comm: Some(&self.shared),
             also: &[],
             needs_buffer: false,
             collective: None,
@@ -278,11 +279,14 @@ impl Comm {
             deadline: None,
             choice: None,
         };
-        let shrunk = self.core.port.wait(&reason, look)?;
+        let shrunk = self.core.port.wait(&reason, look);
+        if shrunk.is_err() {
+            self.shared.shrinking.withdraw(number, self.core.port.me);
+        }
         // Before this rank can go to sleep again: the last rank to come may not have woken the others yet, and the
         // detector must not take them for waiting still.
         fabric.rouse_shrinking(self.shared.context);
-        Ok(shrunk)
+        shrunk
     }
 }
 

@@ -31,6 +31,15 @@ impl Shrinking {
         self.0.lock().entry(number).or_default().come.push(rank);
     }
 
+    /// A member whose attempt has failed has not come, unless all have: then the next attempt finds the result.
+    pub(crate) fn withdraw(&self, number: u32, rank: Rank) {
+        let mut epochs = self.0.lock();
+        let epoch = epochs.entry(number).or_default();
+        if epoch.led_to.is_none() {
+            epoch.come.retain(|other| *other != rank);
+        }
+    }
+
     /// The new communicator, once all members have come that are not `gone`. The first to see that creates it with
     /// `make`.
     pub(crate) fn result(

@@ -72,6 +72,10 @@ impl Wait {
 
     /// Why the communicator has broken, if that concerns this wait: point-to-point waits only if it was revoked.
     pub(in crate::transport) fn broken(&self) -> Option<&Cause> {
+        if matches!(self.needs, Needs::Shrink(..)) {
+            // It waits in a communicator that is revoked already.
+            return None;
+        }
         let comm = self.comm.as_ref()?;
         let cause = self.collective.and_then(|_| comm.cause.get());
         let revoked = || self.comms().find_map(|comm| comm.revoked.get());
@@ -137,6 +141,14 @@ impl Registry {
             ended: 0,
             deadlocks: Vec::new(),
         }
+    }
+
+    /// Whether a rank has ended because this one was gone.
+    pub(crate) fn is_followed(&self, gone: Rank) -> bool {
+        let follows =
+            |end: &End| matches!(&end.follows, Some(Cause::Gone { rank, .. }) if *rank == gone);
+        let mut ends = self.entries.iter().filter_map(|entry| entry.end.as_ref());
+        ends.any(follows)
     }
 
     pub(crate) fn end(&self, rank: Rank) -> Option<&End> {

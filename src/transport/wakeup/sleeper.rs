@@ -17,8 +17,11 @@
 //! *before* it can itself go to sleep, so a rank whose flag says `ASLEEP` has no message on its way from a rank that
 //! sleeps too.
 //!
-//! Two values say that a rank has ended, and runs use them alternately. A flag that says so for one run therefore says
-//! nothing in the next, and no thread has to reset every rank's flag in between.
+//! Whether a rank has ended is kept in other bits of the flag than whether it is asleep: a rank that unwinds counts as
+//! ended and may still sleep until others no longer use its memory. Two values say that a rank has ended, and runs use
+//! them alternately. A flag that says so for one run therefore says nothing in the next, and no thread has to reset every
+//! rank's flag in between. All changes after that are read-modify-writes, so whoever sees that the rank has ended sees
+//! what it did before.
 
 use std::num::NonZeroU32;
 
@@ -26,8 +29,9 @@ use crate::sync::{AtomicU32, Ordering, Parker, Unparker};
 use crate::transport::wakeup::fences;
 
 const AWAKE: u32 = 0;
+/// A bit beside the one of the last run in which the rank has ended.
 const ASLEEP: u32 = 1;
-const GONE: [NonZeroU32; 2] = [NonZeroU32::new(2).unwrap(), NonZeroU32::new(3).unwrap()];
+const GONE: [NonZeroU32; 2] = [NonZeroU32::new(2).unwrap(), NonZeroU32::new(4).unwrap()];
 
 /// Identifies a run among two consecutive ones, by the flag of a rank that has ended in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +88,7 @@ impl Sleeper {
     /// The sleeper's half: after this it must look once more before it parks.
     pub(crate) fn lie_down(&self) {
         // Relaxed: the fence orders it before the look that follows.
-        self.flag.store(ASLEEP, Ordering::Relaxed);
+        self.flag.fetch_or(ASLEEP, Ordering::Relaxed);
         // Pairs with the light half in `rouse`, see the handshake above.
         fences::heavy();
     }
@@ -93,7 +97,7 @@ impl Sleeper {
     pub(crate) fn get_up(&self) {
         // Relaxed: only this rank acts on its being awake; a poster that reads the flag late only wakes it without
         // need.
-        self.flag.store(AWAKE, Ordering::Relaxed);
+        self.flag.fetch_and(!ASLEEP, Ordering::Relaxed);
     }
 
     /// The poster's half, after the post.
@@ -108,7 +112,7 @@ impl Sleeper {
     #[inline]
     pub(crate) fn rouse_fenced(&self) {
         // Relaxed: the fence before it orders it after the post.
-        if self.flag.load(Ordering::Relaxed) == ASLEEP {
+        if self.flag.load(Ordering::Relaxed) & ASLEEP != 0 {
             self.wake();
         }
     }
@@ -118,10 +122,8 @@ impl Sleeper {
     fn wake(&self) {
         // AcqRel: the mark precedes everything that this rank does later, such as going to sleep itself; the next
         // holder of the registry's lock sees it.
-        let mark = self
-            .flag
-            .compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
-        if mark.is_ok() {
+        let before = self.flag.fetch_and(!ASLEEP, Ordering::AcqRel);
+        if before & ASLEEP != 0 {
             self.bell.unpark();
         }
     }
@@ -129,20 +131,20 @@ impl Sleeper {
     /// Whether the rank has gone to sleep and has not been roused since.
     pub(crate) fn asleep(&self) -> bool {
         // Acquire: pairs with the mark in `wake`; called under the registry's lock.
-        self.flag.load(Ordering::Acquire) == ASLEEP
+        self.flag.load(Ordering::Acquire) & ASLEEP != 0
     }
 
     /// Whether the rank has ended in `run`, the current run.
     #[inline]
     pub(crate) fn is_gone(&self, run: Run) -> bool {
         // Relaxed: either answer is right for a rank that is just ending.
-        self.flag.load(Ordering::Relaxed) == run.0.get()
+        self.flag.load(Ordering::Relaxed) & !ASLEEP == run.0.get()
     }
 
     /// The same; if so, what the rank did before is visible.
     pub(crate) fn has_left(&self, run: Run) -> bool {
         // Acquire: pairs with the release in `depart`.
-        self.flag.load(Ordering::Acquire) == run.0.get()
+        self.flag.load(Ordering::Acquire) & !ASLEEP == run.0.get()
     }
 
     /// The rank has ended: nothing posted from now on in this run is read.
