@@ -250,28 +250,32 @@ fn whoever_dies_at_any_operation_the_others_go_on() {
     }
 }
 
-/// Sends when it is dropped.
-struct SendsOnDrop<'a>(&'a Comm);
+/// Sends when it is dropped, and says so.
+struct SendsOnDrop<'a>(&'a Comm, &'a AtomicBool);
 
 impl Drop for SendsOnDrop<'_> {
     fn drop(&mut self) {
         let _ = self.0.send(1, 0, &[0u8]);
+        self.1.store(true, Ordering::Release);
     }
 }
 
 /// Rank 0 counts as ended while it sleeps until the others no longer use its vector, and afterwards.
 #[test]
 fn a_rank_that_ended_before_it_slept_is_left_behind() {
-    let slow = AtomicBool::new(true);
+    let (ended, first) = (AtomicBool::new(false), AtomicBool::new(true));
     let report = World::new(2).check(false).run_each(|comm| {
         let fold = |a: u64, b: u64| {
             if comm.rank() == 0 {
-                let _sends = SendsOnDrop(comm);
+                let _sends = SendsOnDrop(comm, &ended);
                 panic!("rank 0 fails in its operator");
             }
-            if slow.swap(false, Ordering::Relaxed) {
-                // Longer than a rank yields before it sleeps; nothing depends on it.
-                std::thread::sleep(Duration::from_millis(5));
+            if first.swap(false, Ordering::Relaxed) {
+                while !ended.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                // Rank 0 yields for half a millisecond and then sleeps; right programs pass however long this is.
+                std::thread::sleep(Duration::from_millis(20));
             }
             a + b
         };
