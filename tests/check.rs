@@ -379,7 +379,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
         }
     );
     let (from, to) = (Region::output(0..2), Region::output(1..3));
-    let found = fault(|t| t.steps[0][0].local = Some(LocalCopy { from, to }));
+    let found = fault(|t| t.steps[0][0].local = Some(LocalCopy::new(from, to)));
     assert_eq!(
         found,
         Fault::NoCopy {
@@ -658,10 +658,10 @@ fn exchanges_in_place_are_told_from_swaps() {
 fn goals_that_start_from_the_input_leave_blocks_in_buffers_of_their_own() {
     // Two ranks gather from inputs of two elements each: a copy, and an exchange.
     let step = |rank: usize| Step {
-        local: Some(LocalCopy {
-            from: Region::input(0..2),
-            to: Region::output(2 * rank..2 * rank + 2),
-        }),
+        local: Some(LocalCopy::new(
+            Region::input(0..2),
+            Region::output(2 * rank..2 * rank + 2),
+        )),
         send: transfer(1 - rank, Region::input(0..2)),
         recv: transfer(1 - rank, Region::output(2 - 2 * rank..4 - 2 * rank)),
         ..Step::IDLE

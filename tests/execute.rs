@@ -264,7 +264,7 @@ fn any_step(dice: &mut Dice, p: usize) -> Vec<Step> {
         let elements = dice.below(SIDE / 2);
         let (from, to) = (read(dice), written(dice));
         let (from, to) = (region(dice, from, elements), region(dice, to, elements));
-        step.local = (!from.overlaps(&to)).then_some(LocalCopy { from, to });
+        step.local = (!from.overlaps(&to)).then_some(LocalCopy::new(from, to));
     }
     steps
 }
@@ -274,10 +274,7 @@ fn any_schedule(seed: u64) -> Table {
     let p = 2 + dice.below(5);
     let all = |buffer| Region::new(buffer, 0..SIDE);
     let furnish = Step {
-        local: Some(LocalCopy {
-            from: all(Buffer::Input),
-            to: all(Buffer::Scratch),
-        }),
+        local: Some(LocalCopy::new(all(Buffer::Input), all(Buffer::Scratch))),
         ..Step::IDLE
     };
     let mut steps = vec![vec![furnish; p]];

@@ -290,7 +290,7 @@ fn noise(random: &mut Random) -> Noise {
             }
             if random.one_in(4) {
                 let (from, to) = (region(random), region(random));
-                all[rank].local = Some(LocalCopy { from, to });
+                all[rank].local = Some(LocalCopy::new(from, to));
             }
         }
         steps.push(all);

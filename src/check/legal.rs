@@ -75,7 +75,7 @@ impl Place {
     }
 
     fn allows_copy(self, copy: LocalCopy) -> Result<(), Fault> {
-        let LocalCopy { from, to } = copy;
+        let LocalCopy { from, to, .. } = copy;
         self.allows_region(from)?;
         self.allows_write(to)?;
         if from.elements() != to.elements() || from.overlaps(&to) {

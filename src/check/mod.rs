@@ -208,6 +208,6 @@ pub struct Traffic {
     pub messages_in: usize,
     /// Elements received.
     pub elements_in: usize,
-    /// Elements received that were folded into held ones.
+    /// Elements folded into held ones, received or from other regions of the same rank.
     pub folded: usize,
 }

@@ -165,8 +165,10 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         let pieces = self.read(rank, number, copy.from)?;
-        self.players[rank].write(copy.to, &pieces);
-        Ok(())
+        if copy.combine != Combine::Replace {
+            self.players[rank].traffic.folded += copy.to.elements();
+        }
+        self.write(rank, number, rank, (copy.to, copy.combine), &pieces)
     }
 
     fn read(&self, rank: Rank, step: usize, region: Region) -> Result<Vec<Piece>, Fault> {
@@ -238,22 +240,41 @@ impl<'a> Run<'a> {
         combine: Combine,
         message: &Message,
     ) -> Result<(), Fault> {
-        if combine == Combine::Replace {
-            self.players[rank].write(recv.region, &message.pieces);
-        } else {
-            let held = self.read(rank, number, recv.region)?;
-            let folds = Folds {
-                rank,
-                step: number,
-                peer: recv.peer,
-                combine,
-                orders: &mut self.orders,
-                spoils: &mut self.spoils,
-            };
-            let pieces = folds.all(&held, &message.pieces);
-            self.players[rank].write(recv.region, &pieces);
-        }
+        self.write(
+            rank,
+            number,
+            recv.peer,
+            (recv.region, combine),
+            &message.pieces,
+        )?;
         self.players[rank].received(recv.region.elements(), combine, &message.heard);
+        Ok(())
+    }
+
+    /// Combines the pieces that come from `peer`, or from the rank itself, with those of a region.
+    fn write(
+        &mut self,
+        rank: Rank,
+        step: usize,
+        peer: Rank,
+        (region, combine): (Region, Combine),
+        pieces: &[Piece],
+    ) -> Result<(), Fault> {
+        if combine == Combine::Replace {
+            self.players[rank].write(region, pieces);
+            return Ok(());
+        }
+        let held = self.read(rank, step, region)?;
+        let folds = Folds {
+            rank,
+            step,
+            peer,
+            combine,
+            orders: &mut self.orders,
+            spoils: &mut self.spoils,
+        };
+        let pieces = folds.all(&held, pieces);
+        self.players[rank].write(region, &pieces);
         Ok(())
     }
 

@@ -92,14 +92,11 @@ impl BruckAllGather {
     /// other ranks.
     fn load(&self, rank: Rank) -> LocalCopy {
         let start = self.blocks(rank, rank..rank + 1);
-        LocalCopy {
-            from: self.own(rank),
-            to: if self.ranks() == 1 {
-                start.moved_to(Buffer::Output)
-            } else {
-                start
-            },
-        }
+        let to = match self.ranks() {
+            1 => start.moved_to(Buffer::Output),
+            _ => start,
+        };
+        LocalCopy::new(self.own(rank), to)
     }
 
     /// The first or the second half of the rotation: the blocks up to the last, or those that wrapped around.
@@ -110,10 +107,7 @@ impl BruckAllGather {
         } else {
             (rank..self.ranks(), cut..self.blocks.length())
         };
-        let copy = LocalCopy {
-            from: self.blocks(rank, blocks),
-            to: Region::output(place),
-        };
+        let copy = LocalCopy::new(self.blocks(rank, blocks), Region::output(place));
         (!copy.to.is_empty()).then_some(copy)
     }
 

@@ -157,10 +157,10 @@ impl BruckAllToAll {
         let to = (rank + self.ranks - distance) % self.ranks;
         let start = span::cut(self.length, self.ranks, to);
         // The last block is one of the longest, so the input has elements after every shorter one.
-        let copy = LocalCopy {
-            from: Region::input(start..start + self.slot()),
-            to: self.run(distance, 1),
-        };
+        let copy = LocalCopy::new(
+            Region::input(start..start + self.slot()),
+            self.run(distance, 1),
+        );
         (!copy.from.is_empty()).then_some(copy)
     }
 
@@ -174,7 +174,7 @@ impl BruckAllToAll {
             (self.rest(slots), self.run(after, slots.rest))
         };
         let (from, to) = if come { (packed, lies) } else { (lies, packed) };
-        (!from.is_empty()).then_some(LocalCopy { from, to })
+        (!from.is_empty()).then_some(LocalCopy::new(from, to))
     }
 
     fn message(&self, rank: Rank, slots: Slots) -> Step {
@@ -218,24 +218,21 @@ impl BruckAllToAll {
         } else {
             (0..self.ranks - rank, rank..self.ranks)
         };
-        let copy = LocalCopy {
-            from: Region {
+        let copy = LocalCopy::new(
+            Region {
                 length: piece,
                 stride: self.slot(),
                 count: slots.len(),
                 ..self.run(slots.start, 0)
             },
-            to: Region::output(pieces.start * piece..pieces.end * piece),
-        };
+            Region::output(pieces.start * piece..pieces.end * piece),
+        );
         (!copy.from.is_empty()).then_some(copy)
     }
 
     fn alone(&self) -> Step {
         let whole = 0..self.length;
-        let copy = LocalCopy {
-            from: Region::input(whole.clone()),
-            to: Region::output(whole),
-        };
+        let copy = LocalCopy::new(Region::input(whole.clone()), Region::output(whole));
         Step {
             local: (!copy.from.is_empty()).then_some(copy),
             ..Step::IDLE

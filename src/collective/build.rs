@@ -10,6 +10,7 @@ use super::{
     Refusal, RingReduceScatter, far_halving_to_blocks, halving_all_reduce, halving_reduce,
     halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
+use super::{cells, direct};
 use crate::Rank;
 use crate::schedule::{Copied, FoldAlong, Fresh, FromBlocks, Keep, Schedule};
 use crate::span::{Blocks, Pieces};
@@ -85,9 +86,6 @@ impl Algorithm {
                 _ => flat(tree, call).visit(call, visitor),
             };
         }
-        if self == Algorithm::Cells {
-            return messages_for_cells(call).visit(call, visitor);
-        }
         match call.collective {
             Collective::Barrier => self.barrier(call, visitor),
             Collective::Broadcast => self.broadcast(call, visitor),
@@ -153,6 +151,7 @@ impl Algorithm {
         Ok(match self {
             Algorithm::Dissemination => visitor.with(FoldAlong::new(Circle::new(ranks), 0)),
             Algorithm::Exchange => visitor.with(simple_exchange(ranks, 0)),
+            Algorithm::Cells => cells::all_reduce(call, visitor),
             Algorithm::Tree { tree, .. } => {
                 let reduce = FoldAlong::new(tree.on(ranks).single_port(), 0);
                 visitor.with(reduce.clone().then(reduce.reversed()))
@@ -165,7 +164,7 @@ impl Algorithm {
         let (ranks, n, root) = (call.ranks(), call.length(), call.root);
         let scatter = || Gather::along(BinomialTo::new(ranks, root), even(call)).reversed();
         Ok(match self {
-            Algorithm::Direct => return FLAT.broadcast(call, visitor),
+            Algorithm::Direct | Algorithm::Cells => return FLAT.broadcast(call, visitor),
             Algorithm::Hypercube => {
                 visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).reversed())
             }
@@ -211,11 +210,8 @@ impl Algorithm {
                 visitor.with(FoldAlong::new(CubeTo::new(ranks, root), n).placed(keep))
             }
             Algorithm::Halving => visitor.with(halving_reduce(ranks, n, root)),
-            Algorithm::Direct => {
-                let gather = Gather::along(StarTo::new(ranks, root), even(call));
-                let fold = DirectReduceScatter::to_blocks(even(call));
-                visitor.with(fold.then(gather).placed(keep).fresh(each_block(ranks)))
-            }
+            Algorithm::Cells => cells::reduce(call, visitor),
+            Algorithm::Direct => visitor.with(direct::reduce(even(call), root)),
             Algorithm::TwoTree { segments } if call.commutes => {
                 let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
                 visitor.with(reduce.placed(Keep::AtRoot(0)).rooted(root))
@@ -265,10 +261,8 @@ impl Algorithm {
             Algorithm::Exchange => visitor.with(simple_exchange(ranks, n)),
             Algorithm::Halving => visitor.with(halving_all_reduce(ranks, n)),
             Algorithm::Hybrid { stages } => visitor.with(hybrid_all_reduce(ranks, n, stages)),
-            Algorithm::Direct => {
-                let fold = DirectReduceScatter::to_blocks(even(call));
-                visitor.with(fold.clone().then(fold.reversed()))
-            }
+            Algorithm::Cells => cells::all_reduce(call, visitor),
+            Algorithm::Direct => visitor.with(direct::all_reduce(even(call), None)),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
                 visitor.with(ring.clone().then(ring.reversed()))
@@ -304,11 +298,8 @@ impl Algorithm {
             Algorithm::Hybrid { stages } => {
                 visitor.with(hybrid_all_reduce(ranks, n, stages).placed(keep))
             }
-            Algorithm::Direct => {
-                let fold = DirectReduceScatter::to_blocks(even(call));
-                let both = fold.clone().then(fold.reversed());
-                visitor.with(both.placed(keep).fresh(each_block(ranks)))
-            }
+            Algorithm::Cells => cells::all_reduce(call, visitor),
+            Algorithm::Direct => visitor.with(direct::all_reduce(even(call), Some(keep))),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
                 let both = ring.clone().then(ring.reversed());
@@ -372,9 +363,8 @@ impl Algorithm {
                 visitor.with(ring.placed(keep).fresh(Fresh::Always))
             }
             Algorithm::Pairwise => visitor.with(Pairwise::reduce_scatter(blocks())),
-            Algorithm::Direct => {
-                let fold = DirectReduceScatter::to_blocks(blocks());
-                visitor.with(fold.placed(keep).fresh(each_block(call.ranks())))
+            Algorithm::Direct | Algorithm::Cells => {
+                visitor.with(DirectReduceScatter::to_blocks(blocks()).keep(keep))
             }
             _ => return self.no_such::<V>(call),
         })
@@ -392,7 +382,9 @@ impl Algorithm {
                 visitor.with(FromBlocks::new(ring.reversed(), blocks()))
             }
             Algorithm::Bruck => visitor.with(BruckAllGather::of_blocks(blocks()).from_input()),
-            Algorithm::Pairwise | Algorithm::Direct => visitor.with(Pairwise::all_gather(blocks())),
+            Algorithm::Pairwise | Algorithm::Direct | Algorithm::Cells => {
+                visitor.with(Pairwise::all_gather(blocks()))
+            }
             _ => return self.no_such::<V>(call),
         })
     }
@@ -400,7 +392,7 @@ impl Algorithm {
     fn gather<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         let (ranks, root) = (call.ranks(), call.root);
         Ok(match self {
-            Algorithm::Direct => return FLAT.gather(call, visitor),
+            Algorithm::Direct | Algorithm::Cells => return FLAT.gather(call, visitor),
             Algorithm::Hypercube => visitor.with(gather(call, CubeTo::new(ranks, root))),
             Algorithm::Tree {
                 tree: TreeName::BINOMIAL,
@@ -417,7 +409,7 @@ impl Algorithm {
     fn scatter<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         let (ranks, root) = (call.ranks(), call.root);
         Ok(match self {
-            Algorithm::Direct => return FLAT.scatter(call, visitor),
+            Algorithm::Direct | Algorithm::Cells => return FLAT.scatter(call, visitor),
             Algorithm::Hypercube => {
                 visitor.with(gather(call, CubeTo::new(ranks, root)).reversed().swapped())
             }
@@ -438,7 +430,7 @@ impl Algorithm {
 
     fn all_to_all<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         Ok(match self {
-            Algorithm::Pairwise | Algorithm::Direct => {
+            Algorithm::Pairwise | Algorithm::Direct | Algorithm::Cells => {
                 let alike = || Pieces::alike(call.blocks.clone());
                 let pieces = call.pieces.clone().unwrap_or_else(alike);
                 visitor.with(Pairwise::of_pieces(pieces))
@@ -482,24 +474,6 @@ impl Algorithm {
 
 /// Every rank communicates with the root.
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
-
-/// Any step may be the first to fold into a block.
-fn each_block(ranks: usize) -> Fresh {
-    let within = 4 * ranks;
-    Fresh::Regions { within }
-}
-
-/// The messages that stand for reads of cells: equal in number and in elements.
-fn messages_for_cells(call: &Call) -> Algorithm {
-    match call.collective {
-        Collective::ReduceScatter | Collective::AllGather | Collective::AllToAll => {
-            Algorithm::Pairwise
-        }
-        // A star rotated to another root does not keep rank order.
-        Collective::Reduce if !call.commutes => Algorithm::tree(TreeName::BINOMIAL),
-        _ => Algorithm::tree(TreeName::Flat),
-    }
-}
 
 /// The algorithm that replaces the hierarchical one where there are no groups.
 fn flat(tree: TreeName, call: &Call) -> Algorithm {

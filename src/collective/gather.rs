@@ -89,10 +89,10 @@ impl<P: Subtrees> Gather<P> {
 
     /// Copies the rank's own block next to those that it receives, in the rank's first step.
     fn load(&self, rank: Rank) -> Option<LocalCopy> {
-        let copy = LocalCopy {
-            from: Region::input(0..self.blocks.count(rank)),
-            to: self.region(rank, rank..rank + 1),
-        };
+        let copy = LocalCopy::new(
+            Region::input(0..self.blocks.count(rank)),
+            self.region(rank, rank..rank + 1),
+        );
         let moves = copy.from != copy.to && !copy.from.is_empty();
         (self.from_input && moves).then_some(copy)
     }

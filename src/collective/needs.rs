@@ -133,9 +133,8 @@ fn direct_needs(collective: Collective) -> Option<Needs> {
 fn cells_needs(collective: Collective) -> Option<Needs> {
     use Collective::*;
     match collective {
-        Barrier | AllReduce | AllGather => Some(ANY),
+        Barrier | AllReduce | ReduceScatter | AllGather => Some(ANY),
         Broadcast | Reduce | Gather | Scatter => Some(ROOTED),
-        ReduceScatter => Some(ANY.commutative()),
         AllToAll => Some(ANY.even_blocks()),
         Scan | ExclusiveScan => None,
     }

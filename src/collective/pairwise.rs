@@ -100,10 +100,7 @@ impl Pairwise {
     }
 
     fn own(&self, rank: Rank) -> LocalCopy {
-        LocalCopy {
-            from: self.sent(rank, rank),
-            to: self.put(rank, rank),
-        }
+        LocalCopy::new(self.sent(rank, rank), self.put(rank, rank))
     }
 }
 

@@ -57,7 +57,7 @@ impl ExchangeScan {
 
     fn copy(&self, from: Region, to: Region) -> Step {
         Step {
-            local: (self.length > 0).then_some(LocalCopy { from, to }),
+            local: (self.length > 0).then_some(LocalCopy::new(from, to)),
             ..Step::IDLE
         }
     }

@@ -124,10 +124,7 @@ impl Schedule for Pieces {
         let into = Region::output(self.from.block(from));
         if step == 0 {
             return Step {
-                local: Some(LocalCopy {
-                    from: out,
-                    to: into,
-                }),
+                local: Some(LocalCopy::new(out, into)),
                 ..Step::IDLE
             };
         }

@@ -351,10 +351,7 @@ impl Schedule for Around {
         };
         let into = Region::output(got * self.length..(got + 1) * self.length);
         if to == Some(self.me) {
-            let local = LocalCopy {
-                from: self.out[sent],
-                to: into,
-            };
+            let local = LocalCopy::new(self.out[sent], into);
             return Step {
                 local: Some(local),
                 ..Step::IDLE

@@ -42,9 +42,14 @@ pub(super) fn recv(peer: Rank, into: &Region, combine: Combine, lone: bool) -> S
     }
 }
 
-/// Formats a local copy: `tmp 0..4⇒0..4`.
+/// Formats a local copy: `tmp 0..4⇒0..4`; a local fold: `tmp 0..4⇒⊕0..4` or `tmp 0..4⊕⇒0..4`.
 pub(super) fn copy(copy: &LocalCopy) -> String {
-    format!("{}⇒{}", region(&copy.from), region(&copy.to))
+    let sign = match copy.combine {
+        Combine::Replace => "⇒",
+        Combine::FoldRight => "⇒⊕",
+        Combine::FoldLeft => "⊕⇒",
+    };
+    format!("{}{sign}{}", region(&copy.from), region(&copy.to))
 }
 
 /// Formats a clash: `two sends!`.

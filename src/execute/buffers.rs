@@ -67,7 +67,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         if let Some(copy) = step.local {
-            self.copy(copy)?;
+            self.copy(copy, op)?;
         }
         if let Some(clash) = step.clash {
             return Err(wrong(format!("has two {clash} in one step")));
@@ -242,15 +242,15 @@ impl<'a, T: Element> Buffers<'a, T> {
         }
     }
 
-    /// Makes the local copy of a step.
-    fn copy(&mut self, copy: LocalCopy) -> Result<()> {
+    /// Makes the local copy or fold of a step.
+    fn copy(&mut self, copy: LocalCopy, op: &impl Operator<T>) -> Result<()> {
         self.check_runs(copy.from)?;
         self.check_runs(copy.to)?;
         if copy.from.elements() != copy.to.elements() {
             return Err(wrong(format!("copies {} to {}", copy.from, copy.to)));
         }
         if copy.from.count != 1 || copy.from.overlaps(&copy.to) {
-            return self.copy_packed(copy);
+            return self.copy_packed(copy, op);
         }
         let Some(&some) = self.read(copy.from)?.first() else {
             return Ok(());
@@ -260,10 +260,10 @@ impl<'a, T: Element> Buffers<'a, T> {
         let into = self.room(copy.to);
         let from = self.room(copy.from);
         let (data, view) = self.split(from, run_of(copy.from), into)?;
-        replace(view, copy.to, data)
+        fold(view, copy.to, copy.combine, data, op)
     }
 
-    fn copy_packed(&mut self, copy: LocalCopy) -> Result<()> {
+    fn copy_packed(&mut self, copy: LocalCopy, op: &impl Operator<T>) -> Result<()> {
         self.pack(copy.from)?;
         let Some(&some) = self.rooms.stage.first() else {
             return Ok(());
@@ -272,7 +272,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         let room = self.room(copy.to);
         let stage = mem::take(&mut self.rooms.stage);
         let view = self.writable(room).map(View::whole);
-        let done = view.and_then(|view| replace(view, copy.to, &stage));
+        let done = view.and_then(|view| fold(view, copy.to, copy.combine, &stage, op));
         self.rooms.stage = stage;
         done
     }

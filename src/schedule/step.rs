@@ -172,17 +172,40 @@ pub struct Transfer {
     pub region: Region,
 }
 
-/// A copy inside one rank, element by element in the order of the regions. The regions have equal extents and do not
-/// overlap.
+/// A copy or fold inside one rank, element by element in the order of the regions. The regions have equal extents and do
+/// not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LocalCopy {
     /// The source.
     pub from: Region,
     /// The destination.
     pub to: Region,
+    /// How the elements of the source are combined with those of the destination.
+    pub combine: Combine,
 }
 
-/// How a received element is combined with the held one.
+impl LocalCopy {
+    /// A copy.
+    #[inline]
+    pub const fn new(from: Region, to: Region) -> LocalCopy {
+        LocalCopy {
+            from,
+            to,
+            combine: Combine::Replace,
+        }
+    }
+
+    /// A fold: the elements of the source are the right operands.
+    pub const fn fold_right(from: Region, to: Region) -> LocalCopy {
+        LocalCopy {
+            from,
+            to,
+            combine: Combine::FoldRight,
+        }
+    }
+}
+
+/// How an element that arrives, in a message or from another region, is combined with the held one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Combine {
     /// It replaces the held one.
@@ -233,7 +256,7 @@ impl fmt::Display for Clash {
 /// elements: a rank can exchange a region with its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The local copy, which comes first.
+    /// The local copy or fold, which comes first.
     pub local: Option<LocalCopy>,
     /// The outgoing message.
     pub send: Option<Transfer>,
@@ -297,6 +320,7 @@ impl Step {
             local: self.local.map(|copy| LocalCopy {
                 from: map(copy.from),
                 to: map(copy.to),
+                ..copy
             }),
             send: self.send.map(transfer),
             recv: self.recv.map(transfer),

@@ -213,6 +213,14 @@ fn places(region: Region) -> Vec<usize> {
     region.runs().flatten().collect()
 }
 
+fn combined(combine: Combine, held: Affine, value: Affine, op: Operator) -> Affine {
+    match combine {
+        Combine::Replace => value,
+        Combine::FoldRight => op(held, value),
+        Combine::FoldLeft => op(value, held),
+    }
+}
+
 /// Runs a schedule on numbers, step by step; `None` if a rank would wait forever.
 pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -> Option<()> {
     for s in 0..schedule.steps() {
@@ -221,13 +229,14 @@ pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -
             .collect();
         let mut wire = HashMap::new();
         for (rank, step) in steps.iter().enumerate() {
-            if let Some(LocalCopy { from, to }) = step.local {
+            if let Some(LocalCopy { from, to, combine }) = step.local {
                 let values: Vec<_> = places(from)
                     .iter()
                     .map(|&i| buffers[rank][from.buffer as usize][i])
                     .collect();
                 for (i, value) in places(to).into_iter().zip(values) {
-                    buffers[rank][to.buffer as usize][i] = value;
+                    let held = &mut buffers[rank][to.buffer as usize][i];
+                    *held = combined(combine, *held, value, op);
                 }
             }
             if let Some(send) = step.send {
@@ -247,11 +256,7 @@ pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -
                 return None;
             }
             for (i, value) in places.into_iter().zip(values) {
-                into[i] = match step.combine {
-                    Combine::Replace => value,
-                    Combine::FoldRight => op(into[i], value),
-                    Combine::FoldLeft => op(value, into[i]),
-                };
+                into[i] = combined(step.combine, into[i], value, op);
             }
         }
         if !wire.is_empty() {

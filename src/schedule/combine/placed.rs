@@ -152,10 +152,7 @@ impl<S: Schedule> Placed<S> {
             _ => (Buffer::Input, 0..self.vector()),
         };
         let from = if self.alone() { Buffer::Input } else { from };
-        let copy = LocalCopy {
-            to: Region::output(0..run.len()),
-            from: Region::new(from, run),
-        };
+        let copy = LocalCopy::new(Region::new(from, run.clone()), Region::output(0..run.len()));
         (!copy.to.is_empty()).then_some(copy)
     }
 
@@ -166,10 +163,7 @@ impl<S: Schedule> Placed<S> {
 
 /// The copy from the input of the elements about to be folded into.
 fn load(region: Region, work: Buffer) -> Option<LocalCopy> {
-    let copy = LocalCopy {
-        from: region.moved_to(Buffer::Input),
-        to: region.moved_to(work),
-    };
+    let copy = LocalCopy::new(region.moved_to(Buffer::Input), region.moved_to(work));
     (!region.is_empty()).then_some(copy)
 }
 
@@ -262,10 +256,7 @@ impl<S: Schedule> FromBlocks<S> {
 
     fn load(&self, rank: Rank) -> Option<LocalCopy> {
         let place: Range<usize> = self.blocks.block(rank);
-        let copy = LocalCopy {
-            from: Region::input(0..place.len()),
-            to: Region::output(place),
-        };
+        let copy = LocalCopy::new(Region::input(0..place.len()), Region::output(place));
         (!copy.to.is_empty()).then_some(copy)
     }
 }
@@ -350,15 +341,12 @@ impl<S: Schedule> Copied<S> {
         let all = 0..self.blocks.length();
         let block = self.blocks.block(rank);
         let copy = if last {
-            LocalCopy {
-                to: Region::output(0..block.len()),
-                from: Region::scratch(block),
-            }
+            LocalCopy::new(
+                Region::scratch(block.clone()),
+                Region::output(0..block.len()),
+            )
         } else {
-            LocalCopy {
-                from: Region::input(all.clone()),
-                to: Region::scratch(all),
-            }
+            LocalCopy::new(Region::input(all.clone()), Region::scratch(all))
         };
         (!copy.to.is_empty()).then_some(copy)
     }

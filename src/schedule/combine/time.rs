@@ -54,8 +54,8 @@ impl<S: Schedule> Reversed<S> {
         if step == 0 || mirrored == 0 && !self.copies_last() {
             return None;
         }
-        let LocalCopy { from, to } = self.inner.step(rank, mirrored).local?;
-        Some(LocalCopy { from: to, to: from })
+        let LocalCopy { from, to, .. } = self.inner.step(rank, mirrored).local?;
+        Some(LocalCopy::new(to, from))
     }
 }
 

@@ -1,0 +1,52 @@
+//! The reads of collectives over cells, as schedules: who reads whose vector, and in which order it is folded.
+
+use super::build::WithSchedule;
+use super::in_order::{StarFold, Vectors};
+use super::{Call, simple_exchange};
+use crate::Rank;
+use crate::schedule::{FoldAlong, Keep, Schedule};
+use crate::topology::StarTo;
+
+/// All ranks read the result of `root`.
+fn all_read(ranks: usize, root: Rank, length: usize) -> impl Schedule + use<> {
+    FoldAlong::new(StarTo::new(ranks, root), length).reversed()
+}
+
+/// The all-reduce, and the barrier: two ranks read each other's cells; of more, rank 0 folds for all.
+pub(super) fn all_reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
+    let (ranks, n) = (call.ranks(), call.length());
+    if ranks == 2 {
+        let exchange = simple_exchange(ranks, n);
+        return match call.from_input {
+            true => visitor.with(exchange.placed(Keep::Everywhere)),
+            false => visitor.with(exchange),
+        };
+    }
+    visitor.with(all_reduce_at(call, 0))
+}
+
+/// The all-reduce in which one rank folds for all.
+pub(super) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
+    let (ranks, length) = (call.ranks(), call.length());
+    let vectors = match call.from_input {
+        true => Vectors::Inputs,
+        false => Vectors::Outputs,
+    };
+    let fold = StarFold {
+        ranks,
+        root,
+        length,
+        vectors,
+    };
+    fold.then(all_read(ranks, root, length))
+}
+
+/// The root reads all vectors.
+pub(super) fn reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
+    visitor.with(StarFold {
+        ranks: call.ranks(),
+        root: call.root,
+        length: call.length(),
+        vectors: Vectors::AtRoot,
+    })
+}

@@ -1,0 +1,173 @@
+//! Folds in rank order from the left, as ranks fold that read each other's memory: `((x0 ⊕ x1) ⊕ x2) ⊕ …`, whichever rank
+//! folds.
+//!
+//! A rank in the middle of the order takes rank 0's elements first and folds its own when its turn comes. Where it folds
+//! in place, it saves its own elements to scratch space before.
+
+use crate::Rank;
+use crate::schedule::{Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+
+/// Where a rank folds what it takes from all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fold {
+    pub(super) rank: Rank,
+    /// The rank's own contribution.
+    pub(super) own: Region,
+    /// The result.
+    pub(super) result: Region,
+}
+
+impl Fold {
+    fn in_place(&self) -> bool {
+        self.own == self.result
+    }
+
+    /// Whether the rank's own elements would be overwritten before their turn.
+    fn saves(&self) -> bool {
+        self.in_place() && self.rank >= 2
+    }
+
+    /// The number of elements of scratch space in which the rank's own elements are saved.
+    pub(super) fn scratch(&self) -> usize {
+        match self.saves() {
+            true => self.own.elements(),
+            false => 0,
+        }
+    }
+
+    /// How elements from another rank are combined with the result so far.
+    pub(super) fn combine(&self, peer: Rank) -> Combine {
+        match peer {
+            0 if self.in_place() && self.rank == 1 => Combine::FoldLeft,
+            0 => Combine::Replace,
+            _ => Combine::FoldRight,
+        }
+    }
+
+    /// The local copy or fold in the step in which it is the turn of `peer`, which may be the rank itself.
+    pub(super) fn local(&self, peer: Rank) -> Option<LocalCopy> {
+        let saved = Region::scratch(0..self.own.elements());
+        if self.own.is_empty() {
+            return None;
+        }
+        match peer {
+            0 if self.saves() => Some(LocalCopy::new(self.own, saved)),
+            _ if peer != self.rank => None,
+            _ if self.saves() => Some(LocalCopy::fold_right(saved, self.result)),
+            _ if self.in_place() => None,
+            0 => Some(LocalCopy::new(self.own, self.result)),
+            _ => Some(LocalCopy::fold_right(self.own, self.result)),
+        }
+    }
+}
+
+/// Where the vectors of a [`StarFold`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vectors {
+    /// In the outputs of all ranks.
+    Outputs,
+    /// In the output of the root, and in the inputs of all others.
+    AtRoot,
+    /// In the inputs of all ranks.
+    Inputs,
+}
+
+/// The root takes the whole vectors of all ranks, in rank order, and folds them into its output.
+///
+/// ```text
+/// four ranks, root 2     step 0   2◀0, its own vector saved
+///                        step 1   2◀1
+///                        step 2   its own vector folded
+///                        step 3   2◀3
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StarFold {
+    pub(super) ranks: usize,
+    pub(super) root: Rank,
+    pub(super) length: usize,
+    pub(super) vectors: Vectors,
+}
+
+impl StarFold {
+    /// The vector of a rank before the fold.
+    fn vector(&self, rank: Rank) -> Region {
+        let buffer = match self.vectors {
+            Vectors::Outputs => Buffer::Output,
+            Vectors::AtRoot if rank == self.root => Buffer::Output,
+            Vectors::AtRoot | Vectors::Inputs => Buffer::Input,
+        };
+        Region::new(buffer, 0..self.length)
+    }
+
+    fn fold(&self) -> Fold {
+        Fold {
+            rank: self.root,
+            own: self.vector(self.root),
+            result: Region::output(0..self.length),
+        }
+    }
+
+    /// The step of the root in which it is the turn of `peer`.
+    fn step_of_root(&self, peer: Rank) -> Step {
+        let fold = self.fold();
+        Step {
+            local: fold.local(peer),
+            recv: (peer != self.root).then_some(Transfer {
+                peer,
+                region: fold.result,
+            }),
+            combine: fold.combine(peer),
+            ..Step::IDLE
+        }
+    }
+}
+
+impl Schedule for StarFold {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn steps(&self) -> usize {
+        self.ranks
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        match rank {
+            _ if step >= self.ranks => Step::IDLE,
+            _ if rank == self.root => self.step_of_root(step),
+            _ if rank != step => Step::IDLE,
+            _ => Step {
+                send: Some(Transfer {
+                    peer: self.root,
+                    region: self.vector(rank),
+                }),
+                ..Step::IDLE
+            },
+        }
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        let least = after.map_or(0, |after| after.saturating_add(1));
+        let mut steps = match rank == self.root {
+            true => least..self.ranks,
+            false => least.max(rank)..rank + 1,
+        };
+        steps.find(|&step| !self.step(rank, step).is_idle())
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        let held = self.vector(rank).buffer == Buffer::Output;
+        Lengths {
+            input: if held { 0 } else { self.length },
+            output: match held || rank == self.root || self.vectors == Vectors::Inputs {
+                true => self.length,
+                false => 0,
+            },
+            scratch: if rank == self.root {
+                self.fold().scratch()
+            } else {
+                0
+            },
+        }
+    }
+}
