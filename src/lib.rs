@@ -105,6 +105,7 @@ pub mod error;
 mod execute;
 pub mod machine;
 pub mod measure;
+mod moves;
 mod names;
 pub mod op;
 pub mod schedule;

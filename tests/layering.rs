@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// Lowest first. Modules of one layer never import each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "machine", "names", "op", "span", "sync", "unwind"],
+    &[
+        "error", "machine", "moves", "names", "op", "span", "sync", "unwind",
+    ],
     &["topology", "transport"],
     &["schedule"],
     &["check", "collective", "cost", "draw", "simulate"],

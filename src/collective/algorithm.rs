@@ -54,8 +54,11 @@ pub enum Algorithm {
     Doubling,
     /// Each rank writes its short vector into a cell that all ranks can read, and the ranks that need it read it there.
     /// Among more than two ranks, the first one folds for all, or the last to arrive where ranks take turns on the
-    /// CPUs. It is drawn and checked as equivalent messages: along a star, or between all pairs.
+    /// CPUs. Each message of its schedule is a read of a cell.
     Cells,
+    /// A central barrier: all ranks count themselves in at one atomic word, and the last to arrive releases the others.
+    /// Its schedule shows rank 0 as the last.
+    Gate,
     /// Blocks that travel around a ring.
     Ring,
     /// Bruck's algorithms, with the minimum number of steps.
@@ -63,8 +66,7 @@ pub enum Algorithm {
     /// Every rank exchanges with every other, one partner per step.
     Pairwise,
     /// Over shared memory: every rank reads the parts that it needs of other ranks' vectors in place, and folds its
-    /// share for all. Its schedule shows which data each rank takes from which rank; ranks that are threads send no
-    /// messages.
+    /// block for all. Each message of its schedule is such a read, or a store into the vector of another rank.
     Direct,
     /// Dissemination on a circle.
     Dissemination,
@@ -100,9 +102,10 @@ pub enum Algorithm {
 use Algorithm::*;
 
 /// The algorithms that are not families of topologies, with their written names.
-const PLAIN: [(Algorithm, &str); 14] = [
+const PLAIN: [(Algorithm, &str); 15] = [
     (Hypercube, "hypercube"),
     (Cells, "cells"),
+    (Gate, "gate"),
     (Exchange, "exchange"),
     (Halving, "halving"),
     (FarHalving, "far-halving"),

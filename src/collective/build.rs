@@ -152,6 +152,7 @@ impl Algorithm {
             Algorithm::Dissemination => visitor.with(FoldAlong::new(Circle::new(ranks), 0)),
             Algorithm::Exchange => visitor.with(simple_exchange(ranks, 0)),
             Algorithm::Cells => cells::all_reduce(call, visitor),
+            Algorithm::Gate => visitor.with(cells::all_reduce_at(call, 0)),
             Algorithm::Tree { tree, .. } => {
                 let reduce = FoldAlong::new(tree.on(ranks).single_port(), 0);
                 visitor.with(reduce.clone().then(reduce.reversed()))
@@ -211,7 +212,7 @@ impl Algorithm {
             }
             Algorithm::Halving => visitor.with(halving_reduce(ranks, n, root)),
             Algorithm::Cells => cells::reduce(call, visitor),
-            Algorithm::Direct => visitor.with(direct::reduce(even(call), root)),
+            Algorithm::Direct => visitor.with(direct::reduce(call.blocks.clone(), root)),
             Algorithm::TwoTree { segments } if call.commutes => {
                 let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
                 visitor.with(reduce.placed(Keep::AtRoot(0)).rooted(root))
@@ -262,7 +263,7 @@ impl Algorithm {
             Algorithm::Halving => visitor.with(halving_all_reduce(ranks, n)),
             Algorithm::Hybrid { stages } => visitor.with(hybrid_all_reduce(ranks, n, stages)),
             Algorithm::Cells => cells::all_reduce(call, visitor),
-            Algorithm::Direct => visitor.with(direct::all_reduce(even(call), None)),
+            Algorithm::Direct => visitor.with(direct::all_reduce(call.blocks.clone(), None)),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
                 visitor.with(ring.clone().then(ring.reversed()))
@@ -299,7 +300,7 @@ impl Algorithm {
                 visitor.with(hybrid_all_reduce(ranks, n, stages).placed(keep))
             }
             Algorithm::Cells => cells::all_reduce(call, visitor),
-            Algorithm::Direct => visitor.with(direct::all_reduce(even(call), Some(keep))),
+            Algorithm::Direct => visitor.with(direct::all_reduce(call.blocks.clone(), Some(keep))),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
                 let both = ring.clone().then(ring.reversed());

@@ -26,7 +26,7 @@ pub(super) fn all_reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
 }
 
 /// The all-reduce in which one rank folds for all.
-pub(super) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
+pub(crate) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
     let (ranks, length) = (call.ranks(), call.length());
     let vectors = match call.from_input {
         true => Vectors::Inputs,

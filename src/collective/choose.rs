@@ -88,11 +88,10 @@ impl Choice {
         Choice::said(table, call, Elements::of::<T>())
     }
 
-    /// The choice alone, by `table`, and whether it comes from the table.
+    /// The choice alone, by `table`.
     #[inline]
-    pub(crate) fn looked_up<T>(table: Option<&TuningTable>, call: &Call) -> (Algorithm, bool) {
-        let picked = pick(table, call, Elements::of::<T>());
-        (picked.algorithm, matches!(picked.why, Why::Table(_)))
+    pub(crate) fn looked_up<T>(table: Option<&TuningTable>, call: &Call) -> Algorithm {
+        pick(table, call, Elements::of::<T>()).algorithm
     }
 
     fn said(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Choice {
@@ -282,6 +281,9 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
     picked(near, Some(flat.algorithm), Why::Always(why))
 }
 
+/// Why a barrier without cells meets at the gate.
+const GATE: &str = "the last rank to arrive releases all, and no rank waits for another one's turn";
+
 /// The pick where all ranks are equally near.
 #[inline]
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
@@ -294,7 +296,10 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
     if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
-    over
+    match call.collective {
+        Collective::Barrier => picked(Gate, Some(over.algorithm), Why::Always(GATE)),
+        _ => over,
+    }
 }
 
 /// The number of bytes above which memory is read in place. This takes two synchronizations, and ranks that take turns
@@ -303,8 +308,11 @@ fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
-/// Whether the call is short enough for cells.
+/// Whether the call is short enough for cells. A crowded barrier is not: all ranks would wait until rank 0 is scheduled.
 fn is_for_cells(call: &Call, elements: Elements) -> bool {
+    if call.collective == Collective::Barrier && call.crowded {
+        return false;
+    }
     let bytes = call.most_written().saturating_mul(elements.bytes);
     bytes <= direct_from(call) && fits_cells(call, elements)
 }

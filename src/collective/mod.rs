@@ -69,6 +69,8 @@ pub use bruck::BruckAllGather;
 pub use bruck_all_to_all::BruckAllToAll;
 pub use build::WithSchedule;
 pub use call::Call;
+#[cfg(test)]
+pub(crate) use cells::all_reduce_at;
 pub(crate) use choose::CELL_BYTES;
 pub use choose::Choice;
 pub use direct::DirectReduceScatter;

@@ -92,7 +92,7 @@ impl Algorithm {
         use Algorithm::*;
         use Collective::*;
         let needs = match (collective, self) {
-            (Barrier, Dissemination | Exchange) => ANY,
+            (Barrier, Dissemination | Exchange | Gate) => ANY,
             (Broadcast, ScatterDoubling | ScatterRing) => ROOTED,
             (Broadcast, Hypercube | TwoTree { .. } | Circulant { .. }) => TURNED,
             (Broadcast, Esbt { .. }) => ROOTED.power_of_two(),

@@ -145,15 +145,11 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// The way of an algorithm. `named` means that the caller, or a tuning table, requests this algorithm. A barrier
-    /// without a named algorithm goes through the gate where there are too many ranks for cells, or more ranks than
-    /// CPUs: at the cells all ranks would wait until rank 0 is scheduled.
-    pub(super) fn of(algorithm: Algorithm, named: bool, shape: &Shape) -> Way {
-        let barrier = shape.collective == Collective::Barrier && !named;
+    /// The way of an algorithm.
+    pub(super) fn of(algorithm: Algorithm, shape: &Shape) -> Way {
         match algorithm {
-            Algorithm::Cells if !(barrier && shape.crowded) => Way::Cells,
-            Algorithm::Hierarchical { .. } => Way::Steps(algorithm),
-            _ if barrier => Way::Gate,
+            Algorithm::Cells => Way::Cells,
+            Algorithm::Gate => Way::Gate,
             Algorithm::Direct if shape.ranks() > 1 => Way::Direct,
             _ => Way::Steps(algorithm),
         }

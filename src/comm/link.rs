@@ -5,6 +5,7 @@ use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
 use crate::execute::Link;
+use crate::moves;
 use crate::op::Element;
 use crate::transport::lanes::lane::{Form, Lanes};
 use crate::transport::memory::packet::Packet;
@@ -62,6 +63,7 @@ impl Link for InCall<'_> {
         mut arrived: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
         self.check_peer(from)?;
+        moves::note(from, self.rank(), 0..count);
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
         loop {

@@ -142,14 +142,12 @@ impl Comm {
             let never = |_: &InCall<'_>| unreachable!("it was refused");
             return self.again(&described, || Err(refused), never);
         }
-        let (algorithm, named) = match ask.algorithm {
-            Some(algorithm) => (algorithm, true),
-            None => Choice::looked_up::<T>(self.tuning(), &shape),
-        };
+        let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
+        let algorithm = ask.algorithm.unwrap_or_else(choice);
         Ok(self.core.kept.put(Kept {
             ask,
             with,
-            way: Way::of(algorithm, named, &shape),
+            way: Way::of(algorithm, &shape),
             shape,
             described,
         }))
@@ -170,11 +168,11 @@ impl Comm {
             shape.blocks = blocks;
             self.check_call::<T>(&shape, &ask, lengths)
         });
-        let (algorithm, named) = match &checked {
+        let algorithm = match &checked {
             Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape),
-            Err(_) => (Algorithm::Cells, false),
+            Err(_) => Algorithm::Cells,
         };
-        let way = Way::of(algorithm, named, &shape);
+        let way = Way::of(algorithm, &shape);
         let described = self.describe_call::<T>(&ask, &shape, op.kind());
         self.again(
             &described,

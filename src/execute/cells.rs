@@ -9,6 +9,7 @@
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};
 use crate::error::{Error, Result};
+use crate::moves;
 use crate::op::{Element, Operator, fold_left, fold_right};
 use crate::transport::memory::cells;
 use crate::unwind;
@@ -183,9 +184,13 @@ impl<C: AtCells> Table<'_, C> {
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
         let block = self.call.blocks.block(self.me);
+        moves::note(from, self.me, block.clone());
         match self.others {
-            Readers::One(_) => self.read(from, block.len(), show),
-            Readers::All => self.read(from, whole, |all| show(&all[block])),
+            Readers::One(_) => self.cells.read(from, block.len(), Early::All, show),
+            Readers::All => {
+                let show = |all: &[T]| show(&all[block]);
+                self.cells.read(from, whole, Early::All, show)
+            }
         }
     }
 
@@ -196,6 +201,7 @@ impl<C: AtCells> Table<'_, C> {
         count: usize,
         show: impl FnOnce(&[T]),
     ) -> Result<()> {
+        moves::note(from, self.me, 0..count);
         self.cells.read(from, count, Early::All, show)
     }
 
@@ -383,6 +389,7 @@ impl<C: AtCells> Table<'_, C> {
             None => Early::All,
         };
         let (me, length) = (self.me, acc.len());
+        moves::note(other, me, 0..length);
         self.cells
             .read(other, length, early, |theirs| match other < me {
                 true => unwind::operator(|| fold_left(op, acc, theirs)),

@@ -35,6 +35,8 @@
 //! assert!(explored.complete);
 //! ```
 
+#[cfg(test)]
+mod executed;
 mod explore;
 mod order;
 mod random;

@@ -52,6 +52,7 @@ use std::process;
 use std::slice;
 
 use crate::Rank;
+use crate::moves;
 use crate::op::copies::{BEYOND, Copies, LONG, Part, Way};
 use crate::op::kernels::{self, To, copy, copy_bytes_past_caches, fold_several};
 use crate::op::{Element, Operator};
@@ -357,6 +358,8 @@ impl<T: Element> Vectors<'_, T> {
         if share.is_empty() {
             return;
         }
+        #[cfg(test)]
+        self.note_fold(&share);
         let in_place = |rank: Rank| std::ptr::eq(self.input(rank).start, self.output(rank).start);
         if share.len() * size_of::<T>() >= LONG && !(0..self.ranks()).any(in_place) {
             return self.fold_share_apart(&share, op);
@@ -411,6 +414,8 @@ impl<T: Element> Vectors<'_, T> {
         let Some(source) = self.inputs().next().filter(|_| !share.is_empty()) else {
             return;
         };
+        #[cfg(test)]
+        self.note_copy(&share);
         let others = || self.outputs().filter(|&to| !std::ptr::eq(to, source));
         let step = match others().count() {
             0 | 1 => share.len(),
@@ -428,6 +433,38 @@ impl<T: Element> Vectors<'_, T> {
         self.in_best_way(Part::Spread, share.len(), LONG, copy_all);
     }
 
+    /// The ranks of which a vector is read, and those of which one is written.
+    #[cfg(test)]
+    fn sides(&self) -> [Vec<Rank>; 2] {
+        let with =
+            |brings: &dyn Fn(Rank) -> bool| (0..self.ranks()).filter(|&r| brings(r)).collect();
+        [
+            with(&|rank| self.input(rank).length > 0),
+            with(&|rank| self.output(rank).length > 0),
+        ]
+    }
+
+    /// Notes that this rank takes its share from all, and gives the result to all.
+    #[cfg(test)]
+    fn note_fold(&self, share: &Range<usize>) {
+        let (me, [inputs, outputs]) = (self.coming.me, self.sides());
+        inputs
+            .iter()
+            .for_each(|&from| moves::note(from, me, share.clone()));
+        outputs
+            .iter()
+            .for_each(|&to| moves::note(me, to, share.clone()));
+    }
+
+    /// Notes that this rank gives its share of the source to all.
+    #[cfg(test)]
+    fn note_copy(&self, share: &Range<usize>) {
+        let [inputs, outputs] = self.sides();
+        outputs
+            .iter()
+            .for_each(|&to| moves::note(inputs[0], to, share.clone()));
+    }
+
     /// Runs a copy of `n` elements in the fastest way known, if it has at least `least` bytes; otherwise plainly.
     fn in_best_way(&self, part: Part, n: usize, least: usize, copy: impl FnOnce(Way)) {
         let bytes = n * size_of::<T>();
@@ -442,6 +479,7 @@ impl<T: Element> Vectors<'_, T> {
 
     /// Copies a run of a rank's input to this rank's output, from `at` on.
     pub(crate) fn copy(&self, from: Rank, run: Range<usize>, at: usize) {
+        moves::note(from, self.coming.me, run.clone());
         let (input, output) = (self.input_at(from, &run), self.output_at(at, run.len()));
         self.in_best_way(Part::Fetched, run.len(), BEYOND, |way| {
             // SAFETY: both are inside their vectors. Inputs are never written, and only this rank writes to its output.
@@ -452,7 +490,10 @@ impl<T: Element> Vectors<'_, T> {
     /// Folds a run of all inputs, in rank order from the left, into this rank's output from its beginning.
     pub(crate) fn fold(&self, run: &Range<usize>, op: &impl Operator<T>) {
         let output = self.output_at(0, run.len());
-        let ranks = (0..self.ranks()).map(|rank| self.input_at(rank, run));
+        let ranks = (0..self.ranks()).map(|rank| {
+            moves::note(rank, self.coming.me, run.clone());
+            self.input_at(rank, run)
+        });
         let inputs = Few::of(&self.coming.lists.inputs, ranks);
         // SAFETY: as in `copy`.
         unsafe { fold_several(op, inputs.all(), 0, run.len(), &To::Own(output)) }
@@ -491,6 +532,7 @@ impl<T: Element> Vectors<'_, T> {
         let end = at.and_then(|at| at.checked_add(input.length));
         let at = at.filter(|_| end.is_some_and(|end| end <= output.length));
         let at = at.expect("an output that holds all inputs");
+        moves::note(self.coming.me, root, at..at + input.length);
         self.in_best_way(Part::Spread, input.length, LONG, |way| {
             // SAFETY: both are inside, and the place belongs to this rank alone: all ranks see the same lengths.
             unsafe { copy_in(way, output.start.add(at), input.start, input.length) }

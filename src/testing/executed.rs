@@ -1,0 +1,396 @@
+//! What a default call executes is what was proved: every element that a rank takes from another, and every fold with its
+//! operands and their order, compared with the schedule that [`check`] proves for the algorithm that `explain` names.
+//!
+//! Elements are terms over the ranks' contributions, so a result shows who folded what with what, in which order. The
+//! moves between ranks are noted where they are executed ([`moves`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{LazyLock, Mutex};
+
+use crate::check::{Goal, check, check_pieces, check_with};
+use crate::collective::{Algorithm, Call, Collective, all_reduce_at};
+use crate::moves::{self, Move};
+use crate::op::Operator;
+use crate::schedule::{Buffer, Combine, Region, Schedule};
+use crate::span::{Blocks, Pieces};
+use crate::{Comm, Rank, Result, World};
+
+/// An element: the number of a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Term(u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Formula {
+    /// No contribution.
+    Nothing,
+    /// Element `.1` of rank `.0`.
+    Of(Rank, usize),
+    Fold(Term, Term),
+}
+
+impl Formula {
+    /// The term of this formula; equal formulas have equal terms.
+    fn term(self) -> Term {
+        static TERMS: LazyLock<Mutex<HashMap<Formula, Term>>> = LazyLock::new(Mutex::default);
+        let mut terms = TERMS.lock().unwrap();
+        let next = Term(terms.len() as u32);
+        *terms.entry(self).or_insert(next)
+    }
+}
+
+struct Folds {
+    commutes: bool,
+}
+
+impl Operator<Term> for Folds {
+    fn combine(&self, left: Term, right: Term) -> Term {
+        Formula::Fold(left, right).term()
+    }
+
+    fn commutes(&self) -> bool {
+        self.commutes
+    }
+}
+
+/// The contents of a rank's input and output before a call.
+fn start(call: &Call, rank: Rank) -> (Vec<Term>, Vec<Term>) {
+    let (input, output) = call.buffers(rank);
+    let from = match call.collective {
+        Collective::AllGather | Collective::Gather => call.blocks.cut(rank),
+        _ => 0,
+    };
+    let of = |length| {
+        (0..length)
+            .map(|i| Formula::Of(rank, from + i).term())
+            .collect()
+    };
+    let holds = match call.collective {
+        Collective::Broadcast | Collective::Reduce => rank == call.root,
+        Collective::AllReduce => !call.from_input,
+        Collective::Scan | Collective::ExclusiveScan => true,
+        _ => false,
+    };
+    match holds {
+        true => (vec![Formula::Nothing.term(); input], of(output)),
+        false => (of(input), vec![Formula::Nothing.term(); output]),
+    }
+}
+
+/// What one rank executed in a call.
+struct Executed {
+    algorithm: Algorithm,
+    output: Vec<Term>,
+    moves: Vec<Move>,
+}
+
+/// Makes a call as a program does, without naming an algorithm.
+fn execute(comm: &Comm, call: &Call) -> Result<Executed> {
+    let (input, mut output) = start(call, comm.rank());
+    let algorithm = match call.pieces {
+        // No rank knows the counts of all pairs.
+        Some(_) => Algorithm::Pairwise,
+        None => comm.explain::<Term>(call)?.algorithm,
+    };
+    let op = Folds {
+        commutes: call.commutes,
+    };
+    moves::take();
+    match call.blocks.is_even() && call.pieces.is_none() {
+        true => make(comm, call, &input, &mut output, op)?,
+        false => make_v(comm, call, &input, &mut output, op)?,
+    }
+    Ok(Executed {
+        algorithm,
+        output,
+        moves: moves::take(),
+    })
+}
+
+fn make(comm: &Comm, call: &Call, input: &[Term], output: &mut [Term], op: Folds) -> Result<()> {
+    let root = call.root;
+    match call.collective {
+        Collective::Barrier => comm.barrier()?,
+        Collective::Broadcast => comm.broadcast(root, output)?,
+        Collective::Reduce if comm.rank() == root => comm.reduce(root, output, op)?,
+        Collective::Reduce => comm.reduce(root, &mut input.to_vec(), op)?,
+        Collective::AllReduce if call.from_input => comm.all_reduce_into(input, output, op)?,
+        Collective::AllReduce => comm.all_reduce(output, op)?,
+        Collective::ReduceScatter => comm.reduce_scatter(input, output, op)?,
+        Collective::AllGather => comm.all_gather(input, output)?,
+        Collective::Gather => comm.gather_into(root, input, output)?,
+        Collective::Scatter => {
+            let all = (comm.rank() == root).then_some(input);
+            comm.scatter(root, all, output)?;
+        }
+        Collective::AllToAll => comm.all_to_all(input, output)?,
+        Collective::Scan => comm.scan(output, op)?,
+        Collective::ExclusiveScan => comm.exclusive_scan(output, Formula::Nothing.term(), op)?,
+    }
+    Ok(())
+}
+
+/// A call with a count for each rank, or for each pair of ranks.
+fn make_v(comm: &Comm, call: &Call, input: &[Term], output: &mut [Term], op: Folds) -> Result<()> {
+    let (me, root) = (comm.rank(), call.root);
+    let ranks = || 0..call.ranks();
+    if let Some(pieces) = &call.pieces {
+        let to: Vec<_> = ranks().map(|to| pieces.sent(me, to).len()).collect();
+        let from: Vec<_> = ranks().map(|from| pieces.put(me, from).len()).collect();
+        return comm.all_to_all_v(input, &to, output, &from);
+    }
+    let counts: Vec<_> = ranks().map(|rank| call.blocks.count(rank)).collect();
+    match call.collective {
+        Collective::Gather => comm.gather_v(root, input, &counts, output),
+        Collective::Scatter => {
+            let all = (me == root).then_some(input);
+            comm.scatter_v(root, all, &counts, output)
+        }
+        Collective::AllGather => comm.all_gather_v(input, &counts, output),
+        _ => comm.reduce_scatter_v(input, &counts, output, op),
+    }
+}
+
+/// The elements that move from one rank to another, for each pair of ranks between which any do.
+type Pairs = BTreeMap<(Rank, Rank), usize>;
+
+fn pairs(all: impl Iterator<Item = (Rank, Rank, usize)>) -> Pairs {
+    let mut pairs = Pairs::new();
+    for (from, to, elements) in all.filter(|(from, to, n)| from != to && *n > 0) {
+        *pairs.entry((from, to)).or_default() += elements;
+    }
+    pairs
+}
+
+/// The buffers of all ranks in the interpreter.
+type Memory = Vec<[Vec<Term>; 3]>;
+
+/// Interprets a schedule: the outputs of all ranks, and the moves between them.
+fn interpret(schedule: &dyn Schedule, call: &Call) -> (Vec<Vec<Term>>, Pairs) {
+    let scratch = |rank| vec![Formula::Nothing.term(); schedule.lengths(rank).scratch];
+    let begin = |rank| {
+        let (input, output) = start(call, rank);
+        [input, output, scratch(rank)]
+    };
+    let mut memory: Memory = (0..call.ranks()).map(begin).collect();
+    let mut all = Vec::new();
+    for number in 0..schedule.steps() {
+        let steps: Vec<_> = (0..call.ranks())
+            .map(|rank| schedule.step(rank, number))
+            .collect();
+        for (rank, step) in steps.iter().enumerate() {
+            if let Some(copy) = step.local {
+                let data = read(&memory, rank, copy.from);
+                write(&mut memory, rank, copy.to, copy.combine, &data);
+            }
+        }
+        let sent = steps.iter().enumerate().map(|(rank, step)| {
+            let send = step.send?;
+            Some(read(&memory, rank, send.region))
+        });
+        let sent: Vec<_> = sent.collect();
+        for (rank, step) in steps.iter().enumerate() {
+            if let Some(recv) = step.recv {
+                let data = sent[recv.peer].as_ref().expect("a message");
+                all.push((recv.peer, rank, data.len()));
+                write(&mut memory, rank, recv.region, step.combine, data);
+            }
+        }
+    }
+    let outputs = memory.into_iter().map(|[_, output, _]| output).collect();
+    (outputs, pairs(all.into_iter()))
+}
+
+fn read(memory: &Memory, rank: Rank, region: Region) -> Vec<Term> {
+    let held = &memory[rank][region.buffer as usize];
+    region.runs().flatten().map(|i| held[i]).collect()
+}
+
+fn write(memory: &mut Memory, rank: Rank, region: Region, combine: Combine, data: &[Term]) {
+    assert_ne!(region.buffer, Buffer::Input);
+    let held = &mut memory[rank][region.buffer as usize];
+    for (i, &one) in region.runs().flatten().zip(data) {
+        held[i] = match combine {
+            Combine::Replace => one,
+            Combine::FoldRight => Formula::Fold(held[i], one).term(),
+            Combine::FoldLeft => Formula::Fold(one, held[i]).term(),
+        };
+    }
+}
+
+/// The schedule that is proved for a call, with what the run alone decides: which rank was the last to arrive where
+/// ranks take turns, and the cache lines at which shares of vectors are cut.
+fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
+    let algorithm = ranks[0].algorithm;
+    let all = || ranks.iter().flat_map(|rank| &rank.moves);
+    if algorithm == Algorithm::Cells && call.collective == Collective::AllReduce && ranks.len() > 2
+    {
+        let readers = |rank| {
+            all()
+                .filter(|one| one.from == rank && one.to != rank)
+                .count()
+        };
+        let last = (0..ranks.len()).find(|&rank| readers(rank) > 1);
+        return Box::new(all_reduce_at(call, last.unwrap_or(0)));
+    }
+    if algorithm == Algorithm::Direct && folds_shares(call) {
+        let own = |rank| all().find(|one| one.from == rank && one.to == rank);
+        let counts: Vec<_> = (0..ranks.len())
+            .map(|rank| own(rank).map_or(0, |own| own.run.len()))
+            .collect();
+        let blocks = Blocks::of(&counts).unwrap();
+        for one in all() {
+            let block = blocks.block(one.to);
+            assert!(
+                one.run == block || one.run == blocks.block(one.from),
+                "{one:?}"
+            );
+        }
+        return algorithm
+            .schedule(&call.clone().with_blocks(blocks))
+            .unwrap();
+    }
+    algorithm.schedule(call).unwrap()
+}
+
+/// Whether ranks fold shares of a vector that are cut at cache lines.
+fn folds_shares(call: &Call) -> bool {
+    matches!(call.collective, Collective::AllReduce | Collective::Reduce)
+}
+
+fn goal(call: &Call) -> Goal {
+    let goal = Goal::of(call.collective, call.root, call.length());
+    let goal = if call.from_input {
+        goal.from_input()
+    } else {
+        goal
+    };
+    if call.commutes {
+        goal
+    } else {
+        goal.in_rank_order()
+    }
+}
+
+/// Compares a call with its proof.
+fn compare(call: &Call, ranks: &[Executed]) {
+    let schedule = proved(call, ranks);
+    let proof = match &call.pieces {
+        Some(pieces) => check_pieces(&*schedule, pieces.clone()),
+        None if call.blocks.is_even() => check(&*schedule, &goal(call)),
+        None => check_with(&*schedule, &goal(call), call.blocks.clone()),
+    };
+    proof.unwrap_or_else(|fault| panic!("{call:?}: {fault}"));
+    let (outputs, planned) = interpret(&*schedule, call);
+    for (rank, executed) in ranks.iter().enumerate() {
+        let algorithm = executed.algorithm;
+        // The exclusive scan leaves the vector of rank 0 as it is, and its schedule need not.
+        let free = call.collective == Collective::ExclusiveScan && rank == 0;
+        assert!(
+            free || executed.output == outputs[rank],
+            "{algorithm} executes other folds than were proved, at rank {rank}: {call:?}"
+        );
+    }
+    let all = ranks.iter().flat_map(|rank| &rank.moves);
+    let executed = pairs(all.map(|one| (one.from, one.to, one.run.len())));
+    let algorithm = ranks[0].algorithm;
+    assert_eq!(
+        executed, planned,
+        "{algorithm} makes other moves than were proved: {call:?}"
+    );
+}
+
+/// Every collective, commuting or not, in place or not, to every root, with vectors for cells and for memory that is
+/// read in place.
+fn calls(ranks: usize) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for collective in Collective::all() {
+        for n in [0, 3, 1100] {
+            let even = match collective {
+                Collective::AllGather
+                | Collective::Gather
+                | Collective::Scatter
+                | Collective::AllToAll => n * ranks,
+                _ => n,
+            };
+            let call = Call::new(collective, ranks, even);
+            let roots = if collective.has_root() { ranks } else { 1 };
+            for root in 0..roots {
+                let call = call.clone().to_root(root);
+                if collective.folds() {
+                    calls.push(call.clone().commuting());
+                }
+                if collective == Collective::AllReduce {
+                    calls.push(call.clone().from_input());
+                }
+                calls.push(call);
+            }
+        }
+    }
+    calls
+}
+
+/// Calls with a count for each rank, some of them 0, and for each pair of ranks.
+fn uneven_calls(ranks: usize) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for each in [1, 400] {
+        let counts: Vec<_> = (0..ranks).map(|rank| (7 * rank + 1) % 4 * each).collect();
+        let blocks = Blocks::of(&counts).unwrap();
+        let call =
+            |collective| Call::new(collective, ranks, blocks.length()).with_blocks(blocks.clone());
+        calls.extend([call(Collective::AllGather), call(Collective::ReduceScatter)]);
+        calls.push(call(Collective::ReduceScatter).commuting());
+        for root in 0..ranks {
+            let rooted = [Collective::Gather, Collective::Scatter];
+            calls.extend(rooted.map(|collective| call(collective).to_root(root)));
+        }
+        let pairs: Vec<_> = (0..ranks * ranks).map(|pair| 5 * pair % 3 * each).collect();
+        calls.push(Call::of_pieces(Pieces::of(&pairs).unwrap()));
+    }
+    calls
+}
+
+fn compare_all(ranks: usize, trace: bool) -> BTreeMap<String, usize> {
+    let calls = [calls(ranks), uneven_calls(ranks)].concat();
+    let world = World::new(ranks).trace(trace);
+    let executed = world.run(|comm| {
+        calls
+            .iter()
+            .map(|call| execute(comm, call))
+            .collect::<Result<Vec<_>>>()
+    });
+    let mut executed: Vec<_> = executed.unwrap().into_iter().map(Vec::into_iter).collect();
+    let mut seen = BTreeMap::new();
+    for call in &calls {
+        let ranks: Vec<_> = executed
+            .iter_mut()
+            .map(|rank| rank.next().unwrap())
+            .collect();
+        compare(call, &ranks);
+        *seen.entry(ranks[0].algorithm.to_string()).or_default() += 1;
+    }
+    seen
+}
+
+#[test]
+fn what_a_default_call_executes_is_what_was_proved() {
+    let mut seen = BTreeMap::<_, usize>::new();
+    for ranks in 1..=17 {
+        for (algorithm, calls) in compare_all(ranks, false) {
+            *seen.entry(algorithm).or_default() += calls;
+        }
+    }
+    println!("{seen:?}");
+    assert!(
+        ["cells", "direct", "doubling"]
+            .iter()
+            .all(|way| seen.contains_key(*way))
+    );
+}
+
+/// Rank 0 folds for all, also where there are more ranks than CPUs, and messages are recorded.
+#[test]
+fn what_a_traced_call_executes_is_what_was_proved() {
+    for ranks in [2, 3, 5, 8, 13] {
+        compare_all(ranks, true);
+    }
+}
