@@ -13,7 +13,7 @@ use crate::moves::{self, Move};
 use crate::op::Operator;
 use crate::schedule::{Buffer, Combine, Region, Schedule};
 use crate::span::{Blocks, Pieces};
-use crate::{Comm, Rank, Result, World};
+use crate::{Comm, Rank, Result, Trace, World};
 
 /// An element: the number of a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -349,48 +349,86 @@ fn uneven_calls(ranks: usize) -> Vec<Call> {
     calls
 }
 
-fn compare_all(ranks: usize, trace: bool) -> BTreeMap<String, usize> {
-    let calls = [calls(ranks), uneven_calls(ranks)].concat();
-    let world = World::new(ranks).trace(trace);
-    let executed = world.run(|comm| {
-        calls
-            .iter()
-            .map(|call| execute(comm, call))
-            .collect::<Result<Vec<_>>>()
-    });
-    let mut executed: Vec<_> = executed.unwrap().into_iter().map(Vec::into_iter).collect();
-    let mut seen = BTreeMap::new();
-    for call in &calls {
+fn all_calls(ranks: usize) -> Vec<Call> {
+    [calls(ranks), uneven_calls(ranks)].concat()
+}
+
+fn execute_all(comm: &Comm, calls: &[Call]) -> Result<Vec<Executed>> {
+    calls.iter().map(|call| execute(comm, call)).collect()
+}
+
+/// Compares all calls with their proofs; returns the algorithm of each.
+fn compare_all(calls: &[Call], executed: Vec<Vec<Executed>>) -> Vec<Algorithm> {
+    let mut executed: Vec<_> = executed.into_iter().map(Vec::into_iter).collect();
+    let compared = calls.iter().map(|call| {
         let ranks: Vec<_> = executed
             .iter_mut()
             .map(|rank| rank.next().unwrap())
             .collect();
         compare(call, &ranks);
-        *seen.entry(ranks[0].algorithm.to_string()).or_default() += 1;
-    }
-    seen
+        ranks[0].algorithm
+    });
+    compared.collect()
 }
 
 #[test]
 fn what_a_default_call_executes_is_what_was_proved() {
     let mut seen = BTreeMap::<_, usize>::new();
     for ranks in 1..=17 {
-        for (algorithm, calls) in compare_all(ranks, false) {
-            *seen.entry(algorithm).or_default() += calls;
+        let calls = all_calls(ranks);
+        let executed = World::new(ranks).run(|comm| execute_all(comm, &calls));
+        for algorithm in compare_all(&calls, executed.unwrap()) {
+            *seen.entry(algorithm.to_string()).or_default() += 1;
         }
     }
     println!("{seen:?}");
-    assert!(
-        ["cells", "direct", "doubling"]
-            .iter()
-            .all(|way| seen.contains_key(*way))
-    );
+    let ways = ["cells", "direct", "doubling"];
+    assert!(ways.iter().all(|way| seen.contains_key(*way)));
 }
 
-/// Rank 0 folds for all, also where there are more ranks than CPUs, and messages are recorded.
+/// A message as it is counted and traced: from, to, bytes.
+type Message = (Rank, Rank, usize);
+
+fn messages_of(call: &Call, schedule: &dyn Schedule) -> Vec<Message> {
+    let all = (0..call.ranks()).flat_map(|rank| {
+        let sends = (0..schedule.steps()).filter_map(move |step| schedule.step(rank, step).send);
+        sends.map(move |send| (rank, send.peer, send.region.elements() * size_of::<Term>()))
+    });
+    let mut all: Vec<_> = all.collect();
+    all.sort_unstable();
+    all
+}
+
+/// The messages of a trace, call by call.
+fn traced(trace: &Trace, calls: usize) -> Vec<Vec<Message>> {
+    let mut all = vec![Vec::new(); calls];
+    for message in &trace.messages {
+        all[message.sent_in % calls].push((message.from, message.to, message.bytes));
+    }
+    all.iter_mut().for_each(|messages| messages.sort_unstable());
+    all
+}
+
+/// Where messages are traced, rank 0 folds for all also where there are more ranks than CPUs.
 #[test]
-fn what_a_traced_call_executes_is_what_was_proved() {
+fn what_a_traced_call_executes_and_counts_is_what_was_proved() {
     for ranks in [2, 3, 5, 8, 13] {
-        compare_all(ranks, true);
+        let calls = all_calls(ranks);
+        let report = World::new(ranks)
+            .trace(true)
+            .run_each(|comm| execute_all(comm, &calls));
+        let traced = traced(&report.trace().unwrap(), calls.len());
+        let algorithms = compare_all(&calls, report.into_result().unwrap());
+        for ((call, algorithm), traced) in calls.iter().zip(algorithms).zip(traced) {
+            // No message stands for an arrival at the gate.
+            if algorithm != Algorithm::Gate {
+                let schedule = algorithm.schedule(call).unwrap();
+                assert_eq!(
+                    traced,
+                    messages_of(call, &*schedule),
+                    "{algorithm}: {call:?}"
+                );
+            }
+        }
     }
 }
