@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Comm;
 use super::envelope::{Source, Status, Tag, has_room, is_of, is_value};
-use super::receive::receive;
+use super::receive::{Receive, receive};
 use crate::Rank;
 #[cfg(doc)]
 use crate::error::ErrorKind;
@@ -278,12 +278,7 @@ impl Comm {
         recv_tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status)> {
         let call = receive("sendrecv", from.into(), recv_tag.into(), None);
-        let show = || {
-            format!(
-                "sendrecv(to {to}, tag {send_tag}, from {}, tag {})",
-                call.from, call.tag
-            )
-        };
+        let show = || sendrecv_text(to, send_tag, &call);
         let deed = || Deed {
             count: Some(data.len()),
             posts: false,
@@ -304,45 +299,9 @@ impl Comm {
                     .await_receipt(receipt, to, &show, call.site)
                     .map(|()| received);
             }
-            let (received, there) =
-                self.core
-                    .port
-                    .send(self.world_rank(to), self.head(send_tag), data, take)?;
+            let (world, head) = (self.world_rank(to), self.head(send_tag));
+            let (received, there) = self.core.port.send(world, head, data, take)?;
             self.posted(to, there).map(|()| received)
-        })
-    }
-
-    /// Blocks until a message matches and returns its status, without receiving it.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv`](Self::recv).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{Source, Tag, World};
-    ///
-    /// World::new(1).run(|comm| {
-    ///     comm.send(0, 9, &[0u16; 5])?;
-    ///     let status = comm.probe(Source::Any, Tag::Any)?;
-    ///     assert_eq!((status.tag, status.count, status.type_name()), (9, 5, "u16"));
-    ///     comm.discard(status.source, status.tag)?;
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
-        let call = receive("probe", from.into(), tag.into(), None);
-        let deed = || call.deed();
-        self.deed(&deed, &|| call.to_string(), || {
-            self.check_source(&call)?;
-            let mut packet = Packet::empty();
-            self.next(&call, &mut packet)?;
-            let status = self.status(&packet);
-            self.core.port.inbox().put_back(packet);
-            Ok(status)
         })
     }
 
@@ -374,6 +333,12 @@ impl Comm {
             self.fabric().check_failed(self.world_rank(to))
         }
     }
+}
+
+/// A sendrecv as errors print it.
+fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
+    let (from, tag) = (receive.from, receive.tag);
+    format!("sendrecv(to {to}, tag {send_tag}, from {from}, tag {tag})")
 }
 
 /// What the recorder stores about a call that sends.

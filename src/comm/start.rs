@@ -3,9 +3,10 @@
 use std::panic::Location;
 
 use super::Comm;
+use super::asked::Way;
 use super::envelope::{Source, Status, Tag, is_of, is_value};
 use super::receive::{Receive, receive};
-use super::request::{Finish, Request, Way};
+use super::request::{Finish, Request};
 use crate::Rank;
 #[cfg(doc)]
 use crate::error::ErrorKind;

@@ -4,7 +4,8 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::{Asked, Request, Until, show_all};
+use super::asked::{Asked, Until, show_all};
+use super::request::Request;
 use crate::error::{Error, Result, Site};
 
 impl Comm {

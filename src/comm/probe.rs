@@ -1,6 +1,6 @@
-//! [`Message`]: a message that a matched probe has found and reserves for its caller until it is received.
+//! Probes: what has arrived, before it is received. A matched probe reserves the message that it found ([`Message`]).
 //!
-//! Between the probe and the receive, nothing else can take the message: neither a request posted meanwhile nor another
+//! Between a matched probe and the receive, nothing else can take the message: neither a request posted meanwhile nor another
 //! receive of the same rank.
 
 use std::fmt;
@@ -33,6 +33,40 @@ impl fmt::Debug for Message<'_> {
 }
 
 impl Comm {
+    /// Blocks until a message matches and returns its status, without receiving it.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Source, Tag, World};
+    ///
+    /// World::new(1).run(|comm| {
+    ///     comm.send(0, 9, &[0u16; 5])?;
+    ///     let status = comm.probe(Source::Any, Tag::Any)?;
+    ///     assert_eq!((status.tag, status.count, status.type_name()), (9, 5, "u16"));
+    ///     comm.discard(status.source, status.tag)?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        let call = receive("probe", from.into(), tag.into(), None);
+        let deed = || call.deed();
+        self.deed(&deed, &|| call.to_string(), || {
+            self.check_source(&call)?;
+            let mut packet = Packet::empty();
+            self.next(&call, &mut packet)?;
+            let status = self.status(&packet);
+            self.core.port.inbox().put_back(packet);
+            Ok(status)
+        })
+    }
+
     /// Returns the status of the first message from `from` with `tag` if it has arrived, without receiving it.
     ///
     /// # Errors
