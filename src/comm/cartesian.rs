@@ -45,6 +45,9 @@ impl Deref for Cartesian {
     }
 }
 
+/// # Cartesian topology
+///
+/// The ranks on a grid.
 impl Comm {
     /// Makes a communicator of the same ranks on a grid of `dims[i]` ranks in each dimension `i`. Where a dimension is
     /// periodic, its two ends are neighbours. All ranks call it together, with the same grid.

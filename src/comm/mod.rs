@@ -126,6 +126,58 @@ use rank_state::{Core, WhenUnwinding};
 /// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take `&self`. Every
 /// operation returns a [`Result`]: no rank can make another wait for ever.
 ///
+/// # Examples
+///
+/// A ring of messages, an all-reduce in place, and a communicator for each half of the ranks:
+///
+/// ```
+/// use rankfold::{World, op};
+///
+/// let results = World::new(4).run(|comm| {
+///     let (me, ranks) = (comm.rank(), comm.size());
+///
+///     // Each rank sends its number to its right neighbour and receives that of its left neighbour.
+///     let (right, left) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+///     comm.send(right, 0, &[me])?;
+///     let (received, status) = comm.recv::<usize>(left, 0)?;
+///     assert_eq!((received[0], status.source), (left, left));
+///
+///     // The buffer of every rank becomes the sum of the buffers of all ranks.
+///     let mut sums = [me, 1];
+///     comm.all_reduce(&mut sums, op::Sum)?;
+///     assert_eq!(sums, [6, 4]);
+///
+///     // Ranks of the same color form a communicator; within it they are ordered by key, here by their old numbers.
+///     let half = comm.split(me as u32 / 2, 0)?;
+///     let mut sum = [me];
+///     half.all_reduce(&mut sum, op::Sum)?;
+///     Ok((half.rank(), sum[0]))
+/// })?;
+/// assert_eq!(results, [(0, 1), (1, 1), (0, 5), (1, 5)]);
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+///
+/// # Methods by topic
+///
+/// This page is in the order of this table. The search finds a method by its MPI name, too: `MPI_Allreduce`.
+///
+/// | topic | methods |
+/// |---|---|
+/// | send and receive | [`send`](Self::send), [`recv`](Self::recv), [`recv_into`](Self::recv_into), [`sendrecv`](Self::sendrecv), [`send_value`](Self::send_value), ...; [`probe`](Self::probe), [`probe_matched`](Self::probe_matched), ... |
+/// | requests | [`isend`](Self::isend), [`irecv`](Self::irecv), ...; [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some); [`scope`](Self::scope) |
+/// | reductions | [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`reduce_scatter`](Self::reduce_scatter) |
+/// | movements | [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all) |
+/// | scans | [`scan`](Self::scan), [`exclusive_scan`](Self::exclusive_scan) |
+/// | barrier | [`barrier`](Self::barrier) |
+/// | owned values | [`broadcast_value`](Self::broadcast_value), [`reduce_value`](Self::reduce_value), [`all_reduce_value`](Self::all_reduce_value), ... |
+/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`shrink`](Self::shrink) |
+/// | topologies, schedules | [`cartesian`](Self::cartesian), [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule), [`hypercube`](Self::hypercube) |
+/// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
+///
+/// A collective has up to four forms: in place (`all_reduce`), from one buffer into another (`all_reduce_into`), with a
+/// closure as operator (`all_reduce_by`), and with an algorithm of your choice (`all_reduce_with`). `_v` stands for blocks
+/// of any lengths.
+///
 /// # Errors
 ///
 /// Any operation can fail with [`Usage`](ErrorKind::Usage) if it is called from inside an operator or a schedule, with
@@ -159,6 +211,9 @@ pub struct Comm {
     levels: OnceCell<Option<Arc<Levels>>>,
 }
 
+/// # Introspection: rank and size
+///
+/// The numbers of this rank and of the others.
 impl Comm {
     /// Returns the number of this rank: `0..size`.
     #[inline]

@@ -19,6 +19,9 @@ use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::{Deed, Peer, Tagged};
 
+/// # Send and receive
+///
+/// Blocking messages between two ranks.
 impl Comm {
     /// Sends elements to rank `to`. Does not wait until they are received, unless the world's
     /// [buffering](crate::World::buffering) has no room for them.

@@ -32,6 +32,9 @@ impl fmt::Debug for Message<'_> {
     }
 }
 
+/// # Probe
+///
+/// What has arrived, before it is received.
 impl Comm {
     /// Blocks until a message matches and returns its status, without receiving it.
     ///

@@ -25,6 +25,9 @@ pub enum Order {
     Rank,
 }
 
+/// # Reduction over a topology
+///
+/// Any reduction algorithm as data: who sends to whom at which step.
 impl Comm {
     /// Builds a reduction of elements over a topology that the caller chooses. Set its [order](ReduceOver::order) if
     /// you like, then [`run`](ReduceOver::run) it, or ask for the [survivors](ReduceOver::survivors).

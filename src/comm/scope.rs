@@ -85,6 +85,9 @@ fn land<'env, T: Element>(
     Ok(buf)
 }
 
+/// # Requests with borrowed buffers
+///
+/// A scope completes its requests before the borrow of their buffers ends.
 impl Comm {
     /// Runs `f` with a scope in which requests may borrow their buffers.
     ///

@@ -60,45 +60,10 @@ impl Level {
     }
 }
 
+/// # Communicators
+///
+/// New communicators from this one: a duplicate, parts of it, and the ranks that have not failed.
 impl Comm {
-    /// Splits the ranks by the part of the machine to which they are pinned: those that share a package, a NUMA node or
-    /// a third-level cache form one new communicator, in their old order. Ranks that are not pinned to one part form a
-    /// communicator of their own. All ranks call it together.
-    ///
-    /// # Errors
-    ///
-    /// As [`broadcast`](Self::broadcast).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{Level, World};
-    ///
-    /// let sizes = World::new(4).run(|comm| Ok(comm.split_by(Level::Numa)?.size()))?;
-    /// assert!(sizes.iter().all(|size| (1..=4).contains(size)));
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn split_by(&self, level: Level) -> Result<Comm> {
-        let call = Call {
-            detail: Detail::Level(level.name()),
-            algorithm: digest(&level),
-            ..self.call(Verb::SplitBy, Location::caller())
-        };
-        let birth = |part| Birth::SplitBy(level.name(), part);
-        let decide = |masks: Vec<Vec<usize>>| {
-            let parts = level.parts(&Machine::here(), &masks).into_iter();
-            parts.map(|part| (Some(part), 0)).collect()
-        };
-        let mask = Cpus::here().mask;
-        let part = self.collective(
-            call,
-            || Ok(()),
-            |inside| inside.find_place(mask, decide, birth),
-        )?;
-        Ok(self.at_place(part))
-    }
-
     /// Duplicates the communicator: the same ranks, with messages and collectives of their own. Messages and
     /// collectives on the one never match those on the other. All ranks call it together.
     ///
@@ -195,6 +160,44 @@ impl Comm {
     #[track_caller]
     pub fn split_if(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>> {
         self.split_at((color, key), Location::caller())
+    }
+
+    /// Splits the ranks by the part of the machine to which they are pinned: those that share a package, a NUMA node or
+    /// a third-level cache form one new communicator, in their old order. Ranks that are not pinned to one part form a
+    /// communicator of their own. All ranks call it together.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Level, World};
+    ///
+    /// let sizes = World::new(4).run(|comm| Ok(comm.split_by(Level::Numa)?.size()))?;
+    /// assert!(sizes.iter().all(|size| (1..=4).contains(size)));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn split_by(&self, level: Level) -> Result<Comm> {
+        let call = Call {
+            detail: Detail::Level(level.name()),
+            algorithm: digest(&level),
+            ..self.call(Verb::SplitBy, Location::caller())
+        };
+        let birth = |part| Birth::SplitBy(level.name(), part);
+        let decide = |masks: Vec<Vec<usize>>| {
+            let parts = level.parts(&Machine::here(), &masks).into_iter();
+            parts.map(|part| (Some(part), 0)).collect()
+        };
+        let mask = Cpus::here().mask;
+        let part = self.collective(
+            call,
+            || Ok(()),
+            |inside| inside.find_place(mask, decide, birth),
+        )?;
+        Ok(self.at_place(part))
     }
 
     fn split_at(&self, wish: Wish, site: Site) -> Result<Option<Comm>> {

@@ -14,6 +14,9 @@ use crate::error::{Error, Result, Site};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 
+/// # Nonblocking send and receive
+///
+/// Operations that are started now and completed later, each by its [`Request`].
 impl Comm {
     /// Starts to send a buffer to rank `to`; the request returns the buffer.
     ///

@@ -19,6 +19,9 @@ pub enum Side {
     Right,
 }
 
+/// # Hypercube template
+///
+/// One pattern of exchanges for many collectives.
 impl Comm {
     /// Runs the hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose number
     /// differs in bit `i`, and computes its next state from both.

@@ -8,6 +8,9 @@ use super::asked::{Asked, Until, show_all};
 use super::request::Request;
 use crate::error::{Error, Result, Site};
 
+/// # Wait for several requests
+///
+/// Completes all of some requests, or those that are ready first.
 impl Comm {
     /// Waits for all requests and returns their results in the same order.
     ///
