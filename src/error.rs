@@ -59,6 +59,7 @@ pub enum ErrorKind {
     /// inside an operator. Nothing was sent; it is as if the call had not been made.
     Usage(String),
     /// A rank that the operation needs has returned, failed or panicked.
+    #[doc(alias = "MPIX_ERR_PROC_FAILED")]
     RankGone {
         /// The rank that is gone.
         rank: Rank,
@@ -81,6 +82,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// The first matching message is longer than the buffer. It stays in its queue.
+    #[doc(alias = "MPI_ERR_TRUNCATE")]
     TooShort {
         /// The number of elements sent.
         sent: usize,
@@ -90,6 +92,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// A collective of this communicator failed in another rank, which broke the communicator.
+    #[doc(alias = "MPIX_ERR_REVOKED")]
     Broken {
         /// The rank whose call failed first.
         rank: Rank,
@@ -223,6 +226,7 @@ impl Error {
     }
 
     /// Returns what went wrong.
+    #[doc(alias = "MPI_Error_class")]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }

@@ -44,6 +44,7 @@ impl Comm {
     ///
     /// Bruck et al., *Efficient algorithms for all-to-all communications in multiport message-passing
     /// systems*, 1997; the ring is Foster's, 11.2.
+    #[doc(alias = "MPI_Allgather")]
     #[track_caller]
     pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
         let ask = ask(Collective::AllGather, all.len());
@@ -103,6 +104,7 @@ impl Comm {
     /// assert_eq!(all, [['x', 'x', 'y']; 3]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Allgatherv")]
     #[track_caller]
     pub fn all_gather_v<T: Element>(
         &self,

@@ -46,6 +46,8 @@ impl Comm {
     ///
     /// Foster, *Designing and Building Parallel Programs*, 11.1 and 11.2; Rabenseifner, in Thakur,
     /// Rabenseifner and Gropp 2005, section 4.5.
+    #[doc(alias = "MPI_Allreduce")]
+    #[doc(alias = "MPI_IN_PLACE")]
     #[track_caller]
     pub fn all_reduce<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         self.all_reduce_if(None, None, buf, &op)

@@ -48,6 +48,7 @@ impl Comm {
     /// assert_eq!(all, [[10, 11, 12], [20, 21, 22], [30, 31, 32]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Alltoall")]
     #[track_caller]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let ask = ask(Collective::AllToAll, input.len());
@@ -118,6 +119,7 @@ impl Comm {
     /// assert_eq!(got, [vec!["for 0", "zero"], vec!["a", "b", "c", "d"]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Alltoallv")]
     #[track_caller]
     pub fn all_to_all_v<T: Element>(
         &self,

@@ -32,6 +32,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Barrier")]
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.run_call::<()>(ask(Collective::Barrier, 0), &[], &mut [], &First)

@@ -45,6 +45,7 @@ impl Comm {
     /// # Source
     ///
     /// The binomial tree of Xiong 1999 (1-tree), run backwards; Sanders' lecture notes.
+    #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);

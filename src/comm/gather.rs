@@ -35,6 +35,7 @@ impl Comm {
     /// assert_eq!(all, [None, Some(vec![0, 9, 1, 9, 2, 9]), None]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Gather")]
     #[track_caller]
     pub fn gather<T: Element>(&self, root: Rank, block: &[T]) -> Result<Option<Vec<T>>> {
         self.gather_if(None, root, block)
@@ -175,6 +176,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Gatherv")]
     #[track_caller]
     pub fn gather_v<T: Element>(
         &self,

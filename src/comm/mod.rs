@@ -192,6 +192,7 @@ use rank_state::{Core, WhenUnwinding};
 ///     Ok(())
 /// });
 /// ```
+#[doc(alias = "MPI_Comm")]
 pub struct Comm {
     /// Declared first, so that the lanes are given back before the rank has ended.
     lanes: Ends,
@@ -216,12 +217,14 @@ pub struct Comm {
 /// The numbers of this rank and of the others.
 impl Comm {
     /// Returns the number of this rank: `0..size`.
+    #[doc(alias = "MPI_Comm_rank")]
     #[inline]
     pub fn rank(&self) -> Rank {
         self.me
     }
 
     /// Returns the number of ranks.
+    #[doc(alias = "MPI_Comm_size")]
     #[inline]
     pub fn size(&self) -> usize {
         self.shared.members.size()
@@ -245,6 +248,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Group_translate_ranks")]
     #[inline]
     pub fn world_rank(&self, rank: Rank) -> Rank {
         self.shared.members.world(rank)

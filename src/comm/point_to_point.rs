@@ -49,6 +49,9 @@ impl Comm {
     /// assert_eq!(got, [0.0, 3.0]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Send")]
+    #[doc(alias = "MPI_Bsend")]
+    #[doc(alias = "MPI_Rsend")]
     #[track_caller]
     #[inline]
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
@@ -100,6 +103,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Recv")]
     #[track_caller]
     pub fn recv<T: Element>(
         &self,
@@ -271,6 +275,8 @@ impl Comm {
     /// assert_eq!(left, [3, 0, 1, 2]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Sendrecv")]
+    #[doc(alias = "MPI_Sendrecv_replace")]
     #[track_caller]
     pub fn sendrecv<T: Element>(
         &self,

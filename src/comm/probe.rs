@@ -18,6 +18,7 @@ use crate::transport::memory::packet::Packet;
 
 /// A message that [`Comm::probe_matched`] has found. No other receive gets it while this value lives. If the value is
 /// dropped, the message returns to its place in the queue of its sender.
+#[doc(alias = "MPI_Message")]
 #[must_use = "a message is received, or dropped to be found again"]
 pub struct Message<'c> {
     comm: &'c Comm,
@@ -56,6 +57,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Probe")]
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("probe", from.into(), tag.into(), None);
@@ -89,6 +91,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Iprobe")]
     #[track_caller]
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         let call = receive("iprobe", from.into(), tag.into(), None);
@@ -133,6 +136,7 @@ impl Comm {
     ///     message.recv::<u8>() // it was moved
     /// });
     /// ```
+    #[doc(alias = "MPI_Mprobe")]
     #[track_caller]
     pub fn probe_matched(
         &self,
@@ -158,6 +162,7 @@ impl Comm {
     /// # Errors
     ///
     /// As [`iprobe`](Self::iprobe).
+    #[doc(alias = "MPI_Improbe")]
     #[track_caller]
     pub fn iprobe_matched(
         &self,
@@ -229,6 +234,7 @@ impl Message<'_> {
     ///
     /// [`WrongType`](crate::ErrorKind::WrongType) if it holds elements of another type than `T`; it then returns to its
     /// queue and can be found again.
+    #[doc(alias = "MPI_Mrecv")]
     #[track_caller]
     pub fn recv<T: Element>(self) -> Result<Vec<T>> {
         let take = |message: &mut Self| {

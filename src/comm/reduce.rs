@@ -49,6 +49,7 @@ impl Comm {
     ///
     /// The unified reduce loop of Xiong 2015 over its 1-tree (binomial tree); Rabenseifner's reduce, in
     /// Thakur, Rabenseifner and Gropp 2005, section 4.4.
+    #[doc(alias = "MPI_Reduce")]
     #[track_caller]
     pub fn reduce<T: Element>(
         &self,

@@ -44,6 +44,7 @@ impl Comm {
     /// # Source
     ///
     /// Foster, *Designing and Building Parallel Programs*, 11.2: recursive halving.
+    #[doc(alias = "MPI_Reduce_scatter_block")]
     #[track_caller]
     pub fn reduce_scatter<T: Element>(
         &self,
@@ -147,6 +148,7 @@ impl Comm {
     /// assert_eq!(blocks, [vec![2, 4, 6], vec![8]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce_scatter")]
     #[track_caller]
     pub fn reduce_scatter_v<T: Element>(
         &self,

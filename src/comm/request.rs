@@ -42,6 +42,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 /// };
 /// request.wait();
 /// ```
+#[doc(alias = "MPI_Request")]
 #[must_use = "a request is waited for, or cancelled"]
 pub struct Request<'c, R> {
     comm: &'c Comm,
@@ -173,6 +174,7 @@ impl<'c, R> Request<'c, R> {
     ///     request.wait()
     /// });
     /// ```
+    #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(mut self) -> Result<R> {
         let (comm, asked) = (self.comm, self.asked.clone());
@@ -214,6 +216,7 @@ impl<'c, R> Request<'c, R> {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Test")]
     #[track_caller]
     pub fn test(&mut self) -> Result<Option<R>> {
         let (comm, asked) = (self.comm, self.asked.clone());
@@ -232,6 +235,7 @@ impl<'c, R> Request<'c, R> {
     }
 
     /// Returns whether [`wait`](Self::wait) would return at once, even if with an error.
+    #[doc(alias = "MPI_Request_get_status")]
     pub fn is_done(&self) -> bool {
         !self.is_open() || !matches!(self.comm.core.try_ready(&self.asked), Ok(false))
     }
@@ -256,6 +260,7 @@ impl<'c, R> Request<'c, R> {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Cancel")]
     #[track_caller]
     pub fn cancel(mut self) -> Result<bool> {
         let (comm, asked) = (self.comm, self.asked.clone());

@@ -41,6 +41,7 @@ impl Comm {
     /// # Source
     ///
     /// Hillis and Steele, *Data parallel algorithms*, 1986.
+    #[doc(alias = "MPI_Scan")]
     #[track_caller]
     pub fn scan<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         self.scan_if(None, Collective::Scan, buf, &op)
@@ -127,6 +128,7 @@ impl Comm {
     /// assert_eq!(firsts, [0, 0, 10, 30]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Exscan")]
     #[track_caller]
     pub fn exclusive_scan<T: Element>(
         &self,

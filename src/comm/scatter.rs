@@ -42,6 +42,7 @@ impl Comm {
     /// assert_eq!(blocks, [[1, 2], [3, 4], [5, 6]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Scatter")]
     #[track_caller]
     pub fn scatter<T: Element>(
         &self,
@@ -119,6 +120,7 @@ impl Comm {
     /// assert_eq!(blocks, [vec![5], vec![6, 7]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Scatterv")]
     #[track_caller]
     pub fn scatter_v<T: Element>(
         &self,

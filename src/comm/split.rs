@@ -89,6 +89,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_dup")]
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
         let call = self.call(Verb::Dup, Location::caller());
@@ -133,6 +134,7 @@ impl Comm {
     /// assert_eq!(sums, [(0, 3), (1, 3), (2, 3), (0, 12), (1, 12), (2, 12)]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_split")]
     #[track_caller]
     pub fn split(&self, color: u32, key: i64) -> Result<Comm> {
         let part = self.split_at((Some(color), key), Location::caller())?;
@@ -157,6 +159,7 @@ impl Comm {
     /// assert_eq!(sizes, [None, Some(2), Some(2)]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_UNDEFINED")]
     #[track_caller]
     pub fn split_if(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>> {
         self.split_at((color, key), Location::caller())
@@ -179,6 +182,7 @@ impl Comm {
     /// assert!(sizes.iter().all(|size| (1..=4).contains(size)));
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_split_type")]
     #[track_caller]
     pub fn split_by(&self, level: Level) -> Result<Comm> {
         let call = Call {
@@ -241,6 +245,8 @@ impl Comm {
     /// });
     /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, each with size 3
     /// ```
+    #[doc(alias = "MPI_Comm_shrink")]
+    #[doc(alias = "MPIX_Comm_shrink")]
     #[track_caller]
     pub fn shrink(&self) -> Result<Comm> {
         let site = Location::caller();

@@ -47,6 +47,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Isend")]
     #[track_caller]
     pub fn isend<T: Element>(
         &self,
@@ -144,6 +145,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Irecv")]
     #[track_caller]
     pub fn irecv<T: Element>(
         &self,

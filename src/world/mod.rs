@@ -64,6 +64,7 @@ use rank::{Lived, Pin, Start};
 /// assert_eq!(sums, [28.0; 8]);
 /// # Ok::<(), rankfold::WorldError>(())
 /// ```
+#[doc(alias = "MPI_COMM_WORLD")]
 #[derive(Clone, Debug)]
 #[must_use = "a world does nothing until it is run"]
 pub struct World {
@@ -412,6 +413,8 @@ impl World {
     /// });
     /// assert!(matches!(error, Err(WorldError::Panicked { rank: 1, .. })));
     /// ```
+    #[doc(alias = "MPI_Init")]
+    #[doc(alias = "MPI_Finalize")]
     pub fn run<R: Send>(
         &self,
         f: impl Fn(&Comm) -> Result<R> + Sync,
