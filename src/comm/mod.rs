@@ -3,23 +3,23 @@
 //! The page of `Comm` shows the public methods topic by topic, in the order of the modules below.
 //!
 //! - Messages: `point_to_point`: send, recv and their variants; `probe`: probes, with and without a reserved message
-//! - Requests: `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any, wait_some; `scope`: requests
-//!   with borrowed buffers
+//! - Requests: `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any, wait_some; `scope`:
+//!   requests with borrowed buffers
 //! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
 //!   `all_to_all`; `scan`; `barrier`; `values`: collectives of owned values, by move
 //! - Communicators: `split`: new communicators from old ones; `cartesian`: ranks on a grid
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule; `template`:
 //!   Foster's hypercube template
-//! - Introspection: `levels`: which ranks are near each other; `run_call`: the chosen algorithm, and how all collectives
-//!   of elements run
+//! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `levels`: which ranks are
+//!   near each other
 //!
 //! What these share:
 //!
 //! - `rank_state`: the state of one rank, common to all its communicators
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `bounded`: sends under a limited or
 //!   synchronous buffering mode; `request`: operations in progress; `asked`: what the rank keeps about them
-//! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how one
-//!   fails; `kept`: cached results for repeated calls
+//! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
+//!   one fails; `kept`: cached results for repeated calls
 //! - `reduce_loop`: the unified loop of the papers; `link`: how the messages of a schedule travel; `at_cells`: short
 //!   vectors without messages; `direct`: long vectors without messages; `by_hand`: a reference for the executor
 
@@ -39,8 +39,8 @@ mod receive;
 mod reduce_loop;
 mod request;
 
-// Each of the modules below adds a topic to the page of `Comm`, in this order. The blank lines keep rustfmt from sorting
-// them.
+// Each of the modules below adds a topic to the page of `Comm`, in this order. The blank lines keep rustfmt from
+// sorting them.
 mod point_to_point;
 
 mod probe;
@@ -147,7 +147,7 @@ use rank_state::{Core, WhenUnwinding};
 ///     comm.all_reduce(&mut sums, op::Sum)?;
 ///     assert_eq!(sums, [6, 4]);
 ///
-///     // Ranks of the same color form a communicator; within it they are ordered by key, here by their old numbers.
+///     // Ranks of the same colour form a communicator. Their keys are equal, so they keep their order.
 ///     let half = comm.split(me as u32 / 2, 0)?;
 ///     let mut sum = [me];
 ///     half.all_reduce(&mut sum, op::Sum)?;
@@ -175,8 +175,8 @@ use rank_state::{Core, WhenUnwinding};
 /// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
 ///
 /// A collective has up to four forms: in place (`all_reduce`), from one buffer into another (`all_reduce_into`), with a
-/// closure as operator (`all_reduce_by`), and with an algorithm of your choice (`all_reduce_with`). `_v` stands for blocks
-/// of any lengths.
+/// closure as operator (`all_reduce_by`), and with an algorithm of your choice (`all_reduce_with`). `_v` stands for
+/// blocks of any lengths.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Probes: what has arrived, before it is received. A matched probe reserves the message that it found ([`Message`]).
 //!
-//! Between a matched probe and the receive, nothing else can take the message: neither a request posted meanwhile nor another
-//! receive of the same rank.
+//! Between a matched probe and the receive, nothing else can take the message: neither a request posted meanwhile nor
+//! another receive of the same rank.
 
 use std::fmt;
 use std::mem;
@@ -127,7 +127,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    /// It can be received once:
+    /// A message can be received only once:
     ///
     /// ```compile_fail,E0382
     /// rankfold::World::new(1).run(|comm| {

@@ -19,7 +19,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 /// An operation in progress, started by [`isend`](Comm::isend), [`irecv`](Comm::irecv) and their variants.
 ///
 /// [`wait`](Self::wait) completes it and returns its result. There is no progress thread: messages are matched inside
-/// the rank's calls, whichever they are, so a request makes progress without the call that waits for it.
+/// all calls of the rank, so a request also makes progress in calls other than the one that waits for it.
 ///
 /// A request that is *dropped* is detached: its send is still delivered, and the message that it would receive is left
 /// to other receives. A request that is *forgotten* goes on, and what it owns is leaked. Either way the report lists it

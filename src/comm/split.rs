@@ -220,12 +220,13 @@ impl Comm {
     /// Makes a communicator of the ranks that have not ended, in their old order. The old communicator is revoked: a
     /// rank that waits in one of its calls gets its first failure.
     ///
-    /// Use it on a communicator some of whose ranks have ended, and which may be broken. It completes once every living
-    /// rank of the communicator has called `shrink` or has ended. Ranks that end meanwhile are left out too.
+    /// Use it on a communicator some of whose ranks have ended, and which may be broken. It completes once every rank
+    /// of the communicator has called `shrink` or has ended. Ranks that end meanwhile are left out too.
     ///
     /// # Errors
     ///
-    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a living rank waits for something else that can never come.
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a rank that has not ended waits for something else that can never
+    /// come.
     ///
     /// # Examples
     ///

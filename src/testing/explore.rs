@@ -166,8 +166,8 @@ impl Explore {
     /// ```
     /// use rankfold::{Fault, testing::Explore};
     ///
-    /// let mourning = Explore::new(2).world(|world| world.inject(1, 1, Fault::Panic));
-    /// assert!(mourning.find(|comm| comm.barrier()).is_err());
+    /// let explore = Explore::new(2).world(|world| world.inject(1, 1, Fault::Panic));
+    /// assert!(explore.find(|comm| comm.barrier()).is_err());
     /// ```
     pub fn world(self, change: impl FnOnce(World) -> World) -> Explore {
         Explore {
