@@ -99,8 +99,9 @@ pub enum ErrorKind {
         /// Its error, as printed.
         error: Arc<str>,
     },
-    /// A world that [checks](crate::World::check) rejected a schedule because of this [fault](crate::check::Fault),
-    /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call had not been made.
+    /// A world that [checks](crate::World::check) rejected a schedule because of this
+    /// [fault](crate::check::CheckError), which is also the error's [source](StdError::source). Nothing was sent; it is
+    /// as if the call had not been made.
     Refused(Arc<dyn StdError + Send + Sync>),
     /// The timeout of the call, or of the world, expired.
     TimedOut {
