@@ -59,6 +59,7 @@ pub enum ErrorKind {
     /// inside an operator. Nothing was sent; it is as if the call had not been made.
     Usage(String),
     /// A rank that the operation needs has returned, failed or panicked.
+    #[doc(alias = "MPIX_ERR_PROC_FAILED")]
     RankGone {
         /// The rank that is gone.
         rank: Rank,
@@ -81,6 +82,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// The first matching message is longer than the buffer. It stays in its queue.
+    #[doc(alias = "MPI_ERR_TRUNCATE")]
     TooShort {
         /// The number of elements sent.
         sent: usize,
@@ -90,14 +92,16 @@ pub enum ErrorKind {
         message: String,
     },
     /// A collective of this communicator failed in another rank, which broke the communicator.
+    #[doc(alias = "MPIX_ERR_REVOKED")]
     Broken {
         /// The rank whose call failed first.
         rank: Rank,
         /// Its error, as printed.
         error: Arc<str>,
     },
-    /// A world that [checks](crate::World::check) rejected a schedule because of this [fault](crate::check::Fault),
-    /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call had not been made.
+    /// A world that [checks](crate::World::check) rejected a schedule because of this
+    /// [fault](crate::check::CheckError), which is also the error's [source](StdError::source). Nothing was sent; it is
+    /// as if the call had not been made.
     Refused(Arc<dyn StdError + Send + Sync>),
     /// The timeout of the call, or of the world, expired.
     TimedOut {
@@ -223,6 +227,7 @@ impl Error {
     }
 
     /// Returns what went wrong.
+    #[doc(alias = "MPI_Error_class")]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }

@@ -28,7 +28,7 @@
 //!   each rank that has arrived so far, and which rank differs from the strict majority. A mismatch is found at once
 //!   with [`World::check`], which is on in debug builds; otherwise when ranks meet, or at the end of the run. While it
 //!   is undecided which rank differs, a rank that has found a mismatch waits up to two seconds for the others to reach
-//!   the call. (Calls are compared by 32-bit fingerprints, and two closures are not told apart.)
+//!   the call. (Calls are compared by 32-bit fingerprints, and two closures are not distinguished.)
 //! - **Reports name each communicator** other than the world by the call and line that created it.
 //! - **Operands stay in rank order** unless an operator declares that it commutes, and a reduction gives the same bits
 //!   in every run, except with [`Order::Arrival`].
@@ -39,7 +39,7 @@
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | the number of ranks and the threads they run on; [`Report`] and [`WorldError`]: the outcome of a run |
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
-//! | [`Comm`] | a rank's communicator: SEND and RECV, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
+//! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |

@@ -2,7 +2,7 @@
 //! that commute and operators that do not.
 
 use proptest::prelude::*;
-use rankfold::check::{Certificate, Fault, Goal, check, check_pieces, check_with};
+use rankfold::check::{Certificate, CheckError, Goal, check, check_pieces, check_with};
 use rankfold::collective::{
     Algorithm, BruckAllToAll, Call, Collective, Refusal, Root, UnknownAlgorithm,
 };
@@ -238,7 +238,7 @@ fn blocks_that_are_not_those_of_the_ranks_are_a_fault() {
     let fault = check_with(&schedule, &Goal::of(Collective::AllGather, 0, 9), blocks).unwrap_err();
     assert!(matches!(
         fault,
-        Fault::OtherBlocks {
+        CheckError::OtherBlocks {
             parts: 2,
             ranks: 3,
             ..

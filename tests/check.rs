@@ -3,7 +3,7 @@
 
 mod zoo;
 
-use rankfold::check::{Fault, Goal, check};
+use rankfold::check::{CheckError, Goal, check};
 use rankfold::collective::{
     Bisection, BruckAllGather, Halving, RingReduceScatter, simple_exchange,
 };
@@ -201,7 +201,7 @@ fn what_is_right_on_numbers_after_dropping_or_turning_a_fold_is_not_refused() {
                 match check(&edited, &goal) {
                     Ok(_) => assert!(works, "{} {p} {n} seed {seed}", exhibit.name),
                     // Folding into memory that was never written is refused even if the result is not needed.
-                    Err(Fault::ReadsNothing { .. }) => {}
+                    Err(CheckError::ReadsNothing { .. }) => {}
                     Err(fault) => assert!(!works, "{} {p} {n} seed {seed}: {fault}", exhibit.name),
                 }
             }
@@ -217,7 +217,7 @@ fn halving_with_far_partners_first_is_only_for_operators_that_commute() {
     let fault = check(&far, &Goal::reduce_scatter(64).in_rank_order()).unwrap_err();
     assert_eq!(
         fault,
-        Fault::OutOfOrder {
+        CheckError::OutOfOrder {
             rank: 0,
             element: 0
         }
@@ -241,7 +241,7 @@ fn dissemination_is_no_all_reduce_unless_its_ranks_are_a_power_of_two() {
         match outcome {
             Ok(_) => assert!(p.is_power_of_two()),
             Err(fault) => {
-                assert!(matches!(fault, Fault::CountedTwice { .. }) && !p.is_power_of_two())
+                assert!(matches!(fault, CheckError::CountedTwice { .. }) && !p.is_power_of_two())
             }
         }
     }
@@ -305,7 +305,7 @@ fn one_message() -> Table {
 }
 
 /// Returns the fault of that schedule after a change.
-fn fault(change: impl FnOnce(&mut Table)) -> Fault {
+fn fault(change: impl FnOnce(&mut Table)) -> CheckError {
     let mut table = one_message();
     change(&mut table);
     check(&table, &Goal::broadcast(0, 4)).unwrap_err()
@@ -318,7 +318,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
     let found = fault(|t| t.steps[0][0].send = transfer(1, region));
     assert_eq!(
         found,
-        Fault::OutOfBounds {
+        CheckError::OutOfBounds {
             rank,
             step,
             region,
@@ -328,7 +328,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
     let found = fault(|t| t.steps[0][0].send = transfer(7, Region::output(0..4)));
     assert_eq!(
         found,
-        Fault::NoSuchPeer {
+        CheckError::NoSuchPeer {
             rank,
             step,
             peer: 7,
@@ -336,7 +336,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
         }
     );
     let found = fault(|t| t.steps[0][0].send = transfer(0, Region::output(0..4)));
-    assert_eq!(found, Fault::OwnPeer { rank, step });
+    assert_eq!(found, CheckError::OwnPeer { rank, step });
     let region = Region {
         stride: 1,
         length: 2,
@@ -344,7 +344,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
         ..Region::output(0..2)
     };
     let found = fault(|t| t.steps[0][0].send = transfer(1, region));
-    assert_eq!(found, Fault::OverlapsItself { rank, step, region });
+    assert_eq!(found, CheckError::OverlapsItself { rank, step, region });
     let region = Region {
         count: usize::MAX,
         ..Region::output(0..2)
@@ -352,7 +352,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
     let found = fault(|t| t.steps[0][0].send = transfer(1, region));
     assert_eq!(
         found,
-        Fault::OutOfBounds {
+        CheckError::OutOfBounds {
             rank,
             step,
             region,
@@ -362,7 +362,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
     let found = fault(|t| t.steps[0][0].clash = Some(Clash::Sends));
     assert_eq!(
         found,
-        Fault::Clash {
+        CheckError::Clash {
             rank,
             step,
             what: Clash::Sends
@@ -372,7 +372,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
     let found = fault(|t| t.steps[0][1].recv = transfer(0, region));
     assert_eq!(
         found,
-        Fault::WritesInput {
+        CheckError::WritesInput {
             rank: 1,
             step,
             region
@@ -382,7 +382,7 @@ fn every_kind_of_mistake_in_a_step_is_named() {
     let found = fault(|t| t.steps[0][0].local = Some(LocalCopy::new(from, to)));
     assert_eq!(
         found,
-        Fault::NoCopy {
+        CheckError::NoCopy {
             rank,
             step,
             from,
@@ -397,7 +397,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
     let found = fault(|t| t.steps[0][0].send = None);
     assert_eq!(
         found,
-        Fault::NoSend {
+        CheckError::NoSend {
             rank: 1,
             step,
             peer: 0
@@ -406,7 +406,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
     let found = fault(|t| t.steps[0][1].recv = None);
     assert_eq!(
         found,
-        Fault::NoReceive {
+        CheckError::NoReceive {
             rank: 0,
             step,
             peer: 1
@@ -415,7 +415,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
     let found = fault(|t| t.steps[0][1].recv = transfer(0, Region::output(0..3)));
     assert_eq!(
         found,
-        Fault::UnequalExtents {
+        CheckError::UnequalExtents {
             rank: 0,
             step,
             peer: 1,
@@ -426,7 +426,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
     let found = fault(|t| t.steps[0][0].send = transfer(1, Region::scratch(0..4)));
     assert_eq!(
         found,
-        Fault::ReadsNothing {
+        CheckError::ReadsNothing {
             rank: 0,
             step,
             buffer: Buffer::Scratch,
@@ -436,7 +436,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
     let found = fault(|t| t.steps[0][1].combine = Combine::FoldLeft);
     assert_eq!(
         found,
-        Fault::ReadsNothing {
+        CheckError::ReadsNothing {
             rank: 1,
             step,
             buffer: Buffer::Output,
@@ -450,7 +450,7 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
     });
     assert_eq!(
         found,
-        Fault::NoReceive {
+        CheckError::NoReceive {
             rank: 0,
             step,
             peer: 1
@@ -462,12 +462,12 @@ fn every_kind_of_mistake_between_two_ranks_is_named() {
 fn a_wrong_answer_about_the_next_active_step_is_found() {
     assert_eq!(
         fault(|t| t.next = |_, _, _| None),
-        Fault::Overlooked { rank: 0, step: 0 }
+        CheckError::Overlooked { rank: 0, step: 0 }
     );
     let again = fault(|t| t.next = |_, _, _| Some(0));
     assert_eq!(
         again,
-        Fault::WrongNext {
+        CheckError::WrongNext {
             rank: 0,
             after: Some(0),
             next: 0
@@ -476,7 +476,7 @@ fn a_wrong_answer_about_the_next_active_step_is_found() {
     let beyond = fault(|t| t.next = |_, _, _| Some(9));
     assert_eq!(
         beyond,
-        Fault::WrongNext {
+        CheckError::WrongNext {
             rank: 0,
             after: None,
             next: 9
@@ -490,18 +490,18 @@ fn every_kind_of_wrong_result_is_named() {
     let message = one_message();
     assert_eq!(
         found(&message, Goal::broadcast(5, 4)),
-        Fault::NoSuchRoot { root: 5, ranks: 2 }
+        CheckError::NoSuchRoot { root: 5, ranks: 2 }
     );
     assert_eq!(
         found(&message, Goal::barrier()),
-        Fault::ReadsNothing {
+        CheckError::ReadsNothing {
             rank: 0,
             step: 0,
             buffer: Buffer::Output,
             element: 0
         }
     );
-    let short = Fault::TooShort {
+    let short = CheckError::TooShort {
         rank: 0,
         buffer: Buffer::Output,
         length: 4,
@@ -510,7 +510,7 @@ fn every_kind_of_wrong_result_is_named() {
     assert_eq!(found(&message, Goal::broadcast(0, 5)), short);
     assert_eq!(
         found(&message, Goal::reduce(0, 4)),
-        Fault::Lacks {
+        CheckError::Lacks {
             rank: 0,
             element: 0,
             contributor: 1
@@ -518,7 +518,7 @@ fn every_kind_of_wrong_result_is_named() {
     );
     assert_eq!(
         found(&message, Goal::reduce(1, 4)),
-        Fault::Lacks {
+        CheckError::Lacks {
             rank: 1,
             element: 0,
             contributor: 1
@@ -526,7 +526,7 @@ fn every_kind_of_wrong_result_is_named() {
     );
     assert_eq!(
         found(&message, Goal::scan(4)),
-        Fault::Lacks {
+        CheckError::Lacks {
             rank: 1,
             element: 0,
             contributor: 1
@@ -535,7 +535,7 @@ fn every_kind_of_wrong_result_is_named() {
     let foreign = found(&simple_exchange(2, 4), Goal::scan(4));
     assert_eq!(
         foreign,
-        Fault::Foreign {
+        CheckError::Foreign {
             rank: 0,
             element: 0,
             contributor: 1
@@ -546,7 +546,7 @@ fn every_kind_of_wrong_result_is_named() {
     assert!(
         matches!(
             fault,
-            Fault::Lacks {
+            CheckError::Lacks {
                 rank: 1,
                 element: 2,
                 ..
@@ -555,7 +555,7 @@ fn every_kind_of_wrong_result_is_named() {
         "{fault}"
     );
     let twice = tree("chain", 2, 0).overlay(FoldAlong::new(Circle::new(2), 0));
-    let clash = Fault::Clash {
+    let clash = CheckError::Clash {
         rank: 0,
         step: 0,
         what: Clash::Receives,
@@ -563,7 +563,7 @@ fn every_kind_of_wrong_result_is_named() {
     assert_eq!(found(&twice, Goal::barrier()), clash);
     assert_eq!(
         found(&tree("chain", 3, 0), Goal::barrier()),
-        Fault::Unheard { rank: 1, of: 0 }
+        CheckError::Unheard { rank: 1, of: 0 }
     );
 }
 
@@ -587,7 +587,7 @@ fn elements_that_move_or_mix_are_named() {
     let moved = check(&crossed(Combine::Replace), &Goal::broadcast(0, 4)).unwrap_err();
     assert_eq!(
         moved,
-        Fault::Misplaced {
+        CheckError::Misplaced {
             rank: 1,
             element: 0,
             index: 2
@@ -596,7 +596,7 @@ fn elements_that_move_or_mix_are_named() {
     let mixed = check(&crossed(Combine::FoldLeft), &Goal::reduce(1, 4)).unwrap_err();
     assert_eq!(
         mixed,
-        Fault::Mixes {
+        CheckError::Mixes {
             rank: 1,
             step: 1,
             peer: 0,
@@ -623,7 +623,7 @@ fn regions_of_several_runs_are_read_and_written_in_order() {
     };
     assert_eq!(
         fault(|t| both(t, every_other)),
-        Fault::Nothing {
+        CheckError::Nothing {
             rank: 1,
             element: 1
         }
@@ -684,7 +684,7 @@ fn goals_that_start_from_the_input_leave_blocks_in_buffers_of_their_own() {
     let short = check(&table, &Goal::all_reduce(4).from_input()).unwrap_err();
     assert_eq!(
         short,
-        Fault::TooShort {
+        CheckError::TooShort {
             rank: 0,
             buffer: Buffer::Input,
             length: 2,

@@ -7,7 +7,7 @@ mod zoo;
 use std::ops::Range;
 
 use common::{scaled, stride};
-use rankfold::check::{Certificate, Fault, Goal, check};
+use rankfold::check::{Certificate, CheckError, Goal, check};
 use rankfold::op::{self, Operator};
 use rankfold::schedule::{
     Buffer, Combine, FoldAlong, Lengths, LocalCopy, Region, Schedule, Step, Transfer,
@@ -334,7 +334,7 @@ fn a_wrong_schedule_is_refused_on_every_rank_and_the_communicator_stays_whole() 
         assert!(
             matches!(
                 fault.downcast_ref(),
-                Some(Fault::CountedTwice { step: 1, .. })
+                Some(CheckError::CountedTwice { step: 1, .. })
             ),
             "{fault:?}"
         );

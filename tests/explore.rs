@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use rankfold::testing::{Explore, Explored, Found, Order, Random, explore, random};
+use rankfold::testing::{Explore, Explored, Found, MessageOrder, Random, explore, random};
 use rankfold::{
     Buffering, Comm, ErrorKind, Fault, Order as Fold, Rank, Result, Source, Tag, World, WorldError,
     op,
@@ -534,7 +534,7 @@ fn a_failure_in_one_of_120_orders_is_found_and_repeated_100_times_of_100() {
         assert_eq!(again.choices, found.choices);
     }
     // An order parsed from text is the same one.
-    let typed: Order = found.order.to_string().parse().unwrap();
+    let typed: MessageOrder = found.order.to_string().parse().unwrap();
     assert_eq!(typed, found.order);
     assert_eq!(hidden().order, found.order);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rankfold::machine::{Cpus, Kind, Machine, Object, Source};
+use rankfold::machine::{Cpus, Kind, Machine, MachineSource, Object};
 
 mod machines;
 
@@ -40,7 +40,7 @@ fn every_machine_of_the_library_is_a_tree_with_all_its_cpus_and_nodes() {
             "{name}"
         );
         assert_eq!(machine.tree.all(Kind::Cpu).len(), cpus, "{name}");
-        assert_eq!(machine.source, Source::Text);
+        assert_eq!(machine.source, MachineSource::Text);
         let usable = machine.usable_tree().unwrap();
         holds_together(&usable);
         assert_eq!(ascending(usable.cpus), machine.usable.mask, "{name}");
@@ -174,7 +174,7 @@ fn the_files_of_lstopo_are_read() {
         (Some(2 << 30), None)
     );
     assert_eq!(machine.kinds.len(), 2);
-    assert_eq!(machine.source, Source::Xml);
+    assert_eq!(machine.source, MachineSource::Xml);
     let missing = Machine::from_xml_file(Path::new("/nothing/here")).unwrap_err();
     assert!(
         missing.to_string().starts_with("/nothing/here: "),
@@ -329,7 +329,7 @@ fn a_machine_written_as_linux_files_is_read_back_the_same() {
                     .collect::<Vec<_>>()
             };
             assert_eq!(kinds(&read), kinds(&machine), "{name}");
-            assert_eq!(read.source, Source::Files);
+            assert_eq!(read.source, MachineSource::Files);
         }
     }
 }
@@ -413,12 +413,12 @@ fn this_machine_has_the_cpus_that_it_lets_us_use() {
     );
     assert!(matches!(
         machine.source,
-        Source::Hwloc | Source::Files | Source::Flat
+        MachineSource::Hwloc | MachineSource::Files | MachineSource::Flat
     ));
     // The real machine is not queried where another stands in for it.
     let stands_in = std::env::var_os("HWLOC_SYNTHETIC").is_some();
     if cfg!(rankfold_hwloc) && !stands_in {
-        assert_eq!(machine.source, Source::Hwloc);
+        assert_eq!(machine.source, MachineSource::Hwloc);
     }
 }
 

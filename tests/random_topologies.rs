@@ -7,7 +7,7 @@ mod formal;
 use common::{cases, noise};
 use formal::{blames_justly, definitions, edited, edits};
 use proptest::prelude::*;
-use rankfold::check::{Certificate, Fault, Goal, check};
+use rankfold::check::{Certificate, CheckError, Goal, check};
 use rankfold::schedule::FoldAlong;
 use rankfold::topology::{Topology, Triple};
 use rankfold::{Rank, World, op};
@@ -38,7 +38,7 @@ fn gathered(ranks: usize, root: Rank, triples: &[Triple]) -> Vec<Rank> {
 }
 
 /// Proves the reduction of two elements along a topology, on symbols.
-fn proved(tree: &Topology) -> Result<Certificate, Fault> {
+fn proved(tree: &Topology) -> Result<Certificate, CheckError> {
     let schedule = FoldAlong::new(tree.single_port(), 2);
     check(&schedule, &Goal::reduce(tree.root(), 2))
 }

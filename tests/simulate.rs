@@ -13,7 +13,9 @@ use rankfold::collective::{
     simple_exchange,
 };
 use rankfold::schedule::{Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
-use rankfold::simulate::{Cause, Fault, Link, MOST_RANKS, Machine, critical_path, loads, simulate};
+use rankfold::simulate::{
+    Cause, Link, MOST_RANKS, Machine, SimulateError, critical_path, loads, simulate,
+};
 use rankfold::span::Blocks;
 use rankfold::topology::{Circle, Shift, Topology};
 use zoo::{ceil_log2, noise, own_steps, tree, zoo};
@@ -561,7 +563,7 @@ fn recv(peer: Rank) -> Step {
 }
 
 /// Returns the fault of two ranks with these actions in step 0.
-fn fault_of(zero: Step, one: Step) -> Fault {
+fn fault_of(zero: Step, one: Step) -> SimulateError {
     let made = Made {
         ranks: 2,
         steps: 1,
@@ -577,7 +579,7 @@ fn each_fault_names_its_culprit() {
     let idle = Step::IDLE;
     assert_eq!(
         fault_of(recv(1), idle),
-        Fault::NoSend {
+        SimulateError::NoSend {
             rank,
             step,
             peer: 1
@@ -585,14 +587,17 @@ fn each_fault_names_its_culprit() {
     );
     assert_eq!(
         fault_of(send(1), idle),
-        Fault::NoReceive {
+        SimulateError::NoReceive {
             rank,
             step,
             peer: 1
         }
     );
-    assert_eq!(fault_of(send(0), idle), Fault::OwnPeer { rank, step });
-    let nobody = Fault::NoSuchPeer {
+    assert_eq!(
+        fault_of(send(0), idle),
+        SimulateError::OwnPeer { rank, step }
+    );
+    let nobody = SimulateError::NoSuchPeer {
         rank,
         step,
         peer: 2,
@@ -600,7 +605,7 @@ fn each_fault_names_its_culprit() {
     };
     assert_eq!(fault_of(recv(2), idle), nobody);
     assert_eq!(fault_of(send(2), recv(0)), nobody);
-    let unequal = Fault::UnequalExtents {
+    let unequal = SimulateError::UnequalExtents {
         rank,
         step,
         peer: 1,
@@ -615,7 +620,7 @@ fn each_fault_names_its_culprit() {
     // Each waits for the other: a deadlock on threads, two messages without a sender here.
     assert_eq!(
         fault_of(recv(1), recv(0)),
-        Fault::NoSend {
+        SimulateError::NoSend {
             rank,
             step,
             peer: 1
@@ -636,17 +641,20 @@ fn what_the_machine_or_the_size_makes_impossible_is_refused() {
         let machine = Machine::default().fold_cost(bad);
         assert!(matches!(
             simulate(&exchange, &machine),
-            Err(Fault::NoTime { .. })
+            Err(SimulateError::NoTime { .. })
         ));
     }
     let link = *Machine::default().link(0, 1);
     let machine = Machine::two_level(0, link, link);
-    assert_eq!(critical_path(&exchange, &machine), Err(Fault::EmptyNodes));
+    assert_eq!(
+        critical_path(&exchange, &machine),
+        Err(SimulateError::EmptyNodes)
+    );
     for (ranks, fault) in [
-        (0, Fault::NoRanks),
+        (0, SimulateError::NoRanks),
         (
             MOST_RANKS + 1,
-            Fault::TooManyRanks {
+            SimulateError::TooManyRanks {
                 ranks: MOST_RANKS + 1,
             },
         ),
@@ -662,7 +670,7 @@ fn what_the_machine_or_the_size_makes_impossible_is_refused() {
 }
 
 /// Ranks 0 and 1 of four communicate in step 5, if the schedule announces it.
-fn late(next: impl Fn(Rank, Option<usize>) -> Option<usize> + Sync) -> Fault {
+fn late(next: impl Fn(Rank, Option<usize>) -> Option<usize> + Sync) -> SimulateError {
     let step = |rank, s| match (rank, s) {
         (0, 5) => send(1),
         (1, 5) => recv(0),
@@ -682,7 +690,7 @@ fn a_schedule_that_names_wrong_steps_is_refused() {
     let back = late(|rank, _| (rank < 2).then_some(0));
     assert_eq!(
         back,
-        Fault::WrongNext {
+        SimulateError::WrongNext {
             rank: 0,
             after: 0,
             next: 0
@@ -691,14 +699,14 @@ fn a_schedule_that_names_wrong_steps_is_refused() {
     let beyond = late(|rank, _| (rank == 3).then_some(9));
     assert_eq!(
         beyond,
-        Fault::WrongNext {
+        SimulateError::WrongNext {
             rank: 3,
             after: 0,
             next: 9
         }
     );
     let forgets_one = late(|rank, after| (rank == 1 && after < Some(5)).then_some(5));
-    assert_eq!(forgets_one, Fault::Overlooked { rank: 0, step: 5 });
+    assert_eq!(forgets_one, SimulateError::Overlooked { rank: 0, step: 5 });
 }
 
 // ── size ──
@@ -811,7 +819,7 @@ fn the_critical_path_is_refused_where_links_are_shared() {
     };
     let machine = Machine::two_level(2, link, link).shared_links();
     let fault = critical_path(&tree("binomial", 8, 1), &machine).unwrap_err();
-    assert_eq!(fault, Fault::SharedLinks);
+    assert_eq!(fault, SimulateError::SharedLinks);
     assert_eq!(
         fault.to_string(),
         "the critical path is not known where the ranks of a node share its links"

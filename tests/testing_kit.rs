@@ -5,7 +5,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rankfold::testing::{Failure, Order, Random, Trial, random, ranks, say};
+use rankfold::testing::{MessageOrder, Random, Trial, TrialFailure, random, ranks, say};
 use rankfold::{Buffering, Comm, Fault, Result, Source, World, WorldError, op};
 use support::guarded;
 
@@ -47,7 +47,7 @@ ranks! {
 fn failure(
     trial: &Trial,
     body: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
-) -> Box<Failure> {
+) -> Box<TrialFailure> {
     guarded(&|| "a trial".into(), || trial.run(body)).unwrap_err()
 }
 
@@ -300,15 +300,15 @@ fn random_numbers_are_in_range_and_shuffles_keep_what_they_shuffle() {
 #[test]
 fn orders_print_as_they_are_read() {
     for text in ["0", "17", "order:0", "order:2.0.11"] {
-        assert_eq!(text.parse::<Order>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<MessageOrder>().unwrap().to_string(), text);
     }
     for text in ["", "-1", "order", "order:x", "order:1.", "1.2"] {
-        let refused = text.parse::<Order>().unwrap_err();
+        let refused = text.parse::<MessageOrder>().unwrap_err();
         assert!(refused.contains("is no order of messages"), "{refused}");
     }
     // An order without a choice can be parsed, and prints so that it does not look cut off.
-    let first = "order:".parse::<Order>().unwrap();
-    assert_eq!(first, Order::Choices(Vec::new()));
+    let first = "order:".parse::<MessageOrder>().unwrap();
+    assert_eq!(first, MessageOrder::Choices(Vec::new()));
     assert_eq!(first.to_string(), "order:0");
 }
 

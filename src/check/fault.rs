@@ -17,7 +17,7 @@ faults_of_schedules! {
 /// assert_eq!(fault.to_string(), "rank 0 counts rank 0 twice in step 1, when it folds what rank 1 sends");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum CheckError {
     /// The schedule has no ranks.
     NoRanks => "no ranks";
     /// The goal's root is not a rank of the schedule.

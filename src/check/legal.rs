@@ -1,6 +1,6 @@
 //! What one rank may do in one step, regardless of the others.
 
-use super::Fault;
+use super::CheckError;
 use crate::Rank;
 use crate::schedule::{Buffer, Lengths, LocalCopy, Region, Step};
 
@@ -15,10 +15,10 @@ pub(super) struct Place {
 
 impl Place {
     /// Checks that the step's ports, peers and regions are valid.
-    pub(super) fn allows(self, step: &Step) -> Result<(), Fault> {
+    pub(super) fn allows(self, step: &Step) -> Result<(), CheckError> {
         let (rank, number) = (self.rank, self.step);
         if let Some(what) = step.clash {
-            return Err(Fault::Clash {
+            return Err(CheckError::Clash {
                 rank,
                 step: number,
                 what,
@@ -34,10 +34,10 @@ impl Place {
             .map_or(Ok(()), |recv| self.allows_write(recv.region))
     }
 
-    fn allows_peer(self, peer: Rank) -> Result<(), Fault> {
+    fn allows_peer(self, peer: Rank) -> Result<(), CheckError> {
         let (rank, step, ranks) = (self.rank, self.step, self.ranks);
         if peer >= ranks {
-            return Err(Fault::NoSuchPeer {
+            return Err(CheckError::NoSuchPeer {
                 rank,
                 step,
                 peer,
@@ -45,15 +45,15 @@ impl Place {
             });
         }
         if peer == rank {
-            return Err(Fault::OwnPeer { rank, step });
+            return Err(CheckError::OwnPeer { rank, step });
         }
         Ok(())
     }
 
-    fn allows_region(self, region: Region) -> Result<(), Fault> {
+    fn allows_region(self, region: Region) -> Result<(), CheckError> {
         let (rank, step, length) = (self.rank, self.step, self.lengths.of(region.buffer));
         if region.end().is_none_or(|end| end > length) {
-            return Err(Fault::OutOfBounds {
+            return Err(CheckError::OutOfBounds {
                 rank,
                 step,
                 region,
@@ -61,26 +61,26 @@ impl Place {
             });
         }
         if region.overlaps_itself() {
-            return Err(Fault::OverlapsItself { rank, step, region });
+            return Err(CheckError::OverlapsItself { rank, step, region });
         }
         Ok(())
     }
 
-    fn allows_write(self, region: Region) -> Result<(), Fault> {
+    fn allows_write(self, region: Region) -> Result<(), CheckError> {
         let (rank, step) = (self.rank, self.step);
         if region.buffer == Buffer::Input {
-            return Err(Fault::WritesInput { rank, step, region });
+            return Err(CheckError::WritesInput { rank, step, region });
         }
         self.allows_region(region)
     }
 
-    fn allows_copy(self, copy: LocalCopy) -> Result<(), Fault> {
+    fn allows_copy(self, copy: LocalCopy) -> Result<(), CheckError> {
         let LocalCopy { from, to, .. } = copy;
         self.allows_region(from)?;
         self.allows_write(to)?;
         if from.elements() != to.elements() || from.overlaps(&to) {
             let (rank, step) = (self.rank, self.step);
-            return Err(Fault::NoCopy {
+            return Err(CheckError::NoCopy {
                 rank,
                 step,
                 from,

@@ -24,7 +24,7 @@ mod memory;
 mod run;
 mod symbols;
 
-pub use fault::Fault;
+pub use fault::CheckError;
 pub use goal::Goal;
 
 use goal::Cut;
@@ -45,7 +45,7 @@ use run::Run;
 /// # Examples
 ///
 /// ```
-/// use rankfold::check::{Fault, Goal, check};
+/// use rankfold::check::{CheckError, Goal, check};
 /// use rankfold::collective::{Bisection, Halving, RingReduceScatter};
 ///
 /// let ring = check(&RingReduceScatter::new(5, 20), &Goal::reduce_scatter(20)).unwrap();
@@ -54,9 +54,9 @@ use run::Run;
 /// let far = Halving::new(3, 64, Bisection::Far);
 /// let fault = check(&far, &Goal::reduce_scatter(64).in_rank_order()).unwrap_err();
 /// assert_eq!(fault.to_string(), "rank 0 has output 0 folded out of rank order");
-/// # assert!(matches!(fault, Fault::OutOfOrder { .. }));
+/// # assert!(matches!(fault, CheckError::OutOfOrder { .. }));
 /// ```
-pub fn check(schedule: &dyn Schedule, goal: &Goal) -> Result<Certificate, Fault> {
+pub fn check(schedule: &dyn Schedule, goal: &Goal) -> Result<Certificate, CheckError> {
     check_with(
         schedule,
         goal,
@@ -80,13 +80,13 @@ pub fn check(schedule: &dyn Schedule, goal: &Goal) -> Result<Certificate, Fault>
 /// let (ring, goal) = (RingReduceScatter::new(5, 20), Goal::reduce_scatter(20));
 /// assert_eq!(check_while(&ring, &goal, &mut |_| true)?, Some(check(&ring, &goal)?));
 /// assert_eq!(check_while(&ring, &goal, &mut |done| done < 2)?, None);
-/// # Ok::<(), rankfold::check::Fault>(())
+/// # Ok::<(), rankfold::check::CheckError>(())
 /// ```
 pub fn check_while(
     schedule: &dyn Schedule,
     goal: &Goal,
     go_on: &mut dyn FnMut(usize) -> bool,
-) -> Result<Option<Certificate>, Fault> {
+) -> Result<Option<Certificate>, CheckError> {
     let blocks = Blocks::even(goal.length(), schedule.ranks());
     let pieces = Pieces::alike(blocks.clone());
     run_while(schedule, goal, Cut { blocks, pieces }, go_on)
@@ -113,7 +113,7 @@ pub fn check_with(
     schedule: &dyn Schedule,
     goal: &Goal,
     blocks: Blocks,
-) -> Result<Certificate, Fault> {
+) -> Result<Certificate, CheckError> {
     let pieces = Pieces::alike(blocks.clone());
     run_all(schedule, goal, Cut { blocks, pieces })
 }
@@ -135,12 +135,12 @@ pub fn check_with(
 /// let proof = check_pieces(&Pairwise::of_pieces(pieces.clone()), pieces).unwrap();
 /// assert_eq!((proof.message_steps, proof.elements()), (2, 10));
 /// ```
-pub fn check_pieces(schedule: &dyn Schedule, pieces: Pieces) -> Result<Certificate, Fault> {
+pub fn check_pieces(schedule: &dyn Schedule, pieces: Pieces) -> Result<Certificate, CheckError> {
     let blocks = Blocks::even(0, pieces.ranks());
     run_all(schedule, &Goal::all_to_all(0), Cut { blocks, pieces })
 }
 
-fn run_all(schedule: &dyn Schedule, goal: &Goal, cut: Cut) -> Result<Certificate, Fault> {
+fn run_all(schedule: &dyn Schedule, goal: &Goal, cut: Cut) -> Result<Certificate, CheckError> {
     let mut run = Run::new(schedule, goal, cut)?;
     for step in 0..schedule.steps() {
         run.step(step)?;
@@ -153,7 +153,7 @@ fn run_while(
     goal: &Goal,
     cut: Cut,
     go_on: &mut dyn FnMut(usize) -> bool,
-) -> Result<Option<Certificate>, Fault> {
+) -> Result<Option<Certificate>, CheckError> {
     let mut run = Run::new(schedule, goal, cut)?;
     for step in 0..schedule.steps() {
         run.step(step)?;

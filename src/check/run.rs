@@ -6,7 +6,7 @@ use super::goal::{Cut, Want};
 use super::legal::Place;
 use super::memory::{Memory, Piece};
 use super::symbols::{Orders, Spoil, Symbol, ascending};
-use super::{Certificate, Fault, Goal, Traffic};
+use super::{Certificate, CheckError, Goal, Traffic};
 use crate::Rank;
 use crate::schedule::{Buffer, Combine, Lengths, Region, Schedule, Step, Transfer};
 
@@ -35,24 +35,28 @@ pub(super) struct Run<'a> {
     players: Vec<Player>,
     orders: Orders,
     /// The fault behind each [`Symbol::Spoiled`].
-    spoils: Vec<Fault>,
+    spoils: Vec<CheckError>,
     message_steps: usize,
     exchanges_in_place: bool,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(schedule: &'a dyn Schedule, goal: &Goal, cut: Cut) -> Result<Run<'a>, Fault> {
+    pub(super) fn new(
+        schedule: &'a dyn Schedule,
+        goal: &Goal,
+        cut: Cut,
+    ) -> Result<Run<'a>, CheckError> {
         let ranks = schedule.ranks();
         if ranks == 0 {
-            return Err(Fault::NoRanks);
+            return Err(CheckError::NoRanks);
         }
         if let Some(root) = goal.root().filter(|&root| root >= ranks) {
-            return Err(Fault::NoSuchRoot { root, ranks });
+            return Err(CheckError::NoSuchRoot { root, ranks });
         }
         let (parts, length) = (cut.blocks.parts(), cut.blocks.length());
         if parts != ranks || length != goal.length() {
             let goal = goal.length();
-            return Err(Fault::OtherBlocks {
+            return Err(CheckError::OtherBlocks {
                 parts,
                 ranks,
                 length,
@@ -75,7 +79,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn player(&mut self, rank: Rank, goal: &Goal) -> Result<Player, Fault> {
+    fn player(&mut self, rank: Rank, goal: &Goal) -> Result<Player, CheckError> {
         let ranks = self.schedule.ranks();
         let mut player = Player {
             lengths: self.schedule.lengths(rank),
@@ -103,17 +107,17 @@ impl<'a> Run<'a> {
     }
 
     /// The rank's next step according to the schedule, which must be later and not beyond the end.
-    fn next_active(&self, rank: Rank, after: Option<usize>) -> Result<Option<usize>, Fault> {
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Result<Option<usize>, CheckError> {
         let next = self.schedule.next_active(rank, after);
         let lies = |&next: &usize| next >= self.schedule.steps() || Some(next) <= after;
         match next.filter(lies) {
-            Some(next) => Err(Fault::WrongNext { rank, after, next }),
+            Some(next) => Err(CheckError::WrongNext { rank, after, next }),
             None => Ok(next),
         }
     }
 
     /// Runs one step of all ranks.
-    pub(super) fn step(&mut self, number: usize) -> Result<(), Fault> {
+    pub(super) fn step(&mut self, number: usize) -> Result<(), CheckError> {
         let ranks = self.players.len();
         let steps: Vec<Step> = (0..ranks)
             .map(|rank| self.schedule.step(rank, number))
@@ -150,17 +154,17 @@ impl<'a> Run<'a> {
     }
 
     /// Checks that the schedule announced this step for the rank, if the rank is active in it.
-    fn watch(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), Fault> {
+    fn watch(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), CheckError> {
         let promised = self.players[rank].upcoming == Some(number);
         if promised {
             self.players[rank].upcoming = self.next_active(rank, Some(number))?;
         } else if !step.is_idle() {
-            return Err(Fault::Overlooked { rank, step: number });
+            return Err(CheckError::Overlooked { rank, step: number });
         }
         Ok(())
     }
 
-    fn copy(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), Fault> {
+    fn copy(&mut self, rank: Rank, number: usize, step: &Step) -> Result<(), CheckError> {
         let Some(copy) = step.local else {
             return Ok(());
         };
@@ -171,10 +175,10 @@ impl<'a> Run<'a> {
         self.write(rank, number, rank, (copy.to, copy.combine), &pieces)
     }
 
-    fn read(&self, rank: Rank, step: usize, region: Region) -> Result<Vec<Piece>, Fault> {
+    fn read(&self, rank: Rank, step: usize, region: Region) -> Result<Vec<Piece>, CheckError> {
         let buffer = region.buffer;
         let pieces = self.players[rank].buffers[buffer as usize].read(region);
-        pieces.map_err(|element| Fault::ReadsNothing {
+        pieces.map_err(|element| CheckError::ReadsNothing {
             rank,
             step,
             buffer,
@@ -183,12 +187,12 @@ impl<'a> Run<'a> {
     }
 
     /// Checks that the peers of the rank's messages take part in them, and agree on their extent.
-    fn matched(&self, steps: &[Step], rank: Rank, step: usize) -> Result<(), Fault> {
+    fn matched(&self, steps: &[Step], rank: Rank, step: usize) -> Result<(), CheckError> {
         if let Some(recv) = steps[rank].recv {
             let sender = steps[recv.peer].send;
             sender
                 .filter(|send| send.peer == rank)
-                .ok_or(Fault::NoSend {
+                .ok_or(CheckError::NoSend {
                     rank,
                     step,
                     peer: recv.peer,
@@ -198,14 +202,14 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         let receiver = steps[send.peer].recv.filter(|recv| recv.peer == rank);
-        let recv = receiver.ok_or(Fault::NoReceive {
+        let recv = receiver.ok_or(CheckError::NoReceive {
             rank,
             step,
             peer: send.peer,
         })?;
         let (sent, expected) = (send.region.elements(), recv.region.elements());
         if sent != expected {
-            return Err(Fault::UnequalExtents {
+            return Err(CheckError::UnequalExtents {
                 rank,
                 step,
                 peer: send.peer,
@@ -217,7 +221,7 @@ impl<'a> Run<'a> {
     }
 
     /// The contents of the rank's send, as of now.
-    fn take(&mut self, rank: Rank, number: usize, step: &Step) -> Result<Message, Fault> {
+    fn take(&mut self, rank: Rank, number: usize, step: &Step) -> Result<Message, CheckError> {
         let Some(send) = step.send else {
             return Ok(Message::default());
         };
@@ -239,7 +243,7 @@ impl<'a> Run<'a> {
         recv: Transfer,
         combine: Combine,
         message: &Message,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CheckError> {
         self.write(
             rank,
             number,
@@ -259,7 +263,7 @@ impl<'a> Run<'a> {
         peer: Rank,
         (region, combine): (Region, Combine),
         pieces: &[Piece],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CheckError> {
         if combine == Combine::Replace {
             self.players[rank].write(region, pieces);
             return Ok(());
@@ -279,7 +283,7 @@ impl<'a> Run<'a> {
     }
 
     /// Compares the results of every rank with the goal.
-    pub(super) fn finish(self, goal: &Goal) -> Result<Certificate, Fault> {
+    pub(super) fn finish(self, goal: &Goal) -> Result<Certificate, CheckError> {
         let ranks = self.players.len();
         let mut ordered = true;
         for rank in 0..ranks {
@@ -300,16 +304,16 @@ impl<'a> Run<'a> {
     }
 
     /// Checks that a result is present; returns whether it is in rank order.
-    fn holds(&self, rank: Rank, want: &Want, must_be_ordered: bool) -> Result<bool, Fault> {
+    fn holds(&self, rank: Rank, want: &Want, must_be_ordered: bool) -> Result<bool, CheckError> {
         let output = &self.players[rank].buffers[Buffer::Output as usize];
         let pieces = output.read(Region::output(want.run.clone()));
-        let pieces = pieces.map_err(|element| Fault::Nothing { rank, element })?;
+        let pieces = pieces.map_err(|element| CheckError::Nothing { rank, element })?;
         let mut ordered = true;
         for piece in pieces {
             let element = want.run.start + piece.run.start;
             let in_order = self.is(rank, element, piece.symbol.moved(0, want.run.start), want)?;
             if must_be_ordered && !in_order {
-                return Err(Fault::OutOfOrder { rank, element });
+                return Err(CheckError::OutOfOrder { rank, element });
             }
             ordered &= in_order;
         }
@@ -317,14 +321,20 @@ impl<'a> Run<'a> {
     }
 
     /// Checks that the element is the required one; returns whether its operands are in order.
-    fn is(&self, rank: Rank, element: usize, symbol: Symbol, want: &Want) -> Result<bool, Fault> {
+    fn is(
+        &self,
+        rank: Rank,
+        element: usize,
+        symbol: Symbol,
+        want: &Want,
+    ) -> Result<bool, CheckError> {
         let (order, shift) = match symbol {
             Symbol::Spoiled(number) => return Err(self.spoils[number].clone()),
             Symbol::Fold { order, shift } => (order, shift),
         };
         if shift != want.shift {
             let index = element.wrapping_add_signed(shift);
-            return Err(Fault::Misplaced {
+            return Err(CheckError::Misplaced {
                 rank,
                 element,
                 index,
@@ -333,12 +343,12 @@ impl<'a> Run<'a> {
         let runs = self.orders.runs(order);
         match misfit(&ascending(runs), &want.contributors) {
             None => Ok(runs.len() == 1),
-            Some(Misfit::Foreign(contributor)) => Err(Fault::Foreign {
+            Some(Misfit::Foreign(contributor)) => Err(CheckError::Foreign {
                 rank,
                 element,
                 contributor,
             }),
-            Some(Misfit::Lacking(contributor)) => Err(Fault::Lacks {
+            Some(Misfit::Lacking(contributor)) => Err(CheckError::Lacks {
                 rank,
                 element,
                 contributor,
@@ -372,10 +382,10 @@ fn misfit(runs: &[Range<Rank>], wanted: &Range<Rank>) -> Option<Misfit> {
 }
 
 impl Player {
-    fn holds(&self, rank: Rank, region: Region) -> Result<(), Fault> {
+    fn holds(&self, rank: Rank, region: Region) -> Result<(), CheckError> {
         let (buffer, length) = (region.buffer, self.lengths.of(region.buffer));
         match region.end() {
-            Some(needed) if needed > length => Err(Fault::TooShort {
+            Some(needed) if needed > length => Err(CheckError::TooShort {
                 rank,
                 buffer,
                 length,
@@ -407,10 +417,10 @@ impl Player {
         }
     }
 
-    fn heard_all(&self, rank: Rank, ranks: usize) -> Result<(), Fault> {
+    fn heard_all(&self, rank: Rank, ranks: usize) -> Result<(), CheckError> {
         let unheard = |&other: &Rank| self.heard[other / 64] >> (other % 64) & 1 == 0;
         match (0..ranks).find(unheard) {
-            Some(of) => Err(Fault::Unheard { rank, of }),
+            Some(of) => Err(CheckError::Unheard { rank, of }),
             None => Ok(()),
         }
     }
@@ -423,7 +433,7 @@ struct Folds<'a> {
     peer: Rank,
     combine: Combine,
     orders: &'a mut Orders,
-    spoils: &'a mut Vec<Fault>,
+    spoils: &'a mut Vec<CheckError>,
 }
 
 impl Folds<'_> {
@@ -452,13 +462,13 @@ impl Folds<'_> {
         };
         let (rank, step, peer) = (self.rank, self.step, self.peer);
         self.spoils.push(match spoil {
-            Spoil::Twice { contributor } => Fault::CountedTwice {
+            Spoil::Twice { contributor } => CheckError::CountedTwice {
                 rank,
                 step,
                 peer,
                 contributor,
             },
-            Spoil::Mixed { held, received } => Fault::Mixes {
+            Spoil::Mixed { held, received } => CheckError::Mixes {
                 rank,
                 step,
                 peer,

@@ -3,7 +3,8 @@
 
 use std::cell::{OnceCell, RefCell, RefMut};
 
-use super::call::{Come, From, InCall};
+use super::agreement::Come;
+use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
 use crate::execute::{AtCells, Early, Readers};

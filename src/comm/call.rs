@@ -6,22 +6,17 @@
 //! communicator: every rank inside, and every rank that arrives later, fails with the same cause.
 
 use std::cell::{Cell, OnceCell};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::Comm;
 use crate::Rank;
-use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result, Site};
-use crate::names::Collective;
+use crate::error::{Error, Result, Site};
 use crate::op::{Element, Kind};
-use crate::transport::communicator::call::{Call, Detail, Digest, Verb, Verdict};
+use crate::transport::communicator::call::{Call, Detail, Digest, Verb};
 use crate::transport::communicator::call_log::CallLog;
-use crate::transport::communicator::gate::Arrival;
-use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::Want;
-use crate::transport::memory::cells::{Label, Stamp};
+use crate::transport::memory::cells::Stamp;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::wait::Reason;
@@ -163,16 +158,6 @@ impl Comm {
         self.prints.set(print);
         print
     }
-
-    /// Breaks the communicator after a call has failed, so that all other calls on it fail too.
-    #[cold]
-    fn break_here(&self, error: &Error) {
-        // A refusal reaches every rank, before anything is sent.
-        if !matches!(error.kind(), ErrorKind::Refused(_)) {
-            self.fabric()
-                .break_comm(&self.shared, error, self.core.port.me)
-        }
-    }
 }
 
 impl InCall<'_> {
@@ -182,106 +167,6 @@ impl InCall<'_> {
 
     pub(super) fn size(&self) -> usize {
         self.comm.size()
-    }
-
-    /// Where the world checks, compares the calls of all ranks before anything is sent.
-    #[inline]
-    fn agree(&self) -> Result<()> {
-        match self.comm.fabric().settings.check {
-            true => self.agree_at_gate(),
-            false => Ok(()),
-        }
-    }
-
-    #[cold]
-    fn agree_at_gate(&self) -> Result<()> {
-        // A call that tolerates ranks that have ended cannot wait for them to agree.
-        let needless =
-            self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
-        if needless { Ok(()) } else { self.pass_gate() }
-    }
-
-    /// Where the world checks, rank 0 examines what the call is about to do, and all ranks get its verdict.
-    pub(super) fn agree_that(&self, examine: impl FnOnce() -> Verdict) -> Result<()> {
-        if !self.comm.fabric().settings.check {
-            return Ok(());
-        }
-        let verdict = &self.comm.shared.verdict;
-        if self.rank() == 0 {
-            let found = examine();
-            *verdict.lock() = found;
-        }
-        // The next call's gate keeps rank 0 from storing another verdict before all ranks have read this one.
-        self.pass_gate()?;
-        let found = verdict.lock().clone();
-        match found {
-            Verdict::Right => Ok(()),
-            Verdict::Fault(fault) => Err(Error::new(ErrorKind::Refused(fault))),
-            Verdict::Mismatch(found) => Err(Error::new(ErrorKind::Mismatch(found))),
-        }
-    }
-
-    /// The mismatch if some rank is about to do something other than what `part` expects of it.
-    pub(super) fn compare_parts(&self, part: impl Fn(Rank) -> u32) -> Option<Mismatch> {
-        let members = self.comm.shared.members.iter().enumerate();
-        let (mut calls, mut odd) = (Vec::new(), Vec::new());
-        for (rank, world) in members {
-            let Some(call) = self.record_of(world) else {
-                continue;
-            };
-            let same = call.part == part(rank);
-            let steps = if same {
-                ""
-            } else {
-                " with steps that rank 0 does not know"
-            };
-            odd.extend((!same).then_some(world));
-            calls.push(Called {
-                rank: world,
-                call: format!("{call}{steps}"),
-                site: Some(call.site),
-            });
-        }
-        let comm = self.comm.shared.name();
-        (!odd.is_empty()).then_some(Mismatch { calls, odd, comm })
-    }
-
-    /// What world rank `rank` has recorded for its call of this number.
-    pub(super) fn record_of(&self, rank: Rank) -> Option<Call> {
-        let context = self.call.context;
-        self.comm.fabric().call_of(rank, context, self.number)
-    }
-
-    /// Waits until every rank is in this same call.
-    pub(super) fn pass_gate(&self) -> Result<()> {
-        if let Come::Last(turn) = self.come()? {
-            self.let_go(turn);
-        }
-        Ok(())
-    }
-
-    /// Arrives at the gate, and waits until the last rank to arrive releases all ranks. If this rank is the last, it
-    /// must release them, and must not wait before that: for the detector all the others wait for a running rank.
-    pub(super) fn come(&self) -> Result<Come> {
-        self.comm.core.tick()?;
-        let members = &self.comm.shared.members;
-        let call = (self.call.context, self.number, self.print);
-        let needs = || Needs::Gate(call, members.clone());
-        let gate = &self.comm.shared.gate;
-        match gate.arrive(self.size(), self.print) {
-            Arrival::Last(turn) => Ok(Come::Last(turn)),
-            Arrival::Early(turn) => self
-                .wait(&needs, Some(Turn::Gate(turn)), || gate.turned_by(turn))
-                .map(Come::LetGoBy),
-            // The ranks at the gate are in another call. The records are compared once no rank can proceed.
-            Arrival::Strange => self.wait(&needs, None, || None),
-        }
-    }
-
-    /// Releases all ranks, as the last rank to [arrive](Self::come) in this turn.
-    pub(super) fn let_go(&self, turn: u32) {
-        self.comm.shared.gate.turn(turn, self.rank());
-        self.comm.shared.rouse_others(self.rank());
     }
 
     /// What a wait for packets `from` these ranks needs.
@@ -316,7 +201,7 @@ impl InCall<'_> {
         recorder.settle(self.described, &|| self.call.to_string());
     }
 
-    fn with_reason<R>(
+    pub(super) fn with_reason<R>(
         &self,
         needs: &dyn Fn() -> Needs,
         turn: Option<Turn>,
@@ -456,157 +341,6 @@ impl InCall<'_> {
     pub(super) fn is_ours(&self, packet: &Packet) -> bool {
         packet.head.tag() == self.number && packet.head.print() == self.print
     }
-
-    /// The mismatch proved by a packet of another call.
-    pub(super) fn strange(&self, packet: &Packet) -> Error {
-        let fabric = self.comm.fabric();
-        let first = self.number.min(packet.head.tag());
-        let compared = fabric.compare_back(&self.comm.shared, first);
-        let mismatch = compared.map_or_else(|| self.two_views(packet), |found| found.mismatch);
-        Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
-    }
-
-    /// The mismatch as far as it is known when the other rank is many calls ahead and its record is overwritten.
-    fn two_views(&self, packet: &Packet) -> Mismatch {
-        let (theirs, mine) = (packet.head.tag(), self.number);
-        let source = packet.source();
-        self.against(source, "", format!("its collective {theirs}, not {mine}"))
-    }
-
-    /// The mismatch proved by a cell of another call.
-    #[cold]
-    pub(super) fn strange_cell(&self, from: Rank, label: Label) -> Error {
-        let fabric = self.comm.fabric();
-        let first = self.number.min(label.stamp.number);
-        let compared = fabric.compare_back(&self.comm.shared, first);
-        let compared = compared.map(|found| found.mismatch);
-        let mismatch = compared.unwrap_or_else(|| {
-            let theirs = format!("another call, with {} x {}", label.count, label.info.name());
-            self.against(self.comm.world_rank(from), "", theirs)
-        });
-        Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
-    }
-
-    /// The mismatch of a message of this call whose length differs from this rank's schedule.
-    pub(super) fn unequal(&self, packet: &Packet, count: usize) -> Error {
-        let awaits = format!(" awaits {count} elements from rank {}", packet.source());
-        let theirs = format!("{} sends {}", self.call, packet.contents());
-        Error::new(ErrorKind::Mismatch(Arc::new(self.against(
-            packet.source(),
-            &awaits,
-            theirs,
-        ))))
-    }
-
-    /// This rank's call and what it does, against what another rank's message says.
-    fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
-        let mine = Called {
-            rank: self.comm.core.port.me,
-            call: format!("{}{mine}", self.call),
-            site: Some(self.call.site),
-        };
-        let other = Called {
-            rank: source,
-            call: theirs,
-            site: self.record_of(source).map(|call| call.site),
-        };
-        Mismatch {
-            calls: vec![mine, other],
-            odd: Vec::new(),
-            comm: self.comm.shared.name(),
-        }
-    }
-}
-
-impl InCall<'_> {
-    /// Handles the failure of the call, which breaks the communicator.
-    #[cold]
-    fn fails(&self, error: Error) -> Error {
-        let error = self.blaming_the_odd(error);
-        self.comm.break_here(&error);
-        error
-    }
-
-    /// A rank that returned is missed if it has made another call than this one. Then the records of both prove a
-    /// mismatch, and the rank that returned may be right.
-    ///
-    /// While it is undecided which rank is odd, this rank waits a while for the ranks that have not arrived: they reach
-    /// this call, or end, or wait for something that never comes.
-    fn blaming_the_odd(&self, error: Error) -> Error {
-        let shared = &self.comm.shared;
-        let gone = match error.kind() {
-            ErrorKind::Mismatch(found) if found.odd.is_empty() => None,
-            ErrorKind::RankGone { rank, why, .. } if *why == Gone::Returned => Some(*rank),
-            _ => return error,
-        };
-        let fabric = self.comm.fabric();
-        if shared.cause.get().is_none() && fabric.compare_back(shared, self.number).is_some() {
-            self.await_records();
-        }
-        // The rank that broke it has waited for the records too.
-        if let Some(cause) = shared.cause.get() {
-            return cause.clone().into();
-        }
-        let compared = fabric.compare_back(shared, self.number);
-        let compared = compared.map(|found| found.mismatch);
-        let mismatch = compared.or_else(|| self.far_ahead(gone?));
-        mismatch.map_or(error, |found| {
-            Error::new(ErrorKind::Mismatch(Arc::new(found)))
-        })
-    }
-
-    /// The mismatch with a rank that returned after later calls than this one, which it must have made differently if
-    /// this call waits for it: not if its own record is there and agrees, nor if the rank waited for may have ended
-    /// because of it.
-    fn far_ahead(&self, gone: Rank) -> Option<Mismatch> {
-        let (fabric, context) = (self.comm.fabric(), self.call.context);
-        let differs = fabric.has_passed(gone, context, self.number)
-            && fabric.call_of(gone, context, self.number).is_none()
-            && !fabric.open_registry().is_followed(gone);
-        differs.then(|| self.against(gone, "", "another call, many calls ago".into()))
-    }
-
-    /// Waits until it is decided which rank is odd, or cannot be decided; no longer than the [patience](PATIENCE).
-    fn await_records(&self) {
-        let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
-        let awaited = || {
-            let compared = fabric.compare_back(shared, self.number);
-            compared.map_or_else(Vec::new, |found| found.awaited)
-        };
-        let patience = fabric.settings.timeout.unwrap_or(PATIENCE).min(PATIENCE);
-        let begin = Instant::now();
-        let mut slice = SLICE;
-        while begin.elapsed() < patience && !awaited().is_empty() {
-            let needs = || Needs::Any(Members::of(awaited()));
-            let deadline = Instant::now() + slice.min(patience);
-            let waited = self.with_reason(&needs, None, |reason| {
-                let reason = Reason {
-                    deadline: Some(deadline),
-                    ..*reason
-                };
-                let port = &self.comm.core.port;
-                port.wait(&reason, || awaited().is_empty().then_some(()))
-            });
-            match waited {
-                // A rank that makes the call and goes on does not wake this one.
-                Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => slice *= 2,
-                _ => return,
-            }
-        }
-    }
-}
-
-/// How long a rank that has found a mismatch waits at most for other ranks to reach the call.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits before it looks again, initially.
-const SLICE: Duration = Duration::from_millis(1);
-
-/// The result of an arrival at the gate.
-pub(super) enum Come {
-    /// This rank was the last, and holds all others until it releases them from this turn.
-    Last(u32),
-    /// This other rank was the last, and has released all ranks.
-    LetGoBy(Rank),
 }
 
 /// The ranks whose packets a step of a collective waits for.

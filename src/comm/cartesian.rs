@@ -45,6 +45,9 @@ impl Deref for Cartesian {
     }
 }
 
+/// # Cartesian topology
+///
+/// The ranks on a grid.
 impl Comm {
     /// Makes a communicator of the same ranks on a grid of `dims[i]` ranks in each dimension `i`. Where a dimension is
     /// periodic, its two ends are neighbours. All ranks call it together, with the same grid.
@@ -68,6 +71,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_create")]
     #[track_caller]
     pub fn cartesian(&self, dims: &[usize], periodic: &[bool]) -> Result<Cartesian> {
         let places = dims
@@ -109,6 +113,7 @@ impl Comm {
 /// assert_eq!(even_grid(12, 2), [4, 3]);
 /// assert_eq!(even_grid(7, 3), [7, 1, 1]);
 /// ```
+#[doc(alias = "MPI_Dims_create")]
 pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
     assert!(dimensions > 0, "a grid without dimensions");
     let mut dims = vec![1; dimensions];
@@ -141,6 +146,7 @@ fn prime_factors(mut n: usize) -> Vec<usize> {
 
 impl Cartesian {
     /// Returns the number of ranks in each dimension.
+    #[doc(alias = "MPI_Cart_get")]
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
@@ -150,6 +156,7 @@ impl Cartesian {
     /// # Panics
     ///
     /// Panics if there is no such rank.
+    #[doc(alias = "MPI_Cart_coords")]
     pub fn coords(&self, rank: Rank) -> Vec<usize> {
         assert!(rank < self.size(), "rank {rank} of {}", self.size());
         let mut rest = rank;
@@ -165,6 +172,7 @@ impl Cartesian {
     /// # Panics
     ///
     /// Panics if there are fewer or more coordinates than dimensions.
+    #[doc(alias = "MPI_Cart_rank")]
     pub fn rank_at(&self, coords: &[isize]) -> Option<Rank> {
         assert_eq!(
             coords.len(),
@@ -210,6 +218,7 @@ impl Cartesian {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_shift")]
     pub fn shift(&self, dimension: usize, by: isize) -> (Option<Rank>, Option<Rank>) {
         let here = self.coords(self.rank())[dimension];
         // The distance in rank numbers between neighbours along the dimension.
@@ -252,6 +261,7 @@ impl Cartesian {
     /// assert_eq!(cells, [[99, 1, 2, 3, 11], [3, 11, 12, 13, 99]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Neighbor_alltoall")]
     #[track_caller]
     pub fn neighbor_all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let piece = |place: usize, length: usize| place * length..(place + 1) * length;
@@ -273,6 +283,7 @@ impl Cartesian {
     /// # Examples
     ///
     /// See [`Cartesian`].
+    #[doc(alias = "MPI_Neighbor_allgather")]
     #[track_caller]
     pub fn neighbor_all_gather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let pieces = input.len().saturating_mul(2 * self.dims.len());

@@ -20,6 +20,7 @@ pub enum Source {
     /// Only from this rank.
     Rank(Rank),
     /// From any rank; of several messages the one that arrived first.
+    #[doc(alias = "MPI_ANY_SOURCE")]
     Any,
 }
 
@@ -36,6 +37,7 @@ pub enum Tag {
     /// Only this tag.
     Is(u32),
     /// Every tag.
+    #[doc(alias = "MPI_ANY_TAG")]
     Any,
 }
 
@@ -91,14 +93,18 @@ impl fmt::Display for Tag {
 }
 
 /// The envelope of a message that was received or probed.
+#[doc(alias = "MPI_Status")]
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Status {
     /// The rank that sent it, by its number in the communicator.
+    #[doc(alias = "MPI_SOURCE")]
     pub source: Rank,
     /// Its tag.
+    #[doc(alias = "MPI_TAG")]
     pub tag: u32,
     /// The number of its elements; 1 for a moved value.
+    #[doc(alias = "MPI_Get_count")]
     pub count: usize,
     info: &'static Info,
 }

@@ -6,6 +6,9 @@ use super::Comm;
 use crate::machine::Near;
 use crate::topology::Levels;
 
+/// # Introspection: levels of the machine
+///
+/// Which ranks are near each other.
 impl Comm {
     /// Returns the groups of these ranks on the machine: by packages, NUMA nodes and third-level caches, or as
     /// [`World::levels`](crate::World::levels) sets them.

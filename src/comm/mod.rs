@@ -1,57 +1,102 @@
 //! [`Comm`]: the communicator, through which a rank sends, receives and calls collectives.
 //!
-//! - `point_to_point`: send, recv and their variants; `receive`: what all receives share; `envelope`: source, tag and
-//!   status of a message; `bounded`: sends under a limited or synchronous buffering mode
-//! - `request`: operations in progress; `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any,
-//!   wait_some; `scope`: requests with borrowed buffers; `matched`: matched probes
-//! - `movements`: barrier, broadcast, gather, scatter, all_gather, all_to_all; `reductions`: reduce, all_reduce,
-//!   reduce_scatter, scan, exclusive_scan; `run_call`: how all of these run; `kept`: cached results for repeated calls
-//! - `reduce_over`: reductions over any topology; `reduce_loop`: the unified loop of the papers
-//! - `all_to_all_v`: pieces of any lengths; `values`: collectives of owned values, by move; `template`: Foster's
-//!   hypercube template
-//! - `run_schedule`: any schedule; `link`: how its messages travel; `at_cells`: short vectors without messages
-//! - `split`: new communicators from old ones; `cartesian`: ranks on a grid; `levels`: which ranks are near each other
-//! - `call`: what all collective calls have in common: number, fingerprint, failure
+//! The page of `Comm` shows the public methods topic by topic, in the order of the modules below.
+//!
+//! - Messages: `point_to_point`: send, recv and their variants; `probe`: probes, with and without a reserved message
+//! - Requests: `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any, wait_some; `scope`:
+//!   requests with borrowed buffers
+//! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
+//!   `all_to_all`; `scan`; `barrier`; `values`: collectives of owned values, by move
+//! - Communicators: `split`: new communicators from old ones; `cartesian`: ranks on a grid
+//! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule; `template`:
+//!   Foster's hypercube template
+//! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `levels`: which ranks are
+//!   near each other
+//!
+//! What these share:
+//!
+//! - `rank_state`: the state of one rank, common to all its communicators
+//! - `receive`: all receives; `envelope`: source, tag and status of a message; `bounded`: sends under a limited or
+//!   synchronous buffering mode; `request`: operations in progress; `asked`: what the rank keeps about them
+//! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
+//!   one fails; `kept`: cached results for repeated calls
+//! - `reduce_loop`: the unified loop of the papers; `link`: how the messages of a schedule travel; `at_cells`: short
+//!   vectors without messages; `direct`: long vectors without messages; `by_hand`: a reference for the executor
 
-mod all_to_all_v;
+mod agreement;
+mod asked;
 mod at_cells;
 mod bounded;
 mod by_hand;
 mod call;
-mod cartesian;
 mod direct;
 mod envelope;
+mod failure;
 mod kept;
-mod levels;
 mod link;
-mod matched;
-mod movements;
-mod point_to_point;
+mod rank_state;
 mod receive;
 mod reduce_loop;
-mod reduce_over;
-mod reductions;
 mod request;
-mod run_call;
-mod run_schedule;
-mod scope;
-mod split;
+
+// Each of the modules below adds a topic to the page of `Comm`, in this order. The blank lines keep rustfmt from
+// sorting them.
+mod point_to_point;
+
+mod probe;
+
 mod start;
-mod template;
-mod values;
+
 mod wait_several;
+
+mod scope;
+
+mod reduce;
+
+mod all_reduce;
+
+mod reduce_scatter;
+
+mod broadcast;
+
+mod gather;
+
+mod scatter;
+
+mod all_gather;
+
+mod all_to_all;
+
+mod scan;
+
+mod barrier;
+
+mod values;
+
+mod split;
+
+mod cartesian;
+
+mod reduce_over;
+
+mod run_schedule;
+
+mod template;
+
+mod run_call;
+
+mod levels;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::mem;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
 
 pub use cartesian::{Cartesian, even_grid};
 pub use envelope::{Source, Status, Tag};
-pub use matched::Message;
+pub use probe::Message;
+pub(crate) use rank_state::is_inside;
 pub use reduce_over::{Order, ReduceOver, ReduceValueOver, Survivors};
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
@@ -59,27 +104,79 @@ pub use split::Level;
 pub use template::Side;
 
 use crate::Rank;
-use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
+#[cfg(doc)]
+use crate::error::ErrorKind;
+use crate::error::{Error, Gone, Result, Site};
 use crate::execute::Workspace;
 use crate::topology::Levels;
-use crate::transport::communicator::call::Call;
 use crate::transport::lanes::Ends;
 use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::memory::shared_vectors::Lists;
-use crate::transport::port::Port;
 use crate::transport::progress::wait::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::trace::record::{Deed, OnComm, Told};
-use crate::transport::{CommShared, Fabric, Fault};
-use crate::unwind::{self, Depth};
+use crate::transport::{CommShared, Fabric};
+use crate::unwind;
 use at_cells::LazyDesk;
 use kept::KeptCalls;
-use request::Asked;
+use rank_state::{Core, WhenUnwinding};
 
 /// A communicator: the ranks of a world, as seen by one of them.
 ///
 /// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take `&self`. Every
 /// operation returns a [`Result`]: no rank can make another wait for ever.
+///
+/// # Examples
+///
+/// A ring of messages, an all-reduce in place, and a communicator for each half of the ranks:
+///
+/// ```
+/// use rankfold::{World, op};
+///
+/// let results = World::new(4).run(|comm| {
+///     let (me, ranks) = (comm.rank(), comm.size());
+///
+///     // Each rank sends its number to its right neighbour and receives that of its left neighbour.
+///     let (right, left) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+///     comm.send(right, 0, &[me])?;
+///     let (received, status) = comm.recv::<usize>(left, 0)?;
+///     assert_eq!((received[0], status.source), (left, left));
+///
+///     // The buffer of every rank becomes the sum of the buffers of all ranks.
+///     let mut sums = [me, 1];
+///     comm.all_reduce(&mut sums, op::Sum)?;
+///     assert_eq!(sums, [6, 4]);
+///
+///     // Ranks of the same colour form a communicator. Their keys are equal, so they keep their order.
+///     let half = comm.split(me as u32 / 2, 0)?;
+///     let mut sum = [me];
+///     half.all_reduce(&mut sum, op::Sum)?;
+///     Ok((half.rank(), sum[0]))
+/// })?;
+/// assert_eq!(results, [(0, 1), (1, 1), (0, 5), (1, 5)]);
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+///
+/// # Methods by topic
+///
+/// This page is in the order of this table. The search finds a method by its MPI name, too: `MPI_Allreduce`.
+///
+/// | topic | methods |
+/// |---|---|
+/// | send and receive | [`send`](Self::send), [`recv`](Self::recv), [`recv_into`](Self::recv_into), [`sendrecv`](Self::sendrecv), [`send_value`](Self::send_value), ...; [`probe`](Self::probe), [`probe_matched`](Self::probe_matched), ... |
+/// | requests | [`isend`](Self::isend), [`irecv`](Self::irecv), ...; [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some); [`scope`](Self::scope) |
+/// | reductions | [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`reduce_scatter`](Self::reduce_scatter) |
+/// | movements | [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all) |
+/// | scans | [`scan`](Self::scan), [`exclusive_scan`](Self::exclusive_scan) |
+/// | barrier | [`barrier`](Self::barrier) |
+/// | owned values | [`broadcast_value`](Self::broadcast_value), [`reduce_value`](Self::reduce_value), [`all_reduce_value`](Self::all_reduce_value), ... |
+/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`shrink`](Self::shrink) |
+/// | topologies, schedules | [`cartesian`](Self::cartesian), [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule), [`hypercube`](Self::hypercube) |
+/// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
+///
+/// A collective has up to four forms: in place (`all_reduce`), from one buffer into another (`all_reduce_into`), with a
+/// closure as operator (`all_reduce_by`), and with an algorithm of your choice (`all_reduce_with`). `_v` stands for
+/// blocks of any lengths.
 ///
 /// # Errors
 ///
@@ -95,6 +192,7 @@ use request::Asked;
 ///     Ok(())
 /// });
 /// ```
+#[doc(alias = "MPI_Comm")]
 pub struct Comm {
     /// Declared first, so that the lanes are given back before the rank has ended.
     lanes: Ends,
@@ -114,42 +212,19 @@ pub struct Comm {
     levels: OnceCell<Option<Arc<Levels>>>,
 }
 
-/// The state of one rank, shared by all its communicators.
-struct Core {
-    port: Port,
-    workspace: Workspace,
-    /// Reusable room for the lists of vectors that a call accesses, where there are many ranks.
-    lists: Lists,
-    /// Cached collective calls of elements, for when they are made again.
-    kept: KeptCalls,
-    /// The number of calls entered in the log.
-    entered: Cell<u64>,
-    /// Number of the next operation with an injected fault; 0 once the rank has ended.
-    limit: Cell<u64>,
-    /// That fault.
-    fault: Cell<Fault>,
-    /// The depth of nested operators on its thread when the rank entered, lowered when a later operation begins at a
-    /// lower depth: calls from a greater depth are refused.
-    depth: Cell<Depth>,
-    /// What the last operation failed with, if it failed because of other ranks.
-    follows: RefCell<Option<Cause>>,
-    /// Whether buffering is limited (`bounded`), and whether there is none at all (`synchronous`).
-    bounded: bool,
-    synchronous: bool,
-    /// Requests that have not completed.
-    asked: RefCell<Vec<Rc<Asked>>>,
-    /// Whether the panics of this world are printed. Held here while the rank is not on its thread.
-    printed: Cell<Option<Arc<AtomicBool>>>,
-}
-
+/// # Introspection: rank and size
+///
+/// The numbers of this rank and of the others.
 impl Comm {
     /// Returns the number of this rank: `0..size`.
+    #[doc(alias = "MPI_Comm_rank")]
     #[inline]
     pub fn rank(&self) -> Rank {
         self.me
     }
 
     /// Returns the number of ranks.
+    #[doc(alias = "MPI_Comm_size")]
     #[inline]
     pub fn size(&self) -> usize {
         self.shared.members.size()
@@ -173,6 +248,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Group_translate_ranks")]
     #[inline]
     pub fn world_rank(&self, rank: Rank) -> Rank {
         self.shared.members.world(rank)
@@ -352,218 +428,4 @@ impl Comm {
 #[cold]
 fn no_such_rank(what: &str, rank: Rank, size: usize) -> Error {
     Error::usage(format!("{what} {rank} is not one of the {size} ranks"))
-}
-
-/// How long an injected delay takes: long enough for everything that the other ranks can do meanwhile.
-const DELAY: Duration = Duration::from_millis(5);
-
-impl Core {
-    #[inline]
-    fn begin(&self) -> Result<()> {
-        if unwind::is_marked(self.depth.get()) {
-            self.begin_marked()?;
-        }
-        self.tick()
-    }
-
-    /// Begins an operation inside an operator, or after one that failed because of other ranks.
-    #[cold]
-    fn begin_marked(&self) -> Result<()> {
-        let depth = unwind::depth();
-        if depth > self.depth.get() {
-            return Err(Error::usage(
-                "an operator may not call a communicator of a rank that its thread was before the operator began",
-            ));
-        }
-        // The operator in which the rank entered has ended: from now on, calls from inside any operator that begins at
-        // this depth are refused.
-        self.depth.set(depth);
-        unwind::set_follows(None);
-        Ok(())
-    }
-
-    /// Counts an operation, or a message of a collective, and raises injected failures.
-    #[inline]
-    fn tick(&self) -> Result<()> {
-        let count = self.port.begun() + 1;
-        if count >= self.limit.get() {
-            return self.beyond(count);
-        }
-        self.port.begin(count);
-        Ok(())
-    }
-
-    /// Handles the operation that is the limit, and every operation after the end of the rank.
-    #[cold]
-    fn beyond(&self, count: u64) -> Result<()> {
-        let Port { fabric, me, .. } = &self.port;
-        if self.has_ended() {
-            return Err(fabric.gone(*me));
-        }
-        self.port.begin(count);
-        let (limit, next) = fabric.next_fault(*me, count);
-        self.limit.set(limit);
-        self.strike(self.fault.replace(next))
-    }
-
-    fn has_ended(&self) -> bool {
-        self.limit.get() == 0
-    }
-
-    /// Enters a call in the log of this rank.
-    fn enter(&self, call: &Call) -> u64 {
-        let entry = self.port.log().enter(call);
-        self.entered.set(entry + 1);
-        entry
-    }
-
-    fn strike(&self, fault: Fault) -> Result<()> {
-        match fault {
-            Fault::Panic => panic!(
-                "injected panic in rank {} at operation {}",
-                self.port.me,
-                self.port.begun()
-            ),
-            Fault::Error => Err(Error::new(ErrorKind::Injected)),
-            Fault::Return => {
-                // Recorded first: destructors that run during unwinding may still wait.
-                self.end(Gone::Returned, None, false);
-                std::panic::resume_unwind(Box::new(unwind::EarlyReturn))
-            }
-            Fault::Delay => {
-                thread::sleep(DELAY);
-                Ok(())
-            }
-        }
-    }
-
-    fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
-        if !self.has_ended() {
-            self.limit.set(0);
-            let follows = self.follows.take().filter(|_| consequence);
-            self.port
-                .fabric
-                .record_end(self.port.me, why, site, follows);
-        }
-    }
-
-    /// Makes the thread this rank from now on.
-    fn sit_down(this: &Rc<Core>, live: Option<Live>) {
-        let seat = Seated {
-            core: Rc::downgrade(this),
-            fabric: Arc::as_ptr(&this.port.fabric),
-            _live: live,
-        };
-        entered(|seats| seats.push(seat));
-        if let Some(printed) = this.printed.take() {
-            unwind::enter(printed);
-        }
-    }
-
-    /// Ends that, if the thread was this rank.
-    fn stand_up(&self) {
-        let printed = self.printed.take().or_else(|| {
-            let this: *const Core = self;
-            entered(|seats| seats.retain(|seat| seat.core.as_ptr() != this));
-            unwind::leave(Arc::as_ptr(&self.port.fabric.printed))
-        });
-        self.printed.set(printed);
-    }
-
-    #[cold]
-    fn end_by_panic(&self) {
-        if !self.has_ended() {
-            let panic = unwind::last();
-            let follows = unwind::repeats(&panic.message);
-            self.end(Gone::Panicked(panic.message), panic.site, follows);
-        }
-    }
-
-    /// The rank unwinds out of an operation. Its end is recorded now, since destructors that run during unwinding may
-    /// wait for ranks that wait for this one. A call whose record was deferred is recorded as the call that the rank
-    /// ended in.
-    #[cold]
-    fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
-        self.port.recorder.settle(told, show);
-        self.port.recorder.catch_up();
-        self.end_by_panic();
-    }
-
-    /// Adds call, line and communicator to the error of an operation, and keeps it in case the rank fails because of
-    /// it.
-    #[cold]
-    fn failed(
-        &self,
-        error: Error,
-        show: &dyn Fn() -> String,
-        site: Site,
-        comm: &CommShared,
-    ) -> Error {
-        let error = error.in_call(show, site, || comm.name());
-        let follows = error.is_consequence();
-        unwind::set_follows(follows.then(|| error.to_string()));
-        *self.follows.borrow_mut() = follows.then(|| Cause::of(&error, self.port.me));
-        error
-    }
-}
-
-impl Drop for Core {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.end_by_panic();
-        }
-        self.end(Gone::Returned, None, false);
-        self.count_forgotten();
-        self.stand_up();
-    }
-}
-
-/// Runs a closure when its frame unwinds; every other exit must `mem::forget` it.
-struct WhenUnwinding<F: Fn()>(F);
-
-impl<F: Fn()> Drop for WhenUnwinding<F> {
-    #[inline]
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
-
-/// The ranks of a thread. They end when the thread ends, even if their `Comm`s were forgotten or are still there for a
-/// later destructor to call.
-#[derive(Default)]
-struct Entered(Vec<Seated>);
-
-/// One rank of a thread.
-struct Seated {
-    core: Weak<Core>,
-    fabric: *const Fabric,
-    _live: Option<Live>,
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        let left = self.0.drain(..).filter_map(|seat| seat.core.upgrade());
-        left.for_each(|core| {
-            core.end(Gone::Returned, None, false);
-            core.port.leave();
-        });
-    }
-}
-
-/// Whether this thread is a rank of the world of `fabric`.
-pub(crate) fn is_inside(fabric: &Arc<Fabric>) -> bool {
-    let mut inside = false;
-    entered(|seats| {
-        inside = seats.iter().any(|seat| seat.fabric == Arc::as_ptr(fabric));
-    });
-    inside
-}
-
-fn entered(f: impl FnOnce(&mut Vec<Seated>)) {
-    thread_local! {
-        static ENTERED: RefCell<Entered> = RefCell::default();
-    }
-    // The list is gone when a later destructor of the same thread drops a `Comm`. Its end is recorded by then, and the
-    // core knows it.
-    let _ = ENTERED.try_with(|seats| f(&mut seats.borrow_mut().0));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Comm;
 use super::envelope::{Source, Status, Tag, has_room, is_of, is_value};
-use super::receive::receive;
+use super::receive::{Receive, receive};
 use crate::Rank;
 #[cfg(doc)]
 use crate::error::ErrorKind;
@@ -19,6 +19,9 @@ use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::{Deed, Peer, Tagged};
 
+/// # Send and receive
+///
+/// Blocking messages between two ranks.
 impl Comm {
     /// Sends elements to rank `to`. Does not wait until they are received, unless the world's
     /// [buffering](crate::World::buffering) has no room for them.
@@ -46,6 +49,9 @@ impl Comm {
     /// assert_eq!(got, [0.0, 3.0]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Send")]
+    #[doc(alias = "MPI_Bsend")]
+    #[doc(alias = "MPI_Rsend")]
     #[track_caller]
     #[inline]
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
@@ -97,6 +103,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Recv")]
     #[track_caller]
     pub fn recv<T: Element>(
         &self,
@@ -268,6 +275,8 @@ impl Comm {
     /// assert_eq!(left, [3, 0, 1, 2]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Sendrecv")]
+    #[doc(alias = "MPI_Sendrecv_replace")]
     #[track_caller]
     pub fn sendrecv<T: Element>(
         &self,
@@ -278,12 +287,7 @@ impl Comm {
         recv_tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status)> {
         let call = receive("sendrecv", from.into(), recv_tag.into(), None);
-        let show = || {
-            format!(
-                "sendrecv(to {to}, tag {send_tag}, from {}, tag {})",
-                call.from, call.tag
-            )
-        };
+        let show = || sendrecv_text(to, send_tag, &call);
         let deed = || Deed {
             count: Some(data.len()),
             posts: false,
@@ -304,45 +308,9 @@ impl Comm {
                     .await_receipt(receipt, to, &show, call.site)
                     .map(|()| received);
             }
-            let (received, there) =
-                self.core
-                    .port
-                    .send(self.world_rank(to), self.head(send_tag), data, take)?;
+            let (world, head) = (self.world_rank(to), self.head(send_tag));
+            let (received, there) = self.core.port.send(world, head, data, take)?;
             self.posted(to, there).map(|()| received)
-        })
-    }
-
-    /// Blocks until a message matches and returns its status, without receiving it.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv`](Self::recv).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{Source, Tag, World};
-    ///
-    /// World::new(1).run(|comm| {
-    ///     comm.send(0, 9, &[0u16; 5])?;
-    ///     let status = comm.probe(Source::Any, Tag::Any)?;
-    ///     assert_eq!((status.tag, status.count, status.type_name()), (9, 5, "u16"));
-    ///     comm.discard(status.source, status.tag)?;
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
-        let call = receive("probe", from.into(), tag.into(), None);
-        let deed = || call.deed();
-        self.deed(&deed, &|| call.to_string(), || {
-            self.check_source(&call)?;
-            let mut packet = Packet::empty();
-            self.next(&call, &mut packet)?;
-            let status = self.status(&packet);
-            self.core.port.inbox().put_back(packet);
-            Ok(status)
         })
     }
 
@@ -374,6 +342,12 @@ impl Comm {
             self.fabric().check_failed(self.world_rank(to))
         }
     }
+}
+
+/// A sendrecv as errors print it.
+fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
+    let (from, tag) = (receive.from, receive.tag);
+    format!("sendrecv(to {to}, tag {send_tag}, from {from}, tag {tag})")
 }
 
 /// What the recorder stores about a call that sends.

@@ -25,9 +25,13 @@ pub enum Order {
     Rank,
 }
 
+/// # Reduction over a topology
+///
+/// Any reduction algorithm as data: who sends to whom at which step.
 impl Comm {
     /// Builds a reduction of elements over a topology that the caller chooses. Set its [order](ReduceOver::order) if
-    /// you like, then [`run`](ReduceOver::run) it, or ask for the [survivors](ReduceOver::survivors).
+    /// the default does not fit, then [`run`](ReduceOver::run) it, or run it without the ranks that have ended
+    /// ([`survivors`](ReduceOver::survivors)).
     ///
     /// The root of the topology gets the result in its buffer; the buffers of the other ranks are unchanged.
     ///

@@ -16,6 +16,9 @@ use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Verb, digest};
 use crate::transport::memory::cells::{self, Desk};
 
+/// # Introspection: algorithms
+///
+/// Which algorithm a call runs, and why.
 impl Comm {
     /// Returns the algorithm that a call runs if none is requested, and why; and the [groups](Self::levels) of ranks
     /// that it may follow, or why there are none. In a [tuned](crate::World::tuned) world the reason is the

@@ -14,6 +14,9 @@ use crate::schedule::{Lengths, Schedule, Step};
 use crate::transport::communicator::call::{Call, Verb, Verdict, digest};
 use crate::unwind;
 
+/// # Schedules
+///
+/// What each rank does in each step, as data.
 impl Comm {
     /// Runs a schedule on all ranks.
     ///

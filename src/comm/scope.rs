@@ -10,11 +10,13 @@ use std::mem;
 use std::panic::Location;
 use std::rc::Rc;
 
+use super::Comm;
+use super::asked::{Asked, Until, Way};
 use super::envelope::{Source, Status, Tag, has_room, is_of};
+use super::rank_state::Core;
 use super::receive::receive;
-use super::request::{Asked, Request, Until, Way};
+use super::request::Request;
 use super::start::opened;
-use super::{Comm, Core};
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::Element;
@@ -83,6 +85,9 @@ fn land<'env, T: Element>(
     Ok(buf)
 }
 
+/// # Requests with borrowed buffers
+///
+/// A scope completes its requests before the borrow of their buffers ends.
 impl Comm {
     /// Runs `f` with a scope in which requests may borrow their buffers.
     ///

@@ -60,45 +60,10 @@ impl Level {
     }
 }
 
+/// # Communicators
+///
+/// New communicators from this one: a duplicate, parts of it, and the ranks that have not failed.
 impl Comm {
-    /// Splits the ranks by the part of the machine to which they are pinned: those that share a package, a NUMA node or
-    /// a third-level cache form one new communicator, in their old order. Ranks that are not pinned to one part form a
-    /// communicator of their own. All ranks call it together.
-    ///
-    /// # Errors
-    ///
-    /// As [`broadcast`](Self::broadcast).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{Level, World};
-    ///
-    /// let sizes = World::new(4).run(|comm| Ok(comm.split_by(Level::Numa)?.size()))?;
-    /// assert!(sizes.iter().all(|size| (1..=4).contains(size)));
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn split_by(&self, level: Level) -> Result<Comm> {
-        let call = Call {
-            detail: Detail::Level(level.name()),
-            algorithm: digest(&level),
-            ..self.call(Verb::SplitBy, Location::caller())
-        };
-        let birth = |part| Birth::SplitBy(level.name(), part);
-        let decide = |masks: Vec<Vec<usize>>| {
-            let parts = level.parts(&Machine::here(), &masks).into_iter();
-            parts.map(|part| (Some(part), 0)).collect()
-        };
-        let mask = Cpus::here().mask;
-        let part = self.collective(
-            call,
-            || Ok(()),
-            |inside| inside.find_place(mask, decide, birth),
-        )?;
-        Ok(self.at_place(part))
-    }
-
     /// Duplicates the communicator: the same ranks, with messages and collectives of their own. Messages and
     /// collectives on the one never match those on the other. All ranks call it together.
     ///
@@ -124,6 +89,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_dup")]
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
         let call = self.call(Verb::Dup, Location::caller());
@@ -168,6 +134,7 @@ impl Comm {
     /// assert_eq!(sums, [(0, 3), (1, 3), (2, 3), (0, 12), (1, 12), (2, 12)]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_split")]
     #[track_caller]
     pub fn split(&self, color: u32, key: i64) -> Result<Comm> {
         let part = self.split_at((Some(color), key), Location::caller())?;
@@ -192,9 +159,49 @@ impl Comm {
     /// assert_eq!(sizes, [None, Some(2), Some(2)]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_UNDEFINED")]
     #[track_caller]
     pub fn split_if(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>> {
         self.split_at((color, key), Location::caller())
+    }
+
+    /// Splits the ranks by the part of the machine to which they are pinned: those that share a package, a NUMA node or
+    /// a third-level cache form one new communicator, in their old order. Ranks that are not pinned to one part form a
+    /// communicator of their own. All ranks call it together.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Level, World};
+    ///
+    /// let sizes = World::new(4).run(|comm| Ok(comm.split_by(Level::Numa)?.size()))?;
+    /// assert!(sizes.iter().all(|size| (1..=4).contains(size)));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Comm_split_type")]
+    #[track_caller]
+    pub fn split_by(&self, level: Level) -> Result<Comm> {
+        let call = Call {
+            detail: Detail::Level(level.name()),
+            algorithm: digest(&level),
+            ..self.call(Verb::SplitBy, Location::caller())
+        };
+        let birth = |part| Birth::SplitBy(level.name(), part);
+        let decide = |masks: Vec<Vec<usize>>| {
+            let parts = level.parts(&Machine::here(), &masks).into_iter();
+            parts.map(|part| (Some(part), 0)).collect()
+        };
+        let mask = Cpus::here().mask;
+        let part = self.collective(
+            call,
+            || Ok(()),
+            |inside| inside.find_place(mask, decide, birth),
+        )?;
+        Ok(self.at_place(part))
     }
 
     fn split_at(&self, wish: Wish, site: Site) -> Result<Option<Comm>> {
@@ -213,12 +220,13 @@ impl Comm {
     /// Makes a communicator of the ranks that have not ended, in their old order. The old communicator is revoked: a
     /// rank that waits in one of its calls gets its first failure.
     ///
-    /// Use it on a communicator some of whose ranks have ended, and which may be broken. It completes once every living
-    /// rank of the communicator has called `shrink` or has ended. Ranks that end meanwhile are left out too.
+    /// Use it on a communicator some of whose ranks have ended, and which may be broken. It completes once every rank
+    /// of the communicator has called `shrink` or has ended. Ranks that end meanwhile are left out too.
     ///
     /// # Errors
     ///
-    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a living rank waits for something else that can never come.
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) if a rank that has not ended waits for something else that can never
+    /// come.
     ///
     /// # Examples
     ///
@@ -238,6 +246,8 @@ impl Comm {
     /// });
     /// assert_eq!(report.outcomes[0].value(), Some(&9)); // three ranks, each with size 3
     /// ```
+    #[doc(alias = "MPI_Comm_shrink")]
+    #[doc(alias = "MPIX_Comm_shrink")]
     #[track_caller]
     pub fn shrink(&self) -> Result<Comm> {
         let site = Location::caller();

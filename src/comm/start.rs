@@ -3,9 +3,10 @@
 use std::panic::Location;
 
 use super::Comm;
+use super::asked::Way;
 use super::envelope::{Source, Status, Tag, is_of, is_value};
 use super::receive::{Receive, receive};
-use super::request::{Finish, Request, Way};
+use super::request::{Finish, Request};
 use crate::Rank;
 #[cfg(doc)]
 use crate::error::ErrorKind;
@@ -13,6 +14,9 @@ use crate::error::{Error, Result, Site};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 
+/// # Nonblocking send and receive
+///
+/// Operations that are started now and completed later, each by its [`Request`].
 impl Comm {
     /// Starts to send a buffer to rank `to`; the request returns the buffer.
     ///
@@ -43,6 +47,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Isend")]
     #[track_caller]
     pub fn isend<T: Element>(
         &self,
@@ -140,6 +145,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Irecv")]
     #[track_caller]
     pub fn irecv<T: Element>(
         &self,

@@ -13,12 +13,15 @@ use crate::unwind;
 /// The side of one's own state on which another state belongs, where order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It comes from a lower rank, so it goes on the left.
+    /// The other state comes from a lower rank and belongs on the left.
     Left,
-    /// It comes from a higher rank, so it goes on the right.
+    /// The other state comes from a higher rank and belongs on the right.
     Right,
 }
 
+/// # Hypercube template
+///
+/// One pattern of exchanges for many collectives.
 impl Comm {
     /// Runs the hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose number
     /// differs in bit `i`, and computes its next state from both.

@@ -17,6 +17,9 @@ use crate::topology::{Topology, Triple};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 
+/// # Collectives of owned values
+///
+/// Values of any type, which are moved and not copied.
 impl Comm {
     /// Gives every rank a clone of the root's value. The root passes it, the other ranks pass `None`.
     ///

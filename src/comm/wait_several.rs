@@ -4,9 +4,13 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::{Asked, Request, Until, show_all};
+use super::asked::{Asked, Until, show_all};
+use super::request::Request;
 use crate::error::{Error, Result, Site};
 
+/// # Wait for several requests
+///
+/// Completes all of some requests, or those that are ready first.
 impl Comm {
     /// Waits for all requests and returns their results in the same order.
     ///
@@ -33,6 +37,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Waitall")]
     #[track_caller]
     pub fn wait_all<'c, R>(
         &self,
@@ -82,6 +87,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Waitany")]
     #[track_caller]
     pub fn wait_any<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Option<(usize, R)>> {
         let asked = open(requests);
@@ -120,6 +126,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Waitsome")]
     #[track_caller]
     pub fn wait_some<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Vec<(usize, R)>> {
         let asked = open(requests);

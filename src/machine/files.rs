@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use super::Cpus;
 use super::ranges::parse;
-use super::tree::{Kind, Machine, Node, Parts, Source};
+use super::tree::{Kind, Machine, MachineSource, Node, Parts};
 
 impl Machine {
     /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another machine's files.
@@ -43,7 +43,7 @@ impl Machine {
         let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
         let hidden = usable.mask.iter().filter(|cpu| !known.contains(cpu));
         parts.cpus.extend(hidden);
-        Some(parts.machine(usable, Source::Files))
+        Some(parts.machine(usable, MachineSource::Files))
     }
 }
 
@@ -235,7 +235,7 @@ impl Machine {
             parts
                 .cpus
                 .extend(usable.mask.iter().filter(|cpu| !known.contains(cpu)));
-            return parts.machine(usable, Source::Hwloc);
+            return parts.machine(usable, MachineSource::Hwloc);
         }
         let files = Machine::from_files(Path::new("/"), usable.clone());
         files.unwrap_or_else(|| Machine::flat(usable))

@@ -60,4 +60,4 @@ pub(crate) use near::{Near, ways};
 pub use place::{Bind, BindError, Placement, Unpinned, place};
 pub(crate) use show::Bytes;
 pub use text::MachineError;
-pub use tree::{Kind, Machine, Node, Object, Source};
+pub use tree::{Kind, Machine, MachineSource, Node, Object};

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::Cpus;
 use super::ranges::parse;
-use super::tree::{Domain, Kind, Machine, Node, Parts, Source};
+use super::tree::{Domain, Kind, Machine, MachineSource, Node, Parts};
 
 /// The maximum number of CPUs of a machine in text form: a short text can ask for any number.
 const MOST_CPUS: usize = 1 << 13;
@@ -255,7 +255,7 @@ impl Reader {
         mask.sort_unstable();
         mask.dedup();
         let quota = self.quota;
-        Ok(parts.machine(Cpus { mask, quota }, Source::Text))
+        Ok(parts.machine(Cpus { mask, quota }, MachineSource::Text))
     }
 }
 

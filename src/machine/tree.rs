@@ -172,7 +172,7 @@ pub struct Node {
 /// The source of a machine's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Source {
+pub enum MachineSource {
     /// This machine, from libhwloc; memory and core kinds from Linux's files.
     Hwloc,
     /// This machine or a copy of its files, from Linux's own files.
@@ -185,14 +185,14 @@ pub enum Source {
     Flat,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for MachineSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Source::Hwloc => "libhwloc",
-            Source::Files => "the system's files",
-            Source::Text => "a text",
-            Source::Xml => "an XML file",
-            Source::Flat => "a list of CPUs",
+            MachineSource::Hwloc => "libhwloc",
+            MachineSource::Files => "the system's files",
+            MachineSource::Text => "a text",
+            MachineSource::Xml => "an XML file",
+            MachineSource::Flat => "a list of CPUs",
         })
     }
 }
@@ -225,14 +225,14 @@ pub struct Machine {
     /// The CPUs that this process may use, and the quota.
     pub usable: Cpus,
     /// The source of the description.
-    pub source: Source,
+    pub source: MachineSource,
 }
 
 impl Machine {
     /// A machine of which only the CPUs are known.
     pub fn flat(usable: Cpus) -> Machine {
         let parts = Parts::of(usable.mask.clone());
-        parts.machine(usable, Source::Flat)
+        parts.machine(usable, MachineSource::Flat)
     }
 
     /// The tree of the CPUs that this process may use; `None` if no CPU is known.
@@ -316,7 +316,7 @@ impl Parts {
 
     /// Nests the domains by their CPUs. A domain that partially overlaps a larger one is left out, since a tree cannot
     /// contain it.
-    pub(super) fn machine(mut self, usable: Cpus, source: Source) -> Machine {
+    pub(super) fn machine(mut self, usable: Cpus, source: MachineSource) -> Machine {
         for node in 0..self.nodes.len() {
             let Node { number, cpus, .. } = &self.nodes[node];
             let (number, cpus) = (*number, cpus.clone());

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::Cpus;
 use super::text::MachineError;
-use super::tree::{Kind, Machine, Node, Parts, Source};
+use super::tree::{Kind, Machine, MachineSource, Node, Parts};
 
 /// The maximum number of CPUs: few letters of a file can stand for any number.
 const MOST_CPUS: usize = 1 << 16;
@@ -54,7 +54,7 @@ impl Machine {
         mask.dedup();
         parts.cpus.clone_from(&mask);
         parts.nodes.sort_by_key(|node| node.number);
-        Ok(parts.machine(Cpus { mask, quota: None }, Source::Xml))
+        Ok(parts.machine(Cpus { mask, quota: None }, MachineSource::Xml))
     }
 }
 

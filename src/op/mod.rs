@@ -27,6 +27,7 @@ pub(crate) use kernels::{append, copied, fold_left, fold_right, fold_two};
 /// takes::<(u8, u64)>();
 /// takes::<&'static str>();
 /// ```
+#[doc(alias = "MPI_Datatype")]
 pub trait Element: Copy + Send + Sync + 'static {}
 impl<T: Copy + Send + Sync + 'static> Element for T {}
 
@@ -41,11 +42,13 @@ impl<T: Copy + Send + Sync + 'static> Element for T {}
 ///
 /// An operator may not call, directly or indirectly, a communicator of a rank that runs on its thread. Such a call
 /// fails with [`Usage`](crate::ErrorKind::Usage), and the collective continues. It may run other worlds and teams.
+#[doc(alias = "MPI_Op")]
 pub trait Operator<T: Element> {
     /// `left ⊕ right`.
     fn combine(&self, left: T, right: T) -> T;
 
     /// Whether the operands may be exchanged. If not, lower ranks stay on the left.
+    #[doc(alias = "MPI_Op_commutative")]
     fn commutes(&self) -> bool {
         false
     }
@@ -93,6 +96,7 @@ pub enum Kind {
 /// assert_eq!(longest, [20, 20, 20]);
 /// # Ok::<(), rankfold::WorldError>(())
 /// ```
+#[doc(alias = "MPI_Op_create")]
 pub fn commutative<T: Element, F: Fn(T, T) -> T>(f: F) -> Commutative<F> {
     Commutative(f)
 }
@@ -154,22 +158,34 @@ macro_rules! operator {
     };
 }
 operator!(/// `a + b`; integers wrap around.
+    #[doc(alias = "MPI_SUM")]
     Sum);
 operator!(/// `a × b`; integers wrap around.
+    #[doc(alias = "MPI_PROD")]
     Product);
 operator!(/// The minimum. For floats a NaN wins, and -0 is less than +0 (IEEE 754-2019 `minimum`).
+    #[doc(alias = "MPI_MIN")]
     Min);
 operator!(/// The maximum. For floats a NaN wins, and +0 is greater than -0 (IEEE 754-2019 `maximum`).
+    #[doc(alias = "MPI_MAX")]
     Max);
 operator!(/// `a & b`.
+    #[doc(alias = "MPI_LAND")]
+    #[doc(alias = "MPI_BAND")]
     And);
 operator!(/// `a | b`.
+    #[doc(alias = "MPI_LOR")]
+    #[doc(alias = "MPI_BOR")]
     Or);
 operator!(/// `a ^ b`.
+    #[doc(alias = "MPI_LXOR")]
+    #[doc(alias = "MPI_BXOR")]
     Xor);
 operator!(/// The pair (value, place) with the smaller value; for equal values the lower place.
+    #[doc(alias = "MPI_MINLOC")]
     MinLoc);
 operator!(/// The pair (value, place) with the greater value; for equal values the lower place.
+    #[doc(alias = "MPI_MAXLOC")]
     MaxLoc);
 
 macro_rules! combine {

@@ -2,19 +2,23 @@
 
 use std::collections::HashSet;
 
-use super::Fault;
+use super::SimulateError;
 use crate::Rank;
 use crate::schedule::{Schedule, Step};
 
 /// The fault of a step at the lowest rank that has one. `up` lists the ranks that were due; `None` stands for all
 /// ranks.
-pub(super) fn find<S: Schedule + ?Sized>(schedule: &S, number: usize, up: Option<&[u32]>) -> Fault {
+pub(super) fn find<S: Schedule + ?Sized>(
+    schedule: &S,
+    number: usize,
+    up: Option<&[u32]>,
+) -> SimulateError {
     let up: Option<HashSet<u32>> = up.map(|up| up.iter().copied().collect());
     let listed = |rank: Rank| up.as_ref().is_none_or(|up| up.contains(&(rank as u32)));
     let look =
         |rank| look(schedule, rank, number).and_then(|()| called(schedule, rank, number, &listed));
     let found = (0..schedule.ranks()).find_map(|rank| look(rank).err());
-    found.unwrap_or(Fault::NotPure { step: number })
+    found.unwrap_or(SimulateError::NotPure { step: number })
 }
 
 /// Checks that a rank that acts in the step was due.
@@ -23,18 +27,22 @@ fn called<S: Schedule + ?Sized>(
     rank: Rank,
     step: usize,
     listed: &impl Fn(Rank) -> bool,
-) -> Result<(), Fault> {
+) -> Result<(), SimulateError> {
     if schedule.step(rank, step).is_idle() || listed(rank) {
         Ok(())
     } else {
-        Err(Fault::Overlooked { rank, step })
+        Err(SimulateError::Overlooked { rank, step })
     }
 }
 
-fn look<S: Schedule + ?Sized>(schedule: &S, rank: Rank, number: usize) -> Result<(), Fault> {
+fn look<S: Schedule + ?Sized>(
+    schedule: &S,
+    rank: Rank,
+    number: usize,
+) -> Result<(), SimulateError> {
     let step = schedule.step(rank, number);
     if let Some(what) = step.clash {
-        return Err(Fault::Clash {
+        return Err(SimulateError::Clash {
             rank,
             step: number,
             what,
@@ -47,9 +55,9 @@ fn look<S: Schedule + ?Sized>(schedule: &S, rank: Rank, number: usize) -> Result
     has_its_receive(schedule, rank, number, &step)
 }
 
-fn allows_peer(ranks: usize, rank: Rank, step: usize, peer: Rank) -> Result<(), Fault> {
+fn allows_peer(ranks: usize, rank: Rank, step: usize, peer: Rank) -> Result<(), SimulateError> {
     if peer >= ranks {
-        return Err(Fault::NoSuchPeer {
+        return Err(SimulateError::NoSuchPeer {
             rank,
             step,
             peer,
@@ -57,7 +65,7 @@ fn allows_peer(ranks: usize, rank: Rank, step: usize, peer: Rank) -> Result<(), 
         });
     }
     if peer == rank {
-        return Err(Fault::OwnPeer { rank, step });
+        return Err(SimulateError::OwnPeer { rank, step });
     }
     Ok(())
 }
@@ -67,14 +75,14 @@ fn has_its_send<S: Schedule + ?Sized>(
     rank: Rank,
     number: usize,
     step: &Step,
-) -> Result<(), Fault> {
+) -> Result<(), SimulateError> {
     let Some(recv) = step.recv else {
         return Ok(());
     };
     let send = schedule.step(recv.peer, number).send;
     match send.filter(|send| send.peer == rank) {
         Some(_) => Ok(()),
-        None => Err(Fault::NoSend {
+        None => Err(SimulateError::NoSend {
             rank,
             step: number,
             peer: recv.peer,
@@ -87,21 +95,21 @@ fn has_its_receive<S: Schedule + ?Sized>(
     rank: Rank,
     number: usize,
     step: &Step,
-) -> Result<(), Fault> {
+) -> Result<(), SimulateError> {
     let Some(send) = step.send else {
         return Ok(());
     };
     let recv = schedule.step(send.peer, number).recv;
     let recv = recv
         .filter(|recv| recv.peer == rank)
-        .ok_or(Fault::NoReceive {
+        .ok_or(SimulateError::NoReceive {
             rank,
             step: number,
             peer: send.peer,
         })?;
     let (sent, expected) = (send.region.elements(), recv.region.elements());
     if sent != expected {
-        return Err(Fault::UnequalExtents {
+        return Err(SimulateError::UnequalExtents {
             rank,
             step: number,
             peer: send.peer,

@@ -19,7 +19,7 @@ faults_of_schedules! {
 /// assert_eq!(fault.to_string(), "rank 2 has two receives in step 0");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
+pub enum SimulateError {
     /// The schedule has no ranks.
     NoRanks => "no ranks";
     /// The schedule has more than [`MOST_RANKS`] ranks.

@@ -1,6 +1,6 @@
 //! The load of each rank.
 
-use super::Fault;
+use super::SimulateError;
 use super::machine::Machine;
 use super::run::{Run, Visit, Watch};
 use crate::Rank;
@@ -63,7 +63,10 @@ impl Loads {
 /// assert_eq!((loads.total, loads.ranks[2].sending), (206.0, 200.0));
 /// assert_eq!(loads.ranks[0].receiving, 0.0);
 /// ```
-pub fn loads<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result<Loads, Fault> {
+pub fn loads<S: Schedule + ?Sized>(
+    schedule: &S,
+    machine: &Machine,
+) -> Result<Loads, SimulateError> {
     let mut run = Run::new(schedule, machine)?;
     let mut ledger = Ledger(vec![Load::default(); schedule.ranks()]);
     run.finish(&mut ledger)?;

@@ -1,6 +1,6 @@
 //! The machine that a schedule is timed on: the cost of a message between two ranks, and the cost of a fold.
 
-use super::Fault;
+use super::SimulateError;
 use crate::Rank;
 
 /// The cost of a message from one rank to another, in the parameters of LogGP.
@@ -158,18 +158,18 @@ impl Machine {
     }
 
     /// Checks that all parameters are finite and not negative.
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), SimulateError> {
         let link = |link: Link| [link.latency, link.overhead, link.gap, link.per_byte];
         let names = ["latency", "overhead", "gap", "time per byte"];
         let all = [link(self.inside), link(self.between)];
         let links = all.iter().flat_map(|link| names.iter().zip(link));
         for (&what, &value) in links.chain([(&"fold cost", &self.fold)]) {
             if !(value.is_finite() && value >= 0.0) {
-                return Err(Fault::NoTime { what, value });
+                return Err(SimulateError::NoTime { what, value });
             }
         }
         if self.node == 0 {
-            return Err(Fault::EmptyNodes);
+            return Err(SimulateError::EmptyNodes);
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ pub(super) struct Tolls {
 }
 
 impl Tolls {
-    pub(super) fn new(machine: &Machine) -> Result<Tolls, Fault> {
+    pub(super) fn new(machine: &Machine) -> Result<Tolls, SimulateError> {
         machine.check()?;
         let toll = |link| Toll::new(link, machine.element_bytes);
         Ok(Tolls {

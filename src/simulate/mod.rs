@@ -63,7 +63,7 @@ mod path;
 mod run;
 mod wires;
 
-pub use fault::Fault;
+pub use fault::SimulateError;
 pub use load::{Load, Loads, loads};
 pub use machine::{Link, Machine};
 pub use path::{Cause, CriticalPath, Hop, critical_path};
@@ -109,9 +109,9 @@ impl Timing {
 ///
 /// # Errors
 ///
-/// A [`Fault`] with its culprit if the schedule breaks one of its laws: it then has messages without a peer, for which
-/// ranks would wait forever. Messages are compared by 64-bit fingerprints of their ends and extents. For a complete
-/// proof of a schedule use [`check`](crate::check::check); this function checks only what it relies on.
+/// A [`SimulateError`] with its culprit if the schedule breaks one of its laws: it then has messages without a peer,
+/// for which ranks would wait forever. Messages are compared by 64-bit fingerprints of their ends and extents. For a
+/// complete proof of a schedule use [`check`](crate::check::check); this function checks only what it relies on.
 ///
 /// # Examples
 ///
@@ -125,7 +125,10 @@ impl Timing {
 /// assert_eq!(timing.total, 10.0 * (50.0 + 100.0 * (1.0 + 0.5)));
 /// assert_eq!((timing.last(), timing.messages), (0, 1023));
 /// ```
-pub fn simulate<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result<Timing, Fault> {
+pub fn simulate<S: Schedule + ?Sized>(
+    schedule: &S,
+    machine: &Machine,
+) -> Result<Timing, SimulateError> {
     let mut run = Run::new(schedule, machine)?;
     run.finish(&mut ())?;
     Ok(timing(run, schedule.steps(), machine))
@@ -152,13 +155,13 @@ pub fn simulate<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result
 /// })?;
 /// assert_eq!((timing, steps), (Some(simulate(&ring, &machine)?), (1..=8).collect()));
 /// assert_eq!(simulate_while(&ring, &machine, &mut |done| done < 3)?, None);
-/// # Ok::<(), rankfold::simulate::Fault>(())
+/// # Ok::<(), rankfold::simulate::SimulateError>(())
 /// ```
 pub fn simulate_while<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
     go_on: &mut dyn FnMut(usize) -> bool,
-) -> Result<Option<Timing>, Fault> {
+) -> Result<Option<Timing>, SimulateError> {
     let mut run = Run::new(schedule, machine)?;
     while run.advance(&mut ())? {
         if !go_on(run.next()) {

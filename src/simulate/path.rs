@@ -6,7 +6,7 @@
 
 use super::machine::{Machine, Tolls};
 use super::run::{Mark, Run, Visit, Watch};
-use super::{Fault, latest};
+use super::{SimulateError, latest};
 use crate::Rank;
 use crate::schedule::Schedule;
 
@@ -77,10 +77,10 @@ pub struct CriticalPath {
 pub fn critical_path<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
-) -> Result<CriticalPath, Fault> {
+) -> Result<CriticalPath, SimulateError> {
     let tolls = Tolls::new(machine)?;
     if tolls.sharing_nodes(schedule.ranks()) > 0 {
-        return Err(Fault::SharedLinks);
+        return Err(SimulateError::SharedLinks);
     }
     let (marks, clock) = marks(schedule, machine)?;
     let (last, total) = latest(&clock);
@@ -104,7 +104,7 @@ pub fn critical_path<S: Schedule + ?Sized>(
 fn marks<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
-) -> Result<(Vec<Mark>, Vec<f64>), Fault> {
+) -> Result<(Vec<Mark>, Vec<f64>), SimulateError> {
     let mut run = Run::new(schedule, machine)?;
     run.finish(&mut ())?;
     // If stretches had twice as many words as a mark, both would take equal amounts of memory.
@@ -127,7 +127,7 @@ fn log<S: Schedule + ?Sized>(
     tolls: Tolls,
     mark: Mark,
     until: usize,
-) -> Result<Log, Fault> {
+) -> Result<Log, SimulateError> {
     let mut run = Run::resume(schedule, tolls, mark);
     let mut log = Log {
         until,

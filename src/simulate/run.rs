@@ -11,7 +11,7 @@ use std::{io, thread};
 use super::agenda::Agenda;
 use super::machine::{Machine, Tolls};
 use super::wires::Wires;
-use super::{Fault, MOST_RANKS, blame};
+use super::{MOST_RANKS, SimulateError, blame};
 use crate::Rank;
 use crate::schedule::{Combine, Schedule, Step};
 
@@ -268,12 +268,12 @@ pub(super) struct Run<'a, S: ?Sized> {
 }
 
 impl<'a, S: Schedule + ?Sized> Run<'a, S> {
-    pub(super) fn new(schedule: &'a S, machine: &Machine) -> Result<Run<'a, S>, Fault> {
+    pub(super) fn new(schedule: &'a S, machine: &Machine) -> Result<Run<'a, S>, SimulateError> {
         let ranks = schedule.ranks();
         match ranks {
-            0 => return Err(Fault::NoRanks),
+            0 => return Err(SimulateError::NoRanks),
             1..=MOST_RANKS => {}
-            _ => return Err(Fault::TooManyRanks { ranks }),
+            _ => return Err(SimulateError::TooManyRanks { ranks }),
         }
         let tolls = Tolls::new(machine)?;
         let mark = Mark {
@@ -314,20 +314,20 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
     }
 
     /// Runs all remaining steps.
-    pub(super) fn finish(&mut self, watch: &mut impl Watch) -> Result<(), Fault> {
+    pub(super) fn finish(&mut self, watch: &mut impl Watch) -> Result<(), SimulateError> {
         while self.advance(watch)? {}
         Ok(())
     }
 
     /// Runs the next step in which any rank may act; returns false if there is none.
-    pub(super) fn advance(&mut self, watch: &mut impl Watch) -> Result<bool, Fault> {
+    pub(super) fn advance(&mut self, watch: &mut impl Watch) -> Result<bool, SimulateError> {
         match std::mem::replace(&mut self.turn, Turn::All) {
             Turn::All => self.all(watch),
             Turn::Listed(agenda) => self.listed(agenda, watch),
         }
     }
 
-    fn all<W: Watch>(&mut self, watch: &mut W) -> Result<bool, Fault> {
+    fn all<W: Watch>(&mut self, watch: &mut W) -> Result<bool, SimulateError> {
         let step = self.next;
         if step >= self.steps {
             return Ok(false);
@@ -353,7 +353,11 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Ok(true)
     }
 
-    fn listed(&mut self, mut agenda: Agenda, watch: &mut impl Watch) -> Result<bool, Fault> {
+    fn listed(
+        &mut self,
+        mut agenda: Agenda,
+        watch: &mut impl Watch,
+    ) -> Result<bool, SimulateError> {
         let mut up = std::mem::take(&mut self.up);
         let Some(step) = agenda.pop(&mut up) else {
             self.next = self.steps;
@@ -403,7 +407,12 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
     }
 
     /// Checks that all messages of a step have both their ends; the step is then done.
-    fn settle(&mut self, step: usize, tally: Tally, up: Option<&[u32]>) -> Result<(), Fault> {
+    fn settle(
+        &mut self,
+        step: usize,
+        tally: Tally,
+        up: Option<&[u32]>,
+    ) -> Result<(), SimulateError> {
         if tally.broken || tally.open != 0 {
             return Err(blame::find(self.schedule, step, up));
         }
@@ -413,7 +422,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
     }
 
     /// All ranks that act after a step.
-    fn list(&self, after: usize) -> Result<Agenda, Fault> {
+    fn list(&self, after: usize) -> Result<Agenda, SimulateError> {
         let mut agenda = Agenda::new(after);
         for rank in 0..self.clock.len() {
             self.enlist(rank, after, &mut agenda)?;
@@ -421,11 +430,11 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
         Ok(agenda)
     }
 
-    fn enlist(&self, rank: Rank, after: usize, agenda: &mut Agenda) -> Result<(), Fault> {
+    fn enlist(&self, rank: Rank, after: usize, agenda: &mut Agenda) -> Result<(), SimulateError> {
         match self.schedule.next_active(rank, Some(after)) {
             None => Ok(()),
             Some(next) if next <= after || next >= self.steps => {
-                Err(Fault::WrongNext { rank, after, next })
+                Err(SimulateError::WrongNext { rank, after, next })
             }
             Some(next) => {
                 agenda.push(next, rank as u32);
@@ -446,7 +455,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, Machine, Run, SHARE, Watch};
+    use super::{Machine, Run, SHARE, SimulateError, Watch};
     use crate::Rank;
     use crate::schedule::{FoldAlong, Lengths, Schedule, Step};
     use crate::topology::Circle;
@@ -519,7 +528,7 @@ mod tests {
             run.threads = 4;
             let found = run.finish(&mut ());
             let rank = (lame + 1) % RANKS;
-            let fault = Fault::NoSend {
+            let fault = SimulateError::NoSend {
                 rank,
                 step: 0,
                 peer: lame,

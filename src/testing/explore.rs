@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::order::{Choice, Order};
+use super::order::{MessageOrder, ReceiveChoice};
 use super::said::Said;
 use super::search::Search;
 use super::trial::patience;
@@ -61,7 +61,7 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 /// # Examples
 ///
 /// ```
-/// use rankfold::{Source, testing::{Explore, Order}};
+/// use rankfold::{Source, testing::{Explore, MessageOrder}};
 ///
 /// let found = Explore::new(3).find(|comm| {
 ///     if comm.rank() > 0 {
@@ -73,7 +73,7 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 ///     Ok(())
 /// });
 /// let found = found.unwrap_err();
-/// assert_eq!(found.order, Order::Choices(vec![1]));
+/// assert_eq!(found.order, MessageOrder::Choices(vec![1]));
 /// assert_eq!((found.choices[0].rank, found.choices[0].took), (0, 2));
 /// ```
 #[derive(Clone, Debug)]
@@ -113,11 +113,11 @@ impl fmt::Display for Explored {
 #[non_exhaustive]
 pub struct Found {
     /// The order, for [`Explore::repeat`] and `RANKFOLD_SEED`.
-    pub order: Order,
+    pub order: MessageOrder,
     /// Why it failed.
     pub error: WorldError,
     /// Every receive from any source, and the message that it took.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<ReceiveChoice>,
     /// The number of runs that succeeded before.
     pub after: u64,
     said: String,
@@ -166,8 +166,8 @@ impl Explore {
     /// ```
     /// use rankfold::{Fault, testing::Explore};
     ///
-    /// let mourning = Explore::new(2).world(|world| world.inject(1, 1, Fault::Panic));
-    /// assert!(mourning.find(|comm| comm.barrier()).is_err());
+    /// let explore = Explore::new(2).world(|world| world.inject(1, 1, Fault::Panic));
+    /// assert!(explore.find(|comm| comm.barrier()).is_err());
     /// ```
     pub fn world(self, change: impl FnOnce(World) -> World) -> Explore {
         Explore {
@@ -206,7 +206,7 @@ impl Explore {
     /// Panics if a run fails, or if the program behaves differently when an order is repeated.
     #[track_caller]
     pub fn run<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Explored {
-        let explored = match Order::asked() {
+        let explored = match MessageOrder::asked() {
             None => self.find(f),
             Some(order) => self.repeat(&order, f).map(|()| Explored {
                 orders: 1,
@@ -249,7 +249,7 @@ impl Explore {
         if !complete {
             for i in 0..self.seeds as u64 {
                 let seed = noise(0, i) % 1_000_000;
-                session.run(|plan| *plan = Plan::Order(Order::Seed(seed)), &f)?;
+                session.run(|plan| *plan = Plan::Order(MessageOrder::Seed(seed)), &f)?;
             }
         }
         Ok(Explored {
@@ -270,7 +270,7 @@ impl Explore {
     /// Panics if the world cannot start.
     pub fn repeat<R: Send>(
         &self,
-        order: &Order,
+        order: &MessageOrder,
         f: impl Fn(&Comm) -> Result<R> + Sync,
     ) -> Result<(), Box<Found>> {
         let guide = Arc::new(Guide::default());
@@ -335,7 +335,7 @@ impl Session<'_> {
 #[derive(Debug)]
 enum Plan {
     Search(Search),
-    Order(Order),
+    Order(MessageOrder),
 }
 
 impl Plan {
@@ -351,7 +351,7 @@ struct Guide(Mutex<Log>);
 struct Log {
     plan: Plan,
     places: Vec<usize>,
-    choices: Vec<Choice>,
+    choices: Vec<ReceiveChoice>,
     /// Whether any run had an event that is not a choice: a deadline that passed, or a wait given up because a rank
     /// failed.
     passed: bool,
@@ -377,11 +377,11 @@ impl Guide {
     }
 
     /// The order of the run that has ended.
-    fn end(&self) -> (Order, Vec<Choice>) {
+    fn end(&self) -> (MessageOrder, Vec<ReceiveChoice>) {
         let log = &mut *self.0.lock();
         let order = match &log.plan {
-            Plan::Order(order @ Order::Seed(_)) => order.clone(),
-            _ => Order::Choices(without_zeros(&log.places)),
+            Plan::Order(order @ MessageOrder::Seed(_)) => order.clone(),
+            _ => MessageOrder::Choices(without_zeros(&log.places)),
         };
         (order, mem::take(&mut log.choices))
     }
@@ -419,7 +419,7 @@ impl Chooser for Guide {
                 .min(crossing.ways.len() - 1),
         };
         log.places.push(place);
-        log.choices.push(Choice::of(crossing, place));
+        log.choices.push(ReceiveChoice::of(crossing, place));
         place
     }
 

@@ -47,13 +47,13 @@ mod trial;
 
 pub use crate::{ranks, say};
 pub use explore::{Explore, Explored, Found, explore};
-pub use order::{Choice, Order};
+pub use order::{MessageOrder, ReceiveChoice};
 pub use random::{Random, random};
 #[doc(hidden)]
 pub use ranks::{Tried, run_ranks};
 #[doc(hidden)]
 pub use said::note;
-pub use trial::{Failure, Trial};
+pub use trial::{Trial, TrialFailure};
 
 #[doc = include_str!("../../docs/testing-without-mpi.md")]
 pub mod guide {}

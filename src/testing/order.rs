@@ -15,24 +15,24 @@ use crate::transport::deadlock::scheduler::{BySeed, Chooser, Crossing};
 /// # Examples
 ///
 /// ```
-/// use rankfold::testing::Order;
+/// use rankfold::testing::MessageOrder;
 ///
-/// assert_eq!("17".parse(), Ok(Order::Seed(17)));
-/// assert_eq!("order:0.2.1".parse(), Ok(Order::Choices(vec![0, 2, 1])));
-/// assert_eq!(Order::Choices(vec![0, 2, 1]).to_string(), "order:0.2.1");
-/// assert!("order:first".parse::<Order>().is_err());
+/// assert_eq!("17".parse(), Ok(MessageOrder::Seed(17)));
+/// assert_eq!("order:0.2.1".parse(), Ok(MessageOrder::Choices(vec![0, 2, 1])));
+/// assert_eq!(MessageOrder::Choices(vec![0, 2, 1]).to_string(), "order:0.2.1");
+/// assert!("order:first".parse::<MessageOrder>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum MessageOrder {
     /// Each choice is drawn from this seed.
     Seed(u64),
     /// The index of each choice among the possible ones, sorted by rank and source; the first where the list ends.
     Choices(Vec<usize>),
 }
 
-impl Order {
+impl MessageOrder {
     /// The order that `RANKFOLD_SEED` sets.
-    pub(super) fn asked() -> Option<Order> {
+    pub(super) fn asked() -> Option<MessageOrder> {
         let text = env::var("RANKFOLD_SEED").ok()?;
         Some(text.parse().unwrap_or_else(|error| panic!("{error}")))
     }
@@ -44,26 +44,26 @@ impl Order {
 
     pub(super) fn seed(&self) -> u64 {
         match self {
-            Order::Seed(seed) => *seed,
-            Order::Choices(_) => 0,
+            MessageOrder::Seed(seed) => *seed,
+            MessageOrder::Choices(_) => 0,
         }
     }
 
     pub(super) fn chooser(&self) -> Arc<dyn Chooser> {
         match self {
-            Order::Seed(seed) => Arc::new(BySeed(*seed)),
-            Order::Choices(places) => Arc::new(ByList(places.clone())),
+            MessageOrder::Seed(seed) => Arc::new(BySeed(*seed)),
+            MessageOrder::Choices(places) => Arc::new(ByList(places.clone())),
         }
     }
 }
 
-impl fmt::Display for Order {
+impl fmt::Display for MessageOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Order::Seed(seed) => seed.fmt(f),
+            MessageOrder::Seed(seed) => seed.fmt(f),
             // Nothing after the colon would look cut off, and 0 is the implied choice after the end of a list.
-            Order::Choices(places) if places.is_empty() => f.write_str("order:0"),
-            Order::Choices(places) => {
+            MessageOrder::Choices(places) if places.is_empty() => f.write_str("order:0"),
+            MessageOrder::Choices(places) => {
                 let places: Vec<String> = places.iter().map(usize::to_string).collect();
                 write!(f, "order:{}", places.join("."))
             }
@@ -71,16 +71,16 @@ impl fmt::Display for Order {
     }
 }
 
-impl FromStr for Order {
+impl FromStr for MessageOrder {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Order, String> {
+    fn from_str(text: &str) -> Result<MessageOrder, String> {
         let numbers =
             |list: &str| -> Result<Vec<usize>, _> { list.split('.').map(str::parse).collect() };
         let order = match text.strip_prefix("order:") {
-            Some("") => Ok(Order::Choices(Vec::new())),
-            Some(list) => numbers(list).map(Order::Choices),
-            None => text.parse().map(Order::Seed),
+            Some("") => Ok(MessageOrder::Choices(Vec::new())),
+            Some(list) => numbers(list).map(MessageOrder::Choices),
+            None => text.parse().map(MessageOrder::Seed),
         };
         order.map_err(|_| {
             format!(
@@ -104,7 +104,7 @@ impl Chooser for ByList {
 /// A receive from any source, and the message that it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Choice {
+pub struct ReceiveChoice {
     /// The rank that received.
     pub rank: Rank,
     /// Its call, as printed.
@@ -119,12 +119,12 @@ pub struct Choice {
     pub of: Vec<Rank>,
 }
 
-impl Choice {
-    pub(super) fn of(crossing: &Crossing<'_>, place: usize) -> Choice {
+impl ReceiveChoice {
+    pub(super) fn of(crossing: &Crossing<'_>, place: usize) -> ReceiveChoice {
         let way = crossing.ways[place];
         let (call, site) = (crossing.call)(way.rank);
         let mine = crossing.ways.iter().filter(|other| other.rank == way.rank);
-        Choice {
+        ReceiveChoice {
             rank: way.rank,
             call,
             site,
@@ -135,9 +135,9 @@ impl Choice {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for ReceiveChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Choice {
+        let ReceiveChoice {
             rank,
             call,
             site,

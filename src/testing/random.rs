@@ -3,7 +3,7 @@
 use crate::comm::Comm;
 use crate::transport::deadlock::scheduler::noise;
 
-/// Random numbers (SplitMix64): a few lines of code, and every seed gives its own sequence. Not for cryptography.
+/// Random numbers (SplitMix64), with a sequence for each seed. Not for cryptography.
 ///
 /// # Examples
 ///

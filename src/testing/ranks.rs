@@ -1,6 +1,6 @@
 //! The macro that makes one `#[test]` for each number of ranks.
 
-use super::trial::{Failure, Trial};
+use super::trial::{Trial, TrialFailure};
 use crate::comm::Comm;
 use crate::error::Result;
 
@@ -159,7 +159,7 @@ pub fn run_ranks(ranks: usize, name: &str, body: fn(&Comm) -> Result<()>) -> Tri
 
 /// The result of such a test.
 #[doc(hidden)]
-pub struct Tried(std::result::Result<(), Box<Failure>>);
+pub struct Tried(std::result::Result<(), Box<TrialFailure>>);
 
 impl Tried {
     /// Panics, at the caller's line, if the test failed.

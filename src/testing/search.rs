@@ -1,5 +1,5 @@
 //! Enumerates all orders, each once: depth first over the choices, repeating the beginning of each run. The search has
-//! no threads: it is told where a choice is due, and answers with the choice.
+//! no threads: its caller reports each point where a choice is due, and gets the choice.
 //!
 //! Choices of different ranks commute, so at a crossing (a point where a choice is due) only one rank's ways are tried.
 //! Those of the other ranks are tried first as well if that rank turns out to have been too early (see

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::order::Order;
+use super::order::MessageOrder;
 use super::said::Said;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -52,7 +52,7 @@ pub(super) fn patience() -> Duration {
 #[must_use = "a trial does nothing until it is run"]
 pub struct Trial {
     ranks: usize,
-    order: Option<Order>,
+    order: Option<MessageOrder>,
     patience: Duration,
     lenient: bool,
     name: Option<String>,
@@ -87,11 +87,11 @@ fn manners() -> impl Iterator<Item = Manner> {
 
 /// Why a program did not pass a [`Trial`].
 #[non_exhaustive]
-pub struct Failure {
+pub struct TrialFailure {
     /// The number of ranks.
     pub ranks: usize,
     /// The order that repeats the failure, if anything does.
-    pub order: Order,
+    pub order: MessageOrder,
     /// Why it failed; `None` if it did not end.
     pub error: Option<WorldError>,
     manner: Manner,
@@ -99,9 +99,9 @@ pub struct Failure {
     name: Option<String>,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for TrialFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure {
+        let TrialFailure {
             ranks,
             order,
             manner,
@@ -128,14 +128,14 @@ impl fmt::Display for Failure {
 
 const HANGS: &str = "one is outside rankfold, in a loop or a lock of its own";
 
-impl fmt::Debug for Failure {
+impl fmt::Debug for TrialFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // `unwrap` prints this: the report serves better than the fields.
         fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for TrialFailure {}
 
 impl Trial {
     /// Creates a trial on `ranks` ranks.
@@ -152,7 +152,7 @@ impl Trial {
 
     /// Sets the seed, overriding `RANKFOLD_SEED`.
     pub fn seed(self, seed: u64) -> Trial {
-        let order = Some(Order::Seed(seed));
+        let order = Some(MessageOrder::Seed(seed));
         Trial { order, ..self }
     }
 
@@ -189,9 +189,9 @@ impl Trial {
     pub fn run(
         &self,
         body: impl Fn(&Comm) -> Result<()> + Send + Sync + 'static,
-    ) -> Result<(), Box<Failure>> {
-        let order = self.order.clone().or_else(Order::asked);
-        let order = order.unwrap_or_else(|| Order::Seed(Order::fresh()));
+    ) -> Result<(), Box<TrialFailure>> {
+        let order = self.order.clone().or_else(MessageOrder::asked);
+        let order = order.unwrap_or_else(|| MessageOrder::Seed(MessageOrder::fresh()));
         let body: Arc<Body> = Arc::new(body);
         let all = manners().filter(|manner| match self.buffering {
             None => true,
@@ -204,7 +204,12 @@ impl Trial {
         .try_for_each(|manner| self.run_in(manner, &order, &body))
     }
 
-    fn run_in(&self, manner: Manner, order: &Order, body: &Arc<Body>) -> Result<(), Box<Failure>> {
+    fn run_in(
+        &self,
+        manner: Manner,
+        order: &MessageOrder,
+        body: &Arc<Body>,
+    ) -> Result<(), Box<TrialFailure>> {
         let (said, errors) = (Said::new(self.ranks), Said::new(self.ranks));
         let (body, speech, fate) = (body.clone(), said.clone(), errors.clone());
         let program = move |comm: &Comm| {
@@ -225,7 +230,7 @@ impl Trial {
         } else {
             errors.to_string()
         };
-        Err(Box::new(Failure {
+        Err(Box::new(TrialFailure {
             ranks: self.ranks,
             order: order.clone(),
             error,
@@ -235,7 +240,7 @@ impl Trial {
         }))
     }
 
-    fn world(&self, manner: Manner, order: &Order) -> World {
+    fn world(&self, manner: Manner, order: &MessageOrder) -> World {
         let mut world = World::new(self.ranks)
             .bind(Bind::None)
             .buffering(manner.buffering)

@@ -56,7 +56,7 @@ const MOST: Duration = Duration::from_millis(30);
 
 /// Progress of the tuning.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct TuningProgress {
     /// Time since the start.
     pub elapsed: Duration,
     /// Time limit.
@@ -184,7 +184,7 @@ impl Place {
 pub fn tune(
     plan: &Plan,
     control: &Control,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&TuningProgress),
 ) -> Result<Tuned, TuneError> {
     // Before the clock starts: on a busy machine the first look alone may take as long as a short plan.
     let mut watch = Watch::start(Pair::first(&plan.machine));
@@ -223,7 +223,7 @@ pub fn tune(
 struct Session<'a> {
     plan: &'a Plan,
     control: &'a Control,
-    progress: &'a mut dyn FnMut(&Progress),
+    progress: &'a mut dyn FnMut(&TuningProgress),
     begin: Instant,
 }
 
@@ -269,7 +269,7 @@ impl Session<'_> {
                 algorithm: Some(candidate.algorithm),
                 ..place.point.clone()
             };
-            (self.progress)(&Progress {
+            (self.progress)(&TuningProgress {
                 elapsed: self.begin.elapsed(),
                 time: self.plan.time,
                 point: point.clone(),

@@ -64,6 +64,7 @@ use rank::{Lived, Pin, Start};
 /// assert_eq!(sums, [28.0; 8]);
 /// # Ok::<(), rankfold::WorldError>(())
 /// ```
+#[doc(alias = "MPI_COMM_WORLD")]
 #[derive(Clone, Debug)]
 #[must_use = "a world does nothing until it is run"]
 pub struct World {
@@ -92,7 +93,7 @@ pub struct World {
 }
 
 impl World {
-    /// Creates a world of `ranks` ranks: at least one, and more than there are CPUs if you like.
+    /// Creates a world of `ranks` ranks: at least one. There may be more ranks than CPUs.
     pub fn new(ranks: usize) -> World {
         World {
             ranks,
@@ -223,13 +224,13 @@ impl World {
     }
 
     /// Sets a watchdog: an operation that waits longer than `patience` fails with
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) and a picture of where every rank is.
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), which lists what each rank is doing.
     ///
     /// Deadlocks need no watchdog: they are found at once. It is for ranks that are stuck elsewhere: in a mutex, in
     /// input or output, in a loop.
     ///
     /// A rank whose memory another rank is using, perhaps in an operator that does not end, cannot leave its call
-    /// before that has ended. The watchdog then prints where every rank is on standard error, once, and the rank
+    /// before that has ended. The watchdog then prints once, on standard error, what each rank is doing, and the rank
     /// continues to wait.
     pub fn timeout(mut self, patience: Duration) -> World {
         self.timeout = Some(patience);
@@ -263,8 +264,8 @@ impl World {
     /// };
     /// assert_eq!(World::new(2).run(exchange)?, [1, 0]);
     /// let error = World::new(2).buffering(Buffering::Zero).run(exchange).unwrap_err();
-    /// let WorldError::Deadlock(knot) = error else { panic!("{error}") };
-    /// assert!(knot.stuck.iter().all(|stuck| stuck.needs_buffer));
+    /// let WorldError::Deadlock(deadlock) = error else { panic!("{error}") };
+    /// assert!(deadlock.stuck.iter().all(|stuck| stuck.needs_buffer));
     /// # Ok::<(), WorldError>(())
     /// ```
     pub fn buffering(mut self, buffering: Buffering) -> World {
@@ -280,7 +281,8 @@ impl World {
         self
     }
 
-    /// Sets whether each rank keeps its last 64 operations, for [`Report::recent`] and for the watchdog's picture.
+    /// Sets whether each rank keeps its last 64 operations, for [`Report::recent`] and for the list that the
+    /// watchdog prints.
     /// Default: yes. It costs some nanoseconds per operation.
     ///
     /// # Examples
@@ -398,8 +400,8 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If any rank failed: what the first culprit did. A rank that failed only because another one did is never the
-    /// culprit.
+    /// If any rank failed: what the first culprit did. A rank that failed only because another one failed is never
+    /// the culprit.
     ///
     /// # Examples
     ///
@@ -412,6 +414,8 @@ impl World {
     /// });
     /// assert!(matches!(error, Err(WorldError::Panicked { rank: 1, .. })));
     /// ```
+    #[doc(alias = "MPI_Init")]
+    #[doc(alias = "MPI_Finalize")]
     pub fn run<R: Send>(
         &self,
         f: impl Fn(&Comm) -> Result<R> + Sync,

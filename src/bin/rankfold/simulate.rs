@@ -4,7 +4,7 @@ use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
-use rankfold::simulate::{Fault, MOST_RANKS, Machine, Timing, simulate, simulate_while};
+use rankfold::simulate::{MOST_RANKS, Machine, SimulateError, Timing, simulate, simulate_while};
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes, elements};
@@ -84,7 +84,7 @@ impl Model {
 struct Timed<'a>(&'a Machine);
 
 impl WithSchedule for Timed<'_> {
-    type Out = Result<Timing, Fault>;
+    type Out = Result<Timing, SimulateError>;
 
     fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
         simulate(&schedule, self.0)
@@ -99,7 +99,7 @@ struct Watched<'a> {
 }
 
 impl WithSchedule for Watched<'_> {
-    type Out = Result<Option<Timing>, Fault>;
+    type Out = Result<Option<Timing>, SimulateError>;
 
     fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
         let mut part = self.work.part(self.weight, schedule.steps());
@@ -255,7 +255,9 @@ fn timed(pair: Pair, call: &Call, watched: Watched<'_>) -> Result<Option<Totals>
         Ok(timing) => timing
             .map(|timing| timing.map(Totals::from))
             .map_err(|fault| match fault {
-                Fault::TooManyRanks { .. } | Fault::NoTime { .. } => Stop::input(fault),
+                SimulateError::TooManyRanks { .. } | SimulateError::NoTime { .. } => {
+                    Stop::input(fault)
+                }
                 _ => Stop::Fault(format!(
                     "{} by {}: {fault}",
                     pair.collective, pair.algorithm

@@ -8,7 +8,7 @@ use rankfold::WorldError;
 use rankfold::collective::{Collective, TuningTable};
 use rankfold::machine::Machine;
 use rankfold::measure::{Failure, Noise, Watch};
-use rankfold::tune::{Plan, Progress, TuneError, Tuned, tune, words};
+use rankfold::tune::{Plan, TuneError, Tuned, TuningProgress, tune, words};
 
 use super::bench::stopping;
 use super::numbers::{Ranges, Time};
@@ -129,7 +129,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Stop> {
     })
 }
 
-fn show(bar: &ProgressBar, progress: &Progress) {
+fn show(bar: &ProgressBar, progress: &TuningProgress) {
     bar.set_position(progress.elapsed.min(progress.time).as_millis() as u64);
     bar.set_message(words(&progress.point));
 }

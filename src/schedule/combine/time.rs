@@ -194,13 +194,13 @@ impl<A: Schedule, B: Schedule> Schedule for Then<A, B> {
 /// Two chains of the same ranks cannot run at the same time:
 ///
 /// ```
-/// use rankfold::check::{Fault, Goal, check};
+/// use rankfold::check::{CheckError, Goal, check};
 /// use rankfold::schedule::{FoldAlong, Schedule};
 /// use rankfold::topology::Topology;
 ///
 /// let chain = || FoldAlong::new(Topology::chain(4).single_port(), 8);
 /// let twice = chain().overlay(chain());
-/// assert!(matches!(check(&twice, &Goal::reduce(0, 8)), Err(Fault::Clash { rank: 2, step: 0, .. })));
+/// assert!(matches!(check(&twice, &Goal::reduce(0, 8)), Err(CheckError::Clash { rank: 2, step: 0, .. })));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overlay<A, B> {

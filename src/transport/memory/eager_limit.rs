@@ -12,6 +12,7 @@ pub enum Buffering {
     #[default]
     Unbounded,
     /// No message: every send waits until it is received.
+    #[doc(alias = "MPI_Ssend")]
     Zero,
     /// At most this many bytes for each receiver; a message counts as at least one byte. A send that finds no space
     /// waits until it is received.

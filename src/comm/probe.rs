@@ -1,7 +1,7 @@
-//! [`Message`]: a message that a matched probe has found and reserves for its caller until it is received.
+//! Probes: what has arrived, before it is received. A matched probe reserves the message that it found ([`Message`]).
 //!
-//! Between the probe and the receive, nothing else can take the message: neither a request posted meanwhile nor another
-//! receive of the same rank.
+//! Between a matched probe and the receive, nothing else can take the message: neither a request posted meanwhile nor
+//! another receive of the same rank.
 
 use std::fmt;
 use std::mem;
@@ -18,6 +18,7 @@ use crate::transport::memory::packet::Packet;
 
 /// A message that [`Comm::probe_matched`] has found. No other receive gets it while this value lives. If the value is
 /// dropped, the message returns to its place in the queue of its sender.
+#[doc(alias = "MPI_Message")]
 #[must_use = "a message is received, or dropped to be found again"]
 pub struct Message<'c> {
     comm: &'c Comm,
@@ -32,7 +33,45 @@ impl fmt::Debug for Message<'_> {
     }
 }
 
+/// # Probe
+///
+/// What has arrived, before it is received.
 impl Comm {
+    /// Blocks until a message matches and returns its status, without receiving it.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Source, Tag, World};
+    ///
+    /// World::new(1).run(|comm| {
+    ///     comm.send(0, 9, &[0u16; 5])?;
+    ///     let status = comm.probe(Source::Any, Tag::Any)?;
+    ///     assert_eq!((status.tag, status.count, status.type_name()), (9, 5, "u16"));
+    ///     comm.discard(status.source, status.tag)?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Probe")]
+    #[track_caller]
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        let call = receive("probe", from.into(), tag.into(), None);
+        let deed = || call.deed();
+        self.deed(&deed, &|| call.to_string(), || {
+            self.check_source(&call)?;
+            let mut packet = Packet::empty();
+            self.next(&call, &mut packet)?;
+            let status = self.status(&packet);
+            self.core.port.inbox().put_back(packet);
+            Ok(status)
+        })
+    }
+
     /// Returns the status of the first message from `from` with `tag` if it has arrived, without receiving it.
     ///
     /// # Errors
@@ -52,6 +91,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Iprobe")]
     #[track_caller]
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         let call = receive("iprobe", from.into(), tag.into(), None);
@@ -87,7 +127,7 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    /// It can be received once:
+    /// A message can be received only once:
     ///
     /// ```compile_fail,E0382
     /// rankfold::World::new(1).run(|comm| {
@@ -96,6 +136,7 @@ impl Comm {
     ///     message.recv::<u8>() // it was moved
     /// });
     /// ```
+    #[doc(alias = "MPI_Mprobe")]
     #[track_caller]
     pub fn probe_matched(
         &self,
@@ -121,6 +162,7 @@ impl Comm {
     /// # Errors
     ///
     /// As [`iprobe`](Self::iprobe).
+    #[doc(alias = "MPI_Improbe")]
     #[track_caller]
     pub fn iprobe_matched(
         &self,
@@ -192,6 +234,7 @@ impl Message<'_> {
     ///
     /// [`WrongType`](crate::ErrorKind::WrongType) if it holds elements of another type than `T`; it then returns to its
     /// queue and can be found again.
+    #[doc(alias = "MPI_Mrecv")]
     #[track_caller]
     pub fn recv<T: Element>(self) -> Result<Vec<T>> {
         let take = |message: &mut Self| {

@@ -1,18 +1,91 @@
-//! All-to-all with pieces of any lengths. Only the two ranks of a piece know its length.
+//! All-to-all: every rank sends a piece to every rank.
+//!
+//! Of pieces of any lengths ([`Comm::all_to_all_v`]), only the two ranks of a piece know its length.
 
 use super::Comm;
 use super::call::elements;
 use super::kept::ask;
 use super::run_call::blocks_of;
 use crate::Rank;
-use crate::collective::Collective;
+use crate::collective::{Algorithm, Collective};
 use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Verb};
 
+/// # All-to-all
+///
+/// Every rank sends a piece to every rank.
 impl Comm {
+    /// Sends block `q` of every rank's input to rank `q`, which stores them in the order of their senders.
+    ///
+    /// # Shape
+    ///
+    /// `input` has the same length N on every rank, and is cut into one block for each rank. `output` holds one piece
+    /// from each rank, each of the length of this rank's own block, [`span::block(N, size, rank)`](crate::span::block).
+    ///
+    /// # Cost
+    ///
+    /// P - 1 steps; every element is moved once.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the output has another length; otherwise as
+    /// [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| {
+    ///     let mine = [10, 20, 30].map(|column| column + comm.rank());
+    ///     let mut transposed = [0; 3];
+    ///     comm.all_to_all(&mine, &mut transposed)?;
+    ///     Ok(transposed)
+    /// })?;
+    /// assert_eq!(all, [[10, 11, 12], [20, 21, 22], [30, 31, 32]]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Alltoall")]
+    #[track_caller]
+    pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+        let ask = ask(Collective::AllToAll, input.len());
+        self.run_call(ask.by(None), input, output, &First)
+    }
+
+    /// [`all_to_all`](Self::all_to_all) with the algorithm of your choice, the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
+    /// [`all_to_all`](Self::all_to_all).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, collective::Algorithm};
+    ///
+    /// let all = World::new(2).run(|comm| {
+    ///     let mut got = [0; 2];
+    ///     comm.all_to_all_with(Algorithm::Pairwise, &[comm.rank(); 2], &mut got)?;
+    ///     Ok(got)
+    /// })?;
+    /// assert_eq!(all, [[0, 1]; 2]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_with<T: Element>(
+        &self,
+        algorithm: Algorithm,
+        input: &[T],
+        output: &mut [T],
+    ) -> Result<()> {
+        let ask = ask(Collective::AllToAll, input.len());
+        self.run_call(ask.by(Some(algorithm)), input, output, &First)
+    }
+
     /// [`all_to_all`](Self::all_to_all) with pieces of any lengths: `to[q]` elements for rank `q`, one piece after
     /// another in `input`, and `from[q]` elements from rank `q`, likewise in `output`.
     ///
@@ -46,6 +119,7 @@ impl Comm {
     /// assert_eq!(got, [vec!["for 0", "zero"], vec!["a", "b", "c", "d"]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[doc(alias = "MPI_Alltoallv")]
     #[track_caller]
     pub fn all_to_all_v<T: Element>(
         &self,

@@ -1,0 +1,118 @@
+//! All-gather: every rank gets a block from every rank.
+
+use super::Comm;
+use super::kept::ask;
+use super::run_call::blocks_of;
+use crate::collective::{Algorithm, Collective};
+use crate::error::Result;
+use crate::op::{Element, First};
+
+/// # All-gather
+///
+/// Every rank gets a block from every rank.
+impl Comm {
+    /// Collects a block from every rank, in rank order, at every rank.
+    ///
+    /// # Shape
+    ///
+    /// `all` has the same length N on every rank, and `block` has the length of the rank's own block:
+    /// [`span::block(N, size, rank)`](crate::span::block).
+    ///
+    /// # Cost
+    ///
+    /// Short blocks: ⌈log₂ P⌉ steps. Long ones: P - 1 steps of one block each.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the block has another length; otherwise as [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather(&[comm.rank() * comm.rank()], &mut all)?;
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(all, [[0, 1, 4]; 3]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    ///
+    /// # Source
+    ///
+    /// Bruck et al., *Efficient algorithms for all-to-all communications in multiport message-passing
+    /// systems*, 1997; the ring is Foster's, 11.2.
+    #[doc(alias = "MPI_Allgather")]
+    #[track_caller]
+    pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
+        let ask = ask(Collective::AllGather, all.len());
+        self.run_call(ask.by(None), block, all, &First)
+    }
+
+    /// [`all_gather`](Self::all_gather) with the algorithm of your choice, the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
+    /// [`all_gather`](Self::all_gather).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, collective::Algorithm};
+    ///
+    /// let all = World::new(3).run(|comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather_with(Algorithm::Ring, &[comm.rank()], &mut all)?;
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(all, [[0, 1, 2]; 3]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_with<T: Element>(
+        &self,
+        algorithm: Algorithm,
+        block: &[T],
+        all: &mut [T],
+    ) -> Result<()> {
+        let ask = ask(Collective::AllGather, all.len());
+        self.run_call(ask.by(Some(algorithm)), block, all, &First)
+    }
+
+    /// [`all_gather`](Self::all_gather) with blocks of any lengths: `counts[r]` elements from rank `r`, the same counts
+    /// on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; otherwise as
+    /// [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| {
+    ///     let counts = [1, 0, 2];
+    ///     let mut all = [' '; 3];
+    ///     comm.all_gather_v(&['x', 'y'][..counts[comm.rank()]], &counts, &mut all)?;
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(all, [['x', 'x', 'y']; 3]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Allgatherv")]
+    #[track_caller]
+    pub fn all_gather_v<T: Element>(
+        &self,
+        block: &[T],
+        counts: &[usize],
+        all: &mut [T],
+    ) -> Result<()> {
+        let ask = ask(Collective::AllGather, 0);
+        self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
+    }
+}

@@ -1,0 +1,191 @@
+//! Gather: the root gets a block from every rank.
+
+use super::Comm;
+use super::kept::ask;
+use super::run_call::blocks_of;
+use crate::Rank;
+use crate::collective::{Algorithm, Collective};
+use crate::error::Result;
+use crate::op::{Element, First};
+
+/// # Gather
+///
+/// The root gets a block from every rank.
+impl Comm {
+    /// Collects a block from every rank at the root. The root gets them in rank order, the other ranks get `None`.
+    ///
+    /// # Shape
+    ///
+    /// Blocks have the same length on every rank; for other lengths see [`gather_v`](Self::gather_v).
+    ///
+    /// # Cost
+    ///
+    /// Short blocks: ⌈log₂ P⌉ steps. Long ones: P - 1 steps at the root, each block moved once.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| comm.gather(1, &[comm.rank(), 9]))?;
+    /// assert_eq!(all, [None, Some(vec![0, 9, 1, 9, 2, 9]), None]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Gather")]
+    #[track_caller]
+    pub fn gather<T: Element>(&self, root: Rank, block: &[T]) -> Result<Option<Vec<T>>> {
+        self.gather_if(None, root, block)
+    }
+
+    /// [`gather`](Self::gather) with the algorithm of your choice, the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
+    /// [`gather`](Self::gather).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| comm.gather_with("flat".parse().unwrap(), 0, &[comm.rank()]))?;
+    /// assert_eq!(all, [Some(vec![0, 1, 2]), None, None]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_with<T: Element>(
+        &self,
+        algorithm: Algorithm,
+        root: Rank,
+        block: &[T],
+    ) -> Result<Option<Vec<T>>> {
+        self.gather_if(Some(algorithm), root, block)
+    }
+
+    #[track_caller]
+    fn gather_if<T: Element>(
+        &self,
+        algorithm: Option<Algorithm>,
+        root: Rank,
+        block: &[T],
+    ) -> Result<Option<Vec<T>>> {
+        let ranks = if self.rank() == root { self.size() } else { 0 };
+        // If the product overflows, the buffer is empty and the call is refused because of its length.
+        let length = block.len().checked_mul(ranks).unwrap_or(0);
+        // Any element serves as the initial value; an empty block leaves nothing to collect.
+        let mut all: Vec<T> = block.iter().copied().cycle().take(length).collect();
+        self.gather_to(algorithm, root, block, &mut all)?;
+        Ok((self.rank() == root).then_some(all))
+    }
+
+    #[track_caller]
+    fn gather_to<T: Element>(
+        &self,
+        algorithm: Option<Algorithm>,
+        root: Rank,
+        block: &[T],
+        all: &mut [T],
+    ) -> Result<()> {
+        let length = block.len().saturating_mul(self.size());
+        let ask = ask(Collective::Gather, length).to_root(root);
+        self.run_call(ask.by(algorithm), block, all, &First)
+    }
+
+    /// [`gather`](Self::gather) into a buffer that the root provides.
+    ///
+    /// # Shape
+    ///
+    /// `all` has room for the blocks of all ranks at the root, and is empty on the other ranks.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     let mut all = vec![0; if comm.rank() == 0 { 3 } else { 0 }];
+    ///     comm.gather_into(0, &[10 * comm.rank()], &mut all)?;
+    ///     assert!(comm.rank() > 0 || all == [0, 10, 20]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_into<T: Element>(&self, root: Rank, block: &[T], all: &mut [T]) -> Result<()> {
+        self.gather_to(None, root, block, all)
+    }
+
+    /// [`gather_into`](Self::gather_into) with the algorithm of your choice, the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`gather_with`](Self::gather_with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     let mut all = vec![0; if comm.rank() == 0 { 3 } else { 0 }];
+    ///     comm.gather_into_with("flat".parse().unwrap(), 0, &[comm.rank()], &mut all)?;
+    ///     assert!(comm.rank() > 0 || all == [0, 1, 2]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_into_with<T: Element>(
+        &self,
+        algorithm: Algorithm,
+        root: Rank,
+        block: &[T],
+        all: &mut [T],
+    ) -> Result<()> {
+        self.gather_to(Some(algorithm), root, block, all)
+    }
+
+    /// [`gather_into`](Self::gather_into) with blocks of any lengths: `counts[r]` elements from rank `r`, the same
+    /// counts on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if a buffer does not fit the counts; otherwise as
+    /// [`broadcast`](Self::broadcast).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     let counts = [2, 0, 1];
+    ///     let mut all = vec![' '; if comm.rank() == 0 { 3 } else { 0 }];
+    ///     comm.gather_v(0, &['a', 'b'][..counts[comm.rank()]], &counts, &mut all)?;
+    ///     assert!(comm.rank() > 0 || all == ['a', 'b', 'a']);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Gatherv")]
+    #[track_caller]
+    pub fn gather_v<T: Element>(
+        &self,
+        root: Rank,
+        block: &[T],
+        counts: &[usize],
+        all: &mut [T],
+    ) -> Result<()> {
+        let ask = ask(Collective::Gather, 0).to_root(root);
+        self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
+    }
+}

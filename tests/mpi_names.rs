@@ -1,0 +1,143 @@
+//! The documentation's search finds every MPI name that rankfold covers, at one place: the aliases in the source.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The names of MPI, and of MPIX extensions, that a public item of rankfold corresponds to.
+const COVERED: &[&str] = &[
+    "MPIX_Comm_shrink",
+    "MPIX_ERR_PROC_FAILED",
+    "MPIX_ERR_REVOKED",
+    "MPI_ANY_SOURCE",
+    "MPI_ANY_TAG",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Allreduce",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_BAND",
+    "MPI_BOR",
+    "MPI_BXOR",
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Bsend",
+    "MPI_COMM_WORLD",
+    "MPI_Cancel",
+    "MPI_Cart_coords",
+    "MPI_Cart_create",
+    "MPI_Cart_get",
+    "MPI_Cart_rank",
+    "MPI_Cart_shift",
+    "MPI_Comm",
+    "MPI_Comm_dup",
+    "MPI_Comm_rank",
+    "MPI_Comm_shrink",
+    "MPI_Comm_size",
+    "MPI_Comm_split",
+    "MPI_Comm_split_type",
+    "MPI_Datatype",
+    "MPI_Dims_create",
+    "MPI_ERR_TRUNCATE",
+    "MPI_Error_class",
+    "MPI_Exscan",
+    "MPI_Finalize",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Get_count",
+    "MPI_Group_translate_ranks",
+    "MPI_IN_PLACE",
+    "MPI_Improbe",
+    "MPI_Init",
+    "MPI_Iprobe",
+    "MPI_Irecv",
+    "MPI_Isend",
+    "MPI_LAND",
+    "MPI_LOR",
+    "MPI_LXOR",
+    "MPI_MAX",
+    "MPI_MAXLOC",
+    "MPI_MIN",
+    "MPI_MINLOC",
+    "MPI_Message",
+    "MPI_Mprobe",
+    "MPI_Mrecv",
+    "MPI_Neighbor_allgather",
+    "MPI_Neighbor_alltoall",
+    "MPI_Op",
+    "MPI_Op_commutative",
+    "MPI_Op_create",
+    "MPI_PROD",
+    "MPI_Probe",
+    "MPI_Recv",
+    "MPI_Reduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Request",
+    "MPI_Request_get_status",
+    "MPI_Rsend",
+    "MPI_SOURCE",
+    "MPI_SUM",
+    "MPI_Scan",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+    "MPI_Send",
+    "MPI_Sendrecv",
+    "MPI_Sendrecv_replace",
+    "MPI_Ssend",
+    "MPI_Status",
+    "MPI_TAG",
+    "MPI_Test",
+    "MPI_UNDEFINED",
+    "MPI_Wait",
+    "MPI_Waitall",
+    "MPI_Waitany",
+    "MPI_Waitsome",
+];
+
+/// Collects the text of all sources in a folder.
+fn read(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read(&path, text);
+        } else {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+/// How often each MPI name occurs as an alias.
+fn aliases() -> BTreeMap<String, usize> {
+    let mut text = String::new();
+    read(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut text,
+    );
+    let after = text.split("#[doc(alias = \"").skip(1);
+    let names = after.filter_map(|rest| rest.split('"').next());
+    let mut found = BTreeMap::new();
+    for name in names.filter(|name| name.starts_with("MPI")) {
+        *found.entry(name.to_string()).or_default() += 1;
+    }
+    found
+}
+
+#[test]
+fn every_covered_mpi_name_is_an_alias_exactly_once() {
+    let found = aliases();
+    for name in COVERED {
+        let count = found.get(*name).copied().unwrap_or(0);
+        assert_eq!(count, 1, "{name} occurs {count} times as an alias");
+    }
+}
+
+#[test]
+fn every_mpi_alias_is_in_the_list() {
+    for name in aliases().keys() {
+        assert!(
+            COVERED.contains(&name.as_str()),
+            "{name} is missing in COVERED"
+        );
+    }
+}
