@@ -93,7 +93,7 @@ fn pieces(call: &Call) -> Pieces {
 }
 
 /// Calls `send` with the destination and the number of elements of each message that a rank would send in the schedule.
-pub(crate) fn sends(call: &Call, rank: Rank, mut send: impl FnMut(Rank, usize)) {
+pub(crate) fn sends(call: &Call, rank: Rank, send: &mut dyn FnMut(Rank, usize)) {
     let (count, root, at_root) = (|of| call.blocks.count(of), call.root, rank == call.root);
     let others = || (0..call.ranks()).filter(|&other| other != rank);
     match call.collective {

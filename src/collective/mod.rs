@@ -20,7 +20,8 @@
 //! - `bruck`: all-gather in the minimum number of steps, for any number of ranks;
 //! - `bruck_all_to_all`: all-to-all with the minimum number of messages;
 //! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
-//! - `pairwise`: every rank with every other; `direct`: the messages that stand for reads over shared memory;
+//! - `pairwise`: every rank with every other;
+//! - `cells`, `direct`: the reads of collectives over shared memory; `in_order`: their folds;
 //! - `hierarchical`: follows the levels of the machine, as a communicator knows them for its members.
 //!
 //! # Examples

@@ -7,8 +7,8 @@ use super::agreement::Come;
 use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
-use crate::execute::{AtCells, Early, Readers};
-use crate::op::Element;
+use crate::execute::{AtCells, Early, Read, Readers, combined};
+use crate::op::{Element, Operator};
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cells::{Desk, Stamp};
@@ -145,17 +145,16 @@ impl AtCells for AtDesk<'_> {
         self.desk.find(from, count * size_of::<T>());
     }
 
-    // Every caller passes a closure of its own, so there is one copy of this for each in any case.
-    #[inline(always)]
-    fn read<T: Element>(
+    #[inline(always)] // the short way, from one place for each kind of fold
+    fn take<T: Element>(
         &mut self,
-        from: Rank,
-        count: usize,
-        early: Early,
-        show: impl FnOnce(&[T]),
+        read: Read,
+        into: &mut [T],
+        op: &impl Operator<T>,
     ) -> Result<()> {
         self.call.settle();
-        let bytes = match (early, count * size_of::<T>()) {
+        let from = read.from;
+        let bytes = match (read.early, read.count * size_of::<T>()) {
             (Early::Short, SHORT..) => 0,
             (_, bytes) => bytes,
         };
@@ -163,7 +162,8 @@ impl AtCells for AtDesk<'_> {
             self.wait_for_cell(from, bytes)?;
         }
         let found = self.desk.find(from, 0).expect("it is there");
-        match found.open(self.call.stamp(), count, show) {
+        let show = |theirs: &[T]| combined(read.combine, into, &theirs[read.part], op);
+        match found.open(self.call.stamp(), read.count, show) {
             Ok(floor) => self.desk.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }

@@ -39,12 +39,17 @@ impl InCall<'_> {
             direct::brings(shape, me, input, output),
             |rank| direct::lengths(shape, rank),
             |vectors| {
-                self.note_all_sent::<T>(shape);
+                self.note_all_sent(shape, size_of::<T>());
                 // The operator's own calls would be recorded as this call.
                 self.settle();
                 unwind::operator(|| direct::run(shape, me, vectors, op));
             },
         )?;
+        self.concluded(met, shape)
+    }
+
+    /// The result of a call over shared memory that this rank has left.
+    fn concluded(&self, met: Met, shape: &Shape) -> Result<()> {
         match met {
             Met::Well => {
                 self.note_all_received(shape);
@@ -61,9 +66,9 @@ impl InCall<'_> {
     }
 
     /// Counts the messages that would be sent, and records them where that is requested.
-    fn note_all_sent<T: Element>(&self, shape: &Shape) {
-        direct::sends(shape, self.rank(), |to, elements| {
-            let bytes = elements * size_of::<T>();
+    fn note_all_sent(&self, shape: &Shape, element_bytes: usize) {
+        direct::sends(shape, self.rank(), &mut |to, elements| {
+            let bytes = elements * element_bytes;
             self.note_sending(to, bytes);
             self.note_sent(to);
             self.comm.core.port.count(bytes);
@@ -77,7 +82,7 @@ impl InCall<'_> {
         }
         let others = (0..self.size()).filter(|&other| other != self.rank());
         for from in others {
-            direct::sends(shape, from, |to, _| {
+            direct::sends(shape, from, &mut |to, _| {
                 if to == self.rank() {
                     self.note_received(from);
                 }
@@ -122,7 +127,7 @@ impl Waiting for InCall<'_> {
         self.comm.shared.rouse_others_fenced(self.rank());
     }
 
-    fn gather(&self, ticket: Ticket, mut all_here: impl FnMut() -> bool) -> Result<()> {
+    fn gather(&self, ticket: Ticket, all_here: &mut dyn FnMut() -> bool) -> Result<()> {
         // An injected failure may come after the arrival, too.
         self.comm.core.tick()?;
         if all_here() {
@@ -143,7 +148,7 @@ impl Waiting for InCall<'_> {
         found.map_or(Ok(()), |rank| Err(self.stranger(rank)))
     }
 
-    fn stay(&self, ticket: Ticket, all_out: impl FnMut() -> bool) {
+    fn stay(&self, ticket: Ticket, all_out: &mut dyn FnMut() -> bool) {
         let port = &self.comm.core.port;
         port.recorder
             .settle(self.described, &|| self.call.to_string());

@@ -8,6 +8,7 @@ use crate::execute::Link;
 use crate::moves;
 use crate::op::Element;
 use crate::transport::lanes::lane::{Form, Lanes};
+use crate::transport::memory::lend::Loan;
 use crate::transport::memory::packet::Packet;
 
 impl Link for InCall<'_> {
@@ -45,8 +46,7 @@ impl Link for InCall<'_> {
             meanwhile,
             |loan| {
                 if !loan.is_settled() {
-                    let needs = || self.needs(&From::Rank(to));
-                    self.wait(&needs, None, || loan.is_settled().then_some(()))?;
+                    self.wait_until_settled(loan, to)?;
                 }
                 self.comm.core.port.count(size_of_val(data));
                 Ok(())
@@ -125,8 +125,20 @@ impl InCall<'_> {
         if lanes.take(from, form, place) {
             return Ok(());
         }
+        self.wait_for_message(from, form, place)
+    }
+
+    #[inline(never)]
+    fn wait_for_message(&self, from: Rank, form: Form, place: &mut Packet) -> Result<()> {
+        let lanes = &self.comm.lanes;
         let needs = || self.needs(&From::Rank(from));
         self.wait(&needs, None, || lanes.take(from, form, place).then_some(()))
+    }
+
+    #[inline(never)]
+    fn wait_until_settled(&self, loan: &Loan<'_>, to: Rank) -> Result<()> {
+        let needs = || self.needs(&From::Rank(to));
+        self.wait(&needs, None, || loan.is_settled().then_some(()))
     }
 
     #[inline]

@@ -6,11 +6,14 @@
 //! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: this module
 //! only defines which rank needs what from which.
 
+use std::ops::Range;
+
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};
 use crate::error::{Error, Result};
 use crate::moves;
-use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::op::{Element, First, Operator, fold_left, fold_right};
+use crate::schedule::Combine;
 use crate::transport::memory::cells;
 use crate::unwind;
 
@@ -51,18 +54,27 @@ pub(crate) trait AtCells {
     /// Prefetches a cell of `count` elements that will be read soon.
     fn ask_for<T: Element>(&self, from: Rank, count: usize);
 
-    /// Waits until a rank has written its cell, and shows the contents if the cell has `count` elements.
-    fn read<T: Element>(
-        &mut self,
-        from: Rank,
-        count: usize,
-        early: Early,
-        show: impl FnOnce(&[T]),
-    ) -> Result<()>;
+    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with `into`, if the
+    /// cell has `read.count` elements.
+    fn take<T: Element>(&mut self, read: Read, into: &mut [T], op: &impl Operator<T>)
+    -> Result<()>;
 
     /// Declares that this rank reads nothing of this call any more. Without buffering, waits until its own cell, if it
     /// was written, has been read.
     fn leave(&mut self, written_for: Option<Readers>) -> Result<()>;
+}
+
+/// A read of a cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    /// The writer.
+    pub from: Rank,
+    /// The number of elements in the cell.
+    pub count: usize,
+    /// The elements that are taken.
+    pub part: Range<usize>,
+    pub combine: Combine,
+    pub early: Early,
 }
 
 /// Which messages' cache lines are requested before it is known that they are written.
@@ -175,34 +187,57 @@ impl<C: AtCells> Table<'_, C> {
         }
     }
 
-    /// Shows this rank's block of a vector of `whole` elements that another rank has written in blocks.
-    #[inline]
-    fn read_block<T: Element>(
+    /// Takes this rank's block of a vector of `whole` elements that another rank has written in blocks.
+    fn take_block<T: Element>(
         &mut self,
         from: Rank,
         whole: usize,
-        show: impl FnOnce(&[T]),
+        combine: Combine,
+        into: &mut [T],
+        op: &impl Operator<T>,
     ) -> Result<()> {
         let block = self.call.blocks.block(self.me);
         moves::note(from, self.me, block.clone());
-        match self.others {
-            Readers::One(_) => self.cells.read(from, block.len(), Early::All, show),
-            Readers::All => {
-                let show = |all: &[T]| show(&all[block]);
-                self.cells.read(from, whole, Early::All, show)
-            }
-        }
+        let (count, part) = match self.others {
+            Readers::One(_) => (block.len(), 0..block.len()),
+            Readers::All => (whole, block),
+        };
+        let read = Read {
+            from,
+            count,
+            part,
+            combine,
+            early: Early::All,
+        };
+        self.cells.take(read, into, op)
     }
 
+    /// Takes the whole vector of another rank.
     #[inline]
-    fn read<T: Element>(
+    fn take<T: Element>(
         &mut self,
         from: Rank,
-        count: usize,
-        show: impl FnOnce(&[T]),
+        combine: Combine,
+        early: Early,
+        into: &mut [T],
+        op: &impl Operator<T>,
     ) -> Result<()> {
+        let count = into.len();
         moves::note(from, self.me, 0..count);
-        self.cells.read(from, count, Early::All, show)
+        let read = Read {
+            from,
+            count,
+            part: 0..count,
+            combine,
+            early,
+        };
+        self.cells.take(read, into, op)
+    }
+
+    /// Copies the whole vector of another rank.
+    #[inline]
+    fn copy<T: Element>(&mut self, from: Rank, into: &mut [T]) -> Result<()> {
+        self.take(from, Combine::Replace, Early::All, into, &First)
     }
 
     #[inline]
@@ -234,7 +269,7 @@ impl<C: AtCells> Table<'_, C> {
         }
         if self.me > 0 {
             self.write_to(0, all)?;
-            return self.read(0, all.len(), |sum| all.copy_from_slice(sum));
+            return self.copy(0, all);
         }
         self.fold(all, op)?;
         self.write_to_all(all)
@@ -264,7 +299,7 @@ impl<C: AtCells> Table<'_, C> {
             }
             Some(last) => {
                 self.cells.leave(None)?;
-                self.read(last, all.len(), |sum| all.copy_from_slice(sum))?;
+                self.copy(last, all)?;
             }
         }
         self.cells.leave(None)
@@ -275,7 +310,7 @@ impl<C: AtCells> Table<'_, C> {
         let root = self.call.root;
         match self.me == root {
             true => self.write_to_all(all),
-            false => self.read(root, all.len(), |data| all.copy_from_slice(data)),
+            false => self.copy(root, all),
         }
     }
 
@@ -310,13 +345,13 @@ impl<C: AtCells> Table<'_, C> {
         }
         self.cells.wait_for_all()?;
         for from in 0..self.ranks {
-            let mut fold = |theirs: &[T]| match from {
-                0 => own.copy_from_slice(theirs),
-                _ => unwind::operator(|| fold_right(op, own, theirs)),
+            let combine = match from {
+                0 => Combine::Replace,
+                _ => Combine::FoldRight,
             };
             match from == self.me {
-                true => fold(&input[block.clone()]),
-                false => self.read_block(from, input.len(), fold)?,
+                true => combined(combine, own, &input[block.clone()], op),
+                false => self.take_block(from, input.len(), combine, own, op)?,
             }
         }
         Ok(())
@@ -343,8 +378,8 @@ impl<C: AtCells> Table<'_, C> {
         all[block(self.me)].copy_from_slice(own);
         self.wait_for_others()?;
         for from in self.all_others() {
-            let place = &mut all[self.call.blocks.block(from)];
-            self.read(from, place.len(), |block| place.copy_from_slice(block))?;
+            let place = self.call.blocks.block(from);
+            self.copy(from, &mut all[place])?;
         }
         Ok(())
     }
@@ -356,7 +391,7 @@ impl<C: AtCells> Table<'_, C> {
             own.copy_from_slice(&all[block]);
             return Ok(());
         }
-        self.read_block(root, self.call.length(), |block| own.copy_from_slice(block))
+        self.take_block(root, self.call.length(), Combine::Replace, own, &First)
     }
 
     fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
@@ -367,7 +402,7 @@ impl<C: AtCells> Table<'_, C> {
         self.wait_for_others()?;
         for from in self.all_others() {
             let place = &mut output[place(from)];
-            self.read_block(from, input.len(), |theirs| place.copy_from_slice(theirs))?;
+            self.take_block(from, input.len(), Combine::Replace, place, &First)?;
         }
         Ok(())
     }
@@ -388,30 +423,40 @@ impl<C: AtCells> Table<'_, C> {
             Some(_) => Early::Short,
             None => Early::All,
         };
-        let (me, length) = (self.me, acc.len());
-        moves::note(other, me, 0..length);
-        self.cells
-            .read(other, length, early, |theirs| match other < me {
-                true => unwind::operator(|| fold_left(op, acc, theirs)),
-                false => unwind::operator(|| fold_right(op, acc, theirs)),
-            })
+        self.take(other, Combine::by_rank(self.me, other), early, acc, op)
     }
 
     fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.cells.wait_for_all()?;
-        let (me, length) = (self.me, acc.len());
         // A contribution that is already in `acc` is not read from the cell.
-        let lies_there = me < 2;
+        let lies_there = self.me < 2;
+        let me = self.me;
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
         let mut from = skip(0);
         while from < self.ranks {
-            self.read(from, length, |theirs| match from {
-                0 if !lies_there => acc.copy_from_slice(theirs),
-                0 => unwind::operator(|| fold_left(op, acc, theirs)),
-                _ => unwind::operator(|| fold_right(op, acc, theirs)),
-            })?;
+            let combine = match from {
+                0 if !lies_there => Combine::Replace,
+                0 => Combine::FoldLeft,
+                _ => Combine::FoldRight,
+            };
+            self.take(from, combine, Early::All, acc, op)?;
             from = skip(from + 1);
         }
         Ok(())
+    }
+}
+
+/// Combines elements of another rank with those held.
+#[inline]
+pub(crate) fn combined<T: Element>(
+    combine: Combine,
+    held: &mut [T],
+    theirs: &[T],
+    op: &impl Operator<T>,
+) {
+    match combine {
+        Combine::Replace => held.copy_from_slice(theirs),
+        Combine::FoldRight => unwind::operator(|| fold_right(op, held, theirs)),
+        Combine::FoldLeft => unwind::operator(|| fold_left(op, held, theirs)),
     }
 }

@@ -19,7 +19,7 @@ mod cells;
 mod rooms;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use cells::{AtCells, Early, Readers, over_cells};
+pub(crate) use cells::{AtCells, Early, Read, Readers, combined, over_cells};
 pub(crate) use rooms::Workspace;
 
 use crate::Rank;

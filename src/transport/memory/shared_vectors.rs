@@ -138,10 +138,11 @@ pub(crate) trait Waiting {
     fn rouse(&self);
 
     /// Waits until all are here; may fail.
-    fn gather(&self, ticket: Ticket, all_here: impl FnMut() -> bool) -> Result<(), Self::Error>;
+    fn gather(&self, ticket: Ticket, all_here: &mut dyn FnMut() -> bool)
+    -> Result<(), Self::Error>;
 
     /// Waits until all are out; may not fail, and need not: the others do not wait.
-    fn stay(&self, ticket: Ticket, all_out: impl FnMut() -> bool);
+    fn stay(&self, ticket: Ticket, all_out: &mut dyn FnMut() -> bool);
 }
 
 /// How a call ended for a rank that stayed to the end.
@@ -199,7 +200,7 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         waiting,
     };
     let mut next = 0;
-    waiting.gather(ticket, || epoch.all_here_from(&mut next, ticket))?;
+    waiting.gather(ticket, &mut || epoch.all_here_from(&mut next, ticket))?;
     waiting.rouse();
     if epoch.go(ticket) == Decision::Aborted {
         inside.stage = Stage::Out;
@@ -257,8 +258,8 @@ impl<W: Waiting> Inside<'_, W> {
         self.epoch.report_out(self.me, self.ticket, well);
         self.stage = Stage::Out;
         let (mut next, ticket) = (0, self.ticket);
-        let all_out = || self.epoch.all_out_from(&mut next, ticket);
-        self.waiting.stay(ticket, all_out);
+        let mut all_out = || self.epoch.all_out_from(&mut next, ticket);
+        self.waiting.stay(ticket, &mut all_out);
         if self.epoch.take_back(self.me, ticket) {
             mem::forget(nobody_leaves);
         }
