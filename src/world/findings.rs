@@ -68,13 +68,12 @@ impl Findings {
         let left = fabric.leftovers();
         let comms = fabric.comms();
         let stray = stray(fabric, &comms, &left);
-        let lost = left.into_iter();
-        let lost = lost.filter_map(|left| Lost::of(left, &recent.names));
-        let lost = lost.collect();
+        let lost = |left| Lost::of(left, &recent.names);
+        let lost = left.into_iter().filter_map(lost).collect();
         let (culprit, followed) = first(outcomes, fabric);
         let mut findings = Findings {
             culprit,
-            deadlocks: fabric.open_registry().deadlocks.clone(),
+            deadlocks: deadlocks(fabric),
             mismatch: comms.iter().find_map(noticed),
             lost,
             unfinished: unfinished(outcomes, fabric),
@@ -155,6 +154,10 @@ fn first(outcomes: &dyn Outcomes, fabric: &Fabric) -> (Option<Rank>, Option<Caus
     // All of them only follow from other failures: blame the cause of the first.
     let cause = first(true).and_then(|(_, end)| end.follows.clone());
     (cause.as_ref().and_then(Cause::culprit), cause)
+}
+
+fn deadlocks(fabric: &Fabric) -> Vec<Arc<Deadlock>> {
+    fabric.open_registry().deadlocks.clone()
 }
 
 /// Whether a rank's end only follows from other failures.

@@ -177,8 +177,8 @@ impl World {
 
 /// A program that is to run on every rank, and the outcomes of the ranks, with its types erased.
 trait Program {
-    /// Gives the bodies of all ranks, in rank order.
-    fn bodies<'p>(&'p mut self, ranks: usize, give: &mut dyn FnMut(Box<dyn Body + Send + 'p>));
+    /// The bodies of all ranks, in rank order.
+    fn bodies(&mut self, ranks: usize) -> Vec<Box<dyn Body + Send + '_>>;
 
     /// The outcomes, once the bodies have run.
     fn outcomes(&mut self) -> &mut dyn Outcomes;
@@ -203,14 +203,17 @@ where
     R: Send,
     E: Send + fmt::Display,
 {
-    fn bodies<'p>(&'p mut self, ranks: usize, give: &mut dyn FnMut(Box<dyn Body + Send + 'p>)) {
+    fn bodies(&mut self, ranks: usize) -> Vec<Box<dyn Body + Send + '_>> {
+        // Loops, as adapters would be compiled for every program.
         self.outcomes.reserve_exact(ranks);
         for _ in 0..ranks {
             self.outcomes.push(Outcome::Left);
         }
+        let mut bodies: Vec<Box<dyn Body + Send>> = Vec::with_capacity(ranks);
         for outcome in &mut self.outcomes {
-            give(Box::new(BodyOf { f: self.f, outcome }));
+            bodies.push(Box::new(BodyOf { f: self.f, outcome }));
         }
+        bodies
     }
 
     fn outcomes(&mut self) -> &mut dyn Outcomes {
@@ -254,8 +257,7 @@ type Joined = thread::Result<Option<PinError>>;
 
 /// Runs the ranks of a program on threads of their own, and waits until all have ended.
 fn live(starts: Vec<Start>, program: &mut dyn Program) -> Result<Vec<Joined>, Refused> {
-    let mut bodies = Vec::with_capacity(starts.len());
-    program.bodies(starts.len(), &mut |body| bodies.push(body));
+    let bodies = program.bodies(starts.len());
     thread::scope(|scope| {
         let ranks = starts.into_iter().zip(bodies);
         let spawned: Vec<_> = ranks
