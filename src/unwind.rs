@@ -196,11 +196,21 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Drops a user's value whose destructor may panic, where a panic would unwind unrelated code. The hook has printed it.
-pub(crate) fn drop_quietly<T>(value: T) {
-    if let Err(payload) = panic::catch_unwind(panic::AssertUnwindSafe(|| drop(value))) {
-        discard(payload);
+/// Catches any panic in `f`, for example of a user's destructor, where it would unwind unrelated code. The hook has
+/// printed it.
+pub(crate) fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
+    match panic::catch_unwind(panic::AssertUnwindSafe(f)) {
+        Ok(done) => Some(done),
+        Err(payload) => {
+            discard(payload);
+            None
+        }
     }
+}
+
+/// Drops a user's value whose destructor may panic.
+pub(crate) fn drop_quietly<T>(value: T) {
+    quietly(|| drop(value));
 }
 
 /// The panic whose payload was just caught on this thread. A resumed panic has passed no hook, so the last panic that

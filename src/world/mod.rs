@@ -1,53 +1,63 @@
 //! [`World`]: the number of ranks, where they run, and what happens when one fails.
 //!
-//! - `mod` the settings, and one run on fresh threads
-//! - `tuning` the tuning table that its collectives follow, checked against this machine
-//! - `report` the outcome of a run
+//! - `mod` the settings; `tuning`: the tuning table that its collectives follow, checked against this machine
+//! - `venue` where its ranks run, decided before any of them begins
+//! - `run` one run on fresh threads
+//! - `report` the outcome of a run; `outcome`: that of one rank; `error`: why it failed
+//! - `findings` what a run left behind; `left`: messages and requests; `recent`: records; `verdict`: the judgement
 //! - `trace` the full trace of a run; `perfetto`: its export for a viewer
 //! - `dump` printing the state of a running world on a signal
-//! - `team` ranks that stay for many runs; `pool`: their threads, and how jobs reach them
+//! - `team` ranks that stay for many runs; `crew`: its runs; `round`: one run; `pool`: its threads, and how jobs reach
+//!   them; `inside`: which teams a thread belongs to
 //! - `seat` ranks on threads that the library did not start
 //! - `rank` the life of one rank on its thread
 
+mod crew;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;
+mod error;
+mod findings;
+mod inside;
+mod left;
+mod outcome;
 mod perfetto;
 mod pool;
 mod rank;
+mod recent;
 mod report;
+mod round;
+mod run;
 mod seat;
 mod team;
 mod trace;
 mod tuning;
+mod venue;
+mod verdict;
 
-use std::any::Any;
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, Scope};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_utils::sync::WaitGroup;
-
-pub use report::{Counts, Lost, Outcome, Report, WorldError};
+pub use error::WorldError;
+pub use findings::Counts;
+pub use left::Lost;
+pub use outcome::Outcome;
+pub use report::Report;
 pub use seat::{Seat, Seats};
 pub use team::Team;
 pub use trace::{Trace, TracedCall, TracedMessage};
 
 use crate::Rank;
 use crate::collective::TuningTable;
+#[cfg(doc)]
 use crate::comm::Comm;
-use crate::error::{Gone, Result};
-use crate::machine::{Bind, Cpus, Kind, Machine, Near, PinError, Placement, Unpinned};
+#[cfg(doc)]
+use crate::machine::Placement;
+use crate::machine::{Bind, Kind, Machine};
 use crate::topology::Levels;
+use crate::transport::Fault;
 use crate::transport::deadlock::scheduler::{BySeed, Chooser};
 use crate::transport::lanes::Make;
 use crate::transport::memory::eager_limit::Buffering;
-use crate::transport::progress::cpu_collision::WaitingCpus;
-use crate::transport::progress::wait::{Live, are_crowded};
-use crate::transport::{Fabric, Fault, Settings};
-use crate::unwind;
-use rank::{Lived, Pin, Start};
 
 /// A message-passing program about to run: its ranks are threads of this process.
 ///
@@ -394,479 +404,5 @@ impl World {
     pub(crate) fn random_seed(mut self, seed: u64) -> World {
         self.seed = Some(seed);
         self
-    }
-
-    /// Runs `f` once on every rank and returns the results in rank order.
-    ///
-    /// # Errors
-    ///
-    /// If any rank failed: what the first culprit did. A rank that failed only because another one failed is never
-    /// the culprit.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, WorldError};
-    ///
-    /// let error = World::new(3).run(|comm| {
-    ///     assert_ne!(comm.rank(), 1, "boom");
-    ///     comm.barrier() // fails in ranks 0 and 2, which are not to blame
-    /// });
-    /// assert!(matches!(error, Err(WorldError::Panicked { rank: 1, .. })));
-    /// ```
-    #[doc(alias = "MPI_Init")]
-    #[doc(alias = "MPI_Finalize")]
-    pub fn run<R: Send>(
-        &self,
-        f: impl Fn(&Comm) -> Result<R> + Sync,
-    ) -> Result<Vec<R>, WorldError> {
-        self.try_run(f)
-    }
-
-    /// [`run`](Self::run) with the caller's own error type.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, WorldError};
-    ///
-    /// let error = World::new(2).try_run(|comm| match comm.rank() {
-    ///     0 => Ok(()),
-    ///     _ => Err("no luck"),
-    /// });
-    /// assert!(matches!(error, Err(WorldError::Failed { rank: 1, error: "no luck" })));
-    /// ```
-    pub fn try_run<R: Send, E: Send + fmt::Display>(
-        &self,
-        f: impl Fn(&Comm) -> Result<R, E> + Sync,
-    ) -> Result<Vec<R>, WorldError<E>> {
-        self.try_run_each(f)?.into_result()
-    }
-
-    /// Runs `f` once on every rank and reports the outcome of each.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the world cannot start: it has no ranks, its binding names CPUs that this process may not use, or a
-    /// thread cannot be started. [`try_run_each`](Self::try_run_each) returns that as an error.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{Outcome, World};
-    ///
-    /// let report = World::new(3).run_each(|comm| match comm.rank() {
-    ///     1 => Ok(()), // returns without receiving, and without entering the barrier
-    ///     _ => comm.send(1, 0, &[7]).and_then(|()| comm.barrier()),
-    /// });
-    /// assert!(matches!(report.outcomes[..], [Outcome::Failed(_), Outcome::Returned(()), Outcome::Failed(_)]));
-    /// assert_eq!(report.culprit, Some(1));
-    /// assert_eq!(report.lost.len(), 2); // the messages of ranks 0 and 2
-    /// ```
-    pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
-        self.try_run_each(f)
-            .unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// [`run_each`](Self::run_each) with the caller's own error type, and an error instead of a panic if the world
-    /// cannot start.
-    ///
-    /// # Errors
-    ///
-    /// [`WorldError::Usage`] and [`WorldError::Spawn`].
-    pub fn try_run_each<R: Send, E: Send + fmt::Display>(
-        &self,
-        f: impl Fn(&Comm) -> Result<R, E> + Sync,
-    ) -> Result<Report<R, E>, WorldError<E>> {
-        let (venue, fabric, starts) = self.open()?;
-        let begin = Instant::now();
-        let lives = thread::scope(|scope| {
-            let spawned: Vec<_> = starts
-                .into_iter()
-                .map(|start| spawn(scope, start, &f))
-                .collect();
-            let ends = spawned
-                .into_iter()
-                .map(|rank| Ok(rank?.join().unwrap_or_else(Lived::broken)));
-            ends.collect::<Result<Vec<_>, _>>()
-        });
-        let (outcomes, refused) = part(lives?);
-        let placement = venue.placement(refused);
-        Ok(Report::new(
-            outcomes,
-            placement,
-            &venue,
-            &fabric,
-            begin.elapsed(),
-        ))
-    }
-
-    /// Starts the ranks and keeps them for many runs, parked in between.
-    ///
-    /// With [`Bind::Auto`] or [`Bind::None`] there is no thread for rank 0: the thread that calls a run of the team is
-    /// rank 0.
-    ///
-    /// # Errors
-    ///
-    /// [`WorldError::Usage`] and [`WorldError::Spawn`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, op};
-    ///
-    /// let team = World::new(2).start()?;
-    /// for round in 0..3 {
-    ///     let sums = team.run(|comm| {
-    ///         let mut v = [round];
-    ///         comm.all_reduce(&mut v, op::Sum)?;
-    ///         Ok(v[0])
-    ///     })?;
-    ///     assert_eq!(sums, [2 * round; 2]);
-    /// }
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    pub fn start(&self) -> Result<Team, WorldError> {
-        Team::start(self)
-    }
-
-    /// Creates a world whose ranks run on threads that the caller starts; see [`Seats`].
-    ///
-    /// A world that cannot start, for example with 0 ranks, has no seats, and [`Seats::take`] returns the reason.
-    /// [`seats`](Self::seats) returns it at once.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seats = rankfold::World::connect(0);
-    /// let error = seats.take(0).err().unwrap();
-    /// assert_eq!(error.to_string(), "a world has at least one rank");
-    /// ```
-    pub fn connect(ranks: usize) -> Seats {
-        let seats = World::new(ranks).seats();
-        seats.unwrap_or_else(|error| Seats::none(error.to_string()))
-    }
-
-    /// [`connect`](Self::connect) with this world's settings; no rank is pinned.
-    ///
-    /// # Errors
-    ///
-    /// [`WorldError::Usage`] if the world has no ranks.
-    pub fn seats(&self) -> Result<Seats, WorldError> {
-        let unpinned = World {
-            bind: Bind::None,
-            on_seats: true,
-            ..self.clone()
-        };
-        unpinned
-            .open()
-            .map(|(venue, _, starts)| Seats::new(starts, venue))
-    }
-
-    /// Creates everything that the ranks need to begin.
-    fn open<E>(&self) -> Result<(Venue, Arc<Fabric>, Vec<Start>), WorldError<E>> {
-        let venue = Venue::new(self)?;
-        let fabric = venue.fabric();
-        let starts = venue.starts(&fabric);
-        Ok((venue, fabric, starts))
-    }
-}
-
-/// No system gives one process more threads than this.
-const MAX_RANKS: usize = 1 << 16;
-
-/// Where a world runs: its settings, and the CPUs it found.
-pub(crate) struct Venue {
-    settings: Settings,
-    placement: Placement,
-    cpus: Cpus,
-    strict: bool,
-    #[cfg(all(unix, feature = "signal"))]
-    dump: bool,
-    _open: Open,
-}
-
-impl Venue {
-    fn new<E>(world: &World) -> Result<Venue, WorldError<E>> {
-        Venue::with(world, false)
-    }
-
-    /// The same; with `caller`, the thread that calls a run is one of the ranks.
-    fn with<E>(world: &World, caller: bool) -> Result<Venue, WorldError<E>> {
-        // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
-        unwind::install_hook();
-        if world.ranks > MAX_RANKS {
-            return Err(WorldError::Usage(format!(
-                "{} ranks are more threads than a process can have; at most {MAX_RANKS}",
-                world.ranks
-            )));
-        }
-        if world.ranks == 0 {
-            return Err(WorldError::Usage("a world has at least one rank".into()));
-        }
-        let (open, first) = Open::new();
-        // Seats that were entered are ranks, even if the world that created them is closed.
-        let alone = first && Live::count() == 0 && !unwind::is_rank();
-        let machine = machine_for(world.ranks);
-        let place = |machine: &Machine, alone| {
-            let placed = machine.place(world.ranks, &world.bind, alone);
-            placed.map_err(|error| WorldError::Usage(error.to_string()))
-        };
-        let (placement, near) = match &world.machine {
-            None if caller && world.bind == Bind::Auto => {
-                let placement = Placement::unpinned(world.ranks, Unpinned::Caller);
-                let near = Near::of(&machine, &placement, &world.levels);
-                (placement, near)
-            }
-            None => {
-                let placement = place(&machine, alone)?;
-                let near = Near::of(&machine, &placement, &world.levels);
-                (placement, near)
-            }
-            Some(other) => {
-                let near = Near::of(other, &place(other, true)?, &world.levels);
-                (Placement::unpinned(world.ranks, Unpinned::StandIn), near)
-            }
-        };
-        let tuning = tuning::of(world).map_err(WorldError::Usage)?;
-        let usable = room_to_spin(&machine, &placement);
-        let cpus = machine.usable;
-        // A pinned rank stays where it is, and the threads of seats are not ours to move.
-        let unpinned = placement.cpu.iter().all(Option::is_none) && !world.on_seats;
-        let may_part = unpinned && world.ranks > 1 && !are_crowded(world.ranks, usable);
-        let spots = || Arc::new(WaitingCpus::new(world.ranks, usize::from(caller), usable));
-        let settings = Settings {
-            cpus: usable,
-            timeout: world.timeout,
-            check: world.check,
-            record: world.record,
-            trace: world.trace,
-            faults: world.faults.clone(),
-            chooser: world.chooser.clone(),
-            seed: world.seed,
-            buffering: world.buffering,
-            lanes: world.lanes,
-            near: Arc::new(near),
-            spots: may_part.then(spots),
-            tuning: tuning.map(|table| -> Arc<dyn Any + Send + Sync> { table }),
-        };
-        Ok(Venue {
-            settings,
-            placement,
-            cpus,
-            strict: world.strict,
-            #[cfg(all(unix, feature = "signal"))]
-            dump: world.dump,
-            _open: open,
-        })
-    }
-
-    /// Whether a fabric may serve several runs: nothing else watches it.
-    fn is_lasting(&self) -> bool {
-        #[cfg(all(unix, feature = "signal"))]
-        return !self.dump;
-        #[cfg(not(all(unix, feature = "signal")))]
-        true
-    }
-
-    fn ranks(&self) -> usize {
-        self.placement.cpu.len()
-    }
-
-    /// What the ranks of a new run share; nothing of an earlier run is left in it.
-    fn fabric(&self) -> Arc<Fabric> {
-        let fabric = Fabric::new(self.ranks(), self.settings.clone());
-        #[cfg(all(unix, feature = "signal"))]
-        if self.dump {
-            dump::watch(&fabric);
-        }
-        fabric
-    }
-
-    /// What each rank needs to begin.
-    fn starts(&self, fabric: &Arc<Fabric>) -> Vec<Start> {
-        let start = |(rank, pin)| Start {
-            fabric: fabric.clone(),
-            rank,
-            pin,
-        };
-        self.pins().into_iter().enumerate().map(start).collect()
-    }
-
-    /// Where the ranks ran, except those that could not be pinned.
-    fn placement(&self, refused: impl IntoIterator<Item = (Rank, PinError)>) -> Placement {
-        let mut placement = self.placement.clone();
-        for (rank, why) in refused {
-            placement.refuse(rank, why);
-        }
-        placement
-    }
-
-    /// Where each rank is to be pinned.
-    fn pins(&self) -> Vec<Option<Pin>> {
-        let cpus = Arc::new(self.cpus.clone());
-        let all = WaitGroup::new();
-        let pin = |cpu| Pin {
-            cpu,
-            cpus: cpus.clone(),
-            all: all.clone(),
-        };
-        self.placement.cpu.iter().map(|cpu| cpu.map(pin)).collect()
-    }
-}
-
-/// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
-fn machine_for(ranks: usize) -> Machine {
-    let cpus = Cpus::here();
-    if ranks > cpus.mask.len() {
-        Machine::flat(cpus)
-    } else {
-        Machine::remembered(cpus)
-    }
-}
-
-/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be,
-/// and no more than the CPU quota covers. The SMT threads of one core share the resources that a spinning one uses.
-fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
-    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
-    let taken = if pinned.is_empty() {
-        &machine.usable.mask
-    } else {
-        &pinned
-    };
-    let cores = match taken.len() {
-        0 => usize::MAX,
-        _ => machine.distinct_cores(taken),
-    };
-    cores.min(machine.usable.usable())
-}
-
-/// Counts the open worlds of this process.
-struct Open(());
-
-static OPEN: AtomicUsize = AtomicUsize::new(0);
-
-impl Open {
-    /// Counts a new world; the flag says whether it is the only open one.
-    fn new() -> (Open, bool) {
-        (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The outcomes of the ranks, and the ranks that could not be pinned as they should.
-#[expect(clippy::type_complexity)]
-fn part<R, E>(lives: Vec<Lived<R, E>>) -> (Vec<Outcome<R, E>>, Vec<(Rank, PinError)>) {
-    let mut refused = Vec::new();
-    let ranks = lives.into_iter().enumerate().map(|(rank, lived)| {
-        refused.extend(lived.unpinned.map(|why| (rank, why)));
-        lived.outcome
-    });
-    (ranks.collect(), refused)
-}
-
-/// Starts one rank on a thread of its own.
-fn spawn<'scope, R: Send + 'scope, E: Send + fmt::Display + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    start: Start,
-    f: &'scope (impl Fn(&Comm) -> Result<R, E> + Sync),
-) -> Result<thread::ScopedJoinHandle<'scope, Lived<R, E>>, WorldError<E>> {
-    let (fabric, rank) = (start.fabric.clone(), start.rank);
-    let spawned = thread::Builder::new()
-        .name(format!("rank-{rank}"))
-        .spawn_scoped(scope, move || start.live(f));
-    spawned.map_err(|error| {
-        // Ranks that are already running must not wait for it.
-        fabric.record_end(
-            rank,
-            Gone::Failed("its thread could not be started".into()),
-            None,
-            None,
-        );
-        WorldError::Spawn { rank, error }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The number of ranks that may spin, of `ranks` ranks on a machine.
-    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
-        let machine = Machine::from_text(text).unwrap();
-        let placement = machine.place(ranks, bind, true).unwrap();
-        room_to_spin(&machine, &placement)
-    }
-
-    #[test]
-    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
-        let smt = "package:2 core:2 cpu:2";
-        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
-        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
-        assert_eq!(room(smt, 8, &Bind::Auto), 4);
-        assert_eq!(
-            room(smt, 2, &Bind::None),
-            4,
-            "wherever they run, there are four cores"
-        );
-        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
-    }
-
-    #[test]
-    fn ranks_spin_only_where_none_of_them_shares_a_core_a_cpu_or_the_quota_with_another() {
-        let smt = "package:2 core:2 cpu:2";
-        for (machine, ranks, bind, spin) in [
-            (smt, 4, Bind::Core, true),
-            (smt, 4, Bind::Scatter, true),
-            (smt, 2, Bind::Compact, false), // two SMT threads of one core
-            (smt, 5, Bind::Auto, false),
-            (smt, 4, Bind::None, true),
-            (smt, 9, Bind::Auto, false), // more than CPUs
-            (smt, 4, Bind::Cpus(vec![0, 2, 4, 6]), true),
-            (smt, 4, Bind::Cpus(vec![0, 1, 2, 4]), false),
-            ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
-            ("core:4", 4, Bind::Auto, true),
-            ("core:4", 5, Bind::Auto, false),
-            ("core:4 quota=3.9", 4, Bind::Compact, false),
-            ("core:4 quota=4", 4, Bind::Auto, true),
-            ("core:4 quota=0.5", 2, Bind::Auto, false),
-            ("core:4 mask=3", 2, Bind::Auto, false),
-            (
-                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
-                6,
-                Bind::Auto,
-                true,
-            ),
-            (
-                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
-                3,
-                Bind::Compact,
-                false,
-            ),
-        ] {
-            let crowded = are_crowded(ranks, room(machine, ranks, &bind));
-            assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
-        }
-    }
-
-    #[test]
-    fn shared_cpus_and_the_quota_leave_less_room() {
-        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
-        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 2);
-        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
-        assert_eq!(
-            room("core:4 mask=1-2", 3, &Bind::Auto),
-            2,
-            "unpinned, as there are too few"
-        );
     }
 }

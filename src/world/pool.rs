@@ -24,18 +24,19 @@
 //! `Send`; see [`Kept`].
 #![allow(unsafe_code)]
 
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
-use super::Outcome;
-use super::rank::{Pin, live};
+use super::inside::Inside;
+use super::outcome::End;
+use super::rank::{Body, Pin, live};
+use super::round::{Came, Part, Rest};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -44,7 +45,7 @@ use crate::sync::Parker;
 use crate::transport::Fabric;
 use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::progress::wait::{Live, Patience};
-use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
+use crate::transport::reuse::fabric_reuse::Reuse;
 use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;
 use crate::unwind;
@@ -101,6 +102,21 @@ struct Order {
     f: *const (),
     /// Set if the run continues where the previous one ended.
     again: Option<Reuse>,
+}
+
+impl Order {
+    /// The order to run a closure.
+    fn of<F, R, E>(f: &F, again: Option<Reuse>) -> Order
+    where
+        F: Fn(&Comm) -> Result<R, E>,
+        E: fmt::Display,
+    {
+        Order {
+            act: act::<F, R, E>,
+            f: ptr::from_ref(f).cast(),
+            again,
+        }
+    }
 }
 
 /// Carries out an order, as this rank. The frame and the closure must be of the types that the function was made for,
@@ -165,35 +181,18 @@ struct Frame<'a, R, E> {
     parts: OnceLock<Parts<R, E>>,
 }
 
-type Parts<R, E> = Box<[Mutex<Option<Part<R, E>>>]>;
+type Parts<R, E> = Vec<Mutex<Option<Part<R, E>>>>;
 
 impl<R, E> Frame<'_, R, E> {
     fn parts(&self) -> &Parts<R, E> {
-        let none = |_| Mutex::new(None);
-        self.parts
-            .get_or_init(|| (0..self.ranks).map(none).collect())
+        self.parts.get_or_init(|| {
+            let mut parts = Vec::with_capacity(self.ranks);
+            for _ in 0..self.ranks {
+                parts.push(Mutex::new(None));
+            }
+            parts
+        })
     }
-}
-
-/// The outcome of a rank.
-pub(super) enum Part<R, E> {
-    /// It began no operation, and returned this value.
-    Quiet(R),
-    Told(Lived<R, E>),
-}
-
-/// What remains of a rank that has ended.
-pub(super) struct Lived<R, E> {
-    pub outcome: Outcome<R, E>,
-    pub rest: Option<EndState>,
-}
-
-/// The outcomes of all ranks.
-pub(super) enum Came<R, E> {
-    /// All ranks were quiet.
-    Quiet(Vec<R>),
-    /// `None` for a rank in which something panicked while it ended.
-    Told(Vec<Option<Part<R, E>>>),
 }
 
 /// A rank's end of a fabric between two runs, after [`Comm::rest`] has returned its state.
@@ -209,14 +208,14 @@ pub(super) struct Kept(Option<Box<Comm>>);
 unsafe impl Send for Kept {}
 
 impl Kept {
-    /// Runs `f` as this rank, on this thread, with the kept end if the run continues where the previous one ended.
-    fn live<'a, R, E: fmt::Display>(
+    /// Runs the body as this rank, on this thread, with the kept end if the run continues where the previous one ended.
+    fn live<'a>(
         &mut self,
         rank: Rank,
         again: Option<Reuse>,
-        fabric: impl FnOnce() -> &'a Arc<Fabric>,
-        f: impl Fn(&Comm) -> Result<R, E>,
-    ) -> Part<R, E> {
+        fabric: &dyn Fn() -> &'a Arc<Fabric>,
+        body: &mut dyn Body,
+    ) -> Rest {
         let comm = match (again, self.0.take()) {
             (Some(again), Some(comm)) => {
                 comm.enter_again(again);
@@ -227,23 +226,14 @@ impl Kept {
                 Box::new(Comm::enter(fabric(), rank, None))
             }
         };
-        let outcome = live(&comm, f);
+        let end = live(&comm, body);
         let quiet = comm.is_quiet();
-        match (outcome, comm.rest()) {
-            (Outcome::Returned(value), Some(rest)) => {
+        match comm.rest() {
+            Some(rest) if end == End::Returned => {
                 self.0 = Some(comm);
-                if quiet {
-                    return Part::Quiet(value);
-                }
-                Part::Told(Lived {
-                    outcome: Outcome::Returned(value),
-                    rest: Some(rest),
-                })
+                if quiet { Rest::Quiet } else { Rest::At(rest) }
             }
-            (outcome, _) => Part::Told(Lived {
-                outcome,
-                rest: None,
-            }),
+            _ => Rest::Unclean,
         }
     }
 }
@@ -262,8 +252,9 @@ where
     let frame = || unsafe { &*frame.cast::<Frame<'_, R, E>>() };
     // SAFETY: as above.
     let f = unsafe { &*order.f.cast::<F>() };
-    let answer = quietly(|| {
-        let part = kept.live(rank, order.again, || frame().fabric, f);
+    let answer = unwind::quietly(|| {
+        let fabric = || frame().fabric;
+        let part = Part::of(f, |body| kept.live(rank, order.again, &fabric, body));
         answered(part, rank, frame)
     });
     answer.unwrap_or(Answer::ELSEWHERE)
@@ -288,19 +279,8 @@ fn answered<'a, R: 'a, E: 'a>(
 
 /// Drops the fabric of the previous run.
 fn let_go(_: Order, _: *const AnyFrame, _: Rank, kept: &mut Kept) -> Answer {
-    quietly(|| *kept = Kept::default());
+    unwind::quietly(|| *kept = Kept::default());
     Answer::ELSEWHERE
-}
-
-/// Catches any panic in `f`, for example of a user's destructor, so that the thread continues.
-fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(done) => Some(done),
-        Err(payload) => {
-            unwind::discard(payload);
-            None
-        }
-    }
 }
 
 impl Pool {
@@ -347,7 +327,7 @@ impl Pool {
     pub(super) fn serve(&self, rank: Rank, pin: Option<Pin>, parker: &Parker) {
         let refused = pin.and_then(Pin::refused);
         self.refused.lock().extend(refused.map(|why| (rank, why)));
-        let _inside = Inside::enter(self);
+        let _inside = Inside::enter(ptr::from_ref(self));
         let Line { job_slot, job } = &*self.lines[rank - self.first];
         let mut kept = Kept::default();
         while let Some(frame) = job_slot.next(parker, self.patience, || self.part(rank)) {
@@ -386,35 +366,26 @@ impl Pool {
             ranks,
             parts: OnceLock::new(),
         };
-        let order = Order {
-            act: act::<F, R, E>,
-            f: ptr::from_ref(f).cast(),
-            again,
-        };
+        let order = Order::of::<F, R, E>(f, again);
         let Caller { parker, kept } = caller;
         let (mut mine, mut values) = (None, Vec::new());
-        self.hand_out(parker, order, ptr::from_ref(&frame).cast(), || {
+        self.hand_out(parker, order, ptr::from_ref(&frame).cast(), &mut || {
             if self.first > 0 {
-                mine = quietly(|| kept.live(0, again, || fabric, f));
+                let own = || Part::of(f, |body| kept.live(0, again, &|| fabric, body));
+                mine = unwind::quietly(own);
             }
             // Meanwhile the other ranks are still running.
             values.reserve_exact(ranks);
         });
-        let mut parts = (0..ranks).map(|rank| match rank.checked_sub(self.first) {
-            None => mine.take(),
-            // SAFETY: the order was made for this frame's type, and each answer is taken once.
-            Some(place) => unsafe { self.taken(place, rank, &frame) },
-        });
-        loop {
-            match parts.next() {
-                Some(Some(Part::Quiet(value))) => values.push(value),
-                None => return Came::Quiet(values),
-                Some(odd) => {
-                    let quiet = values.into_iter().map(|value| Some(Part::Quiet(value)));
-                    return Came::Told(quiet.chain([odd]).chain(parts).collect());
-                }
-            }
+        let mut came = Came::Quiet(values);
+        if self.first > 0 {
+            came.push(mine, ranks);
         }
+        for place in 0..self.lines.len() {
+            // SAFETY: the order was made for this frame's type, and each answer is taken once.
+            came.push(unsafe { self.taken(place, &frame) }, ranks);
+        }
+        came
     }
 
     /// The outcome of a rank that has a thread.
@@ -422,18 +393,13 @@ impl Pool {
     /// # Safety
     ///
     /// The last order must be made for this type of frame and be done, and its answer must not have been taken yet.
-    unsafe fn taken<R, E>(
-        &self,
-        place: usize,
-        rank: Rank,
-        frame: &Frame<'_, R, E>,
-    ) -> Option<Part<R, E>> {
+    unsafe fn taken<R, E>(&self, place: usize, frame: &Frame<'_, R, E>) -> Option<Part<R, E>> {
         // SAFETY: the word is empty, so the job belongs to the caller, and holds an answer.
         let answer = unsafe { (*self.lines[place].job.get()).answer };
         // SAFETY: as promised by the caller.
         match unsafe { answer.take::<R>() } {
             Some(value) => Some(Part::Quiet(value)),
-            None => frame.parts()[rank].lock().take(),
+            None => frame.parts()[self.first + place].lock().take(),
         }
     }
 
@@ -444,8 +410,8 @@ impl Pool {
             f: ptr::null(),
             again: None,
         };
-        self.hand_out(&caller.parker, order, ptr::dangling(), || {
-            quietly(|| caller.kept = Kept::default());
+        self.hand_out(&caller.parker, order, ptr::dangling(), &mut || {
+            unwind::quietly(|| caller.kept = Kept::default());
         });
     }
 
@@ -456,7 +422,7 @@ impl Pool {
         parker: &Parker,
         order: Order,
         frame: *const AnyFrame,
-        meanwhile: impl FnOnce(),
+        meanwhile: &mut dyn FnMut(),
     ) {
         let mut until_done = UntilDone {
             pool: self,
@@ -471,7 +437,7 @@ impl Pool {
         // A caller that is a rank of another world is counted already.
         let counted = usize::from(self.first > 0 && unwind::is_rank());
         until_done._live = Some(Live::new(self.size() - counted));
-        let _inside = (self.first > 0).then(|| Inside::enter(self));
+        let _inside = (self.first > 0).then(|| Inside::enter(ptr::from_ref(self)));
         unwind::apart(meanwhile);
     }
 }
@@ -491,36 +457,5 @@ impl Drop for UntilDone<'_> {
             line.job_slot
                 .wait(&pool.caller, self.parker, pool.patience, || pool.part(0));
         }
-    }
-}
-
-thread_local! {
-    /// The teams of which this thread is a rank, as the addresses of their worker pools.
-    static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
-}
-
-/// While this value lives, its thread is a rank of a team.
-struct Inside;
-
-impl Inside {
-    fn enter(pool: &Pool) -> Inside {
-        INSIDE.with_borrow_mut(|teams| teams.push(pool));
-        Inside
-    }
-}
-
-impl Pool {
-    /// Whether this thread is a rank of this pool.
-    pub(super) fn is_inside(&self) -> bool {
-        // A thread that has already lost the list is in no team.
-        let inside = INSIDE.try_with(|teams| teams.borrow().contains(&ptr::from_ref(self)));
-        inside.unwrap_or(false)
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        // A thread that is ending may have lost the list already.
-        let _ = INSIDE.try_with(|teams| teams.borrow_mut().pop());
     }
 }

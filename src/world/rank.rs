@@ -1,4 +1,7 @@
 //! The life of one rank on its thread: pin, enter, run, and report how it ended.
+//!
+//! The caller's closure, what it returns and its errors are behind [`Body`], so that all of this is compiled once, in
+//! the library, and not for each closure in the crate of the caller.
 
 use std::any::Any;
 use std::fmt;
@@ -7,14 +10,14 @@ use std::sync::Arc;
 
 use crossbeam_utils::sync::WaitGroup;
 
-use super::report::Outcome;
+use super::outcome::{End, Outcome};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Cpus, PinError, pin};
 use crate::transport::Fabric;
 use crate::transport::progress::wait::Live;
-use crate::unwind;
+use crate::unwind::{self, Panic};
 
 /// What a thread needs to become a rank.
 pub(super) struct Start {
@@ -43,95 +46,110 @@ impl Pin {
     }
 }
 
-/// What remains of a rank that has ended.
-pub(super) struct Lived<R, E> {
-    pub outcome: Outcome<R, E>,
-    /// Why the rank is not pinned, if it should be.
-    pub unpinned: Option<PinError>,
+/// What one rank is to run, and where its outcome goes, with the types of the program erased.
+pub(super) trait Body {
+    /// Runs the program as this rank and keeps what it returned; the result says whether that is a value.
+    fn run(&mut self, comm: &Comm) -> bool;
+
+    /// The error that the program returned.
+    fn error(&self) -> Option<&dyn fmt::Display>;
+
+    /// Replaces the outcome of a rank that panicked.
+    fn panicked(&mut self, panic: Panic);
 }
 
-impl<R, E> Lived<R, E> {
-    /// A thread that ended without a result: a user's destructor panicked.
-    pub(super) fn broken(payload: Box<dyn Any + Send>) -> Self {
-        unwind::discard(payload);
-        Lived {
-            outcome: broken(),
-            unpinned: None,
+/// The [`Body`] of a closure.
+pub(super) struct BodyOf<'p, F, R, E> {
+    pub f: &'p F,
+    /// [`Outcome::Left`] until the closure returns.
+    pub outcome: &'p mut Outcome<R, E>,
+}
+
+impl<F, R, E> Body for BodyOf<'_, F, R, E>
+where
+    F: Fn(&Comm) -> Result<R, E>,
+    E: fmt::Display,
+{
+    fn run(&mut self, comm: &Comm) -> bool {
+        let result = (self.f)(comm);
+        let well = result.is_ok();
+        *self.outcome = match result {
+            Ok(value) => Outcome::Returned(value),
+            Err(error) => Outcome::Failed(error),
+        };
+        well
+    }
+
+    fn error(&self) -> Option<&dyn fmt::Display> {
+        match &*self.outcome {
+            Outcome::Failed(error) => Some(error),
+            _ => None,
         }
+    }
+
+    fn panicked(&mut self, panic: Panic) {
+        *self.outcome = Outcome::of(panic);
     }
 }
 
-/// The outcome of a rank that ended without a result.
-pub(super) fn broken<R, E>() -> Outcome<R, E> {
-    Outcome::Panicked {
+/// The panic of a rank that ended without a result: a user's destructor panicked.
+pub(super) fn broken() -> Panic {
+    Panic {
         message: "a destructor panicked while the rank ended".into(),
         site: None,
     }
 }
 
 impl Start {
-    /// Runs `f` as this rank, on this thread.
-    pub(super) fn live<R, E: fmt::Display>(
-        mut self,
-        f: impl Fn(&Comm) -> Result<R, E>,
-    ) -> Lived<R, E> {
+    /// Runs the body as this rank, on this thread. Returns why the rank is not pinned, if it should be.
+    pub(super) fn live(mut self, body: &mut dyn Body) -> Option<PinError> {
         let unpinned = self.pin.take().and_then(Pin::refused);
         let comm = Comm::enter(&self.fabric, self.rank, Some(Live::new(1)));
-        let outcome = live(&comm, f);
+        live(&comm, body);
         comm.leave();
-        Lived { outcome, unpinned }
+        unpinned
     }
 }
 
-/// Runs `f` as the rank that has just entered, and records how it ended.
-pub(super) fn live<R, E: fmt::Display>(
-    comm: &Comm,
-    f: impl Fn(&Comm) -> Result<R, E>,
-) -> Outcome<R, E> {
-    let result = catch_unwind(AssertUnwindSafe(|| f(comm)));
-    let (outcome, why, site) = outcome(result);
+/// Runs the body as the rank that has just entered, and records how it ended.
+pub(super) fn live(comm: &Comm, body: &mut dyn Body) -> End {
+    let (end, why, site) = run(comm, body);
     let follows = match &why {
         Gone::Panicked(message) => unwind::repeats(message),
         _ => unwind::follows(),
     };
     comm.end(why, site, follows);
-    outcome
+    end
 }
 
-/// The outcome of a rank: for the report, and for the other ranks.
-fn outcome<R, E: fmt::Display>(
-    result: std::thread::Result<Result<R, E>>,
-) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
-    match result {
-        Ok(Ok(value)) => (Outcome::Returned(value), Gone::Returned, None),
-        Ok(Err(error)) => failed(error),
+/// How the body ended, and that for the other ranks. The code of the error that it returned runs here too, and may
+/// panic.
+fn run(comm: &Comm, body: &mut dyn Body) -> (End, Gone, Option<Arc<str>>) {
+    let panic = match catch_unwind(AssertUnwindSafe(|| body.run(comm))) {
+        Ok(true) => return (End::Returned, Gone::Returned, None),
+        Ok(false) => match catch_unwind(AssertUnwindSafe(|| said(body))) {
+            Ok(text) => return (End::Failed, Gone::Failed(text.into()), None),
+            Err(payload) => undisplayed(payload),
+        },
         Err(payload) if payload.is::<unwind::EarlyReturn>() => {
-            (Outcome::Left, Gone::Returned, None)
+            return (End::Left, Gone::Returned, None);
         }
-        Err(payload) => panicked(unwind::caught(payload)),
-    }
-}
-
-/// The outcome of a rank that returned an error. The error's own code runs here, and may panic.
-fn failed<R, E: fmt::Display>(error: E) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
-    match catch_unwind(AssertUnwindSafe(|| error.to_string())) {
-        Ok(text) => (Outcome::Failed(error), Gone::Failed(text.into()), None),
-        Err(payload) => {
-            unwind::drop_quietly(error);
-            let unwind::Panic { message, site } = unwind::caught(payload);
-            let message = format!("the Display of the error that it returned panicked: {message}");
-            let message = message.into();
-            panicked(unwind::Panic { message, site })
-        }
-    }
-}
-
-fn panicked<R, E>(
-    unwind::Panic { message, site }: unwind::Panic,
-) -> (Outcome<R, E>, Gone, Option<Arc<str>>) {
-    let outcome = Outcome::Panicked {
-        message: message.clone(),
-        site: site.clone(),
+        Err(payload) => unwind::caught(payload),
     };
-    (outcome, Gone::Panicked(message), site)
+    unwind::quietly(|| body.panicked(panic.clone()));
+    (End::Panicked, Gone::Panicked(panic.message), panic.site)
+}
+
+/// The error that the body returned, as it prints.
+fn said(body: &dyn Body) -> String {
+    let error = body.error();
+    error.map_or_else(String::new, ToString::to_string)
+}
+
+/// The panic of a rank whose error could not be displayed.
+fn undisplayed(payload: Box<dyn Any + Send>) -> Panic {
+    let Panic { message, site } = unwind::caught(payload);
+    let message = format!("the Display of the error that it returned panicked: {message}");
+    let message = message.into();
+    Panic { message, site }
 }

@@ -2,8 +2,8 @@
 
 use parking_lot::Mutex;
 
-use super::Venue;
 use super::rank::Start;
+use super::venue::Venue;
 use crate::Rank;
 use crate::comm::{Comm, is_inside};
 use crate::error::{Error, Result};

@@ -191,6 +191,26 @@ impl Trace {
         }
     }
 
+    /// Adds a call that has begun.
+    fn begin(&mut self, rank: Rank, call: String, site: Site, time: u64) -> Mark {
+        self.calls.push(TracedCall {
+            rank,
+            call,
+            site,
+            begin: Duration::from_nanos(time),
+            end: None,
+            failed: false,
+        });
+        Mark::Begin(self.calls.len() - 1)
+    }
+
+    /// Notes that a call is over.
+    fn end_of(&mut self, call: usize, well: bool, time: u64) -> Mark {
+        self.calls[call].end = Some(Duration::from_nanos(time));
+        self.calls[call].failed = !well;
+        Mark::End(call)
+    }
+
     /// Sets the time of one event.
     fn set(&mut self, mark: Mark, time: Duration) {
         match mark {
@@ -259,55 +279,46 @@ struct Reader {
 }
 
 impl Reader {
+    /// Adds the events of one rank to the trace.
     fn read(&mut self, rank: Rank, events: &[Event], known: &[Known], trace: &mut Trace) {
         // The nested calls that the rank is inside.
         let mut inside: Vec<usize> = Vec::new();
         for event in events {
             let mark = match event {
                 Event::Begin { words, time } => {
-                    inside.push(trace.calls.len());
                     let known = &known[words.known()];
-                    trace.calls.push(TracedCall {
-                        rank,
-                        call: words.show(known),
-                        site: known.site,
-                        begin: Duration::from_nanos(*time),
-                        end: None,
-                        failed: false,
-                    });
-                    Mark::Begin(trace.calls.len() - 1)
+                    inside.push(trace.calls.len());
+                    Some(trace.begin(rank, words.show(known), known.site, *time))
                 }
                 Event::End { well, time } => {
-                    let Some(call) = inside.pop() else { continue };
-                    trace.calls[call].end = Some(Duration::from_nanos(*time));
-                    trace.calls[call].failed = !well;
-                    Mark::End(call)
+                    inside.pop().map(|call| trace.end_of(call, *well, *time))
                 }
                 Event::Sent {
                     to,
                     head,
                     bytes,
                     time,
-                } => {
-                    let Some(&call) = inside.last() else { continue };
-                    let id = trace.messages.len();
-                    let lines = self.open.entry(way(*head, *to)).or_default();
-                    lines.push_back(id);
-                    trace
-                        .messages
-                        .push(message(*head, *to, *bytes, *time, call));
-                    Mark::Sent(id)
-                }
-                Event::Received { head, time } => {
-                    let Some(&call) = inside.last() else { continue };
+                } => inside.last().map(|&call| {
+                    let sent = message(*head, *to, *bytes, *time, call);
+                    self.sent(way(*head, *to), sent, trace)
+                }),
+                Event::Received { head, time } => inside.last().map(|&call| {
                     let (place, time) = (trace.marks[rank].len(), Duration::from_nanos(*time));
                     let taken = (rank, place, way(*head, rank), time, call);
                     self.taken.push(taken);
                     Mark::Received(None)
-                }
+                }),
             };
-            trace.marks[rank].push(mark);
+            trace.marks[rank].extend(mark);
         }
+    }
+
+    /// Adds a message, which waits for its receive.
+    fn sent(&mut self, way: Way, message: TracedMessage, trace: &mut Trace) -> Mark {
+        let id = trace.messages.len();
+        self.open.entry(way).or_default().push_back(id);
+        trace.messages.push(message);
+        Mark::Sent(id)
     }
 
     /// Matches every receive with the first open message for it.

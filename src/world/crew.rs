@@ -1,0 +1,235 @@
+//! The threads and the fabric of a team, and its runs with the types of the program erased.
+
+use std::mem;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::World;
+use super::findings::Findings;
+use super::outcome::Outcomes;
+use super::pool::{Caller, Kept, Pool};
+use super::round::{Rest, Round};
+use super::venue::Venue;
+use super::verdict::{Refused, Verdict};
+use crate::machine::Bind;
+use crate::sync::Parker;
+use crate::transport::Fabric;
+use crate::transport::progress::wait::{Patience, are_crowded};
+use crate::transport::reuse::fabric_reuse::EndState;
+use crate::unwind;
+
+/// What a [`Team`](super::Team) asks of its threads. It holds them behind this trait, so that the code that drops them
+/// is not compiled again in the crate of the caller.
+pub(super) trait Crew: Send + Sync {
+    /// The number of ranks.
+    fn size(&self) -> usize;
+
+    /// Runs a program, and judges the run.
+    fn decide(&self, round: &mut dyn Round) -> Result<(), Verdict>;
+
+    /// Runs a program, and reports what it left behind.
+    fn report(&self, round: &mut dyn Round) -> Result<Findings, Refused>;
+}
+
+/// The threads of a team.
+pub(super) struct Threads {
+    /// Locked for the duration of a run: runs of several callers take turns.
+    desk: Mutex<Desk>,
+    pool: Arc<Pool>,
+    threads: Vec<JoinHandle<()>>,
+    venue: Venue,
+}
+
+/// The state that the caller of a run works on.
+struct Desk {
+    caller: Caller,
+    /// The fabric of the previous run, if that ended clean.
+    fabric: Option<Arc<Fabric>>,
+    /// Whether no rank did anything in that run, and no report of it was requested.
+    quiet: bool,
+    /// Where each rank stood when it last reported; ranks that did nothing since still stand there.
+    rests: Vec<EndState>,
+}
+
+/// A run that is over except for its report. The team is still locked.
+struct Ran<'t> {
+    desk: MutexGuard<'t, Desk>,
+    fabric: Arc<Fabric>,
+    clean: bool,
+    /// When the run began, where that is reported.
+    begin: Option<Instant>,
+}
+
+impl Crew for Threads {
+    fn size(&self) -> usize {
+        self.venue.ranks()
+    }
+
+    fn decide(&self, round: &mut dyn Round) -> Result<(), Verdict> {
+        self.called(round, |round| {
+            let mut ran = self.conduct(round, false);
+            if ran.clean {
+                ran.desk.keep(ran.fabric, round.is_quiet());
+                return Ok(());
+            }
+            let outcomes = round.outcomes();
+            self.findings(ran, outcomes).conclude(outcomes)
+        })?
+    }
+
+    fn report(&self, round: &mut dyn Round) -> Result<Findings, Refused> {
+        self.called(round, |round| {
+            let ran = self.conduct(round, true);
+            self.findings(ran, round.outcomes())
+        })
+    }
+}
+
+impl Threads {
+    /// Starts the ranks.
+    pub(super) fn start(world: &World) -> Result<Threads, Refused> {
+        let caller = matches!(world.bind, Bind::Auto | Bind::None);
+        let mut venue = Venue::new(world, caller)?;
+        let (ranks, first) = (venue.ranks(), usize::from(caller));
+        venue.placement.caller = caller.then_some(0);
+        let patience = patience(ranks, 1 - first, venue.settings.cpus);
+        // Where the caller is not one of the ranks, its thread has no spot among theirs.
+        let spots = venue.settings.spots.clone().filter(|_| caller);
+        let parker = Parker::new();
+        let (pool, parkers) = Pool::new(first, ranks, patience, spots, &parker);
+        let kept = Kept::default();
+        let desk = Desk {
+            caller: Caller { parker, kept },
+            fabric: None,
+            quiet: false,
+            rests: Vec::new(),
+        };
+        let mut team = Threads {
+            desk: Mutex::new(desk),
+            pool: Arc::new(pool),
+            threads: Vec::new(),
+            venue,
+        };
+        let pins = team.venue.pins().into_iter().enumerate().skip(first);
+        for ((rank, pin), parker) in pins.zip(parkers) {
+            let pool = team.pool.clone();
+            let thread = thread::Builder::new()
+                .name(format!("rank-{rank}"))
+                .spawn(move || pool.serve(rank, pin, &parker));
+            team.threads
+                .push(thread.map_err(|error| Refused::Spawn { rank, error })?);
+        }
+        Ok(team)
+    }
+
+    /// Calls a run on this thread, or on a new one if this thread cannot be a rank now.
+    fn called<T: Send>(
+        &self,
+        round: &mut dyn Round,
+        run: impl FnOnce(&mut dyn Round) -> T + Send,
+    ) -> Result<T, Refused> {
+        if self.pool.is_inside() {
+            let what = "a rank of a team may not run the same team";
+            return Err(Refused::Usage(what.into()));
+        }
+        if unwind::can_enter() {
+            return Ok(run(round));
+        }
+        let thread = thread::Builder::new().name("rank-0".into());
+        thread::scope(|scope| {
+            let caller = thread.spawn_scoped(scope, || run(round));
+            let caller = caller.map_err(|error| Refused::Spawn { rank: 0, error })?;
+            caller.join().map_err(|payload| {
+                unwind::discard(payload);
+                Refused::Usage("the caller of the team panicked".into())
+            })
+        })
+    }
+
+    /// Conducts a whole run, and determines whether the next one can continue where it ended; with `timed` also how
+    /// long it took.
+    fn conduct(&self, round: &mut dyn Round, timed: bool) -> Ran<'_> {
+        let mut desk = self.desk.lock();
+        let begin = timed.then(Instant::now);
+        let (fabric, again) = match desk.fabric.take() {
+            Some(fabric) => {
+                let again = fabric.begin_again(desk.quiet);
+                (fabric, Some(again))
+            }
+            None => {
+                desk.rests = vec![EndState::default(); self.size()];
+                (self.venue.fabric(), None)
+            }
+        };
+        round.run(&self.pool, &mut desk.caller, &fabric, again);
+        let clean = self.venue.is_lasting() && fabric.is_lasting() && desk.is_clean(&fabric, round);
+        if !clean {
+            // What the ranks keep may hold contents of the report.
+            self.pool.let_go(&mut desk.caller);
+        }
+        Ran {
+            desk,
+            fabric,
+            clean,
+            begin,
+        }
+    }
+
+    /// What a run left behind.
+    fn findings(&self, mut ran: Ran<'_>, outcomes: &dyn Outcomes) -> Findings {
+        let wall = ran
+            .begin
+            .map_or_else(Default::default, |begin| begin.elapsed());
+        let placement = self.venue.placement(self.pool.refused.lock().clone());
+        let findings = Findings::read(outcomes, &self.venue, &ran.fabric, placement, wall);
+        // The records belong to the report.
+        if ran.clean && !ran.fabric.was_used() {
+            ran.desk.keep(ran.fabric, false);
+        }
+        findings
+    }
+}
+
+impl Desk {
+    /// Whether the next run can continue where this one ended.
+    fn is_clean(&mut self, fabric: &Fabric, round: &dyn Round) -> bool {
+        if round.is_quiet() {
+            return true;
+        }
+        for (rank, place) in self.rests.iter_mut().enumerate() {
+            match round.rest(rank) {
+                Rest::Quiet => {}
+                Rest::At(rest) => *place = rest,
+                Rest::Unclean => return false,
+            }
+        }
+        fabric.ended_clean(self.rests.iter().copied())
+    }
+
+    /// Keeps the fabric of a clean run for the next one.
+    fn keep(&mut self, fabric: Arc<Fabric>, quiet: bool) {
+        (self.fabric, self.quiet) = (Some(fabric), quiet);
+    }
+}
+
+/// How `ranks` ranks, and `others` other threads besides, wait for each other between runs.
+fn patience(ranks: usize, others: usize, room: usize) -> Patience {
+    match ranks {
+        _ if are_crowded(ranks, room) => Patience::None,
+        _ if are_crowded(ranks + others, room) => Patience::Yield,
+        _ => Patience::Spin,
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.pool.close();
+        for thread in mem::take(&mut self.threads) {
+            // A rank's panics are caught above, so this cannot fail.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a run left behind: who is to blame, what was lost, and the ranks' records. Read once, when the ranks have ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::left::Lost;
+use super::outcome::{End, Outcomes};
+use super::recent::Recent;
+use super::venue::Venue;
+use crate::Rank;
+use crate::error::{Cause, Deadlock, Gone, Mismatch};
+use crate::machine::Placement;
+use crate::transport::deadlock::registry;
+use crate::transport::memory::packet::Packet;
+use crate::transport::{CommShared, Fabric, Unfinished};
+
+/// The activity of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The operations that it began: calls, and the messages inside collectives.
+    pub operations: u64,
+    /// The messages of elements that it sent, including those inside collectives; moved values are not counted.
+    pub messages: u64,
+    /// The bytes in these messages.
+    pub bytes: u64,
+    /// The waits so long that it stopped spinning and slept.
+    pub sleeps: u64,
+    /// How long it waited in total. Waits so short that it kept spinning are not counted.
+    pub waiting: Duration,
+}
+
+/// Everything in a [`Report`](super::Report) but the outcomes; the fields are described there.
+pub(super) struct Findings {
+    pub culprit: Option<Rank>,
+    pub deadlocks: Vec<Arc<Deadlock>>,
+    pub mismatch: Option<Arc<Mismatch>>,
+    pub lost: Vec<Lost>,
+    pub unfinished: Vec<Unfinished>,
+    pub placement: Placement,
+    pub counts: Vec<Counts>,
+    pub seed: Option<u64>,
+    pub wall: Duration,
+    pub grounds: Grounds,
+}
+
+/// What the verdict on a run rests on besides what its report shows.
+#[derive(Debug)]
+pub(super) struct Grounds {
+    pub strict: bool,
+    /// Whether no rank noticed the mismatch.
+    pub unnoticed: bool,
+    /// The cause of the first failure, if all failures only follow from others.
+    pub followed: Option<Cause>,
+    pub recent: Recent,
+}
+
+impl Findings {
+    /// Reads what the ranks left behind in the fabric.
+    pub(super) fn read(
+        outcomes: &dyn Outcomes,
+        venue: &Venue,
+        fabric: &Fabric,
+        placement: Placement,
+        wall: Duration,
+    ) -> Findings {
+        let recent = Recent::of(fabric);
+        let left = fabric.leftovers();
+        let comms = fabric.comms();
+        let stray = stray(fabric, &comms, &left);
+        let lost = |left| Lost::of(left, &recent.names);
+        let lost = left.into_iter().filter_map(lost).collect();
+        let (culprit, followed) = first(outcomes, fabric);
+        let mut findings = Findings {
+            culprit,
+            deadlocks: deadlocks(fabric),
+            mismatch: comms.iter().find_map(noticed),
+            lost,
+            unfinished: unfinished(outcomes, fabric),
+            placement,
+            counts: fabric.tallies().map(Counts::of).collect(),
+            seed: venue.settings.seed,
+            wall,
+            grounds: Grounds {
+                strict: venue.strict,
+                unnoticed: false,
+                followed,
+                recent,
+            },
+        };
+        if findings.mismatch.is_none() {
+            findings.find_mismatch(outcomes, fabric, &comms, stray);
+        }
+        findings
+    }
+
+    /// Finds a mismatch that no rank noticed.
+    fn find_mismatch(
+        &mut self,
+        outcomes: &dyn Outcomes,
+        fabric: &Fabric,
+        comms: &[Arc<CommShared>],
+        stray: Option<Mismatch>,
+    ) {
+        let differing = || comms.iter().find_map(|comm| fabric.compare_all(comm));
+        // A rank that returned early may only have made another call than the ranks that needed it.
+        let found = match self.returned_early(outcomes) {
+            true => differing().or(stray.filter(|found| !found.odd.is_empty())),
+            false => stray.filter(|_| outcomes.are_whole()),
+        };
+        self.grounds.unnoticed = found.is_some();
+        self.mismatch = found.map(Arc::new);
+        if let Some(found) = &self.mismatch {
+            self.culprit = found.odd.first().copied();
+        }
+    }
+
+    /// Whether the only fault is that a rank returned.
+    fn returned_early(&self, outcomes: &dyn Outcomes) -> bool {
+        let by_cause =
+            |cause: &Cause| matches!(cause, Cause::Gone { why, .. } if *why == Gone::Returned);
+        let left = |rank| !matches!(outcomes.end(rank), End::Failed | End::Panicked);
+        self.grounds.followed.as_ref().is_some_and(by_cause) && self.culprit.is_none_or(left)
+    }
+}
+
+impl Counts {
+    fn of([operations, messages, bytes, sleeps, waited]: [u64; 5]) -> Counts {
+        Counts {
+            operations,
+            messages,
+            bytes,
+            sleeps,
+            waiting: Duration::from_nanos(waited),
+        }
+    }
+}
+
+/// The culprit by how the ranks ended, and the cause of the first failure if all failures only follow from others.
+fn first(outcomes: &dyn Outcomes, fabric: &Fabric) -> (Option<Rank>, Option<Cause>) {
+    let registry = fabric.open_registry();
+    let ends = outcomes.ends().enumerate();
+    let failed: Vec<_> = ends
+        .filter(|(_, end)| *end != End::Returned)
+        .filter_map(|(rank, _)| Some((rank, registry.end(rank)?)))
+        .collect();
+    let first = |followers: bool| {
+        let ends = failed.iter().filter(|(_, end)| followed(end) == followers);
+        ends.min_by_key(|(_, end)| end.order)
+    };
+    if let Some((rank, _)) = first(false) {
+        return (Some(*rank), None);
+    }
+    // All of them only follow from other failures: blame the cause of the first.
+    let cause = first(true).and_then(|(_, end)| end.follows.clone());
+    (cause.as_ref().and_then(Cause::culprit), cause)
+}
+
+fn deadlocks(fabric: &Fabric) -> Vec<Arc<Deadlock>> {
+    fabric.open_registry().deadlocks.clone()
+}
+
+/// Whether a rank's end only follows from other failures.
+fn followed(end: &registry::End) -> bool {
+    end.follows.is_some()
+}
+
+/// The requests that ranks that returned left open.
+fn unfinished(outcomes: &dyn Outcomes, fabric: &Fabric) -> Vec<Unfinished> {
+    let mut open = fabric.unfinished.lock().clone();
+    open.retain(|one| outcomes.end(one.rank) == End::Returned);
+    // Each rank's own requests stay in their order.
+    open.sort_by_key(|one| one.rank);
+    open
+}
+
+/// The mismatch that broke a communicator, if one did.
+fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
+    match comm.cause.get() {
+        Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
+        _ => None,
+    }
+}
+
+/// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in
+/// another call, or in none. In calls that tolerate ranks that have ended such packets are normal, and in communicators
+/// that are broken.
+fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
+    if comms.iter().any(|comm| comm.cause.get().is_some()) {
+        return None;
+    }
+    let stray = |(_, packet): &(Rank, Packet)| {
+        let (context, number) = (packet.head.context(), packet.head.tag());
+        let collective = context % 2 == 1;
+        collective.then(|| fabric.stray_call(packet.source(), context - 1, number))?
+    };
+    let at_cells = || comms.iter().find_map(|comm| fabric.unread(comm));
+    left.iter().find_map(stray).or_else(at_cells)
+}

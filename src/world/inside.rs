@@ -1,0 +1,37 @@
+//! The teams of which a thread is a rank: it may not run one of them.
+
+use std::cell::RefCell;
+use std::ptr;
+
+use super::pool::Pool;
+
+thread_local! {
+    /// The teams of which this thread is a rank, as the addresses of their worker pools.
+    static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While this value lives, its thread is a rank of a team.
+pub(super) struct Inside;
+
+impl Inside {
+    pub(super) fn enter(pool: *const Pool) -> Inside {
+        INSIDE.with_borrow_mut(|teams| teams.push(pool));
+        Inside
+    }
+}
+
+impl Pool {
+    /// Whether this thread is a rank of this pool.
+    pub(super) fn is_inside(&self) -> bool {
+        // A thread that has already lost the list is in no team.
+        let inside = INSIDE.try_with(|teams| teams.borrow().contains(&ptr::from_ref(self)));
+        inside.unwrap_or(false)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // A thread that is ending may have lost the list already.
+        let _ = INSIDE.try_with(|teams| teams.borrow_mut().pop());
+    }
+}

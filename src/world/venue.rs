@@ -1,0 +1,307 @@
+//! Where the ranks of a world run, and the settings that follow from it: decided before any rank begins.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_utils::sync::WaitGroup;
+
+#[cfg(all(unix, feature = "signal"))]
+use super::dump;
+use super::rank::{Pin, Start};
+use super::verdict::Refused;
+use super::{World, tuning};
+use crate::Rank;
+use crate::collective::TuningTable;
+use crate::machine::{Bind, Cpus, Machine, Near, PinError, Placement, Unpinned};
+use crate::transport::progress::cpu_collision::WaitingCpus;
+use crate::transport::progress::wait::{Live, are_crowded};
+use crate::transport::{Fabric, Settings};
+use crate::unwind;
+
+/// No system gives one process more threads than this.
+const MAX_RANKS: usize = 1 << 16;
+
+/// Where a world runs: its settings, and the CPUs it found.
+pub(super) struct Venue {
+    pub settings: Settings,
+    pub placement: Placement,
+    cpus: Cpus,
+    pub strict: bool,
+    #[cfg(all(unix, feature = "signal"))]
+    dump: bool,
+    _open: Open,
+}
+
+impl Venue {
+    /// Finds the CPUs of a world. With `caller`, the thread that calls a run is one of the ranks.
+    pub(super) fn new(world: &World, caller: bool) -> Result<Venue, Refused> {
+        // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
+        unwind::install_hook();
+        check_size(world.ranks)?;
+        let (open, first) = Open::new();
+        // Seats that were entered are ranks, even if the world that created them is closed.
+        let alone = first && Live::count() == 0 && !unwind::is_rank();
+        let machine = machine_for(world.ranks);
+        let (placement, near) = place(world, &machine, caller, alone)?;
+        let tuning = tuning::of(world).map_err(Refused::Usage)?;
+        let usable = room_to_spin(&machine, &placement);
+        let spots = spots(world, &placement, caller, usable);
+        Ok(Venue {
+            settings: settings(world, usable, near, spots, tuning),
+            placement,
+            cpus: machine.usable,
+            strict: world.strict,
+            #[cfg(all(unix, feature = "signal"))]
+            dump: world.dump,
+            _open: open,
+        })
+    }
+
+    /// Whether a fabric may serve several runs: nothing else watches it.
+    pub(super) fn is_lasting(&self) -> bool {
+        #[cfg(all(unix, feature = "signal"))]
+        return !self.dump;
+        #[cfg(not(all(unix, feature = "signal")))]
+        true
+    }
+
+    pub(super) fn ranks(&self) -> usize {
+        self.placement.cpu.len()
+    }
+
+    /// What the ranks of a new run share; nothing of an earlier run is left in it.
+    pub(super) fn fabric(&self) -> Arc<Fabric> {
+        let fabric = Fabric::new(self.ranks(), self.settings.clone());
+        #[cfg(all(unix, feature = "signal"))]
+        if self.dump {
+            dump::watch(&fabric);
+        }
+        fabric
+    }
+
+    /// What each rank needs to begin.
+    pub(super) fn starts(&self, fabric: &Arc<Fabric>) -> Vec<Start> {
+        let start = |(rank, pin)| Start {
+            fabric: fabric.clone(),
+            rank,
+            pin,
+        };
+        self.pins().into_iter().enumerate().map(start).collect()
+    }
+
+    /// Where the ranks ran, except those that could not be pinned.
+    pub(super) fn placement(
+        &self,
+        refused: impl IntoIterator<Item = (Rank, PinError)>,
+    ) -> Placement {
+        let mut placement = self.placement.clone();
+        for (rank, why) in refused {
+            placement.refuse(rank, why);
+        }
+        placement
+    }
+
+    /// Where each rank is to be pinned.
+    pub(super) fn pins(&self) -> Vec<Option<Pin>> {
+        let cpus = Arc::new(self.cpus.clone());
+        let all = WaitGroup::new();
+        let pin = |cpu| Pin {
+            cpu,
+            cpus: cpus.clone(),
+            all: all.clone(),
+        };
+        self.placement.cpu.iter().map(|cpu| cpu.map(pin)).collect()
+    }
+}
+
+fn check_size(ranks: usize) -> Result<(), Refused> {
+    match ranks {
+        0 => Err(Refused::Usage("a world has at least one rank".into())),
+        1..=MAX_RANKS => Ok(()),
+        _ => Err(Refused::Usage(format!(
+            "{ranks} ranks are more threads than a process can have; at most {MAX_RANKS}"
+        ))),
+    }
+}
+
+/// Where the ranks are pinned on this machine, and which of them are near each other on the machine to plan for.
+fn place(
+    world: &World,
+    machine: &Machine,
+    caller: bool,
+    alone: bool,
+) -> Result<(Placement, Near), Refused> {
+    let (ranks, levels) = (world.ranks, &world.levels);
+    let place = |machine: &Machine, alone| {
+        let placed = machine.place(ranks, &world.bind, alone);
+        placed.map_err(|error| Refused::Usage(error.to_string()))
+    };
+    if let Some(other) = &world.machine {
+        let near = Near::of(other, &place(other, true)?, levels);
+        return Ok((Placement::unpinned(ranks, Unpinned::StandIn), near));
+    }
+    let placement = match caller && world.bind == Bind::Auto {
+        true => Placement::unpinned(ranks, Unpinned::Caller),
+        false => place(machine, alone)?,
+    };
+    let near = Near::of(machine, &placement, levels);
+    Ok((placement, near))
+}
+
+/// The CPUs on which ranks wait, if they may have to move apart: a pinned rank stays where it is, and the threads of
+/// seats are not ours to move.
+fn spots(
+    world: &World,
+    placement: &Placement,
+    caller: bool,
+    usable: usize,
+) -> Option<Arc<WaitingCpus>> {
+    let ranks = world.ranks;
+    let unpinned = placement.cpu.iter().all(Option::is_none) && !world.on_seats;
+    let may_part = unpinned && ranks > 1 && !are_crowded(ranks, usable);
+    may_part.then(|| Arc::new(WaitingCpus::new(ranks, usize::from(caller), usable)))
+}
+
+fn settings(
+    world: &World,
+    cpus: usize,
+    near: Near,
+    spots: Option<Arc<WaitingCpus>>,
+    tuning: Option<Arc<TuningTable>>,
+) -> Settings {
+    Settings {
+        cpus,
+        timeout: world.timeout,
+        check: world.check,
+        record: world.record,
+        trace: world.trace,
+        faults: world.faults.clone(),
+        chooser: world.chooser.clone(),
+        seed: world.seed,
+        buffering: world.buffering,
+        lanes: world.lanes,
+        near: Arc::new(near),
+        spots,
+        tuning: tuning.map(|table| -> Arc<dyn Any + Send + Sync> { table }),
+    }
+}
+
+/// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
+fn machine_for(ranks: usize) -> Machine {
+    let cpus = Cpus::here();
+    if ranks > cpus.mask.len() {
+        Machine::flat(cpus)
+    } else {
+        Machine::remembered(cpus)
+    }
+}
+
+/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be,
+/// and no more than the CPU quota covers. The SMT threads of one core share the resources that a spinning one uses.
+fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
+    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
+    let taken = if pinned.is_empty() {
+        &machine.usable.mask
+    } else {
+        &pinned
+    };
+    let cores = match taken.len() {
+        0 => usize::MAX,
+        _ => machine.distinct_cores(taken),
+    };
+    cores.min(machine.usable.usable())
+}
+
+/// Counts the open worlds of this process.
+struct Open(());
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Open {
+    /// Counts a new world; the flag says whether it is the only open one.
+    fn new() -> (Open, bool) {
+        (Open(()), OPEN.fetch_add(1, Ordering::Relaxed) == 0)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of ranks that may spin, of `ranks` ranks on a machine.
+    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
+        let machine = Machine::from_text(text).unwrap();
+        let placement = machine.place(ranks, bind, true).unwrap();
+        room_to_spin(&machine, &placement)
+    }
+
+    #[test]
+    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
+        let smt = "package:2 core:2 cpu:2";
+        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
+        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
+        assert_eq!(room(smt, 8, &Bind::Auto), 4);
+        assert_eq!(
+            room(smt, 2, &Bind::None),
+            4,
+            "wherever they run, there are four cores"
+        );
+        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn ranks_spin_only_where_none_of_them_shares_a_core_a_cpu_or_the_quota_with_another() {
+        let smt = "package:2 core:2 cpu:2";
+        for (machine, ranks, bind, spin) in [
+            (smt, 4, Bind::Core, true),
+            (smt, 4, Bind::Scatter, true),
+            (smt, 2, Bind::Compact, false), // two SMT threads of one core
+            (smt, 5, Bind::Auto, false),
+            (smt, 4, Bind::None, true),
+            (smt, 9, Bind::Auto, false), // more than CPUs
+            (smt, 4, Bind::Cpus(vec![0, 2, 4, 6]), true),
+            (smt, 4, Bind::Cpus(vec![0, 1, 2, 4]), false),
+            ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
+            ("core:4", 4, Bind::Auto, true),
+            ("core:4", 5, Bind::Auto, false),
+            ("core:4 quota=3.9", 4, Bind::Compact, false),
+            ("core:4 quota=4", 4, Bind::Auto, true),
+            ("core:4 quota=0.5", 2, Bind::Auto, false),
+            ("core:4 mask=3", 2, Bind::Auto, false),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                6,
+                Bind::Auto,
+                true,
+            ),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                3,
+                Bind::Compact,
+                false,
+            ),
+        ] {
+            let crowded = are_crowded(ranks, room(machine, ranks, &bind));
+            assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
+        }
+    }
+
+    #[test]
+    fn shared_cpus_and_the_quota_leave_less_room() {
+        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
+        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 2);
+        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
+        assert_eq!(
+            room("core:4 mask=1-2", 3, &Bind::Auto),
+            2,
+            "unpinned, as there are too few"
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Why a run failed, by what its ranks left behind: the first culprit, or what no rank is to blame for.
+
+use std::env;
+use std::io;
+use std::sync::Arc;
+
+use super::findings::{Findings, Grounds};
+use super::left::{Lost, all_lost, all_unfinished};
+use super::outcome::{End, Outcomes};
+use crate::Rank;
+use crate::error::{Cause, Deadlock, Mismatch};
+use crate::transport::Unfinished;
+
+/// A [`WorldError`](super::WorldError) without the ranks' own errors, whose type depends on the program.
+pub(super) enum Verdict {
+    /// What this rank did is to blame: it failed, panicked, or returned while `needed_by` failed without it.
+    Blame {
+        rank: Rank,
+        needed_by: Option<Rank>,
+        /// Messages to the rank that needed this one come first.
+        lost: Vec<Lost>,
+    },
+    Deadlock(Arc<Deadlock>),
+    Mismatch(Arc<Mismatch>),
+    Lost(Vec<Lost>),
+    Unfinished(Vec<Unfinished>),
+    Refused(Refused),
+}
+
+/// Why a world did not start.
+#[derive(Debug)]
+pub(super) enum Refused {
+    Usage(String),
+    Spawn { rank: Rank, error: io::Error },
+}
+
+impl From<Refused> for Verdict {
+    fn from(refused: Refused) -> Self {
+        Verdict::Refused(refused)
+    }
+}
+
+impl Findings {
+    /// Judges the run, and prints what is asked for, and the seed, if it failed.
+    pub(super) fn conclude(self, outcomes: &dyn Outcomes) -> Result<(), Verdict> {
+        let (seed, Grounds { recent, .. }) = (self.seed, &self.grounds);
+        if !outcomes.are_whole() && recent.is_kept() && env::var_os("RANKFOLD_RECENT").is_some() {
+            eprintln!("rankfold: {recent}");
+        }
+        let result = self.judge(outcomes);
+        if let (Some(seed), Err(_)) = (seed, &result) {
+            eprintln!("rankfold: seed {seed} repeats this");
+        }
+        result
+    }
+
+    /// Judges the run. Prints only what was left behind by one that did not fail.
+    pub(super) fn judge(self, outcomes: &dyn Outcomes) -> Result<(), Verdict> {
+        if !outcomes.are_whole() {
+            return Err(self.failure(outcomes));
+        }
+        if let Some(mismatch) = self.mismatch.filter(|_| self.grounds.unnoticed) {
+            return Err(Verdict::Mismatch(mismatch));
+        }
+        let (lost, unfinished) = (self.lost, self.unfinished);
+        match self.grounds.strict {
+            true if !unfinished.is_empty() => return Err(Verdict::Unfinished(unfinished)),
+            true if !lost.is_empty() => return Err(Verdict::Lost(lost)),
+            _ => {}
+        }
+        if !unfinished.is_empty() {
+            eprintln!("rankfold: {}", all_unfinished(&unfinished));
+        }
+        if !lost.is_empty() {
+            eprintln!("rankfold: {}", all_lost(&lost));
+        }
+        Ok(())
+    }
+
+    /// Why a run failed in which not every rank returned.
+    fn failure(mut self, outcomes: &dyn Outcomes) -> Verdict {
+        match self.grounds.followed.take() {
+            Some(Cause::Mismatch(mismatch)) => return Verdict::Mismatch(mismatch),
+            Some(Cause::Deadlock(knot)) => return self.deadlock(knot),
+            _ => {}
+        }
+        let broke = |rank| outcomes.end(rank) == End::Panicked;
+        let knot = self.deadlocks.first().cloned();
+        match (self.culprit, knot, self.mismatch.take()) {
+            (_, _, Some(mismatch)) if self.grounds.unnoticed => Verdict::Mismatch(mismatch),
+            (None, Some(knot), _) => self.deadlock(knot),
+            (_, None, Some(mismatch)) if !self.culprit.is_some_and(broke) => {
+                Verdict::Mismatch(mismatch)
+            }
+            (Some(rank), ..) => self.blame(rank, outcomes),
+            (None, ..) => {
+                let failed = outcomes.ends().position(|end| end != End::Returned);
+                self.blame(failed.unwrap_or(0), outcomes)
+            }
+        }
+    }
+
+    /// A deadlock, with the lost messages, some of which its ranks may have been meant to receive.
+    fn deadlock(&self, knot: Arc<Deadlock>) -> Verdict {
+        if self.lost.is_empty() {
+            return Verdict::Deadlock(knot);
+        }
+        Verdict::Deadlock(Arc::new(Deadlock {
+            unreceived: Some(all_lost(&self.lost).to_string()),
+            ..Deadlock::clone(&knot)
+        }))
+    }
+
+    fn blame(mut self, rank: Rank, outcomes: &dyn Outcomes) -> Verdict {
+        let mut ends = outcomes.ends().enumerate();
+        let needed_by = ends
+            .find(|(other, end)| *other != rank && *end == End::Failed)
+            .map(|(other, _)| other);
+        // The messages first that the rank in need may have been meant to receive.
+        self.lost.sort_by_key(|lost| Some(lost.to) != needed_by);
+        Verdict::Blame {
+            rank,
+            needed_by,
+            lost: self.lost,
+        }
+    }
+}
