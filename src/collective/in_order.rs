@@ -107,9 +107,21 @@ impl StarFold {
         }
     }
 
-    /// The step of the root in which it is the turn of `peer`.
-    fn step_of_root(&self, peer: Rank) -> Step {
+    /// Whether the root's own elements have a turn: not if they are folded where they are.
+    fn own_turn(&self) -> bool {
         let fold = self.fold();
+        fold.saves() || !fold.in_place()
+    }
+
+    /// The step in which it is the turn of a rank.
+    fn turn_of(&self, rank: Rank) -> usize {
+        rank - usize::from(!self.own_turn() && rank > self.root)
+    }
+
+    /// The root's actions in a step.
+    fn step_of_root(&self, step: usize) -> Step {
+        let fold = self.fold();
+        let peer = step + usize::from(!self.own_turn() && step >= self.root);
         Step {
             local: fold.local(peer),
             recv: (peer != self.root).then_some(Transfer {
@@ -128,14 +140,14 @@ impl Schedule for StarFold {
     }
 
     fn steps(&self) -> usize {
-        self.ranks
+        self.ranks - usize::from(!self.own_turn())
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
         match rank {
-            _ if step >= self.ranks => Step::IDLE,
+            _ if step >= self.steps() => Step::IDLE,
             _ if rank == self.root => self.step_of_root(step),
-            _ if rank != step => Step::IDLE,
+            _ if self.turn_of(rank) != step => Step::IDLE,
             _ => Step {
                 send: Some(Transfer {
                     peer: self.root,
@@ -148,9 +160,10 @@ impl Schedule for StarFold {
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
         let least = after.map_or(0, |after| after.saturating_add(1));
+        let turn = self.turn_of(rank);
         let mut steps = match rank == self.root {
-            true => least..self.ranks,
-            false => least.max(rank)..rank + 1,
+            true => least..self.steps(),
+            false => least.max(turn)..turn + 1,
         };
         steps.find(|&step| !self.step(rank, step).is_idle())
     }

@@ -185,7 +185,7 @@ const WORDS: &str = "\
 
 Made by `rankfold algorithms --format markdown`; a test compares it. Every row is
 
-- **proved** on symbols while the table is made: so many calls with 1 to 33 ranks, the first and the last root,
+- **proved** on symbols while the table is made: calls with 1 to 33 ranks, the first and the last root,
   operators that commute and operators that do not; `tests/algorithms.rs` proves many more;
 - **run on threads** by `tests/on_threads.rs`: 1 to 33 and 64 ranks, all roots up to 9 ranks, odd lengths, two types
   of elements, against the plainest code there is;
