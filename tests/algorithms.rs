@@ -343,7 +343,7 @@ fn every_refusal_says_what_and_what_to_do() {
     );
     assert_eq!(
         said("bruck", Call::new(Collective::Barrier, 4, 0)),
-        "bruck does not do barrier; these do: cells, exchange, dissemination, hierarchical, chain, decreasing-ring, \
+        "bruck does not do barrier; these do: cells, gate, exchange, dissemination, hierarchical, chain, decreasing-ring, \
          split-ring, k-ring:K, k-tree:K, binomial, flat, flat-serial, k-ary:K, in-order, fibonacci"
     );
     assert_eq!(
