@@ -33,10 +33,12 @@ const UNSAFE: &[&str] = &[
     "op/kernels/past_caches.rs",
     "op/kernels/tests.rs",
     "transport/lanes/slot.rs",
+    "transport/memory/bytes.rs",
     "transport/memory/cells.rs",
     "transport/memory/cooperative_copy.rs",
     "transport/memory/fast_box.rs",
-    "transport/memory/packet.rs",
+    "transport/memory/packet/body.rs",
+    "transport/memory/packet/open.rs",
     "transport/memory/shared_vectors.rs",
     "world/pool.rs",
 ];

@@ -10,7 +10,8 @@ use crate::execute::{AtCells, Early, Readers};
 use crate::op::Element;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cells::{Desk, Stamp};
+use crate::transport::memory::cells::Desk;
+use crate::transport::memory::stamp::Stamp;
 
 /// The shortest message, in bytes, that [`Early::Short`] does not prefetch.
 const SHORT: usize = 512 + 1;

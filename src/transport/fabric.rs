@@ -18,7 +18,7 @@ use crate::transport::deadlock::scheduler::{Chooser, Steering};
 use crate::transport::lanes::Make;
 use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
-use crate::transport::memory::lend::Lenders;
+use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;

@@ -127,7 +127,7 @@ impl CommShared {
         let agree = |cells: &Arc<Cells>| {
             cells
                 .ends()
-                .is_some_and(|ends| crate::transport::memory::cells::agree(&ends))
+                .is_some_and(|ends| crate::transport::memory::stamp::agree(&ends))
         };
         self.cells.get().is_none_or(agree)
     }

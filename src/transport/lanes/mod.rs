@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::transport::lanes::slot_lanes;
-    use crate::transport::memory::lend::Nobody;
+    use crate::transport::memory::lenders::Nobody;
 
     /// Creates the ends of two ranks, and reports the packets that were never taken.
     struct Subject {

@@ -45,8 +45,9 @@ use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::lanes::lane::Form;
 use crate::transport::lanes::slot_words::{CELLS, Count, Known};
+use crate::transport::memory::bytes::Octet;
 use crate::transport::memory::head::{Head, Info};
-use crate::transport::memory::packet::{Cargo, Octet, Packet};
+use crate::transport::memory::packet::{Cargo, Packet};
 
 /// Number of messages of a ring that may be short. The last cell is for a lent message, see
 /// [`lane`](crate::transport::lanes::lane).

@@ -21,7 +21,8 @@ use crate::Rank;
 use crate::error::Result;
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cells::{Cells, Desk, Stamp};
+use crate::transport::memory::cells::{Cells, Desk};
+use crate::transport::memory::stamp::Stamp;
 use crate::transport::port::Port;
 
 /// A message that is stored beside its number, and one that is not.

@@ -14,7 +14,7 @@ use super::explore;
 use crate::transport::lanes::lane::Form::{self, Exchange, OneWay};
 use crate::transport::lanes::slot::{End, ends};
 use crate::transport::memory::head::Head;
-use crate::transport::memory::lend::Nobody;
+use crate::transport::memory::lenders::Nobody;
 use crate::transport::memory::packet::Packet;
 
 fn post(end: &mut End, form: Form, number: u32, count: usize) {

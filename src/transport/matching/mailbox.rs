@@ -12,7 +12,7 @@ use crate::transport::deadlock::scheduler::Line;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
 use crate::transport::memory::head::Head;
-use crate::transport::memory::lend::Lenders;
+use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind;
 

@@ -37,7 +37,10 @@ use parking_lot::Mutex;
 use crate::Rank;
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
+use crate::transport::memory::awaited::{Awaited, Waiting};
+use crate::transport::memory::bytes::{CACHE_LINE as LINE, copy_short, prefetch};
 use crate::transport::memory::head::Info;
+use crate::transport::memory::stamp::{Label, Stamp};
 
 /// Number of calls that a rank may be ahead of another one that reads its cells.
 const DEPTH: usize = if cfg!(all(test, loom)) { 2 } else { 4 };
@@ -47,9 +50,6 @@ const NEAR: usize = 32;
 
 /// The longest message that goes through a cell, in bytes.
 pub(crate) const CELL_BYTES: usize = 4096;
-
-/// Size of a cache line in bytes.
-const LINE: usize = 64;
 
 /// Maximum number of lines prefetched at a time: a CPU drops more than it can track.
 const FETCHED: usize = 16;
@@ -135,24 +135,21 @@ impl Column {
 /// The cells of all ranks of a communicator.
 pub(crate) struct Cells {
     columns: Box<[Column]>,
-    /// Number of ranks that wait for others to leave a call.
-    waiting: CachePadded<AtomicU32>,
+    /// The ranks that wait for others to leave a call.
+    waiting: Awaited,
 }
 
 impl Cells {
     pub(crate) fn new(ranks: usize) -> Cells {
         Cells {
             columns: (0..ranks).map(|_| Column::new()).collect(),
-            waiting: CachePadded::new(AtomicU32::new(0)),
+            waiting: Awaited::new(),
         }
     }
 
-    /// Announces a rank that waits for others to leave a call, until the result is dropped: ranks that leave must check
-    /// whether it sleeps.
+    /// Announces a rank that waits for others to leave a call, until the result is dropped.
     pub(crate) fn wait_for_room(&self) -> Waiting<'_> {
-        // Relaxed: a rank that waits goes through the handshake of `sleeper` before it sleeps.
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(self)
+        self.waiting.announce()
     }
 
     /// The last call that each rank took part in; `None` if a desk still exists or was leaked.
@@ -165,44 +162,6 @@ impl Cells {
         };
         self.columns.iter().map(end).collect()
     }
-
-    #[inline]
-    fn is_awaited(&self) -> bool {
-        // Relaxed: the fence before it orders it after the word that counts the calls left.
-        self.waiting.load(Ordering::Relaxed) > 0
-    }
-}
-
-/// Whether ranks with these last calls took part in the same calls.
-pub(crate) fn agree(ends: &[Option<Stamp>]) -> bool {
-    ends.windows(2).all(|two| two[0] == two[1])
-}
-
-/// A rank that waits for others to leave a call.
-pub(crate) struct Waiting<'a>(&'a Cells);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        // Relaxed: a rank that sees it late only checks a flag without need.
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The collective of the communicator that a message belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    /// The fingerprint of the collective and of all before it.
-    pub print: u32,
-    /// The number of the collective.
-    pub number: u32,
-}
-
-/// What is known of a message in a cell before it is opened.
-#[derive(Clone, Copy)]
-pub(crate) struct Label {
-    pub stamp: Stamp,
-    pub count: usize,
-    pub info: &'static Info,
 }
 
 /// A rank's end of the cells of a communicator.
@@ -273,7 +232,7 @@ impl Desk {
     /// Whether a rank waits for others to leave a call. To be called after leaving, and after a fence.
     #[inline]
     pub(in crate::transport) fn is_awaited(&self) -> bool {
-        self.cells.is_awaited()
+        self.cells.waiting.any()
     }
 
     /// Whether a message fits into a cell.
@@ -404,7 +363,7 @@ impl Desk {
         let (cell, far) = (&column.cells[place], &column.far[place]);
         if bytes > NEAR {
             let lines = bytes.div_ceil(LINE).min(FETCHED);
-            (0..lines).for_each(|line| fetch(ptr::from_ref(far).cast(), line));
+            (0..lines).for_each(|line| prefetch(ptr::from_ref(far).cast(), line));
         }
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
@@ -534,41 +493,8 @@ impl Found<'_> {
     }
 }
 
-/// Prefetches a line of a message. Nothing is read: the line may be written at this moment.
-#[inline]
-fn fetch(message: *const u8, line: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let first = message.wrapping_add(line * LINE);
-        // SAFETY: a hint, which accepts any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (message, line);
-}
-
 /// The index of a rank's cell for a call.
 #[inline]
 fn place_of(call: u64) -> usize {
     (call % DEPTH as u64) as usize
-}
-
-/// Copies a message to memory with space for it.
-///
-/// # Safety
-///
-/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
-#[inline]
-unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
-    let from = data.as_ptr().cast::<u8>();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match data {
-            // The most frequent messages have a size known here and need no call of `memcpy`.
-            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
-            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
-            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
-        }
-    }
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::op::copies::Copies;
 use crate::op::{Element, copied};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cooperative_copy::Taker;
+use crate::transport::memory::cooperative_copy::{self, Taker};
 use crate::transport::memory::copy_claims::End;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
@@ -163,7 +163,12 @@ impl Port {
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
-            if loan.help(&self.endpoint.claims, End::of(self.me, to), &self.copies) {
+            if cooperative_copy::help(
+                loan,
+                &self.endpoint.claims,
+                End::of(self.me, to),
+                &self.copies,
+            ) {
                 self.fabric.endpoints[to].sleeper.rouse();
             }
             loan.is_settled().then_some(())

@@ -6,7 +6,7 @@
 //! mistaken for something of another. What is reported about a run starts anew.
 
 use crate::sync::Ordering;
-use crate::transport::memory::cells::Stamp;
+use crate::transport::memory::stamp::Stamp;
 use crate::transport::wakeup::sleeper::Run;
 use crate::transport::{Endpoint, Fabric, Tally};
 
