@@ -25,7 +25,8 @@ use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::{Label, Stamp};
 use crate::transport::progress::wait::Reason;
-use crate::transport::trace::record::{Deed, Told, Words};
+use crate::transport::trace::call_event::Deed;
+use crate::transport::trace::words::{Told, Words};
 use crate::unwind;
 
 /// A collective call in progress on one rank.

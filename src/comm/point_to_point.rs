@@ -17,7 +17,7 @@ use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
-use crate::transport::trace::record::{Deed, Peer, Tagged};
+use crate::transport::trace::call_event::{Deed, Peer, Tagged};
 
 impl Comm {
     /// Sends elements to rank `to`. Does not wait until they are received, unless the world's

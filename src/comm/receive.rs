@@ -14,7 +14,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::wait::Reason;
-use crate::transport::trace::record::{Deed, Peer, Tagged};
+use crate::transport::trace::call_event::{Deed, Peer, Tagged};
 
 /// One receiving call: what it accepts and how it prints.
 pub(super) struct Receive {

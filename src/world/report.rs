@@ -12,8 +12,9 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Mismatch, on};
 use crate::machine::Placement;
 use crate::transport::memory::packet::Packet;
+use crate::transport::trace::operation::{self, Operation};
 use crate::transport::trace::origin::Names;
-use crate::transport::trace::record::{self, Operation, Record};
+use crate::transport::trace::record::Record;
 use crate::transport::{CommShared, Fabric, Unfinished};
 use crate::unwind;
 
@@ -326,7 +327,7 @@ impl<R, E> Report<R, E> {
         let mut text =
             String::from("the last operations of each rank, and how long before the end");
         for (rank, operations) in self.recent().iter().enumerate() {
-            let lines = record::lines(operations, SHOWN, self.end, |time| format!("-{time}"));
+            let lines = operation::lines(operations, SHOWN, self.end, |time| format!("-{time}"));
             text.push_str(&format!("\n  rank {rank}"));
             lines.iter().for_each(|line| {
                 text.push('\n');

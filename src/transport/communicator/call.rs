@@ -9,7 +9,7 @@ use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::Kind;
 use crate::transport::memory::head::Info;
-use crate::transport::trace::record::{Deed, Peer};
+use crate::transport::trace::call_event::{Deed, Peer};
 
 /// The result of examining a call, for all its ranks.
 #[derive(Clone, Default)]

@@ -10,9 +10,13 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::transport::memory::head::Head;
+use crate::transport::trace::call_event::{Deed, Known};
 use crate::transport::trace::clock::Clock;
+use crate::transport::trace::course::{Course, Last};
 use crate::transport::trace::event_ring::DEPTH;
-use crate::transport::trace::record::{Course, Deed, Event, Known, Last, Progress, Record, Told};
+use crate::transport::trace::operation::Progress;
+use crate::transport::trace::record::{Event, Record};
+use crate::transport::trace::words::Told;
 
 /// What distinguishes calls: the addresses of their source line, their verb and their element type. The same call may
 /// have several such keys; then it is in the list several times.
