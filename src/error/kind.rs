@@ -85,35 +85,16 @@ impl fmt::Display for ErrorKind {
                 sent,
                 wanted,
                 message,
-            } if sent == wanted => {
-                write!(
-                    f,
-                    "{message} is asked for the other way: elements go with recv, moved values with recv_value"
-                )
-            }
-            ErrorKind::WrongType {
-                sent,
-                wanted,
-                message,
-            } => {
-                write!(f, "{message} holds {sent}, not {wanted}")
-            }
+            } => wrong_type(f, sent, wanted, message),
             ErrorKind::TooShort {
-                sent,
+                sent: n,
                 room,
                 message,
-            } => {
-                write!(
-                    f,
-                    "{message} has {sent} elements, the buffer has room for {room}"
-                )
-            }
-            ErrorKind::Broken { rank, error } => {
-                write!(
-                    f,
-                    "the communicator is broken: a collective failed in rank {rank} with \"{error}\""
-                )
-            }
+            } => write!(
+                f,
+                "{message} has {n} elements, the buffer has room for {room}"
+            ),
+            ErrorKind::Broken { rank, error } => broken(f, *rank, error),
             ErrorKind::Refused(fault) => {
                 write!(f, "the schedule does not do what it should: {fault}")
             }
@@ -124,6 +105,19 @@ impl fmt::Display for ErrorKind {
             ErrorKind::User(error) => error.fmt(f),
         }
     }
+}
+
+fn wrong_type(f: &mut fmt::Formatter<'_>, sent: &str, wanted: &str, message: &str) -> fmt::Result {
+    if sent == wanted {
+        let ways = "elements go with recv, moved values with recv_value";
+        return write!(f, "{message} is asked for the other way: {ways}");
+    }
+    write!(f, "{message} holds {sent}, not {wanted}")
+}
+
+fn broken(f: &mut fmt::Formatter<'_>, rank: Rank, error: &str) -> fmt::Result {
+    let broken = "the communicator is broken: a collective failed";
+    write!(f, "{broken} in rank {rank} with \"{error}\"")
 }
 
 /// How a rank ended.

@@ -137,6 +137,20 @@ pub(crate) enum To<'a, T> {
     Past(Option<*mut T>, &'a [*mut T]),
 }
 
+impl<T> To<'_, T> {
+    /// The first element that is written.
+    #[inline]
+    fn first_written(&self, inputs: &[*const T], from: usize) -> *const T {
+        match *self {
+            To::All(outputs) => outputs[0].wrapping_add(from).cast_const(),
+            To::Place(place) => inputs[place].wrapping_add(from),
+            To::Own(own) => own.cast_const(),
+            To::Past(Some(near), _) => near.wrapping_add(from).cast_const(),
+            To::Past(None, far) => far[0].wrapping_add(from).cast_const(),
+        }
+    }
+}
+
 /// Folds elements `from..from + n` of several vectors, in their order, and stores the result at the destination: in
 /// elements `from..` of those vectors, or in the first `n` elements of a vector of [`To::Own`].
 ///
@@ -169,13 +183,7 @@ unsafe fn several_on<T: Element>(
     to: &To<'_, T>,
 ) {
     let step = (BLOCK / size_of::<T>().max(1)).max(1);
-    let written = match *to {
-        To::All(outputs) => outputs[0].wrapping_add(from).cast_const(),
-        To::Place(place) => inputs[place].wrapping_add(from),
-        To::Own(own) => own.cast_const(),
-        To::Past(Some(near), _) => near.wrapping_add(from).cast_const(),
-        To::Past(None, far) => far[0].wrapping_add(from).cast_const(),
-    };
+    let written = to.first_written(inputs, from);
     let _fence = matches!(to, To::Past(..)).then_some(Fence);
     if let (&[a, b], To::All(outputs)) = (inputs, to)
         && let [c, d] = **outputs
