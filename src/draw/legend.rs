@@ -1,8 +1,8 @@
 //! The signs under a picture: for each that occurs, how it is drawn, how it is written and what it means.
 
+use super::arrow::{arrow, copy_mark};
 use super::figure::{Anchor, Figure, Point, Role, Style, at};
 use super::notation::{Sign, signs};
-use super::space_time::{arrow, copy_mark};
 use super::traffic::{End, Traffic};
 
 /// Line height.

@@ -1,6 +1,6 @@
 //! A topology as written by a user, and the entry that is the cause of an error.
 
-use super::{Topology, TopologyError, Triple, table::only_root};
+use super::{Topology, TopologyError, Triple, proof::only_root};
 use crate::Rank;
 
 /// Triples in the order in which they were written, and the properties of the whole.

@@ -36,7 +36,7 @@ pub(crate) struct CommShared {
     pub cause: OnceLock<Cause>,
     /// Why every operation fails here, once a member has begun to leave the ended ranks behind.
     pub revoked: OnceLock<Cause>,
-    pub shrinking: Shrinking,
+    pub shrinking: Shrinking<CommShared>,
     /// What the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
