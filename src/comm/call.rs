@@ -20,7 +20,7 @@ use crate::transport::communicator::gate::Arrival;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::mailbox::Want;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::{Label, Stamp};

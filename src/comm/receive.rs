@@ -11,7 +11,7 @@ use crate::Rank;
 use crate::error::{Result, Site};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::mailbox::Want;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::wait::Reason;
 use crate::transport::trace::call_event::{Deed, Peer, Tagged};

@@ -17,7 +17,7 @@ use super::receive::Receive;
 use super::{Comm, Core};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::transport::deadlock::scheduler::Sought;
+use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::packet::Packet;

@@ -14,7 +14,7 @@ use super::trial::patience;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::Bind;
-use crate::transport::deadlock::scheduler::{Chooser, Crossing, noise};
+use crate::transport::deadlock::choice::{Chooser, Crossing, noise};
 use crate::world::{Team, World, WorldError};
 
 /// Runs a program on `ranks` ranks in every order in which its receives from any source can take their messages. Where

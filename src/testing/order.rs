@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::deadlock::scheduler::{BySeed, Chooser, Crossing};
+use crate::transport::deadlock::choice::{BySeed, Chooser, Crossing};
 
 /// The messages that receives from any source take, as set by `RANKFOLD_SEED`.
 ///

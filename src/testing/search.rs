@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use crate::Rank;
-use crate::transport::deadlock::scheduler::Way;
+use crate::transport::deadlock::choice::Way;
 
 /// The state of the search.
 #[derive(Debug, Default)]

@@ -40,7 +40,7 @@ use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Bind, Cpus, Kind, Machine, Near, PinError, Placement, Unpinned};
 use crate::topology::Levels;
-use crate::transport::deadlock::scheduler::{BySeed, Chooser};
+use crate::transport::deadlock::choice::{BySeed, Chooser};
 use crate::transport::lanes::Make;
 use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::progress::cpu_collision::WaitingCpus;

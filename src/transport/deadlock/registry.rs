@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Site};
-use crate::transport::deadlock::scheduler::{Eligible, Line, Way, failed};
+use crate::transport::deadlock::choice::{Eligible, Way};
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::want::Line;
 use crate::transport::{CommShared, memory::epoch};
 
 /// One rank's entry.
@@ -125,6 +126,11 @@ impl End {
             site: self.site.clone(),
         }
     }
+}
+
+/// Whether a rank's end was a failure.
+pub(in crate::transport) fn failed(why: &Gone) -> bool {
+    *why != Gone::Returned
 }
 
 /// All entries.

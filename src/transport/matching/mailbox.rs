@@ -8,40 +8,12 @@ use std::mem;
 use std::rc::Rc;
 
 use crate::Rank;
-use crate::transport::deadlock::scheduler::Line;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
-use crate::transport::memory::head::Head;
+use crate::transport::matching::want::{Line, Want};
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind;
-
-/// Which messages a receive accepts, by their heads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Want {
-    pub context: u32,
-    /// `None`: any sender.
-    pub source: Option<Rank>,
-    /// `None`: any tag.
-    pub tag: Option<u32>,
-}
-
-impl Want {
-    /// No message has this context: a communicator's context is even, and that of its collectives is the next odd
-    /// number.
-    const NOTHING: Want = Want {
-        context: u32::MAX,
-        source: None,
-        tag: None,
-    };
-
-    #[inline]
-    pub(in crate::transport) fn accepts(&self, head: Head) -> bool {
-        head.context() == self.context
-            && self.source.is_none_or(|source| source == head.source())
-            && self.tag.is_none_or(|tag| tag == head.tag())
-    }
-}
 
 /// An unexpected message, with its place in the order of arrival.
 struct Early {

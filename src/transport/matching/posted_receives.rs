@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::mem;
 use std::rc::Rc;
 
-use crate::transport::matching::mailbox::Want;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 

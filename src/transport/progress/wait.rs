@@ -16,8 +16,9 @@ use crossbeam_utils::CachePadded;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::sync::{Ordering, Parker};
 use crate::transport::CommShared;
+use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::registry::{Turn, Wait};
-use crate::transport::deadlock::scheduler::{Sought, Steering};
+use crate::transport::deadlock::scheduler::Steering;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::wakeup::sleeper::Sleeper;
 
