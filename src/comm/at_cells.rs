@@ -105,7 +105,7 @@ impl AtCells for AtDesk<'_> {
     fn takes_turns(&self) -> bool {
         let fabric = self.call.comm.fabric();
         let core = &self.call.comm.core;
-        fabric.is_crowded() && !fabric.settings.trace && !core.port.is_steered()
+        fabric.is_crowded() && !fabric.settings.trace && !core.port.is_controlled()
     }
 
     fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {

@@ -139,7 +139,7 @@ impl Comm {
     fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
         self.check_source(call)?;
         let (port, want) = (&self.core.port, self.want(call));
-        if port.is_steered() {
+        if port.is_controlled() {
             return self.find_at_last(call, place);
         }
         if port.receive_now(&want, place) {

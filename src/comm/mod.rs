@@ -69,8 +69,8 @@ use crate::transport::memory::shared_vectors::Lists;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
-use crate::transport::trace::call_event::Deed;
-use crate::transport::trace::words::{OnComm, Told};
+use crate::transport::trace::call_event::CallEvent;
+use crate::transport::trace::words::{DescribeCall, OnComm};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};
 use at_cells::LazyDesk;
@@ -302,31 +302,31 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.deed(&|| Deed::at(site), show, body)
+        self.recorded(&|| CallEvent::at(site), show, body)
     }
 
     /// Like [`op`](Self::op), for an operation whose arguments the recorder stores. The recorder asks for them when it
     /// writes the record, which may be after the message has left.
     #[inline]
-    fn deed<R>(
+    fn recorded<R>(
         &self,
-        told: &impl Told,
+        call: &impl DescribeCall,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let recorder = &self.core.port.recorder;
         let context = self.shared.context;
-        let told = &OnComm { told, context };
-        let token = recorder.begin(told, show);
-        let result = self.guarded(told, show, body);
-        recorder.end(token, told, show, result.is_ok());
+        let call = &OnComm { call, context };
+        let token = recorder.begin(call, show);
+        let result = self.guarded(call, show, body);
+        recorder.end(token, call, show, result.is_ok());
         result
     }
 
     #[inline]
     fn guarded<R>(
         &self,
-        told: &impl Told,
+        call: &impl DescribeCall,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -335,10 +335,10 @@ impl Comm {
             self.core.end_by_panic();
         }
         let core = &*self.core;
-        let unwinding = WhenUnwinding(|| core.unwinds_in(told, show));
+        let unwinding = WhenUnwinding(|| core.unwinds_in(call, show));
         let result = core.begin().and_then(|()| body());
         mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, told.deed().site, &self.shared))
+        result.map_err(|error| core.failed(error, show, call.describe().site, &self.shared))
     }
 
     #[inline]
@@ -484,8 +484,8 @@ impl Core {
     /// wait for ranks that wait for this one. A call whose record was deferred is recorded as the call that the rank
     /// ended in.
     #[cold]
-    fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
-        self.port.recorder.settle(told, show);
+    fn unwinds_in(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
+        self.port.recorder.settle(call, show);
         self.port.recorder.catch_up();
         self.end_by_panic();
     }

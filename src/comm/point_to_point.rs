@@ -17,7 +17,7 @@ use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
-use crate::transport::trace::call_event::{Deed, Peer, Tagged};
+use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 
 impl Comm {
     /// Sends elements to rank `to`. Does not wait until they are received, unless the world's
@@ -54,12 +54,12 @@ impl Comm {
         let port = &self.core.port;
         let posts =
             self.posts() && to < self.size() && port.posts_at_once(self.world_rank(to), data);
-        let deed = move || Deed {
+        let event = move || CallEvent {
             count: Some(data.len()),
             posts,
             ..sending::<T>("send", to, tag, site)
         };
-        self.deed(&deed, &show, || {
+        self.recorded(&event, &show, || {
             self.check_peer("the receiver", to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, site);
@@ -207,11 +207,11 @@ impl Comm {
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
         let site = Location::caller();
-        let deed = || Deed {
+        let event = || CallEvent {
             posts: self.posts(),
             ..sending::<V>("send_value", to, tag, site)
         };
-        self.deed(&deed, &show, || {
+        self.recorded(&event, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
@@ -284,12 +284,12 @@ impl Comm {
                 call.from, call.tag
             )
         };
-        let deed = || Deed {
+        let event = || CallEvent {
             count: Some(data.len()),
             posts: false,
             ..sending::<T>("sendrecv", to, send_tag, call.site)
         };
-        self.deed(&deed, &show, || {
+        self.recorded(&event, &show, || {
             self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
@@ -335,8 +335,8 @@ impl Comm {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("probe", from.into(), tag.into(), None);
-        let deed = || call.deed();
-        self.deed(&deed, &|| call.to_string(), || {
+        let event = || call.describe();
+        self.recorded(&event, &|| call.to_string(), || {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;
@@ -378,13 +378,13 @@ impl Comm {
 
 /// What the recorder stores about a call that sends.
 #[inline]
-fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> Deed {
-    Deed {
+fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> CallEvent {
+    CallEvent {
         verb,
         info: Some(Info::of::<T>()),
         peer: Peer::To(to),
         tag: Tagged::Is(tag),
         posts: true,
-        ..Deed::at(site)
+        ..CallEvent::at(site)
     }
 }

@@ -188,12 +188,12 @@ impl Core {
         call: &dyn Fn() -> String,
         site: Site,
     ) -> Result<usize> {
-        if !self.port.is_steered() {
+        if !self.port.is_controlled() {
             self.await_ready(asked, Until::One, call, site)?;
             return Ok(asked.iter().position(|one| one.is_ready()).unwrap_or(0));
         }
         self.wait_for(asked, Until::One, call, site, None, || {
-            let place = self.port.told(None).map(|line| line.source);
+            let place = self.port.chosen(None).map(|queue| queue.source);
             self.port.take_in();
             place
         })
@@ -249,7 +249,7 @@ impl Core {
 
     /// Whether a request is ready now; an error if it never can be.
     fn try_ready(&self, asked: &Rc<Asked>) -> Result<bool> {
-        if self.port.is_steered() {
+        if self.port.is_controlled() {
             return self.is_ready_at_last(asked);
         }
         self.port.take_in();

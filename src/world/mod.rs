@@ -383,7 +383,7 @@ impl World {
     }
 
     /// A world whose choices are made by `chooser`.
-    pub(crate) fn steered(mut self, chooser: Arc<dyn Chooser>) -> World {
+    pub(crate) fn controlled(mut self, chooser: Arc<dyn Chooser>) -> World {
         self.chooser = Some(chooser);
         self
     }

@@ -530,7 +530,7 @@ fn unread(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -
 }
 
 /// Whether a rank's end only follows from other failures.
-fn followed(end: &crate::transport::deadlock::registry::End) -> bool {
+fn followed(end: &crate::transport::deadlock::registry::RankEnd) -> bool {
     end.follows.is_some()
 }
 

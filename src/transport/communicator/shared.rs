@@ -13,7 +13,7 @@ use crate::transport::lanes::Books;
 use crate::transport::memory::cells::{Cells, Desk};
 use crate::transport::memory::epoch::Epoch;
 use crate::transport::trace::origin::Origin;
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::wakeup::sleeper::RunNumber;
 
 use crate::transport::endpoint::Endpoint;
 
@@ -78,7 +78,7 @@ impl CommShared {
 
     /// Whether a member has not ended in `run`, the current run.
     #[inline]
-    pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
+    pub(crate) fn is_there(&self, member: Rank, run: RunNumber) -> bool {
         !self.endpoints[member].sleeper.is_gone(run)
     }
 

@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::matching::want::{Line, Want};
+use crate::transport::matching::want::{QueueId, Want};
 
-/// A way on: `rank` takes the first message in `line` that it can take.
+/// A transition: `rank` takes the first message in `queue` that it can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Way {
+pub(crate) struct Transition {
     pub rank: Rank,
-    pub line: Line,
+    pub queue: QueueId,
 }
 
 /// What a wait may receive.
@@ -31,26 +31,26 @@ impl Sought {
 }
 
 /// A point at which a choice is due.
-pub(crate) struct Crossing<'a> {
+pub(crate) struct ChoicePoint<'a> {
     /// Number of choices made before.
     pub nth: usize,
     /// Sorted, and not empty.
-    pub ways: &'a [Way],
-    /// The call of a rank that has a way, as it prints, and its source line.
+    pub transitions: &'a [Transition],
+    /// The call of a rank that has a transition, as it prints, and its source line.
     pub call: &'a dyn Fn(Rank) -> (String, Site),
 }
 
-/// Makes the choices of a steered world. It is called under the registry's lock, and must not touch the world.
+/// Makes the choices of a controlled world. It is called under the registry's lock, and must not touch the world.
 pub(crate) trait Chooser: fmt::Debug + Send + Sync {
-    /// Returns the index of the way to take.
-    fn choose(&self, crossing: &Crossing<'_>) -> usize;
+    /// Returns the index of the transition to take.
+    fn choose(&self, point: &ChoicePoint<'_>) -> usize;
 
     /// Whether the chooser uses [`too_early`](Self::too_early).
     fn looks_back(&self) -> bool {
         false
     }
 
-    /// Choice number `_nth`, counted from 0, was made before all its ways were there.
+    /// Choice number `_nth`, counted from 0, was made before all its transitions were there.
     fn too_early(&self, _nth: usize) {}
 
     /// Something other than a choice took place: a deadline passed, or ranks stopped waiting for one that failed.
@@ -62,8 +62,8 @@ pub(crate) trait Chooser: fmt::Debug + Send + Sync {
 pub(crate) struct BySeed(pub u64);
 
 impl Chooser for BySeed {
-    fn choose(&self, crossing: &Crossing<'_>) -> usize {
-        (noise(self.0, crossing.nth as u64) % crossing.ways.len() as u64) as usize
+    fn choose(&self, point: &ChoicePoint<'_>) -> usize {
+        (noise(self.0, point.nth as u64) % point.transitions.len() as u64) as usize
     }
 }
 
@@ -79,14 +79,14 @@ pub(crate) fn noise(seed: u64, i: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Eligible {
     pub wants: Vec<Want>,
-    /// The lines that its wait is for; sorted.
-    pub lines: Vec<Line>,
-    /// The lines that are only for other receives which it has posted.
-    pub other: Vec<Line>,
+    /// The queues that its wait is for; sorted.
+    pub queues: Vec<QueueId>,
+    /// The queues that are only for other receives which it has posted.
+    pub other: Vec<QueueId>,
 }
 
 impl Eligible {
     pub(in crate::transport) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.other.is_empty()
+        self.queues.is_empty() && self.other.is_empty()
     }
 }

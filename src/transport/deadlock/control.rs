@@ -3,26 +3,26 @@
 use crate::Rank;
 use crate::error::Cause;
 use crate::transport::Fabric;
-use crate::transport::deadlock::choice::Crossing;
+use crate::transport::deadlock::choice::ChoicePoint;
 use crate::transport::deadlock::registry::Registry;
-use crate::transport::deadlock::scheduler::{Steering, Told};
+use crate::transport::deadlock::scheduler::{Decision, Scheduler};
 
 impl Fabric {
     #[inline]
-    pub(in crate::transport) fn is_steered(&self) -> bool {
-        self.steering.is_some()
+    pub(in crate::transport) fn is_controlled(&self) -> bool {
+        self.scheduler.is_some()
     }
 
-    /// If no rank can move any more, gives one of them a way on, if there is one.
-    pub(in crate::transport) fn steer(&self, registry: &mut Registry) {
-        let Some(steering) = self.steering.as_ref().filter(|_| self.is_still(registry)) else {
+    /// If no rank can move any more, gives one of them a transition, if there is one.
+    pub(in crate::transport) fn control(&self, registry: &mut Registry) {
+        let Some(scheduler) = self.scheduler.as_ref().filter(|_| self.is_still(registry)) else {
             return;
         };
-        if !self.take_a_way(registry, steering)
-            && !self.give_up_hope(registry, steering)
-            && let Some(rank) = steering.state.lock().next_late(registry)
+        if !self.take_transition(registry, scheduler)
+            && !self.give_up_hope(registry, scheduler)
+            && let Some(rank) = scheduler.state.lock().next_late(registry)
         {
-            steering.chooser.passed();
+            scheduler.chooser.passed();
             self.endpoints[rank].sleeper.rouse();
         }
     }
@@ -32,35 +32,35 @@ impl Fabric {
         (0..self.endpoints.len()).all(|rank| registry.is_at_rest(rank, || asleep(rank)))
     }
 
-    fn take_a_way(&self, registry: &Registry, steering: &Steering) -> bool {
-        let ways = registry.ways();
-        if ways.is_empty() {
+    fn take_transition(&self, registry: &Registry, scheduler: &Scheduler) -> bool {
+        let transitions = registry.transitions();
+        if transitions.is_empty() {
             return false;
         }
-        let state = &mut *steering.state.lock();
-        let crossing = Crossing {
+        let state = &mut *scheduler.state.lock();
+        let point = ChoicePoint {
             nth: state.made.len(),
-            ways: &ways,
+            transitions: &transitions,
             call: &|rank| registry.call_of(rank),
         };
-        let chosen = steering.chooser.choose(&crossing);
-        let way = ways[chosen.min(ways.len() - 1)];
-        if steering.looks_back {
+        let chosen = scheduler.chooser.choose(&point);
+        let transition = transitions[chosen.min(transitions.len() - 1)];
+        if scheduler.looks_back {
             state.note_moves(&self.endpoints);
         }
-        if let Some(eligible) = registry.eligible(way.rank) {
-            state.make(way, eligible.clone());
+        if let Some(eligible) = registry.eligible(transition.rank) {
+            state.make(transition, eligible.clone());
         }
-        state.told[way.rank] = Some(Told::Take(way.line));
-        self.endpoints[way.rank].sleeper.rouse();
+        state.decided[transition.rank] = Some(Decision::Take(transition.queue));
+        self.endpoints[transition.rank].sleeper.rouse();
         true
     }
 
     /// Ranks that wait for any message, and have nothing to take, stop waiting for a rank that has failed.
-    fn give_up_hope(&self, registry: &mut Registry, steering: &Steering) -> bool {
+    fn give_up_hope(&self, registry: &mut Registry, scheduler: &Scheduler) -> bool {
         let hopeless: Vec<(Rank, Cause)> = registry.hopeless().collect();
         for (rank, cause) in &hopeless {
-            steering.chooser.passed();
+            scheduler.chooser.passed();
             registry.tell(*rank, cause.clone());
             self.endpoints[*rank].sleeper.rouse();
         }

@@ -43,7 +43,7 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Stuck};
 use crate::sync::Ordering;
 use crate::transport::deadlock::wait_for_graph::{self, Needs, State};
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{CommShared, Fabric, wakeup::fences};
 
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
@@ -130,7 +130,7 @@ impl Fabric {
         }
         registry.entries[me].wait = Some(wait);
         let Some(found) = self.find_stuck(registry, me) else {
-            self.steer(registry);
+            self.control(registry);
             return None;
         };
         self.sentence(registry, me, found)
@@ -321,9 +321,9 @@ impl Fabric {
 
     /// The same, for a rank that knows the current run.
     #[inline]
-    pub(crate) fn record_return_in(&self, run: Run, rank: Rank) {
+    pub(crate) fn record_return_in(&self, run: RunNumber, rank: Rank) {
         let sleeper = &self.endpoints[rank].sleeper;
-        if self.is_steered() {
+        if self.is_controlled() {
             return self.record_end(rank, Gone::Returned, None, None);
         }
         if sleeper.is_gone(run) {
@@ -354,7 +354,7 @@ impl Fabric {
         registry.write_end(rank, why, site, follows);
         self.endpoints[rank].sleeper.depart(self.run());
         self.wake_if(&registry, |wait| wait.needs.involves(rank));
-        self.steer(&mut registry);
+        self.control(&mut registry);
     }
 
     /// The error for a rank that has ended.

@@ -1,14 +1,14 @@
-//! Steered worlds: a chooser decides which message a receive from any source takes, and only when nothing else can
+//! Controlled worlds: a chooser decides which message a receive from any source takes, and only when nothing else can
 //! move. A run then depends on the choices alone, and not on which thread was faster.
 //!
 //! # Why the choices determine the run
 //!
 //! A rank whose calls name their senders is a function of what it receives, and each pair of ranks keeps its order:
 //! such programs end the same however their threads are scheduled (Kahn networks). Only a receive from any source sees
-//! which message came first. In a steered world it does not look: it goes to sleep, and records in the registry which
+//! which message came first. In a controlled world it does not look: it goes to sleep, and records in the registry which
 //! senders' messages it could take. When every rank has ended or sleeps, everything that can be sent without another
-//! choice has been sent, so the *ways* on, (rank, source), are the same in every run with the same choices before. One
-//! is chosen, that rank goes on, and so forth. A call with a deadline times out only when there is no way on.
+//! choice has been sent, so the *transitions*, (rank, source), are the same in every run with the same choices before. One
+//! is chosen, that rank goes on, and so forth. A call with a deadline times out only when there is no transition.
 //!
 //! # Which choices were too early
 //!
@@ -24,28 +24,28 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::transport::Endpoint;
-use crate::transport::deadlock::choice::{Chooser, Eligible, Way};
+use crate::transport::deadlock::choice::{Chooser, Eligible, Transition};
 use crate::transport::deadlock::numbers::Numbers;
 use crate::transport::deadlock::registry::Registry;
-use crate::transport::matching::want::Line;
+use crate::transport::matching::want::QueueId;
 use crate::transport::memory::head::Head;
 
-/// What a rank was told while it slept.
+/// What was decided for a rank while it slept.
 #[derive(Clone, Copy)]
-pub(super) enum Told {
-    Take(Line),
+pub(super) enum Decision {
+    Take(QueueId),
     TooLate,
 }
 
-/// The additional state of a steered world.
-pub(crate) struct Steering {
+/// The additional state of a controlled world.
+pub(crate) struct Scheduler {
     pub(super) chooser: Arc<dyn Chooser>,
     pub(super) looks_back: bool,
     pub(super) state: Mutex<State>,
 }
 
 pub(super) struct State {
-    pub(super) told: Vec<Option<Told>>,
+    pub(super) decided: Vec<Option<Decision>>,
     pub(super) made: Vec<Made>,
     /// For each rank, the choices that what it does certainly follows from; in doubt, a choice is not included.
     past: Vec<Numbers>,
@@ -63,30 +63,30 @@ pub(super) struct Made {
     past: Numbers,
 }
 
-impl Steering {
+impl Scheduler {
     pub(in crate::transport) fn new(chooser: Arc<dyn Chooser>, ranks: usize) -> Self {
         let looks_back = chooser.looks_back();
         let state = State {
-            told: vec![None; ranks],
+            decided: vec![None; ranks],
             made: Vec::new(),
             past: vec![Numbers::default(); ranks],
             begun: vec![0; ranks],
             late_from: 0,
         };
-        Steering {
+        Scheduler {
             chooser,
             looks_back,
             state: Mutex::new(state),
         }
     }
 
-    /// The line of which `rank` must take the first message; returned once.
-    pub(in crate::transport) fn line_for(&self, rank: Rank) -> Option<Line> {
-        let told = &mut self.state.lock().told[rank];
-        match *told {
-            Some(Told::Take(line)) => {
-                *told = None;
-                Some(line)
+    /// The queue of which `rank` must take the first message; returned once.
+    pub(in crate::transport) fn queue_for(&self, rank: Rank) -> Option<QueueId> {
+        let decided = &mut self.state.lock().decided[rank];
+        match *decided {
+            Some(Decision::Take(queue)) => {
+                *decided = None;
+                Some(queue)
             }
             _ => None,
         }
@@ -94,10 +94,10 @@ impl Steering {
 
     /// Whether the deadline of `rank` has passed; `true` once.
     pub(in crate::transport) fn is_too_late(&self, rank: Rank) -> bool {
-        let told = &mut self.state.lock().told[rank];
-        let late = matches!(told, Some(Told::TooLate));
+        let decided = &mut self.state.lock().decided[rank];
+        let late = matches!(decided, Some(Decision::TooLate));
         if late {
-            *told = None;
+            *decided = None;
         }
         late
     }
@@ -117,13 +117,13 @@ impl State {
         self.moved(from);
         for (nth, made) in self.made.iter().enumerate() {
             let would_take = made.eligible.wants.iter().any(|want| want.accepts(head));
-            let line = Line {
+            let queue = QueueId {
                 context: head.context(),
                 source: from,
             };
             if made.rank == to
                 && would_take
-                && !made.eligible.lines.contains(&line)
+                && !made.eligible.queues.contains(&queue)
                 && !self.past[from].contains(nth)
             {
                 chooser.too_early(nth);
@@ -155,15 +155,15 @@ impl State {
             .find(|&rank| rank >= self.late_from);
         let rank = later.or_else(|| registry.with_deadline().next())?;
         self.late_from = rank + 1;
-        self.told[rank] = Some(Told::TooLate);
+        self.decided[rank] = Some(Decision::TooLate);
         Some(rank)
     }
 
-    pub(super) fn make(&mut self, way: Way, eligible: Eligible) {
-        let past = &mut self.past[way.rank];
+    pub(super) fn make(&mut self, transition: Transition, eligible: Eligible) {
+        let past = &mut self.past[transition.rank];
         past.add(self.made.len());
         self.made.push(Made {
-            rank: way.rank,
+            rank: transition.rank,
             eligible,
             past: past.clone(),
         });

@@ -18,7 +18,7 @@ use crate::op::Element;
 use crate::op::copies::{Copies, Part, Way};
 use crate::op::kernels::copy_bytes_past_caches;
 use crate::transport::memory::bytes::bytes;
-use crate::transport::memory::copy_claims::{CopyClaims, End, JOINT, part, parts};
+use crate::transport::memory::copy_claims::{CopyClaims, JOINT, Side, part, parts};
 use crate::transport::memory::lend::Loan;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
@@ -73,10 +73,10 @@ unsafe fn copy_jointly(
     to: *mut u8,
     from: &[MaybeUninit<u8>],
 ) {
-    let end = End::of(taker.me(), lender);
+    let side = Side::of(taker.me(), lender);
     let nobody_leaves = NobodyLeaves;
     // SAFETY: the caller's promise; the lender does not access the parts that are taken here.
-    let copy = || unsafe { copy_parts(claims, end, Part::Received, taker.copies(), to, from) };
+    let copy = || unsafe { copy_parts(claims, side, Part::Received, taker.copies(), to, from) };
     claims.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
     mem::forget(nobody_leaves);
 }
@@ -86,13 +86,13 @@ unsafe fn copy_jointly(
 pub(in crate::transport) fn help(
     loan: &Loan<'_>,
     claims: &CopyClaims,
-    end: End,
+    side: Side,
     copies: &Copies,
 ) -> bool {
     let from = loan.bytes();
     // SAFETY: what is open is this loan, see the head of `copy_claims`. Its borrower has published a destination of its
     // length, and keeps it valid until the parts taken here are reported.
-    let copy = |to| unsafe { copy_parts(claims, end, Part::Helped, copies, to, from) };
+    let copy = |to| unsafe { copy_parts(claims, side, Part::Helped, copies, to, from) };
     from.len() >= JOINT && claims.help(copy)
 }
 
@@ -104,7 +104,7 @@ pub(in crate::transport) fn help(
 /// parts are copied.
 unsafe fn copy_parts(
     claims: &CopyClaims,
-    end: End,
+    side: Side,
     what: Part,
     copies: &Copies,
     to: *mut u8,
@@ -113,7 +113,7 @@ unsafe fn copy_parts(
     let (bytes, mut taken) = (from.len(), 0);
     copies.timed(what, bytes, |way| {
         let mut copied = 0;
-        taken = claims.take_all(end, parts(bytes), |number| {
+        taken = claims.take_all(side, parts(bytes), |number| {
             let run = part(bytes, number);
             // SAFETY: the range is inside both, and no other thread has taken it.
             unsafe {

@@ -32,7 +32,7 @@ pub(crate) enum Tagged {
 
 /// An operation about to begin.
 #[derive(Clone, Copy)]
-pub(crate) struct Deed {
+pub(crate) struct CallEvent {
     /// The name of the call. Empty: the part before the arguments of the call as it prints.
     pub verb: &'static str,
     pub site: Site,
@@ -47,11 +47,11 @@ pub(crate) struct Deed {
     pub context: u32,
 }
 
-impl Deed {
+impl CallEvent {
     /// A call of which only the source line is known.
     #[inline]
-    pub(crate) fn at(site: Site) -> Deed {
-        Deed {
+    pub(crate) fn at(site: Site) -> CallEvent {
+        CallEvent {
             verb: "",
             site,
             info: None,

@@ -4,55 +4,55 @@ use std::time::Duration;
 
 use crate::Rank;
 use crate::transport::memory::head::Info;
-use crate::transport::trace::call_event::{Deed, Known, Peer, Tagged};
+use crate::transport::trace::call_event::{CallEvent, Known, Peer, Tagged};
 use crate::transport::trace::event_ring::FIXED;
 
 /// An operation as a recorder sees it.
-pub(crate) trait Told {
-    fn deed(&self) -> Deed;
+pub(crate) trait DescribeCall {
+    fn describe(&self) -> CallEvent;
 
     /// Its arguments in words. `known` returns the index of the call in the list.
     #[inline]
-    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
-        let deed = self.deed();
-        Words::of(&deed, known(&deed))
+    fn words(&self, known: impl FnOnce(&CallEvent) -> u32) -> Words {
+        let event = self.describe();
+        Words::of(&event, known(&event))
     }
 
     /// Whether it may be recorded after its message is posted.
     #[inline]
     fn posts(&self) -> bool {
-        self.deed().posts
+        self.describe().posts
     }
 }
 
 /// An operation on a communicator, which its own description need not name.
 pub(crate) struct OnComm<'a, T> {
-    pub told: &'a T,
+    pub call: &'a T,
     pub context: u32,
 }
 
-impl<T: Told> Told for OnComm<'_, T> {
-    fn deed(&self) -> Deed {
-        Deed {
+impl<T: DescribeCall> DescribeCall for OnComm<'_, T> {
+    fn describe(&self) -> CallEvent {
+        CallEvent {
             context: self.context,
-            ..self.told.deed()
+            ..self.call.describe()
         }
     }
 
     #[inline]
-    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
-        self.told.words(known).on(self.context)
+    fn words(&self, known: impl FnOnce(&CallEvent) -> u32) -> Words {
+        self.call.words(known).on(self.context)
     }
 
     #[inline]
     fn posts(&self) -> bool {
-        self.told.posts()
+        self.call.posts()
     }
 }
 
-impl<F: Fn() -> Deed> Told for F {
+impl<F: Fn() -> CallEvent> DescribeCall for F {
     #[inline]
-    fn deed(&self) -> Deed {
+    fn describe(&self) -> CallEvent {
         self()
     }
 }
@@ -70,28 +70,28 @@ const MOST: u64 = (CONTEXT - 1) / PEER;
 const CONTEXT: u64 = 1 << 32;
 
 impl Words {
-    /// The arguments of `deed`, whose call has index `known` in the list.
+    /// The arguments of `event`, whose call has index `known` in the list.
     #[inline]
-    pub(crate) fn of(deed: &Deed, known: u32) -> Words {
-        let (role, peer) = match deed.peer {
+    pub(crate) fn of(event: &CallEvent, known: u32) -> Words {
+        let (role, peer) = match event.peer {
             Peer::None => (0, 0),
             Peer::To(rank) => (1, rank),
             Peer::From(rank) => (2, rank),
             Peer::FromAny => (3, 0),
             Peer::Root(rank) => (4, rank),
         };
-        let (tagged, tag) = match deed.tag {
+        let (tagged, tag) = match event.tag {
             Tagged::None => (0, 0),
             Tagged::Any => (1, 0),
             Tagged::Is(tag) => (2, tag),
         };
-        let counted = if deed.count.is_some() { HAS_COUNT } else { 0 };
+        let counted = if event.count.is_some() { HAS_COUNT } else { 0 };
         Words([
             u64::from(known) << 32 | u64::from(tag),
             role | (tagged << 4) | counted | ((peer as u64).min(MOST) * PEER),
-            deed.count.unwrap_or(0) as u64,
+            event.count.unwrap_or(0) as u64,
         ])
-        .on(deed.context)
+        .on(event.context)
     }
 
     /// The same arguments on the communicator with this context.
@@ -177,14 +177,14 @@ mod tests {
             info: None,
         };
         for rank in [0, 1, 65_535, Rank::MAX] {
-            let deed = Deed {
+            let event = CallEvent {
                 peer: Peer::To(rank),
                 tag: Tagged::Is(u32::MAX),
                 count: Some(usize::MAX),
                 context: u32::MAX - 1,
-                ..Deed::at(known.site)
+                ..CallEvent::at(known.site)
             };
-            let words = Words::of(&deed, 7);
+            let words = Words::of(&event, 7);
             let (words, begun) = Words::read(words.begun_at(5));
             let shown = format!("send(to {rank}, tag {}, {} elements)", u32::MAX, usize::MAX);
             assert_eq!((words.show(&known), words.known()), (shown, 7));
