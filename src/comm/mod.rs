@@ -73,7 +73,7 @@ use crate::transport::trace::call_event::CallEvent;
 use crate::transport::trace::words::{DescribeCall, OnComm};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};
-use at_cells::LazyDesk;
+use at_cells::LazyCellPort;
 use kept::KeptCalls;
 use request::Asked;
 
@@ -103,7 +103,7 @@ pub struct Comm {
     shared: Arc<CommShared>,
     /// This rank's number in this communicator.
     me: Rank,
-    desk: LazyDesk,
+    cell_port: LazyCellPort,
     /// The number of collectives that this rank has begun on this communicator.
     calls: Cell<u32>,
     /// The combined fingerprint of all of them.
@@ -228,7 +228,7 @@ impl Comm {
         let idle = core.asked.borrow().is_empty() && core.port.is_idle();
         (alone && idle).then(|| EndState {
             calls: (self.calls.get(), self.prints.get()),
-            cells: self.desk.last(),
+            cells: self.cell_port.last(),
             lanes: self.lanes.traffic(),
         })
     }
@@ -264,7 +264,7 @@ impl Comm {
             core,
             shared,
             me,
-            desk: LazyDesk::default(),
+            cell_port: LazyCellPort::default(),
             calls: Cell::new(0),
             prints: Cell::new(0),
             shrinks: Cell::new(0),

@@ -1,7 +1,7 @@
 //! The arrows of space-time diagrams and the marks at their ends.
 
 use super::figure::{Dash, Figure, Ink, Point, Role, Shape, Stroke, at};
-use super::traffic::End;
+use super::traffic::Outcome;
 
 /// The radius of the mark at the end of an arrow.
 pub(super) const MARK: f64 = 6.0;
@@ -12,21 +12,27 @@ pub(super) fn copy_mark(from: Point, to: Point, figure: &mut Figure) {
 }
 
 /// Draws an arrow that shows how a message ends.
-pub(super) fn arrow(ends: [Point; 2], end: End, width: f64, role: Role, figure: &mut Figure) {
+pub(super) fn arrow(
+    ends: [Point; 2],
+    outcome: Outcome,
+    width: f64,
+    role: Role,
+    figure: &mut Figure,
+) {
     let [from, to] = ends;
-    let (ink, dash) = match end {
-        End::Folds => (Ink::Blue, Dash::Solid),
-        End::Replaces => (Ink::Vermilion, Dash::Dashed),
-        End::Lone => (Ink::Black, Dash::Dotted),
+    let (ink, dash) = match outcome {
+        Outcome::Folds => (Ink::Blue, Dash::Solid),
+        Outcome::Replaces => (Ink::Vermilion, Dash::Dashed),
+        Outcome::Lone => (Ink::Black, Dash::Dotted),
     };
     figure.line(from, to, Stroke { ink, width, dash }, role);
-    match end {
-        End::Folds => {
+    match outcome {
+        Outcome::Folds => {
             arrow_head(from, to, MARK, ink, figure);
             fold_mark(to, figure);
         }
-        End::Replaces => arrow_head(from, to, 0.0, ink, figure),
-        End::Lone => {}
+        Outcome::Replaces => arrow_head(from, to, 0.0, ink, figure),
+        Outcome::Lone => {}
     }
 }
 

@@ -241,7 +241,7 @@ impl<'a> Panel<'a> {
             self.place(message.to, message.from, to),
         );
         let width = self.scale.thickness(message);
-        arrow([from, to], message.end(), width, Role::Message, figure);
+        arrow([from, to], message.outcome(), width, Role::Message, figure);
         if message.is_lone() {
             cross(if message.sent.is_none() { from } else { to }, figure);
         }

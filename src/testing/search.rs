@@ -1,12 +1,12 @@
 //! Enumerates all orders, each once: depth first over the choices, repeating the beginning of each run. The search has
 //! no threads: it is told where a choice is due, and answers with the choice.
 //!
-//! Choices of different ranks commute, so at a choice point only one rank's transitions are tried.
-//! Those of the other ranks are tried first as well if that rank turns out to have been too early (see
-//! [`scheduler`](crate::transport::deadlock::scheduler)). A transition that a sibling has tried *sleeps* until the rank that
-//! it concerns does something else, so no order is counted twice: a run in which all transitions sleep repeats a known one,
-//! and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for the verification of concurrent
-//! systems*, 1996; computed during the run: Flanagan and Godefroid, POPL 2005.)
+//! Choices of different ranks commute, so at a choice point only one rank's transitions are tried. Those of the other
+//! ranks are tried first as well if that rank turns out to have been too early (see
+//! [`scheduler`](crate::transport::deadlock::scheduler)). A transition that a sibling has tried *sleeps* until the rank
+//! that it concerns does something else, so no order is counted twice: a run in which all transitions sleep repeats a
+//! known one, and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for the verification of
+//! concurrent systems*, 1996; computed during the run: Flanagan and Godefroid, POPL 2005.)
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,8 @@ impl Search {
         place.unwrap_or(0)
     }
 
-    /// Called when the choice was made before all its transitions were there: the transitions of all ranks are tried first as well.
+    /// Called when the choice was made before all its transitions were there: the transitions of all ranks are tried
+    /// first as well.
     pub(super) fn too_early(&mut self, nth: usize) {
         if let Some(node) = self.path.get_mut(nth) {
             node.ranks

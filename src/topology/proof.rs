@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::families::Shape;
-use super::table::Table;
+use super::table::TripleTable;
 use super::{Topology, TopologyError, Triple};
 use crate::Rank;
 
@@ -55,7 +55,7 @@ impl Topology {
         some_step_zero(&triples)?;
         Ok(Topology::new(
             ranks,
-            Shape::Custom(Arc::new(Table::new(root, triples, successor))),
+            Shape::Custom(Arc::new(TripleTable::new(root, triples, successor))),
         ))
     }
 }

@@ -8,7 +8,7 @@ use super::families::{Family, SenderRun};
 use crate::Rank;
 
 /// A validated topology, with precomputed answers to queries that involve more than one rank.
-pub(super) struct Table {
+pub(super) struct TripleTable {
     root: Rank,
     /// Step and successor of each rank; for the root, 0 and itself.
     successor: Vec<(usize, Rank)>,
@@ -28,18 +28,18 @@ pub(super) struct Table {
     print: u64,
 }
 
-impl Hash for Table {
+impl Hash for TripleTable {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.print);
     }
 }
 
-impl Table {
+impl TripleTable {
     pub(super) fn new(
         root: Rank,
         mut triples: Vec<Triple>,
         successor: Vec<(usize, Rank)>,
-    ) -> Table {
+    ) -> TripleTable {
         triples.sort_by_key(|t| (t.step, t.from));
         let (port, branch) = (ports(root, &triples), branches(root, &triples));
         let (nests, steps) = (
@@ -50,7 +50,7 @@ impl Table {
         triples.sort_by_key(|t| t.to);
         let senders = triples.iter().map(|t| t.from).collect();
         let print = BuildHasherDefault::<DefaultHasher>::default().hash_one(&successor);
-        Table {
+        TripleTable {
             root,
             successor,
             senders,
@@ -126,7 +126,7 @@ fn nests(root: Rank, triples: &[Triple]) -> bool {
     })
 }
 
-impl Family for Table {
+impl Family for TripleTable {
     fn root(&self) -> Rank {
         self.root
     }

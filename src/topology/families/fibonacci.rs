@@ -67,7 +67,7 @@ impl Node {
 }
 
 /// A node with its parent.
-struct Place {
+struct ChildAndParent {
     node: Node,
     parent: Node,
 }
@@ -96,8 +96,8 @@ impl Fibonacci {
     }
 
     /// The place of `v`, which is not the root.
-    fn place(&self, v: Rank) -> Place {
-        let mut place = Place {
+    fn place(&self, v: Rank) -> ChildAndParent {
+        let mut place = ChildAndParent {
             node: self.root,
             parent: self.root,
         };
@@ -107,12 +107,12 @@ impl Fibonacci {
         place
     }
 
-    fn towards(&self, v: Rank, parent: Node) -> Place {
+    fn towards(&self, v: Rank, parent: Node) -> ChildAndParent {
         let first = self.first_child(parent).filter(|child| v >= child.rank);
         let node = first
             .or_else(|| self.second_child(parent))
             .expect("a rank below is in a child");
-        Place { node, parent }
+        ChildAndParent { node, parent }
     }
 
     fn node(&self, v: Rank) -> Node {
@@ -168,7 +168,7 @@ impl Family for Fibonacci {
     }
 
     fn port_step(&self, p: Rank) -> usize {
-        let Place { node, parent } = self.place(p);
+        let ChildAndParent { node, parent } = self.place(p);
         if node.order + 1 == parent.order {
             parent.order - 2
         } else {

@@ -10,7 +10,7 @@ use super::k_tree::KTree;
 use super::ring::{DecreasingRing, Ring};
 use super::star::{Flat, FlatSerial};
 use crate::topology::TreeName;
-use crate::topology::table::Table;
+use crate::topology::table::TripleTable;
 
 /// Every form that a topology can take.
 #[derive(Clone, Hash)]
@@ -25,7 +25,7 @@ pub(in crate::topology) enum Shape {
     KAry(KAry),
     InOrder(InOrder),
     Fibonacci(Fibonacci),
-    Custom(Arc<Table>),
+    Custom(Arc<TripleTable>),
 }
 
 impl Shape {

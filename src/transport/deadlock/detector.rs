@@ -57,8 +57,8 @@ fn look_or_describe(
         return None;
     }
     let wait = wait();
-    // If it needs nothing, it arrived after the look, perhaps from a rank in another call, which does not know that this
-    // one needs it and so does not wake it.
+    // If it needs nothing, it arrived after the look, perhaps from a rank in another call, which does not know that
+    // this one needs it and so does not wake it.
     let found = wait.needs.is_nothing() && look();
     (!found).then_some(wait)
 }

@@ -5,10 +5,11 @@
 //!
 //! A rank whose calls name their senders is a function of what it receives, and each pair of ranks keeps its order:
 //! such programs end the same however their threads are scheduled (Kahn networks). Only a receive from any source sees
-//! which message came first. In a controlled world it does not look: it goes to sleep, and records in the registry which
-//! senders' messages it could take. When every rank has ended or sleeps, everything that can be sent without another
-//! choice has been sent, so the *transitions*, (rank, source), are the same in every run with the same choices before. One
-//! is chosen, that rank goes on, and so forth. A call with a deadline times out only when there is no transition.
+//! which message came first. In a controlled world it does not look: it goes to sleep, and records in the registry
+//! which senders' messages it could take. When every rank has ended or sleeps, everything that can be sent without
+//! another choice has been sent, so the *transitions*, (rank, source), are the same in every run with the same choices
+//! before. One is chosen, that rank goes on, and so forth. A call with a deadline times out only when there is no
+//! transition.
 //!
 //! # Which choices were too early
 //!

@@ -32,8 +32,8 @@
 //!
 //! # Ownership
 //!
-//! Only [`PairEnd`]s access this memory, there are two of them, neither can be copied, and each needs `&mut`: so everything
-//! has one reader and one writer.
+//! Only [`PairEnd`]s access this memory, there are two of them, neither can be copied, and each needs `&mut`: so
+//! everything has one reader and one writer.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;

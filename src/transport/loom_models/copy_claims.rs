@@ -45,7 +45,7 @@ fn place(ticket: Ticket) -> *mut u8 {
 
 impl Between {
     fn copy(&self, side: Side, (ticket, parts): (Ticket, usize), to: *mut u8) -> usize {
-        self.claims.take_all(end, parts, |part| {
+        self.claims.take_all(side, parts, |part| {
             assert_eq!(to, place(ticket), "the place of another message");
             let old = self.places[part].replace(content(ticket, part));
             assert_eq!(old, 0, "a part that is written twice");

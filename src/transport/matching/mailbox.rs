@@ -34,8 +34,8 @@ pub(crate) struct Inbox {
     /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
     /// dropped, never in the middle of a receive.
     buried: Vec<Packet>,
-    /// Messages that a posted receive from any source wants stay in their queue, with all behind them, until the chooser has
-    /// decided which queue the receive takes from.
+    /// Messages that a posted receive from any source wants stay in their queue, with all behind them, until the
+    /// chooser has decided which queue the receive takes from.
     controlled: bool,
 }
 
@@ -374,8 +374,8 @@ fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
     queue.iter().any(wanted)
 }
 
-/// The part of a queue that can be received: in a controlled world the messages before the first one that a posted receive
-/// wants, elsewhere the whole queue.
+/// The part of a queue that can be received: in a controlled world the messages before the first one that a posted
+/// receive wants, elsewhere the whole queue.
 fn open<'a>(
     queue: &'a VecDeque<Early>,
     posted: &'a Posted,

@@ -15,11 +15,11 @@
 //!
 //! # Why this is sound
 //!
-//! - A cell has one writer: the [`Desk`] of its rank, of which there is one ([`Column::taken`]).
-//! - The desk writes call `n` only while its floor is above `n - DEPTH`, and then no rank reads the cell. A desk reads
-//!   the cell of call `m` through a [`Found`], which borrows the desk, and leaves `m` through `&mut`. The floor came to
-//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is made
-//!   only in this file, and remains true of its cells for ever.
+//! - A cell has one writer: the [`CellPort`] of its rank, of which there is one ([`Column::taken`]).
+//! - The cell port writes call `n` only while its floor is above `n - DEPTH`, and then no rank reads the cell. A cell
+//!   port reads the cell of call `m` through a [`Found`], which borrows the cell port, and leaves `m` through `&mut`.
+//!   The floor came to the writer along acquire loads of what each reader wrote, with release, after its last read. A
+//!   [`Floor`] is made only in this file, and remains true of its cells for ever.
 //! - A cell is read only after its number was seen with acquire; the writer stores the number with release after
 //!   everything else. The number has 64 bits and does not wrap.
 //! - A message is read as the type and count it was written with: `open` compares both exactly. Bytes are
@@ -96,9 +96,9 @@ struct Column {
     far: Box<[Place<Far>]>,
     /// Number of calls that the rank has left.
     left: CachePadded<AtomicU64>,
-    /// Number of desks created.
+    /// Number of cell ports created.
     taken: AtomicU32,
-    /// The last call that its rank took part in, once the desk has been dropped.
+    /// The last call that its rank took part in, once the cell port has been dropped.
     end: Mutex<Option<Stamp>>,
 }
 
@@ -152,7 +152,7 @@ impl Cells {
         self.waiting.announce()
     }
 
-    /// The last call that each rank took part in; `None` if a desk still exists or was leaked.
+    /// The last call that each rank took part in; `None` if a cell port still exists or was leaked.
     pub(crate) fn ends(&self) -> Option<Vec<Option<Stamp>>> {
         let end = |column: &Column| {
             let end = *column.end.lock();
@@ -165,7 +165,7 @@ impl Cells {
 }
 
 /// A rank's end of the cells of a communicator.
-pub(crate) struct Desk {
+pub(crate) struct CellPort {
     cells: Arc<Cells>,
     me: Rank,
     /// The call it is in, or the next one.
@@ -184,24 +184,24 @@ pub(crate) struct Desk {
     lines: [usize; DEPTH],
 }
 
-impl Drop for Desk {
+impl Drop for CellPort {
     /// Records the last call. At the end, unread messages are found by comparing the last calls of all ranks.
     fn drop(&mut self) {
         *self.cells.columns[self.me].end.lock() = self.last;
     }
 }
 
-impl Desk {
-    /// Takes the desk of rank `me`.
+impl CellPort {
+    /// Takes the cell port of rank `me`.
     ///
     /// # Panics
     ///
     /// If this rank has one already.
-    pub(crate) fn new(cells: Arc<Cells>, me: Rank) -> Desk {
+    pub(crate) fn new(cells: Arc<Cells>, me: Rank) -> CellPort {
         // Relaxed: exactly one increment comes first, from whichever thread.
         let before = cells.columns[me].taken.fetch_add(1, Ordering::Relaxed);
-        assert!(before == 0, "a rank has one desk");
-        Desk {
+        assert!(before == 0, "a rank has one cell port");
+        CellPort {
             cells,
             me,
             call: 0,
@@ -223,7 +223,7 @@ impl Desk {
         self.cells.clone()
     }
 
-    /// The rank that owns this desk.
+    /// The rank that owns this cell port.
     #[inline]
     pub(in crate::transport) fn me(&self) -> Rank {
         self.me
@@ -429,7 +429,7 @@ impl Desk {
     }
 }
 
-/// A message that is there. Its finder has not left the call: that would need `&mut` access to its desk.
+/// A message that is there. Its finder has not left the call: that would need `&mut` access to its cell port.
 pub(crate) struct Found<'a> {
     cells: &'a Cells,
     cell: &'a Cell,
@@ -481,9 +481,9 @@ impl Found<'_> {
                 _ => first.cast::<T>(),
             };
             // SAFETY: the caller has compared type and count with what `post` has written there, and no thread writes
-            // the place before the finder leaves the call, which needs `&mut` access to its desk. Either place begins
-            // at a multiple of 64, and no element stored there is aligned more strictly: a message in `near` is no
-            // longer than 32 bytes, and one in `far` was checked by `fits`.
+            // the place before the finder leaves the call, which needs `&mut` access to its cell port. Either place
+            // begins at a multiple of 64, and no element stored there is aligned more strictly: a message in `near` is
+            // no longer than 32 bytes, and one in `far` was checked by `fits`.
             show(unsafe { slice::from_raw_parts(first, count) })
         };
         match count * size_of::<T>() <= NEAR {

@@ -15,7 +15,7 @@ use std::ptr;
 
 use crate::Rank;
 use crate::op::Element;
-use crate::op::copies::{Copies, Part, Way};
+use crate::op::copies::{Copies, CopyRole, StoreKind};
 use crate::op::kernels::copy_bytes_past_caches;
 use crate::transport::memory::bytes::bytes;
 use crate::transport::memory::copy_claims::{CopyClaims, JOINT, Side, part, parts};
@@ -76,7 +76,7 @@ unsafe fn copy_jointly(
     let side = Side::of(taker.me(), lender);
     let nobody_leaves = NobodyLeaves;
     // SAFETY: the caller's promise; the lender does not access the parts that are taken here.
-    let copy = || unsafe { copy_parts(claims, side, Part::Received, taker.copies(), to, from) };
+    let copy = || unsafe { copy_parts(claims, side, CopyRole::Received, taker.copies(), to, from) };
     claims.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
     mem::forget(nobody_leaves);
 }
@@ -92,7 +92,7 @@ pub(in crate::transport) fn help(
     let from = loan.bytes();
     // SAFETY: what is open is this loan, see the head of `copy_claims`. Its borrower has published a destination of its
     // length, and keeps it valid until the parts taken here are reported.
-    let copy = |to| unsafe { copy_parts(claims, side, Part::Helped, copies, to, from) };
+    let copy = |to| unsafe { copy_parts(claims, side, CopyRole::Helped, copies, to, from) };
     from.len() >= JOINT && claims.help(copy)
 }
 
@@ -105,22 +105,22 @@ pub(in crate::transport) fn help(
 unsafe fn copy_parts(
     claims: &CopyClaims,
     side: Side,
-    what: Part,
+    what: CopyRole,
     copies: &Copies,
     to: *mut u8,
     from: &[MaybeUninit<u8>],
 ) -> usize {
     let (bytes, mut taken) = (from.len(), 0);
-    copies.timed(what, bytes, |way| {
+    copies.timed(what, bytes, |kind| {
         let mut copied = 0;
         taken = claims.take_all(side, parts(bytes), |number| {
             let run = part(bytes, number);
             // SAFETY: the range is inside both, and no other thread has taken it.
             unsafe {
                 let (to, from) = (to.add(run.start), from.as_ptr().add(run.start).cast::<u8>());
-                match way {
-                    Way::Plain => ptr::copy_nonoverlapping(from, to, run.len()),
-                    Way::PastCaches => copy_bytes_past_caches(to, from, run.len()),
+                match kind {
+                    StoreKind::Plain => ptr::copy_nonoverlapping(from, to, run.len()),
+                    StoreKind::PastCaches => copy_bytes_past_caches(to, from, run.len()),
                 }
             }
             copied += run.len();

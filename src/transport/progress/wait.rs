@@ -151,8 +151,8 @@ pub(crate) struct Reason<'a> {
     /// The turn of the communicator's gate, or the epoch, whose end it waits for.
     pub turn: Option<Turn>,
     pub deadline: Option<Instant>,
-    /// In controlled worlds: what it may receive, among which the chooser decides. `None`: the messages that it waits for,
-    /// if any, are determined.
+    /// In controlled worlds: what it may receive, among which the chooser decides. `None`: the messages that it waits
+    /// for, if any, are determined.
     pub choice: Option<&'a dyn Fn() -> Sought>,
     /// Whether it is a send that found no buffer space and waits to be received.
     pub needs_buffer: bool,

@@ -68,8 +68,8 @@ impl Packet {
             return arrived(unsafe { landed(eager, count) });
         }
         let landing = Landing(*eager);
-        // SAFETY: as above; the alignment of a `Landing` is `EAGER_BYTES`, which is at least the size of an element that
-        // fitted, hence its alignment.
+        // SAFETY: as above; the alignment of a `Landing` is `EAGER_BYTES`, which is at least the size of an element
+        // that fitted, hence its alignment.
         arrived(unsafe { landed(&landing.0, count) })
     }
 
