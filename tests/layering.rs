@@ -191,7 +191,7 @@ fn imported(file: &str, code: &str) -> Vec<Vec<String>> {
     let begins = |line: &&str| line.trim_start_matches("pub ").starts_with("use ");
     let statements = code.split(';').filter_map(|statement| {
         let lines: Vec<&str> = statement.lines().map(str::trim).collect();
-        let first = lines.iter().position(|line| begins(&line))?;
+        let first = lines.iter().position(&begins)?;
         Some(lines[first..].concat())
     });
     let path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';

@@ -25,7 +25,7 @@ impl SenderRun {
     }
 }
 
-/// The queries that a shape answers; the rest of [`Topology`](super::Topology) follows from them.
+/// The queries that a shape answers; the rest of [`Topology`](crate::topology::Topology) follows from them.
 ///
 /// The trait stays small because the arrivals of a step form a [`SenderRun`]: predecessors, next step, counts and the
 /// single-port form are all walks over runs, and a rank has few runs.

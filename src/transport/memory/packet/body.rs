@@ -261,8 +261,11 @@ impl Packet {
     /// The bytes of an eager message. They hold [`count`](Self::count) elements of the type [`info`](Self::info).
     #[inline]
     pub(super) fn as_eager(&self) -> Option<&MaybeUninit<[u8; EAGER_BYTES]>> {
+        if self.kind != Kind::EAGER {
+            return None;
+        }
         // SAFETY: the kind says that this field was written.
-        (self.kind == Kind::EAGER).then(|| unsafe { &self.body.eager })
+        Some(unsafe { &self.body.eager })
     }
 
     /// The bytes of a landed message, as of an eager one. The elements need no stricter alignment than a piece.
