@@ -130,7 +130,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::memory::eager_limit::Buffering;
 pub use transport::memory::packet::EAGER_BYTES;
-pub use transport::trace::record::{Operation, Passed, Progress};
+pub use transport::trace::operation::{Operation, Passed, Progress};
 pub use transport::{Fault, Unfinished};
 pub use world::{
     Counts, Lost, Outcome, Report, Seat, Seats, Team, Trace, TracedCall, TracedMessage, World,

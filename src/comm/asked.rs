@@ -12,7 +12,7 @@ use super::rank_state::Core;
 use super::receive::Receive;
 use crate::Rank;
 use crate::error::{ErrorKind, Result, Site};
-use crate::transport::deadlock::scheduler::Sought;
+use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::receipt::Receipt;
@@ -182,12 +182,12 @@ impl Core {
         call: &dyn Fn() -> String,
         site: Site,
     ) -> Result<usize> {
-        if !self.port.is_steered() {
+        if !self.port.is_controlled() {
             self.await_ready(asked, Until::One, call, site)?;
             return Ok(asked.iter().position(|one| one.is_ready()).unwrap_or(0));
         }
         self.wait_for(asked, Until::One, call, site, None, || {
-            let place = self.port.told(None).map(|line| line.source);
+            let place = self.port.chosen(None).map(|line| line.source);
             self.port.take_in();
             place
         })
@@ -243,7 +243,7 @@ impl Core {
 
     /// Whether a request is ready now; an error if it never can be.
     pub(super) fn try_ready(&self, asked: &Rc<Asked>) -> Result<bool> {
-        if self.port.is_steered() {
+        if self.port.is_controlled() {
             return self.is_ready_at_last(asked);
         }
         self.port.take_in();

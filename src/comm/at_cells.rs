@@ -11,49 +11,49 @@ use crate::execute::{AtCells, Early, Read, Readers, combined};
 use crate::op::{Element, Operator};
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cells::{Desk, Stamp};
+use crate::transport::memory::{cells::CellPort, stamp::Stamp};
 
 /// The shortest message, in bytes, that [`Early::Short`] does not prefetch.
 const SHORT: usize = 512 + 1;
 
 /// A rank's end of the cells, created when it is first needed.
 #[derive(Default)]
-pub(super) struct LazyDesk(OnceCell<RefCell<Desk>>);
+pub(super) struct LazyCellPort(OnceCell<RefCell<CellPort>>);
 
-impl LazyDesk {
+impl LazyCellPort {
     /// The last call over cells that this rank took part in.
     pub(super) fn last(&self) -> Option<Stamp> {
         self.0.get()?.borrow().last()
     }
 
     #[inline]
-    fn get(&self, shared: &CommShared, me: Rank) -> &RefCell<Desk> {
-        self.0.get_or_init(|| RefCell::new(shared.desk(me)))
+    fn get(&self, shared: &CommShared, me: Rank) -> &RefCell<CellPort> {
+        self.0.get_or_init(|| RefCell::new(shared.cell_port(me)))
     }
 }
 
 /// A rank at the cells in one call.
-pub(super) struct AtDesk<'a> {
+pub(super) struct AtCellPort<'a> {
     call: &'a InCall<'a>,
-    desk: RefMut<'a, Desk>,
+    cell_port: RefMut<'a, CellPort>,
     /// The turn of the gate at which all ranks wait for this one.
     holds: Option<u32>,
 }
 
-impl<'a> AtDesk<'a> {
+impl<'a> AtCellPort<'a> {
     #[inline]
     pub(super) fn new(call: &'a InCall<'a>) -> Self {
         let comm = call.comm;
-        let desk = comm.desk.get(&comm.shared, comm.me).borrow_mut();
-        AtDesk {
+        let cell_port = comm.cell_port.get(&comm.shared, comm.me).borrow_mut();
+        AtCellPort {
             call,
-            desk,
+            cell_port,
             holds: None,
         }
     }
 }
 
-impl AtCells for AtDesk<'_> {
+impl AtCells for AtCellPort<'_> {
     #[inline]
     fn rank(&self) -> Rank {
         self.call.rank()
@@ -68,7 +68,7 @@ impl AtCells for AtDesk<'_> {
     ) -> Result<()> {
         let call = self.call;
         call.comm.core.tick()?;
-        if self.desk.lagging().is_some() {
+        if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;
         }
         let bytes = |reader| share(reader) * size_of::<T>();
@@ -78,7 +78,7 @@ impl AtCells for AtDesk<'_> {
             call.note_sending(reader, bytes(reader));
             gone = gone.or(call.is_gone(reader));
         });
-        self.desk.post(call.stamp(), data);
+        self.cell_port.post(call.stamp(), data);
         call.rouse_readers(readers);
         call.each(readers, |reader| {
             call.note_sent(reader);
@@ -94,7 +94,7 @@ impl AtCells for AtDesk<'_> {
     #[inline]
     fn wait_for_all(&mut self) -> Result<()> {
         self.call.settle();
-        match self.desk.missing() {
+        match self.cell_port.missing() {
             None => Ok(()),
             Some(_) => self.wait_for_missing(),
         }
@@ -105,7 +105,7 @@ impl AtCells for AtDesk<'_> {
     fn takes_turns(&self) -> bool {
         let fabric = self.call.comm.fabric();
         let core = &self.call.comm.core;
-        fabric.is_crowded() && !fabric.settings.trace && !core.port.is_steered()
+        fabric.is_crowded() && !fabric.settings.trace && !core.port.is_controlled()
     }
 
     fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
@@ -142,7 +142,7 @@ impl AtCells for AtDesk<'_> {
 
     #[inline]
     fn ask_for<T: Element>(&self, from: Rank, count: usize) {
-        self.desk.find(from, count * size_of::<T>());
+        self.cell_port.find(from, count * size_of::<T>());
     }
 
     #[inline(always)] // the short way, from one place for each kind of fold
@@ -158,13 +158,13 @@ impl AtCells for AtDesk<'_> {
             (Early::Short, SHORT..) => 0,
             (_, bytes) => bytes,
         };
-        if self.desk.find(from, bytes).is_none() {
+        if self.cell_port.find(from, bytes).is_none() {
             self.wait_for_cell(from, bytes)?;
         }
-        let found = self.desk.find(from, 0).expect("it is there");
+        let found = self.cell_port.find(from, 0).expect("it is there");
         let show = |theirs: &[T]| combined(read.combine, into, &theirs[read.part], op);
         match found.open(self.call.stamp(), read.count, show) {
-            Ok(floor) => self.desk.learn(floor),
+            Ok(floor) => self.cell_port.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }
         if from != self.call.rank() {
@@ -179,9 +179,9 @@ impl AtCells for AtDesk<'_> {
 
     #[inline]
     fn leave(&mut self, written_for: Option<Readers>) -> Result<()> {
-        self.desk.leave(self.call.stamp());
+        self.cell_port.leave(self.call.stamp());
         let comm = self.call.comm;
-        comm.shared.after_leaving(&self.desk);
+        comm.shared.after_leaving(&self.cell_port);
         match written_for {
             Some(readers) if comm.core.synchronous => self.wait_until_read(readers),
             _ => Ok(()),
@@ -189,25 +189,25 @@ impl AtCells for AtDesk<'_> {
     }
 }
 
-impl AtDesk<'_> {
+impl AtCellPort<'_> {
     /// Writes this rank's cell, for any rank that reads it.
     fn put<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.call.comm.core.tick()?;
-        if self.desk.lagging().is_some() {
+        if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;
         }
-        self.desk.post(self.call.stamp(), data);
+        self.cell_port.post(self.call.stamp(), data);
         Ok(())
     }
 
     #[inline(never)]
     fn wait_for_missing(&mut self) -> Result<()> {
-        let (call, desk) = (self.call, RefCell::new(&mut *self.desk));
+        let (call, cell_port) = (self.call, RefCell::new(&mut *self.cell_port));
         let needs = || {
-            let desk = desk.borrow();
-            call.all_of(|rank| !desk.is_here(rank))
+            let cell_port = cell_port.borrow();
+            call.all_of(|rank| !cell_port.is_here(rank))
         };
-        let look = || desk.borrow_mut().missing().is_none().then_some(());
+        let look = || cell_port.borrow_mut().missing().is_none().then_some(());
         call.wait(&needs, None, look)
     }
 
@@ -216,17 +216,17 @@ impl AtDesk<'_> {
     #[inline(never)]
     fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
-        let look = || self.desk.find(from, bytes).map(|_| ());
+        let look = || self.cell_port.find(from, bytes).map(|_| ());
         self.call.wait(&needs, None, look)
     }
 
     /// Waits until the readers of this rank's cell have left the call that this rank has just left.
     #[cold]
     fn wait_until_read(&mut self, readers: Readers) -> Result<()> {
-        let (call, desk) = (self.call, &self.desk);
-        let cells = desk.cells();
+        let (call, cell_port) = (self.call, &self.cell_port);
+        let cells = cell_port.cells();
         let _waiting = cells.wait_for_room();
-        let reads = |rank: Rank| readers.include(rank) && !desk.has_left(rank);
+        let reads = |rank: Rank| readers.include(rank) && !cell_port.has_left(rank);
         let reading = || call.others().any(reads);
         let needs = || call.all_of(reads);
         call.wait(&needs, None, || (!reading()).then_some(()))
@@ -235,14 +235,14 @@ impl AtDesk<'_> {
     /// Waits until all ranks have left the call whose message occupies the place of the next one.
     #[cold]
     fn wait_for_room(&mut self) -> Result<()> {
-        let (call, cells) = (self.call, self.desk.cells());
+        let (call, cells) = (self.call, self.cell_port.cells());
         let _waiting = cells.wait_for_room();
-        let desk = RefCell::new(&mut *self.desk);
+        let cell_port = RefCell::new(&mut *self.cell_port);
         let needs = || {
-            let lagging = desk.borrow_mut().lagging();
+            let lagging = cell_port.borrow_mut().lagging();
             call.all_of(|rank| lagging == Some(rank))
         };
-        let look = || desk.borrow_mut().lagging().is_none().then_some(());
+        let look = || cell_port.borrow_mut().lagging().is_none().then_some(());
         call.wait(&needs, None, look)
     }
 }

@@ -15,12 +15,13 @@ use crate::transport::communicator::call::{Call, Detail, Digest, Verb};
 use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::mailbox::Want;
-use crate::transport::memory::cells::Stamp;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
+use crate::transport::memory::stamp::Stamp;
 use crate::transport::progress::wait::Reason;
-use crate::transport::trace::record::{Deed, Told, Words};
+use crate::transport::trace::call_event::CallEvent;
+use crate::transport::trace::words::{DescribeCall, Words};
 use crate::unwind;
 
 /// A collective call in progress on one rank.
@@ -36,7 +37,7 @@ pub(super) struct InCall<'a> {
 /// A call that can be made repeatedly without being described again.
 pub(super) struct Described {
     call: Call,
-    deed: Deed,
+    event: CallEvent,
     /// What the recorder stores about it, once that is known.
     words: OnceCell<Words>,
     digest: Digest,
@@ -49,28 +50,28 @@ impl Described {
     /// record before the first message leaves delays all ranks. Valid for calls whose waits all go through
     /// [`InCall::wait`].
     pub(super) fn written_when_it_waits(self) -> Described {
-        let deed = Deed {
+        let event = CallEvent {
             posts: true,
-            ..self.deed
+            ..self.event
         };
-        Described { deed, ..self }
+        Described { event, ..self }
     }
 }
 
-impl Told for Described {
-    fn deed(&self) -> Deed {
-        self.deed
+impl DescribeCall for Described {
+    fn describe(&self) -> CallEvent {
+        self.event
     }
 
     #[inline]
-    fn words(&self, known: impl FnOnce(&Deed) -> u32) -> Words {
-        let new = || Words::of(&self.deed, known(&self.deed));
+    fn words(&self, known: impl FnOnce(&CallEvent) -> u32) -> Words {
+        let new = || Words::of(&self.event, known(&self.event));
         *self.words.get_or_init(new)
     }
 
     #[inline]
     fn posts(&self) -> bool {
-        self.deed.posts
+        self.event.posts
     }
 }
 
@@ -94,7 +95,7 @@ impl Comm {
 
     pub(super) fn describe(&self, call: Call) -> Described {
         Described {
-            deed: call.deed(),
+            event: call.describe(),
             words: OnceCell::new(),
             digest: call.digest(),
             entry: Cell::new(self.core.enter(&call)),
@@ -130,7 +131,7 @@ impl Comm {
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
         let call = &described.call;
-        self.deed(described, &|| call.to_string(), || {
+        self.recorded(described, &|| call.to_string(), || {
             check()?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());

@@ -9,8 +9,8 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Gone, Mismatch};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cells::Label;
 use crate::transport::memory::packet::Packet;
+use crate::transport::memory::stamp::Label;
 use crate::transport::progress::wait::Reason;
 
 /// How long a rank that has found a mismatch waits at most for other ranks to reach the call.

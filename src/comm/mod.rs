@@ -114,10 +114,11 @@ use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::memory::shared_vectors::Lists;
 use crate::transport::progress::wait::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
-use crate::transport::trace::record::{Deed, OnComm, Told};
+use crate::transport::trace::call_event::CallEvent;
+use crate::transport::trace::words::{DescribeCall, OnComm};
 use crate::transport::{CommShared, Fabric};
 use crate::unwind;
-use at_cells::LazyDesk;
+use at_cells::LazyCellPort;
 use kept::KeptCalls;
 use rank_state::{Core, WhenUnwinding};
 
@@ -200,7 +201,7 @@ pub struct Comm {
     shared: Arc<CommShared>,
     /// This rank's number in this communicator.
     me: Rank,
-    desk: LazyDesk,
+    cell_port: LazyCellPort,
     /// The number of collectives that this rank has begun on this communicator.
     calls: Cell<u32>,
     /// The combined fingerprint of all of them.
@@ -303,7 +304,7 @@ impl Comm {
         let idle = core.asked.borrow().is_empty() && core.port.is_idle();
         (alone && idle).then(|| EndState {
             calls: (self.calls.get(), self.prints.get()),
-            cells: self.desk.last(),
+            cells: self.cell_port.last(),
             lanes: self.lanes.traffic(),
         })
     }
@@ -339,7 +340,7 @@ impl Comm {
             core,
             shared,
             me,
-            desk: LazyDesk::default(),
+            cell_port: LazyCellPort::default(),
             calls: Cell::new(0),
             prints: Cell::new(0),
             shrinks: Cell::new(0),
@@ -377,31 +378,31 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.deed(&|| Deed::at(site), show, body)
+        self.recorded(&|| CallEvent::at(site), show, body)
     }
 
     /// Like [`op`](Self::op), for an operation whose arguments the recorder stores. The recorder asks for them when it
     /// writes the record, which may be after the message has left.
     #[inline]
-    fn deed<R>(
+    fn recorded<R>(
         &self,
-        told: &impl Told,
+        call: &impl DescribeCall,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let recorder = &self.core.port.recorder;
         let context = self.shared.context;
-        let told = &OnComm { told, context };
-        let token = recorder.begin(told, show);
-        let result = self.guarded(told, show, body);
-        recorder.end(token, told, show, result.is_ok());
+        let call = &OnComm { call, context };
+        let token = recorder.begin(call, show);
+        let result = self.guarded(call, show, body);
+        recorder.end(token, call, show, result.is_ok());
         result
     }
 
     #[inline]
     fn guarded<R>(
         &self,
-        told: &impl Told,
+        call: &impl DescribeCall,
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -410,10 +411,10 @@ impl Comm {
             self.core.end_by_panic();
         }
         let core = &*self.core;
-        let unwinding = WhenUnwinding(|| core.unwinds_in(told, show));
+        let unwinding = WhenUnwinding(|| core.unwinds_in(call, show));
         let result = core.begin().and_then(|()| body());
         mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, told.deed().site, &self.shared))
+        result.map_err(|error| core.failed(error, show, call.describe().site, &self.shared))
     }
 
     #[inline]

@@ -17,7 +17,7 @@ use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::packet::Packet;
-use crate::transport::trace::record::{Deed, Peer, Tagged};
+use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 
 /// # Send and receive
 ///
@@ -60,12 +60,12 @@ impl Comm {
         let port = &self.core.port;
         let posts =
             self.posts() && to < self.size() && port.posts_at_once(self.world_rank(to), data);
-        let deed = move || Deed {
+        let event = move || CallEvent {
             count: Some(data.len()),
             posts,
             ..sending::<T>("send", to, tag, site)
         };
-        self.deed(&deed, &show, || {
+        self.recorded(&event, &show, || {
             self.check_peer("the receiver", to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, site);
@@ -214,11 +214,11 @@ impl Comm {
     pub fn send_value<V: Send + 'static>(&self, to: Rank, tag: u32, value: V) -> Result<()> {
         let show = || format!("send_value(to {to}, tag {tag})");
         let site = Location::caller();
-        let deed = || Deed {
+        let event = || CallEvent {
             posts: self.posts(),
             ..sending::<V>("send_value", to, tag, site)
         };
-        self.deed(&deed, &show, || {
+        self.recorded(&event, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
@@ -288,12 +288,12 @@ impl Comm {
     ) -> Result<(Vec<T>, Status)> {
         let call = receive("sendrecv", from.into(), recv_tag.into(), None);
         let show = || sendrecv_text(to, send_tag, &call);
-        let deed = || Deed {
+        let event = || CallEvent {
             count: Some(data.len()),
             posts: false,
             ..sending::<T>("sendrecv", to, send_tag, call.site)
         };
-        self.deed(&deed, &show, || {
+        self.recorded(&event, &show, || {
             self.check_peer("the receiver", to)?;
             self.check_source(&call)?;
             let take = || {
@@ -352,13 +352,13 @@ fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
 
 /// What the recorder stores about a call that sends.
 #[inline]
-fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> Deed {
-    Deed {
+fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> CallEvent {
+    CallEvent {
         verb,
         info: Some(Info::of::<T>()),
         peer: Peer::To(to),
         tag: Tagged::Is(tag),
         posts: true,
-        ..Deed::at(site)
+        ..CallEvent::at(site)
     }
 }

@@ -61,8 +61,8 @@ impl Comm {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("probe", from.into(), tag.into(), None);
-        let deed = || call.deed();
-        self.deed(&deed, &|| call.to_string(), || {
+        let event = || call.describe();
+        self.recorded(&event, &|| call.to_string(), || {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             self.next(&call, &mut packet)?;
@@ -181,7 +181,7 @@ impl Comm {
     fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
         self.check_source(call)?;
         let (port, want) = (&self.core.port, self.want(call));
-        if port.is_steered() {
+        if port.is_controlled() {
             return self.find_at_last(call, place);
         }
         if port.receive_now(&want, place) {

@@ -15,7 +15,7 @@ use crate::transport::communicator::call::Call;
 use crate::transport::memory::shared_vectors::Lists;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::Live;
-use crate::transport::trace::record::Told;
+use crate::transport::trace::words::DescribeCall;
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};
 
@@ -176,8 +176,8 @@ impl Core {
     /// wait for ranks that wait for this one. A call whose record was deferred is recorded as the call that the rank
     /// ended in.
     #[cold]
-    pub(super) fn unwinds_in(&self, told: &impl Told, show: &dyn Fn() -> String) {
-        self.port.recorder.settle(told, show);
+    pub(super) fn unwinds_in(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
+        self.port.recorder.settle(call, show);
         self.port.recorder.catch_up();
         self.end_by_panic();
     }

@@ -11,10 +11,10 @@ use crate::Rank;
 use crate::error::{Result, Site};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::mailbox::Want;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::wait::Reason;
-use crate::transport::trace::record::{Deed, Peer, Tagged};
+use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 
 /// One receiving call: what it accepts and how it prints.
 pub(super) struct Receive {
@@ -43,7 +43,7 @@ impl Receive {
 impl Receive {
     /// What the recorder stores about it.
     #[inline]
-    pub(super) fn deed(&self) -> Deed {
+    pub(super) fn describe(&self) -> CallEvent {
         let peer = match self.from {
             Source::Rank(rank) => Peer::From(rank),
             Source::Any => Peer::FromAny,
@@ -52,11 +52,11 @@ impl Receive {
             Tag::Is(tag) => Tagged::Is(tag),
             Tag::Any => Tagged::Any,
         };
-        Deed {
+        CallEvent {
             verb: self.verb,
             peer,
             tag,
-            ..Deed::at(self.site)
+            ..CallEvent::at(self.site)
         }
     }
 }
@@ -129,8 +129,8 @@ impl Comm {
         fits: impl Fn(&Packet) -> Result<()>,
         open: impl FnMut(&mut Packet) -> Option<R>,
     ) -> Result<(R, Status)> {
-        let deed = || call.deed();
-        self.deed(&deed, &|| call.to_string(), || {
+        let event = || call.describe();
+        self.recorded(&event, &|| call.to_string(), || {
             self.check_source(call)?;
             self.take(call, fits, open)
         })

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::Comm;
-use super::at_cells::AtDesk;
+use super::at_cells::AtCellPort;
 use super::call::{Described, InCall, elements};
 use super::kept::{Ask, Kept, Way, With};
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
@@ -14,7 +14,7 @@ use crate::op::{Element, Kind, Operator};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Verb, digest};
-use crate::transport::memory::cells::{self, Desk};
+use crate::transport::memory::cells::{self, CellPort};
 
 /// # Introspection: algorithms
 ///
@@ -233,7 +233,7 @@ impl Comm {
 /// Checks that a call with the algorithm `cells`, if that is requested, fits into a cell.
 #[inline]
 fn check_cells<T: Element>(shape: &Shape, algorithm: Option<Algorithm>) -> Result<()> {
-    if algorithm != Some(Algorithm::Cells) || Desk::fits::<T>(shape.most_written()) {
+    if algorithm != Some(Algorithm::Cells) || CellPort::fits::<T>(shape.most_written()) {
         return Ok(());
     }
     let bytes = shape.most_written().saturating_mul(size_of::<T>());
@@ -279,7 +279,7 @@ impl InCall<'_> {
         op: &impl Operator<T>,
     ) -> Result<()> {
         match way {
-            Way::Cells => over_cells(&mut AtDesk::new(self), shape, input, output, op),
+            Way::Cells => over_cells(&mut AtCellPort::new(self), shape, input, output, op),
             Way::Gate => self.pass_gate(),
             Way::Direct => self.run_direct(shape, input, output, op),
             Way::Steps(algorithm) => self.run_steps(algorithm, shape, input, output, op),

@@ -138,7 +138,7 @@ impl Comm {
             }
             let waited = self.core.await_one(&asked, show, site);
             let place = waited.inspect_err(|_| give_up_revoked(requests))?;
-            if self.core.port.is_steered() {
+            if self.core.port.is_controlled() {
                 // One of the complete requests, chosen as for `wait_any`.
                 return Ok(vec![conclude_one(requests, place)?]);
             }

@@ -96,11 +96,6 @@ impl Chart {
         svg::write(&self.figure())
     }
 
-    /// Returns the chart as text, for a terminal of 80 columns. Every line ends with a newline. Limits are left out.
-    pub fn text(&self) -> String {
-        super::letters::text(self)
-    }
-
     /// Returns the axes with their ranges, which cover the curves, their models and bars, and the roofs.
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let drawn = || self.curves.iter().chain(&self.models).chain(&self.roofs);

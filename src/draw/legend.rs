@@ -1,9 +1,9 @@
 //! The signs under a picture: for each that occurs, how it is drawn, how it is written and what it means.
 
+use super::arrow::{arrow, copy_mark};
 use super::figure::{Anchor, Figure, Point, Role, Style, at};
 use super::notation::{Sign, signs};
-use super::space_time::{arrow, copy_mark};
-use super::traffic::{End, Traffic};
+use super::traffic::{Outcome, Traffic};
 
 /// Line height.
 const LINE: f64 = 20.0;
@@ -36,9 +36,9 @@ pub(super) fn draw(panels: &[Traffic], uneven: bool, top: f64, figure: &mut Figu
 fn sample(sign: Sign, left: Point, figure: &mut Figure) {
     let right = at(left.x + SAMPLE - 8.0, left.y);
     let end = match sign {
-        Sign::FoldRight | Sign::FoldLeft => End::Folds,
-        Sign::Replace => End::Replaces,
-        Sign::Lone => End::Lone,
+        Sign::FoldRight | Sign::FoldLeft => Outcome::Folds,
+        Sign::Replace => Outcome::Replaces,
+        Sign::Lone => Outcome::Lone,
         Sign::Copy => return copy_mark(left, right, figure),
         Sign::Send | Sign::Clash | Sign::Empty | Sign::Buffers | Sign::Runs => return,
     };

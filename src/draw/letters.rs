@@ -10,7 +10,14 @@ const MARGIN: usize = 8;
 /// The marks of the curves' points.
 const MARKS: [char; 8] = ['o', 'x', '+', '*', '#', '%', '@', '&'];
 
-pub(super) fn text(chart: &Chart) -> String {
+impl Chart {
+    /// Returns the chart as text, for a terminal of 80 columns. Every line ends with a newline. Limits are left out.
+    pub fn text(&self) -> String {
+        text(self)
+    }
+}
+
+fn text(chart: &Chart) -> String {
     let (x, y) = chart.scales();
     let column = |value: f64| along(x.place(value), COLUMNS);
     let row = |value: f64| ROWS - 1 - along(y.place(value), ROWS);

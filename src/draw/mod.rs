@@ -43,6 +43,7 @@ use crate::machine::{Machine, Placement};
 use crate::schedule::Schedule;
 use crate::topology::Topology;
 
+mod arrow;
 mod axis;
 mod chart;
 mod figure;

@@ -1,10 +1,11 @@
 //! Schedules as a picture: a line for each rank, a column for each step, arrows in the middle of the columns, and
 //! labels on both sides of the arrows, where no arrow crosses them.
 
-use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
+use super::arrow::{MARK, arrow, copy_mark, cross};
+use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::legend;
 use super::notation;
-use super::traffic::{End, Message, Traffic};
+use super::traffic::{Message, Traffic};
 use crate::Rank;
 use crate::schedule::Transfer;
 
@@ -14,8 +15,6 @@ const ROW: f64 = 27.0;
 const HEADER: f64 = 72.0;
 /// Gap between a label and its neighbours.
 const PAD: f64 = 8.0;
-/// The radius of the mark at the end of an arrow.
-pub(super) const MARK: f64 = 6.0;
 /// Distance of a label above its line.
 const LIFT: f64 = 5.0;
 /// Gap between two panels.
@@ -242,7 +241,7 @@ impl<'a> Panel<'a> {
             self.place(message.to, message.from, to),
         );
         let width = self.scale.thickness(message);
-        arrow([from, to], message.end(), width, Role::Message, figure);
+        arrow([from, to], message.outcome(), width, Role::Message, figure);
         if message.is_lone() {
             cross(if message.sent.is_none() { from } else { to }, figure);
         }
@@ -299,77 +298,4 @@ fn head(step: usize) -> String {
 
 fn name(rank: Rank) -> String {
     format!("rank {rank}")
-}
-
-/// Draws a bar on the line of a rank, square at both ends.
-pub(super) fn copy_mark(from: Point, to: Point, figure: &mut Figure) {
-    figure.line(from, to, Stroke::solid(Ink::Green, 3.0), Role::Mark);
-}
-
-/// Draws an arrow that shows how a message ends.
-pub(super) fn arrow(ends: [Point; 2], end: End, width: f64, role: Role, figure: &mut Figure) {
-    let [from, to] = ends;
-    let (ink, dash) = match end {
-        End::Folds => (Ink::Blue, Dash::Solid),
-        End::Replaces => (Ink::Vermilion, Dash::Dashed),
-        End::Lone => (Ink::Black, Dash::Dotted),
-    };
-    figure.line(from, to, Stroke { ink, width, dash }, role);
-    match end {
-        End::Folds => {
-            arrow_head(from, to, MARK, ink, figure);
-            fold_mark(to, figure);
-        }
-        End::Replaces => arrow_head(from, to, 0.0, ink, figure),
-        End::Lone => {}
-    }
-}
-
-/// Draws the head of an arrow, with its tip at distance `before` from the end.
-pub(super) fn arrow_head(from: Point, to: Point, before: f64, ink: Ink, figure: &mut Figure) {
-    let (dx, dy) = (to.x - from.x, to.y - from.y);
-    let length = dx.hypot(dy).max(1.0);
-    let (dx, dy) = (dx / length, dy / length);
-    let on = |back: f64, aside: f64| {
-        at(
-            to.x - dx * (before + back) - dy * aside,
-            to.y - dy * (before + back) + dx * aside,
-        )
-    };
-    figure.shapes.push(Shape::Area {
-        points: vec![on(0.0, 0.0), on(10.0, 4.5), on(10.0, -4.5)],
-        ink,
-    });
-}
-
-/// Draws a circle with a plus in it.
-fn fold_mark(centre: Point, figure: &mut Figure) {
-    let stroke = Stroke::solid(Ink::Blue, 1.6);
-    figure.shapes.push(Shape::Circle {
-        centre,
-        radius: MARK,
-        fill: Ink::White,
-        stroke,
-        role: Role::Mark,
-    });
-    let Point { x, y } = centre;
-    figure.line(at(x - MARK, y), at(x + MARK, y), stroke, Role::Mark);
-    figure.line(at(x, y - MARK), at(x, y + MARK), stroke, Role::Mark);
-}
-
-/// Draws the cross at the missing end of a message.
-pub(super) fn cross(centre: Point, figure: &mut Figure) {
-    let (Point { x, y }, stroke) = (centre, Stroke::solid(Ink::Black, 2.0));
-    figure.line(
-        at(x - 5.0, y - 5.0),
-        at(x + 5.0, y + 5.0),
-        stroke,
-        Role::Mark,
-    );
-    figure.line(
-        at(x - 5.0, y + 5.0),
-        at(x + 5.0, y - 5.0),
-        stroke,
-        Role::Mark,
-    );
 }

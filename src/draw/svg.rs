@@ -113,7 +113,7 @@ fn class(role: Role) -> &'static str {
     }
 }
 
-struct Svg<'a, T>(&'a T);
+struct Svg<'a, T: ?Sized>(&'a T);
 
 impl Display for Svg<'_, Stroke> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +132,7 @@ impl Display for Svg<'_, Stroke> {
     }
 }
 
-impl Display for Svg<'_, Vec<Point>> {
+impl Display for Svg<'_, [Point]> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (self.0.iter().enumerate()).try_for_each(|(i, point)| {
             let gap = if i == 0 { "" } else { " " };
@@ -173,51 +173,77 @@ impl Display for Svg<'_, Shape> {
                 width,
                 height,
                 ink,
-            } => writeln!(
-                f,
-                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
-                Px(corner.x),
-                Px(corner.y),
-                Px(*width),
-                Px(*height),
-                colour(*ink)
-            ),
+            } => ground(f, *corner, (*width, *height), *ink),
             Shape::Line {
                 points,
                 stroke,
                 role,
-            } => writeln!(
-                f,
-                "<polyline class=\"{}\" points=\"{}\" fill=\"none\" {}/>",
-                class(*role),
-                Svg(points),
-                Svg(stroke)
-            ),
-            Shape::Area { points, ink } => {
-                writeln!(
-                    f,
-                    "<polygon points=\"{}\" fill=\"{}\"/>",
-                    Svg(points),
-                    colour(*ink)
-                )
-            }
+            } => polyline(f, points, stroke, *role),
+            Shape::Area { points, ink } => polygon(f, points, *ink),
             Shape::Circle {
                 centre,
                 radius,
                 fill,
                 stroke,
                 role,
-            } => writeln!(
-                f,
-                "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" {}/>",
-                class(*role),
-                Px(centre.x),
-                Px(centre.y),
-                Px(*radius),
-                colour(*fill),
-                Svg(stroke)
-            ),
+            } => {
+                circle(f, *centre, *radius, *role)?;
+                writeln!(f, " fill=\"{}\" {}/>", colour(*fill), Svg(stroke))
+            }
             Shape::Label(label) => Svg(label).fmt(f),
         }
     }
+}
+
+fn ground(
+    f: &mut fmt::Formatter<'_>,
+    corner: Point,
+    (width, height): (f64, f64),
+    ink: Ink,
+) -> fmt::Result {
+    writeln!(
+        f,
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
+        Px(corner.x),
+        Px(corner.y),
+        Px(width),
+        Px(height),
+        colour(ink)
+    )
+}
+
+fn polyline(
+    f: &mut fmt::Formatter<'_>,
+    points: &[Point],
+    stroke: &Stroke,
+    role: Role,
+) -> fmt::Result {
+    writeln!(
+        f,
+        "<polyline class=\"{}\" points=\"{}\" fill=\"none\" {}/>",
+        class(role),
+        Svg(points),
+        Svg(stroke)
+    )
+}
+
+fn polygon(f: &mut fmt::Formatter<'_>, points: &[Point], ink: Ink) -> fmt::Result {
+    writeln!(
+        f,
+        "<polygon points=\"{}\" fill=\"{}\"/>",
+        Svg(points),
+        colour(ink)
+    )
+}
+
+/// Begins a circle, up to its colours.
+fn circle(f: &mut fmt::Formatter<'_>, centre: Point, radius: f64, role: Role) -> fmt::Result {
+    write!(
+        f,
+        "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"",
+        class(role),
+        Px(centre.x),
+        Px(centre.y),
+        Px(radius)
+    )
 }

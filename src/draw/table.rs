@@ -13,7 +13,7 @@ const BETWEEN_PANELS: &str = " │ ";
 const BETWEEN_COLUMNS: &str = "  ";
 
 pub(super) fn text(panels: &[Traffic]) -> String {
-    let tables: Vec<Table> = panels.iter().map(Table::new).collect();
+    let tables: Vec<StepTable> = panels.iter().map(StepTable::new).collect();
     let sides: Vec<Side> = (tables.iter().zip(shares(&tables)))
         .map(|(table, room)| table.side(room))
         .collect();
@@ -41,12 +41,12 @@ fn pad(text: &str, to: usize) -> String {
 
 /// Returns each table's share of a line: the width it wants. If two tables want too much, the wider one gets what the
 /// other leaves, but at least half.
-fn shares(tables: &[Table]) -> Vec<usize> {
+fn shares(tables: &[StepTable]) -> Vec<usize> {
     let [left, right] = tables else {
         return vec![TERMINAL; tables.len()];
     };
     let room = TERMINAL - width(BETWEEN_PANELS);
-    let share = |own: &Table, other: &Table| {
+    let share = |own: &StepTable, other: &StepTable| {
         own.width()
             .min((room - room / 2).max(room.saturating_sub(other.width())))
     };
@@ -54,7 +54,7 @@ fn shares(tables: &[Table]) -> Vec<usize> {
 }
 
 /// What every rank does in every step, as text.
-struct Table {
+struct StepTable {
     heading: String,
     /// By step and then by rank; each cell has one action per line.
     cells: Vec<Vec<Vec<String>>>,
@@ -71,14 +71,14 @@ struct Side {
     blocks: Vec<Block>,
 }
 
-impl Table {
-    fn new(traffic: &Traffic) -> Table {
+impl StepTable {
+    fn new(traffic: &Traffic) -> StepTable {
         let column = |step| {
             (0..traffic.ranks)
                 .map(|rank| cell(traffic, rank, step))
                 .collect()
         };
-        Table {
+        StepTable {
             heading: traffic.heading(),
             cells: traffic.steps.clone().map(column).collect(),
             ranks: traffic.ranks,

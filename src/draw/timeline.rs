@@ -2,8 +2,8 @@
 //! message from the time it is sent to the time it is received.
 
 use super::TooLarge;
+use super::arrow::{arrow_head, cross};
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
-use super::space_time::{arrow_head, cross};
 use crate::Rank;
 
 /// A run; times are in seconds.

@@ -30,7 +30,7 @@ pub(super) struct Message {
 
 /// How a message ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Outcome {
     Folds,
     Replaces,
     /// One end is missing: no rank sends it, or no rank receives it.
@@ -39,17 +39,17 @@ pub(super) enum End {
 
 impl Message {
     /// Returns how it ends.
-    pub fn end(&self) -> End {
+    pub fn outcome(&self) -> Outcome {
         match (self.sent, self.landed) {
-            (Some(_), Some((_, Combine::Replace))) => End::Replaces,
-            (Some(_), Some(_)) => End::Folds,
-            _ => End::Lone,
+            (Some(_), Some((_, Combine::Replace))) => Outcome::Replaces,
+            (Some(_), Some(_)) => Outcome::Folds,
+            _ => Outcome::Lone,
         }
     }
 
     /// Returns whether one of its ends is missing.
     pub fn is_lone(&self) -> bool {
-        self.end() == End::Lone
+        self.outcome() == Outcome::Lone
     }
 
     /// Returns the number of its elements.

@@ -10,6 +10,7 @@ use std::fmt;
 use core_affinity::CoreId;
 
 use super::Cpus;
+use super::mask::mask;
 use super::ranges::Ranges;
 
 /// The first CPU number that does not fit in libc's `cpu_set_t`.
@@ -67,17 +68,6 @@ fn verify(cpu: usize, mask: Vec<usize>) -> Result<(), PinError> {
     } else {
         Err(PinError::Ignored { cpu, mask })
     }
-}
-
-/// The CPUs that the calling thread may run on, ascending; empty if the system does not tell.
-pub(super) fn mask() -> Vec<usize> {
-    let mut mask: Vec<usize> = core_affinity::get_core_ids()
-        .unwrap_or_default()
-        .into_iter()
-        .map(|core| core.id)
-        .collect();
-    mask.sort_unstable();
-    mask
 }
 
 /// The reason why a thread was not pinned.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use super::ranges::Ranges;
-use super::{affinity, cgroup};
+use super::{cgroup, mask};
 
 /// The CPUs that this process may use, and for how much time.
 ///
@@ -48,7 +48,7 @@ impl Cpus {
     /// ```
     pub fn here() -> Cpus {
         Cpus {
-            mask: affinity::mask(),
+            mask: mask::mask(),
             quota: cgroup::quota_under(Path::new("/")),
         }
     }

@@ -39,6 +39,7 @@ mod files;
 #[cfg(rankfold_hwloc)]
 mod hwloc;
 mod identity;
+mod mask;
 mod memory;
 mod near;
 mod place;

@@ -273,7 +273,7 @@ impl Placement {
     }
 
     /// Splits the ranks into runs that share a line.
-    fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+    fn runs(&self) -> impl Iterator<Item = EvenRanks<'_>> {
         let join = self.cpu.len() > MANY;
         let mut first = 0;
         std::iter::from_fn(move || {
@@ -282,7 +282,7 @@ impl Placement {
             let alone = special(first);
             let until = (first..self.cpu.len()).find(|&rank| rank > first && special(rank));
             let rest = &rest[..until.map_or(rest.len(), |until| until - first)];
-            let run = Run {
+            let run = EvenRanks {
                 first,
                 cpu: &rest[..if alone { 1 } else { run_len(rest, join) }],
             };
@@ -292,7 +292,7 @@ impl Placement {
     }
 
     /// The table's text for a run.
-    fn says(&self, run: &Run<'_>) -> String {
+    fn says(&self, run: &EvenRanks<'_>) -> String {
         match (run.cpu[0], &self.why_unpinned) {
             _ if self.caller == Some(run.first) => "the caller's thread".to_owned(),
             (Some(cpu), _) => run.cpus(cpu),
@@ -310,7 +310,7 @@ const MANY: usize = 16;
 
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: Vec<Run<'_>> = self.runs().take(MANY).collect();
+        let shown: Vec<EvenRanks<'_>> = self.runs().take(MANY).collect();
         let width = shown.iter().map(|run| run.ranks().len()).max().unwrap_or(0);
         for (i, run) in shown.iter().enumerate() {
             let newline = if i == 0 { "" } else { "\n" };
@@ -324,13 +324,13 @@ impl fmt::Display for Placement {
 }
 
 /// Consecutive ranks that share a line: all unpinned, or on ascending, evenly spaced CPUs.
-struct Run<'a> {
+struct EvenRanks<'a> {
     first: Rank,
     /// Not empty.
     cpu: &'a [Option<usize>],
 }
 
-impl Run<'_> {
+impl EvenRanks<'_> {
     fn ranks(&self) -> String {
         match self.cpu.len() {
             1 => format!("rank {}", self.first),

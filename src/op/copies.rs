@@ -29,7 +29,7 @@ pub(crate) struct Copies([[Class; 16]; 5]);
 
 /// The part that a rank has in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum CopyRole {
     /// The whole message.
     Whole,
     /// As its receiver, the part that its sender does not copy.
@@ -49,12 +49,12 @@ struct Class {
     takes: [Cell<f32>; 2],
     made: Cell<u32>,
     /// The method of the last copy.
-    last: Cell<Option<Way>>,
+    last: Cell<Option<StoreKind>>,
 }
 
 /// The method by which bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum StoreKind {
     Plain,
     PastCaches,
 }
@@ -78,10 +78,10 @@ impl Copies {
 
     fn copy_long<T: Element>(&self, to: &mut [T], from: &[T]) {
         let bytes = size_of_val(from);
-        self.timed(Part::Whole, bytes, |way| {
-            match way {
-                Way::Plain => to.copy_from_slice(from),
-                Way::PastCaches => copy_past_caches(to, from),
+        self.timed(CopyRole::Whole, bytes, |kind| {
+            match kind {
+                StoreKind::Plain => to.copy_from_slice(from),
+                StoreKind::PastCaches => copy_past_caches(to, from),
             }
             bytes
         });
@@ -89,16 +89,21 @@ impl Copies {
 
     /// Runs a copy of part of a message of `bytes` bytes by the method that seems best, and learns from its duration.
     /// `copy` returns the number of bytes that it copied.
-    pub(crate) fn timed(&self, part: Part, bytes: usize, copy: impl FnOnce(Way) -> usize) {
+    pub(crate) fn timed(
+        &self,
+        part: CopyRole,
+        bytes: usize,
+        copy: impl FnOnce(StoreKind) -> usize,
+    ) {
         let classes = &self.0[part as usize];
         let size = (bytes / LONG).max(1).ilog2() as usize;
         let class = &classes[size.min(classes.len() - 1)];
-        let way = class.next(if bytes < BEYOND { 0.5 } else { 0.9 });
+        let kind = class.next(if bytes < BEYOND { 0.5 } else { 0.9 });
         let begin = Instant::now();
-        let copied = copy(way);
+        let copied = copy(kind);
         if copied > 0 {
             let took = begin.elapsed().as_nanos() as f32;
-            class.learn(way, took * 1024.0 / copied as f32);
+            class.learn(kind, took * 1024.0 / copied as f32);
         }
     }
 }
@@ -113,31 +118,31 @@ fn copy_octet<T: Element>(to: &mut [T], from: &[T]) {
 
 impl Class {
     /// The method of the next copy: past the caches if that takes less than `share` of the plain method's time.
-    fn next(&self, share: f32) -> Way {
+    fn next(&self, share: f32) -> StoreKind {
         let made = self.made.get();
         self.made.set(made.wrapping_add(1));
         // The first few copies meet memory that was never touched.
         match (self.better(share), matches!(made % SELDOM, 6 | 7)) {
             (better, false) => better,
-            (Way::Plain, true) => Way::PastCaches,
-            (Way::PastCaches, true) => Way::Plain,
+            (StoreKind::Plain, true) => StoreKind::PastCaches,
+            (StoreKind::PastCaches, true) => StoreKind::Plain,
         }
     }
 
-    fn better(&self, share: f32) -> Way {
+    fn better(&self, share: f32) -> StoreKind {
         let [plain, past] = self.takes.each_ref().map(Cell::get);
         match past > 0.0 && past < plain * share {
-            true => Way::PastCaches,
-            false => Way::Plain,
+            true => StoreKind::PastCaches,
+            false => StoreKind::Plain,
         }
     }
 
     /// Records the duration of a copy; the weight of interrupted ones is limited.
-    fn learn(&self, way: Way, took: f32) {
-        if self.last.replace(Some(way)) != Some(way) {
+    fn learn(&self, kind: StoreKind, took: f32) {
+        if self.last.replace(Some(kind)) != Some(kind) {
             return;
         }
-        let known = &self.takes[way as usize];
+        let known = &self.takes[kind as usize];
         let before = known.get();
         known.set(match before > 0.0 {
             true => (before + took.min(before * 2.0)) / 2.0,
@@ -178,16 +183,16 @@ mod tests {
     #[test]
     fn the_way_that_takes_less_than_half_as_long_is_taken_and_the_other_one_is_tried_again() {
         let class = Class::default();
-        let takes = |way| if way == Way::Plain { 10.0 } else { 1.0 };
-        let ways: Vec<Way> = (0..SELDOM * 4)
+        let takes = |kind| if kind == StoreKind::Plain { 10.0 } else { 1.0 };
+        let kinds: Vec<StoreKind> = (0..SELDOM * 4)
             .map(|_| {
-                let way = class.next(0.5);
-                class.learn(way, takes(way));
-                way
+                let kind = class.next(0.5);
+                class.learn(kind, takes(kind));
+                kind
             })
             .collect();
-        assert!(ways[..6].iter().all(|way| *way == Way::Plain));
-        let plain = ways[6..].iter().filter(|way| **way == Way::Plain);
+        assert!(kinds[..6].iter().all(|kind| *kind == StoreKind::Plain));
+        let plain = kinds[6..].iter().filter(|kind| **kind == StoreKind::Plain);
         assert_eq!(plain.count(), 3 * 2);
     }
 }

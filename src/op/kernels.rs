@@ -16,116 +16,20 @@
 //! are folded in one loop. Blocks begin at cache line boundaries.
 #![allow(unsafe_code)]
 
+mod loops;
+mod past_caches;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::mem::MaybeUninit;
-use std::ptr;
 
 use super::{Element, Operator};
+use loops::{Both, Set, copy_raw, left_raw, right_raw, two_raw};
+use past_caches::{Fence, stream_bytes};
+pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches};
 
 /// The number of bytes of each vector that are folded at once.
 const BLOCK: usize = 1 << 10;
-
-/// `to[i] ← from[i]`, past the caches where the machine supports it: other cores that cache these lines lose them, and
-/// the lines need not be requested from those cores first.
-///
-/// # Panics
-///
-/// If the lengths differ.
-pub(crate) fn copy_past_caches<T: Element>(to: &mut [T], from: &[T]) {
-    assert_eq!(to.len(), from.len(), "a copy to another length");
-    let bytes = size_of_val(from);
-    let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
-    // SAFETY: both slices have `bytes` bytes, and they do not overlap, since `to` is borrowed mutably.
-    unsafe { copy_bytes_past_caches(to, from, bytes) }
-}
-
-/// The same for bytes of any type.
-///
-/// # Safety
-///
-/// Both have `bytes` bytes and do not overlap; during the call, nothing else writes to `from` or accesses `to`.
-pub(crate) unsafe fn copy_bytes_past_caches(to: *mut u8, from: *const u8, bytes: usize) {
-    let _fence = Fence;
-    // SAFETY: the caller's promise.
-    unsafe { stream_bytes(to, from, bytes) }
-}
-
-/// Orders the stores past the caches before all later operations of the thread, also during unwinding: nothing else
-/// orders them, and the memory may belong to another rank by then.
-struct Fence;
-
-impl Drop for Fence {
-    fn drop(&mut self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a fence, which every x86-64 has.
-        unsafe {
-            std::arch::asm!("sfence", options(nostack, preserves_flags));
-        }
-    }
-}
-
-/// Copies bytes past the caches; must be followed by a [`Fence`].
-///
-/// # Safety
-///
-/// As [`copy_bytes_past_caches`].
-unsafe fn stream_bytes(to: *mut u8, from: *const u8, bytes: usize) {
-    let head = to.align_offset(STREAMED).min(bytes);
-    let lines = (bytes - head) / STREAMED;
-    let tail = head + lines * STREAMED;
-    // SAFETY: the three parts are inside the ranges; the middle one begins at a multiple of `STREAMED` in `to`.
-    unsafe {
-        ptr::copy_nonoverlapping(from, to, head);
-        stream(to.add(head), from.add(head), lines);
-        ptr::copy_nonoverlapping(from.add(tail), to.add(tail), bytes - tail);
-    }
-}
-
-/// The size of a cache line in bytes.
-const STREAMED: usize = 64;
-
-/// Copies lines past the caches.
-///
-/// # Safety
-///
-/// Both have `lines` lines and do not overlap; `to` is aligned to a line.
-#[cfg(target_arch = "x86_64")]
-unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
-    use std::arch::asm;
-    for line in 0..lines {
-        // SAFETY: inside the lines; 16-byte vectors are part of every x86-64. Bytes pass through registers unchanged,
-        // even uninitialized ones: no value is made of them.
-        unsafe {
-            asm!(
-                "movdqu {a}, [{from}]",
-                "movdqu {b}, [{from} + 16]",
-                "movdqu {c}, [{from} + 32]",
-                "movdqu {d}, [{from} + 48]",
-                "movntdq [{to}], {a}",
-                "movntdq [{to} + 16], {b}",
-                "movntdq [{to} + 32], {c}",
-                "movntdq [{to} + 48], {d}",
-                from = in(reg) from.add(line * STREAMED),
-                to = in(reg) to.add(line * STREAMED),
-                a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
-
-/// A plain copy, for other machines.
-///
-/// # Safety
-///
-/// As for the other version.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn stream(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { ptr::copy_nonoverlapping(from, to, lines * STREAMED) }
-}
 
 /// Copies elements into a new vector. `to_vec` would run their `Clone`, which is user code and may do anything: a loan
 /// may be open here, or a lock held.
@@ -233,6 +137,20 @@ pub(crate) enum To<'a, T> {
     Past(Option<*mut T>, &'a [*mut T]),
 }
 
+impl<T> To<'_, T> {
+    /// The first element that is written.
+    #[inline]
+    fn first_written(&self, inputs: &[*const T], from: usize) -> *const T {
+        match *self {
+            To::All(outputs) => outputs[0].wrapping_add(from).cast_const(),
+            To::Place(place) => inputs[place].wrapping_add(from),
+            To::Own(own) => own.cast_const(),
+            To::Past(Some(near), _) => near.wrapping_add(from).cast_const(),
+            To::Past(None, far) => far[0].wrapping_add(from).cast_const(),
+        }
+    }
+}
+
 /// Folds elements `from..from + n` of several vectors, in their order, and stores the result at the destination: in
 /// elements `from..` of those vectors, or in the first `n` elements of a vector of [`To::Own`].
 ///
@@ -265,13 +183,7 @@ unsafe fn several_on<T: Element>(
     to: &To<'_, T>,
 ) {
     let step = (BLOCK / size_of::<T>().max(1)).max(1);
-    let written = match *to {
-        To::All(outputs) => outputs[0].wrapping_add(from).cast_const(),
-        To::Place(place) => inputs[place].wrapping_add(from),
-        To::Own(own) => own.cast_const(),
-        To::Past(Some(near), _) => near.wrapping_add(from).cast_const(),
-        To::Past(None, far) => far[0].wrapping_add(from).cast_const(),
-    };
+    let written = to.first_written(inputs, from);
     let _fence = matches!(to, To::Past(..)).then_some(Fence);
     if let (&[a, b], To::All(outputs)) = (inputs, to)
         && let [c, d] = **outputs
@@ -447,193 +359,4 @@ impl<T: Copy> Room<T> {
 pub(crate) unsafe fn copy<T: Element>(to: *mut T, from: *const T, n: usize) {
     // SAFETY: the caller's promise.
     unsafe { to.copy_from_nonoverlapping(from, n) }
-}
-
-/// An instruction set that the loops are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Set {
-    /// The instruction set of every machine of this architecture.
-    Plain,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-}
-
-impl Set {
-    /// The best one available. The standard library queries the machine once.
-    #[inline]
-    fn best() -> Set {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            return Set::Avx2;
-        }
-        Set::Plain
-    }
-
-    /// Runs a loop compiled for this set.
-    ///
-    /// # Safety
-    ///
-    /// The memory that the loop reads and writes is valid, and nothing else accesses it meanwhile; the machine has the
-    /// set.
-    #[inline(always)]
-    unsafe fn run(self, work: impl Loop) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                Set::Plain => work.run(),
-                #[cfg(target_arch = "x86_64")]
-                Set::Avx2 => with_avx2(work),
-            }
-        }
-    }
-}
-
-/// # Safety
-///
-/// As [`Loop::run`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn with_avx2(work: impl Loop) {
-    // SAFETY: the caller's promise.
-    unsafe { work.run() }
-}
-
-/// A loop over elements. It is inlined, and therefore compiled for the instruction set of its caller.
-trait Loop {
-    /// # Safety
-    ///
-    /// The memory that it reads and writes is valid, and nothing else accesses it meanwhile.
-    unsafe fn run(self);
-}
-
-struct Right<'a, T, O>(&'a O, *mut T, *const T, usize);
-struct Left<'a, T, O>(&'a O, *mut T, *const T, usize);
-struct Two<'a, T, O>(&'a O, *mut T, *const T, *const T, usize);
-struct Both<'a, T, O>(&'a O, *mut T, *mut T, usize);
-struct Copied<T>(*mut T, *const T, usize);
-
-impl<T: Element, O: Operator<T>> Loop for Right<'_, T, O> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        let Right(op, acc, right, n) = self;
-        for i in 0..n {
-            // SAFETY: i < n.
-            unsafe { *acc.add(i) = op.combine(*acc.add(i), *right.add(i)) }
-        }
-    }
-}
-
-impl<T: Element, O: Operator<T>> Loop for Left<'_, T, O> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        let Left(op, acc, left, n) = self;
-        for i in 0..n {
-            // SAFETY: i < n.
-            unsafe { *acc.add(i) = op.combine(*left.add(i), *acc.add(i)) }
-        }
-    }
-}
-
-impl<T: Element, O: Operator<T>> Loop for Two<'_, T, O> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        let Two(op, out, left, right, n) = self;
-        for i in 0..n {
-            // SAFETY: i < n.
-            unsafe { *out.add(i) = op.combine(*left.add(i), *right.add(i)) }
-        }
-    }
-}
-
-/// `left[i], right[i] ← left[i] ⊕ right[i]`.
-impl<T: Element, O: Operator<T>> Loop for Both<'_, T, O> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        let Both(op, left, right, n) = self;
-        for i in 0..n {
-            // SAFETY: i < n.
-            unsafe {
-                let both = op.combine(*left.add(i), *right.add(i));
-                *left.add(i) = both;
-                *right.add(i) = both;
-            }
-        }
-    }
-}
-
-/// The unit in which a block is copied, in vector registers.
-type Chunk = [MaybeUninit<u8>; 256];
-
-impl<T: Element> Loop for Copied<T> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        let Copied(to, from, n) = self;
-        let (to, from, bytes) = (to.cast::<u8>(), from.cast::<u8>(), n * size_of::<T>());
-        let whole = bytes - bytes % size_of::<Chunk>();
-        // SAFETY: inside the `n` elements, whose bytes are copied unchanged.
-        unsafe {
-            for at in (0..whole).step_by(size_of::<Chunk>()) {
-                let chunk: Chunk = from.add(at).cast::<Chunk>().read_unaligned();
-                to.add(at).cast::<Chunk>().write_unaligned(chunk);
-            }
-            to.add(whole)
-                .copy_from_nonoverlapping(from.add(whole), bytes - whole);
-        }
-    }
-}
-
-/// # Safety
-///
-/// Both have `n` elements and do not overlap; nothing else accesses `acc` or writes to `right` meanwhile; the machine
-/// has the set.
-#[inline(always)]
-unsafe fn right_raw<T: Element>(
-    set: Set,
-    op: &impl Operator<T>,
-    acc: *mut T,
-    right: *const T,
-    n: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { set.run(Right(op, acc, right, n)) }
-}
-
-/// # Safety
-///
-/// As [`right_raw`].
-#[inline(always)]
-unsafe fn left_raw<T: Element>(
-    set: Set,
-    op: &impl Operator<T>,
-    acc: *mut T,
-    left: *const T,
-    n: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { set.run(Left(op, acc, left, n)) }
-}
-
-/// # Safety
-///
-/// As [`right_raw`]; the two operands may be identical.
-#[inline(always)]
-unsafe fn two_raw<T: Element>(
-    set: Set,
-    op: &impl Operator<T>,
-    out: *mut T,
-    left: *const T,
-    right: *const T,
-    n: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { set.run(Two(op, out, left, right, n)) }
-}
-
-/// # Safety
-///
-/// As [`right_raw`].
-#[inline(always)]
-unsafe fn copy_raw<T: Element>(set: Set, to: *mut T, from: *const T, n: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { set.run(Copied(to, from, n)) }
 }

@@ -2,7 +2,8 @@
 
 use super::SimulateError;
 use super::machine::Machine;
-use super::run::{Run, Visit, Watch};
+use super::run::Simulation;
+use super::visit::{Visit, Watch};
 use crate::Rank;
 use crate::schedule::Schedule;
 
@@ -67,7 +68,7 @@ pub fn loads<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
 ) -> Result<Loads, SimulateError> {
-    let mut run = Run::new(schedule, machine)?;
+    let mut run = Simulation::new(schedule, machine)?;
     let mut ledger = Ledger(vec![Load::default(); schedule.ranks()]);
     run.finish(&mut ledger)?;
     Ok(Loads {

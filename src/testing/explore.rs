@@ -14,7 +14,7 @@ use super::trial::patience;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::Bind;
-use crate::transport::deadlock::scheduler::{Chooser, Crossing, noise};
+use crate::transport::deadlock::choice::{ChoicePoint, Chooser, noise};
 use crate::world::{Team, World, WorldError};
 
 /// Runs a program on `ranks` ranks in every order in which its receives from any source can take their messages. Where
@@ -279,7 +279,7 @@ impl Explore {
     }
 
     fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Session<'g> {
-        let mut world = self.world.clone().steered(guide.clone());
+        let mut world = self.world.clone().controlled(guide.clone());
         if !self.lenient {
             world = world.strict();
         }
@@ -409,17 +409,17 @@ fn without_zeros(places: &[usize]) -> Vec<usize> {
 }
 
 impl Chooser for Guide {
-    fn choose(&self, crossing: &Crossing<'_>) -> usize {
+    fn choose(&self, point: &ChoicePoint<'_>) -> usize {
         let log = &mut *self.0.lock();
         let place = match &mut log.plan {
-            Plan::Search(search) => search.choose(crossing.nth, crossing.ways),
+            Plan::Search(search) => search.choose(point.nth, point.transitions),
             Plan::Order(order) => order
                 .chooser()
-                .choose(crossing)
-                .min(crossing.ways.len() - 1),
+                .choose(point)
+                .min(point.transitions.len() - 1),
         };
         log.places.push(place);
-        log.choices.push(ReceiveChoice::of(crossing, place));
+        log.choices.push(ReceiveChoice::of(point, place));
         place
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::deadlock::scheduler::{BySeed, Chooser, Crossing};
+use crate::transport::deadlock::choice::{BySeed, ChoicePoint, Chooser};
 
 /// The messages that receives from any source take, as set by `RANKFOLD_SEED`.
 ///
@@ -96,8 +96,8 @@ impl FromStr for MessageOrder {
 struct ByList(Vec<usize>);
 
 impl Chooser for ByList {
-    fn choose(&self, crossing: &Crossing<'_>) -> usize {
-        self.0.get(crossing.nth).copied().unwrap_or(0)
+    fn choose(&self, point: &ChoicePoint<'_>) -> usize {
+        self.0.get(point.nth).copied().unwrap_or(0)
     }
 }
 
@@ -120,17 +120,20 @@ pub struct ReceiveChoice {
 }
 
 impl ReceiveChoice {
-    pub(super) fn of(crossing: &Crossing<'_>, place: usize) -> ReceiveChoice {
-        let way = crossing.ways[place];
-        let (call, site) = (crossing.call)(way.rank);
-        let mine = crossing.ways.iter().filter(|other| other.rank == way.rank);
+    pub(super) fn of(point: &ChoicePoint<'_>, place: usize) -> ReceiveChoice {
+        let transition = point.transitions[place];
+        let (call, site) = (point.call)(transition.rank);
+        let mine = point
+            .transitions
+            .iter()
+            .filter(|other| other.rank == transition.rank);
         ReceiveChoice {
-            rank: way.rank,
+            rank: transition.rank,
             call,
             site,
-            took: way.line.source,
-            request: way.line.is_request(),
-            of: mine.map(|way| way.line.source).collect(),
+            took: transition.queue.source,
+            request: transition.queue.is_request(),
+            of: mine.map(|transition| transition.queue.source).collect(),
         }
     }
 }

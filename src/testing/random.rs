@@ -1,7 +1,7 @@
 //! Random numbers, repeatable by seed and different for each rank.
 
 use crate::comm::Comm;
-use crate::transport::deadlock::scheduler::noise;
+use crate::transport::deadlock::choice::noise;
 
 /// Random numbers (SplitMix64), with a sequence for each seed. Not for cryptography.
 ///

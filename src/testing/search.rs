@@ -1,17 +1,17 @@
 //! Enumerates all orders, each once: depth first over the choices, repeating the beginning of each run. The search has
 //! no threads: its caller reports each point where a choice is due, and gets the choice.
 //!
-//! Choices of different ranks commute, so at a crossing (a point where a choice is due) only one rank's ways are tried.
-//! Those of the other ranks are tried first as well if that rank turns out to have been too early (see
-//! [`scheduler`](crate::transport::deadlock::scheduler)). A way that a sibling has tried *sleeps* until the rank that
-//! it concerns does something else, so no order is counted twice: a run in which all ways sleep repeats a known one,
-//! and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for the verification of concurrent
-//! systems*, 1996; computed during the run: Flanagan and Godefroid, POPL 2005.)
+//! Choices of different ranks commute, so at a choice point only one rank's transitions are tried. Those of the other
+//! ranks are tried first as well if that rank turns out to have been too early (see
+//! [`scheduler`](crate::transport::deadlock::scheduler)). A transition that a sibling has tried *sleeps* until the rank
+//! that it concerns does something else, so no order is counted twice: a run in which all transitions sleep repeats a
+//! known one, and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for the verification of
+//! concurrent systems*, 1996; computed during the run: Flanagan and Godefroid, POPL 2005.)
 
 use std::collections::BTreeSet;
 
 use crate::Rank;
-use crate::transport::deadlock::scheduler::Way;
+use crate::transport::deadlock::choice::Transition;
 
 /// The state of the search.
 #[derive(Debug, Default)]
@@ -20,27 +20,30 @@ pub(super) struct Search {
     path: Vec<Node>,
     /// Whether the current run repeats a known one.
     repeats: bool,
-    /// Whether it reached other crossings than before.
+    /// Whether it reached other choice points than before.
     strayed: bool,
 }
 
-/// A crossing: a point where a choice is due.
+/// A choice point.
 #[derive(Debug)]
 struct Node {
-    ways: Vec<Way>,
-    /// The ranks whose ways are to be tried.
+    transitions: Vec<Transition>,
+    /// The ranks whose transitions are to be tried.
     ranks: BTreeSet<Rank>,
-    asleep: Vec<Way>,
-    tried: Vec<Way>,
-    chosen: Way,
+    asleep: Vec<Transition>,
+    tried: Vec<Transition>,
+    chosen: Transition,
 }
 
 impl Node {
-    /// A crossing; `None` if all of its ways sleep.
-    fn new(ways: &[Way], asleep: Vec<Way>) -> Option<Node> {
-        let awake = ways.iter().copied().find(|way| !asleep.contains(way));
+    /// A choice point; `None` if all of its transitions sleep.
+    fn new(transitions: &[Transition], asleep: Vec<Transition>) -> Option<Node> {
+        let awake = transitions
+            .iter()
+            .copied()
+            .find(|transition| !asleep.contains(transition));
         awake.map(|chosen| Node {
-            ways: ways.to_vec(),
+            transitions: transitions.to_vec(),
             ranks: BTreeSet::from([chosen.rank]),
             asleep,
             tried: Vec::new(),
@@ -48,31 +51,33 @@ impl Node {
         })
     }
 
-    /// The ways that sleep after the chosen one.
-    fn asleep_after(&self) -> Vec<Way> {
+    /// The transitions that sleep after the chosen one.
+    fn asleep_after(&self) -> Vec<Transition> {
         let all = self.asleep.iter().chain(&self.tried).copied();
-        all.filter(|way| way.rank != self.chosen.rank).collect()
+        all.filter(|transition| transition.rank != self.chosen.rank)
+            .collect()
     }
 
-    /// Moves on to the next way to try, if there is one.
+    /// Moves on to the next transition to try, if there is one.
     fn advance(&mut self) -> bool {
         self.tried.push(self.chosen);
-        let open = |way: &&Way| {
-            self.ranks.contains(&way.rank)
-                && !self.tried.contains(way)
-                && !self.asleep.contains(way)
+        let open = |transition: &&Transition| {
+            self.ranks.contains(&transition.rank)
+                && !self.tried.contains(transition)
+                && !self.asleep.contains(transition)
         };
-        let next = self.ways.iter().find(open).copied();
-        next.inspect(|way| self.chosen = *way).is_some()
+        let next = self.transitions.iter().find(open).copied();
+        next.inspect(|transition| self.chosen = *transition)
+            .is_some()
     }
 }
 
 impl Search {
-    /// The index of the way to take.
-    pub(super) fn choose(&mut self, nth: usize, ways: &[Way]) -> usize {
+    /// The index of the transition to take.
+    pub(super) fn choose(&mut self, nth: usize, transitions: &[Transition]) -> usize {
         if nth == self.path.len() && !self.repeats {
             let asleep = self.path.last().map_or(Vec::new(), Node::asleep_after);
-            match Node::new(ways, asleep) {
+            match Node::new(transitions, asleep) {
                 Some(node) => self.path.push(node),
                 None => self.repeats = true,
             }
@@ -80,15 +85,19 @@ impl Search {
         let Some(node) = self.path.get(nth) else {
             return 0;
         };
-        self.strayed |= node.ways != ways;
-        let place = ways.iter().position(|way| *way == node.chosen);
+        self.strayed |= node.transitions != transitions;
+        let place = transitions
+            .iter()
+            .position(|transition| *transition == node.chosen);
         place.unwrap_or(0)
     }
 
-    /// Called when the choice was made before all its ways were there: the ways of all ranks are tried first as well.
+    /// Called when the choice was made before all its transitions were there: the transitions of all ranks are tried
+    /// first as well.
     pub(super) fn too_early(&mut self, nth: usize) {
         if let Some(node) = self.path.get_mut(nth) {
-            node.ranks.extend(node.ways.iter().map(|way| way.rank));
+            node.ranks
+                .extend(node.transitions.iter().map(|transition| transition.rank));
         }
     }
 

@@ -63,7 +63,7 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     buffering: Buffering,
-    steered: bool,
+    controlled: bool,
 }
 
 impl fmt::Display for Manner {
@@ -72,7 +72,7 @@ impl fmt::Display for Manner {
             Buffering::Zero => "no buffers, ",
             _ => "",
         })?;
-        f.write_str(match self.steered {
+        f.write_str(match self.controlled {
             true => "messages in the order of the seed",
             false => "messages as they came",
         })
@@ -82,7 +82,12 @@ impl fmt::Display for Manner {
 /// All modes.
 fn manners() -> impl Iterator<Item = Manner> {
     let both = [Buffering::Unbounded, Buffering::Zero].into_iter();
-    both.flat_map(|buffering| [false, true].map(|steered| Manner { buffering, steered }))
+    both.flat_map(|buffering| {
+        [false, true].map(|controlled| Manner {
+            buffering,
+            controlled,
+        })
+    })
 }
 
 /// Why a program did not pass a [`Trial`].
@@ -115,7 +120,7 @@ impl fmt::Display for TrialFailure {
             None => writeln!(f, "not all ranks come to an end: {}", HANGS)?,
         }
         f.write_str(said)?;
-        let what = match self.manner.steered {
+        let what = match self.manner.controlled {
             true => "repeats it",
             false => "repeats its random numbers",
         };
@@ -249,8 +254,8 @@ impl Trial {
         if !self.lenient {
             world = world.strict();
         }
-        if manner.steered {
-            world = world.steered(order.chooser());
+        if manner.controlled {
+            world = world.controlled(order.chooser());
         }
         world
     }

@@ -223,78 +223,53 @@ pub enum TopologyError {
 
 use TopologyError::*;
 
+#[rustfmt::skip] // a table, one line per variant
 impl fmt::Display for TopologyError {
     // One arm per variant and no `_`, so that every new error must define its text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoRanks => write!(f, "a topology has at least one rank"),
-            RankOutOfRange { rank, ranks } => {
-                write!(f, "rank {rank} is not one of the {ranks} ranks")
-            }
+            RankOutOfRange { rank, ranks } => write!(f, "rank {rank} is not one of the {ranks} ranks"),
             StepTooLarge { triple } => write!(f, "the step of {triple} is too large"),
             RootHasSuccessor { triple } => write!(f, "the root has a successor, {triple}"),
             TwoSuccessors { first, second } => two_successors(f, first, second),
             Orphan { rank, root } => write!(f, "rank {rank} sends nothing, but the root is {root}"),
             Cycle { rank, cycle } => cycle_of(f, *rank, cycle),
             StepDoesNotRise { before, after } => falls(f, before, after),
-            NoStepZero { least } => {
-                write!(f, "nobody sends in step 0: the first to send is {least}")
-            }
+            NoStepZero { least } => write!(f, "nobody sends in step 0: the first to send is {least}"),
             NoSingleRoot { candidates } => no_single_root(f, candidates),
             EmptyBlock { node } => write!(f, "node {node} has no ranks"),
-            BlocksOverlap {
-                rank,
-                first,
-                second,
-            } => overlap(f, *rank, *first, *second),
+            BlocksOverlap { rank, first, second } => overlap(f, *rank, *first, *second),
             RankInNoBlock { rank } => write!(f, "rank {rank} is in no node"),
-            RootNotAlone { block } => {
-                write!(f, "node 0 is the root's alone, but is {}", Node(block))
-            }
-            NodeOutOfRange { node, nodes } => {
-                write!(f, "node {node} is not one of the {nodes} nodes")
-            }
+            RootNotAlone { block } => write!(f, "node 0 is the root's alone, but is {}", RankSet(block)),
+            NodeOutOfRange { node, nodes } => write!(f, "node {node} is not one of the {nodes} nodes"),
             AssociationMissing { node } => write!(f, "the edge from node {node} has no process"),
             AssociationTwice { node } => write!(f, "the edge from node {node} has two processes"),
-            AssociationWithoutEdge { node } => {
-                write!(f, "node {node} has a process, but no edge to it")
-            }
+            AssociationWithoutEdge { node } => write!(f, "node {node} has a process, but no edge to it"),
             AssociationOutside { node, into, rank } => outside(f, *node, *into, *rank),
-            NotStrict { property, node } => write!(
-                f,
-                "property {property} does not hold at node {}",
-                Node(node)
-            ),
+            NotStrict { property: p, node } => write!(f, "property {p} does not hold at node {}", RankSet(node)),
             BadLine { text, expected } => write!(f, "`{}` is not {expected}", Short(text)),
             Line { line, error } => write!(f, "line {line}: {error}"),
-            Syntax {
-                line,
-                column,
-                reason,
-            } => write!(f, "line {line}, column {column}: {reason}"),
+            Syntax { line, column, reason } => write!(f, "line {line}, column {column}: {reason}"),
             At { path, error } => write!(f, "{path}: {error}"),
-            UnknownField { field, known } => write!(
-                f,
-                "no field is called `{}` (known: {})",
-                Short(field),
-                known.join(", ")
-            ),
+            UnknownField { field, known } => unknown_field(f, field, known),
             MissingField { field } => write!(f, "`{field}` is missing"),
             FieldTwice { field } => write!(f, "`{field}` is given twice"),
             WrongValue { found, expected } => write!(f, "this is {found}, not {expected}"),
-            NotTheFamily {
-                family,
-                given,
-                wanted,
-            } => write!(f, "{given} is not in {family}, where {wanted} is"),
-            UnknownName {
-                name,
-                nearest,
-                known,
-            } => unknown_name(f, name, *nearest, known),
+            NotTheFamily { family, given, wanted } => write!(f, "{given} is not in {family}, where {wanted} is"),
+            UnknownName { name, nearest, known } => unknown_name(f, name, *nearest, known),
             BadWidth { name, expected } => write!(f, "`{}`: {expected}", Short(name)),
         }
     }
+}
+
+fn unknown_field(f: &mut fmt::Formatter<'_>, field: &str, known: &[&str]) -> fmt::Result {
+    write!(
+        f,
+        "no field is called `{}` (known: {})",
+        Short(field),
+        known.join(", ")
+    )
 }
 
 fn overlap(f: &mut fmt::Formatter<'_>, rank: Rank, first: usize, second: usize) -> fmt::Result {
@@ -382,9 +357,9 @@ impl fmt::Display for Short<'_> {
 }
 
 /// The ranks of a node in the papers' notation, `{3,6}`.
-struct Node<'a>(&'a [Rank]);
+struct RankSet<'a>(&'a [Rank]);
 
-impl fmt::Display for Node<'_> {
+impl fmt::Display for RankSet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranks: Vec<_> = self.0.iter().map(Rank::to_string).collect();
         write!(f, "{{{}}}", ranks.join(","))

@@ -61,6 +61,7 @@ mod own_steps;
 mod packets;
 mod pattern;
 mod predecessors;
+mod proof;
 mod single_port;
 mod strict;
 mod table;

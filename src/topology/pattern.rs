@@ -4,7 +4,7 @@
 //! A tree's [single-port form](super::SinglePort) is a pattern; so are the exchanges and circles of
 //! [`cube`](super::cube), which are not trees.
 
-use super::{SinglePort, Triple};
+use super::Triple;
 use crate::Rank;
 
 /// The triples of a communication pattern, with one port each way per rank.
@@ -85,27 +85,6 @@ impl<P: Pattern + ?Sized> Pattern for &P {
     }
     fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
         (**self).last_active(rank, before)
-    }
-}
-
-impl Pattern for SinglePort {
-    fn ranks(&self) -> usize {
-        SinglePort::ranks(self)
-    }
-    fn steps(&self) -> usize {
-        SinglePort::steps(self)
-    }
-    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
-        SinglePort::to(self, p, s)
-    }
-    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
-        SinglePort::from(self, q, s)
-    }
-    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        SinglePort::next_active(self, rank, after)
-    }
-    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
-        SinglePort::last_active(self, rank, before)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The triples that enter a rank, as an iterator.
 
-use super::{Topology, Triple, families::Run};
+use super::{Topology, Triple, families::SenderRun};
 use crate::Rank;
 
 /// The triples that enter one rank, ordered by step and then by sender; see [`Topology::predecessors`].
@@ -10,7 +10,7 @@ pub struct Predecessors<'a> {
     /// The receiver, in the shape's numbering.
     to: Rank,
     /// The current run; `None` at the end.
-    run: Option<Run>,
+    run: Option<SenderRun>,
     /// The number of senders of the run already returned, in `0..count`.
     given: usize,
     /// The index in the run of its lowest sender: nonzero where a rotated tree wraps around.
@@ -42,7 +42,7 @@ impl<'a> Predecessors<'a> {
 
     // A run ascends in the shape's numbers. The senders that wrap around have the lowest ranks.
     #[inline]
-    fn lowest_of(&self, run: Run) -> usize {
+    fn lowest_of(&self, run: SenderRun) -> usize {
         if run.count == 1 {
             return 0;
         }
@@ -58,7 +58,7 @@ impl<'a> Predecessors<'a> {
     }
 
     #[inline]
-    fn triple(&self, run: Run) -> Triple {
+    fn triple(&self, run: SenderRun) -> Triple {
         let place = self.lowest + self.given;
         let wrapped = place.checked_sub(run.count).unwrap_or(place);
         let from = self.topology.family().member(run, wrapped);

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::{Topology, last_before, least_after};
+use super::{Pattern, Topology, last_before, least_after};
 use crate::Rank;
 
 impl Topology {
@@ -164,6 +164,27 @@ impl SinglePort {
         let topology = &self.topology;
         let (step, from) = topology.family().port_arrival(topology.inner(q), least)?;
         Some((step, topology.outer(from)))
+    }
+}
+
+impl Pattern for SinglePort {
+    fn ranks(&self) -> usize {
+        SinglePort::ranks(self)
+    }
+    fn steps(&self) -> usize {
+        SinglePort::steps(self)
+    }
+    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
+        SinglePort::to(self, p, s)
+    }
+    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
+        SinglePort::from(self, q, s)
+    }
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        SinglePort::next_active(self, rank, after)
+    }
+    fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
+        SinglePort::last_active(self, rank, before)
     }
 }
 

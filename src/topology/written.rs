@@ -1,6 +1,6 @@
 //! A topology as written by a user, and the entry that is the cause of an error.
 
-use super::{Topology, TopologyError, Triple, table::only_root};
+use super::{Topology, TopologyError, Triple, proof::only_root};
 use crate::Rank;
 
 /// Triples in the order in which they were written, and the properties of the whole.
@@ -19,12 +19,12 @@ pub(super) enum Entry {
     Ranks,
     Root,
     /// The triple at this index, and the part of it, which only a path can express.
-    Triple(usize, Part),
+    Triple(usize, TripleField),
 }
 
 /// A part of a triple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TripleField {
     All,
     From,
     Step,
@@ -54,31 +54,35 @@ impl Written {
         match error {
             NoRanks => self.ranks.map(|_| Entry::Ranks),
             RankOutOfRange { rank, .. } => self.mention(*rank),
-            StepTooLarge { triple } => self.first(Part::Step, |t| t == triple),
-            RootHasSuccessor { triple } => self.first(Part::All, |t| t == triple),
+            StepTooLarge { triple } => self.first(TripleField::Step, |t| t == triple),
+            RootHasSuccessor { triple } => self.first(TripleField::All, |t| t == triple),
             TwoSuccessors { first, second } => self.second(|t| t == first || t == second),
-            Cycle { cycle, .. } => self.first(Part::All, |t| cycle.first() == Some(&t.from)),
-            StepDoesNotRise { after, .. } => self.first(Part::All, |t| t == after),
-            NoStepZero { least } => self.first(Part::Step, |t| t == least),
-            NotTheFamily { given, .. } => self.first(Part::All, |t| t == given),
+            Cycle { cycle, .. } => self.first(TripleField::All, |t| cycle.first() == Some(&t.from)),
+            StepDoesNotRise { after, .. } => self.first(TripleField::All, |t| t == after),
+            NoStepZero { least } => self.first(TripleField::Step, |t| t == least),
+            NotTheFamily { given, .. } => self.first(TripleField::All, |t| t == given),
             _ => None,
         }
     }
 
-    fn places(&self, part: Part, is_it: impl Fn(&Triple) -> bool) -> impl Iterator<Item = Entry> {
+    fn places(
+        &self,
+        part: TripleField,
+        is_it: impl Fn(&Triple) -> bool,
+    ) -> impl Iterator<Item = Entry> {
         let numbered = self.triples.iter().enumerate();
         numbered
             .filter(move |(_, t)| is_it(t))
             .map(move |(i, _)| Entry::Triple(i, part))
     }
 
-    fn first(&self, part: Part, is_it: impl Fn(&Triple) -> bool) -> Option<Entry> {
+    fn first(&self, part: TripleField, is_it: impl Fn(&Triple) -> bool) -> Option<Entry> {
         self.places(part, is_it).next()
     }
 
     /// The later of two conflicting triples.
     fn second(&self, is_it: impl Fn(&Triple) -> bool) -> Option<Entry> {
-        self.places(Part::All, is_it).nth(1)
+        self.places(TripleField::All, is_it).nth(1)
     }
 
     /// The entry that mentions a rank: a triple, else the root.
@@ -88,8 +92,8 @@ impl Written {
             .iter()
             .position(|t| t.from == rank || t.to == rank);
         match at {
-            Some(i) if self.triples[i].from == rank => Some(Entry::Triple(i, Part::From)),
-            Some(i) => Some(Entry::Triple(i, Part::To)),
+            Some(i) if self.triples[i].from == rank => Some(Entry::Triple(i, TripleField::From)),
+            Some(i) => Some(Entry::Triple(i, TripleField::To)),
             None => self.root.map(|_| Entry::Root),
         }
     }

@@ -13,12 +13,13 @@ use crate::error::{Site, on};
 use crate::machine::Near;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::choice::Chooser;
 use crate::transport::deadlock::registry::Registry;
-use crate::transport::deadlock::scheduler::{Chooser, Steering};
+use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::lanes::Make;
 use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
-use crate::transport::memory::lend::Lenders;
+use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
@@ -27,7 +28,7 @@ use crate::transport::trace::clock::Clock;
 use crate::transport::trace::origin::{Former, Names, Origin};
 use crate::transport::trace::record::Record;
 use crate::transport::trace::recorder::Recorder;
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::wakeup::sleeper::RunNumber;
 use crate::unwind;
 
 use crate::transport::communicator::shared::CommShared;
@@ -52,8 +53,8 @@ pub(crate) struct Fabric {
     pub(in crate::transport) present: CachePadded<Present>,
     /// The clock of the first run.
     pub(in crate::transport) clock: Clock,
-    /// Present in steered worlds only.
-    pub(in crate::transport) steering: Option<Steering>,
+    /// Present in controlled worlds only.
+    pub(in crate::transport) scheduler: Option<Scheduler>,
     /// Requests that were neither waited for nor cancelled.
     pub(crate) unfinished: parking_lot::Mutex<Vec<Unfinished>>,
     /// Whether a panic of this world has been printed.
@@ -160,10 +161,10 @@ impl Fabric {
             former: Default::default(),
             contexts: std::sync::atomic::AtomicU32::new(2),
             all,
-            steering: settings
+            scheduler: settings
                 .chooser
                 .clone()
-                .map(|chooser| Steering::new(chooser, ranks)),
+                .map(|chooser| Scheduler::new(chooser, ranks)),
             settings,
             unfinished: Default::default(),
             present,
@@ -179,7 +180,7 @@ impl Fabric {
     }
 
     #[inline]
-    pub(in crate::transport) fn run(&self) -> Run {
+    pub(in crate::transport) fn run(&self) -> RunNumber {
         self.present.run.run()
     }
 
@@ -250,7 +251,9 @@ impl Fabric {
             self.clone(),
             rank,
             parker,
-            self.endpoints[rank].inbox().steered(self.is_steered()),
+            self.endpoints[rank]
+                .inbox()
+                .controlled(self.is_controlled()),
         )
     }
 
@@ -278,8 +281,8 @@ impl Fabric {
     /// Posts a packet and wakes its receiver if it sleeps. Returns whether the receiver had not ended before the post.
     #[inline]
     pub(crate) fn post(&self, to: Rank, packet: Packet) -> bool {
-        if let Some(steering) = &self.steering {
-            steering.posted(to, packet.head);
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.posted(to, packet.head);
         }
         let endpoint = &self.endpoints[to];
         // Checked before the post: after it the receiver may have taken the packet and ended successfully.

@@ -29,7 +29,7 @@
 //!   ranks that wait on the same CPU separate
 //! - [`job_slot`](reuse::job_slot): how a worker thread gets its next job; [`fabric_reuse`](reuse::fabric_reuse): what
 //!   the next run uses again
-//! - [`scheduler`](deadlock::scheduler): steered worlds, in which a chooser decides which message comes first
+//! - [`scheduler`](deadlock::scheduler): controlled worlds, in which a chooser decides which message comes first
 //! - [`wait_for_graph`](deadlock::wait_for_graph): which ranks can never proceed; [`registry`](deadlock::registry): the
 //!   registry of waits and ends around it; [`mismatch`](deadlock::mismatch): which ranks' collective calls differ from
 //!   the others'

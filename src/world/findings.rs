@@ -161,7 +161,7 @@ fn deadlocks(fabric: &Fabric) -> Vec<Arc<Deadlock>> {
 }
 
 /// Whether a rank's end only follows from other failures.
-fn followed(end: &registry::End) -> bool {
+fn followed(end: &registry::RankEnd) -> bool {
     end.follows.is_some()
 }
 

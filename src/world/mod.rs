@@ -55,7 +55,7 @@ use crate::machine::Placement;
 use crate::machine::{Bind, Kind, Machine};
 use crate::topology::Levels;
 use crate::transport::Fault;
-use crate::transport::deadlock::scheduler::{BySeed, Chooser};
+use crate::transport::deadlock::choice::{BySeed, Chooser};
 use crate::transport::lanes::Make;
 use crate::transport::memory::eager_limit::Buffering;
 
@@ -395,7 +395,7 @@ impl World {
     }
 
     /// A world whose choices are made by `chooser`.
-    pub(crate) fn steered(mut self, chooser: Arc<dyn Chooser>) -> World {
+    pub(crate) fn controlled(mut self, chooser: Arc<dyn Chooser>) -> World {
         self.chooser = Some(chooser);
         self
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::trace::Trace;
 use crate::Rank;
 use crate::transport::Fabric;
+use crate::transport::trace::operation::{self, Operation};
 use crate::transport::trace::origin::Names;
-use crate::transport::trace::record::{self, Operation, Record};
+use crate::transport::trace::record::Record;
 
 /// The records of the ranks of a run that has ended.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl fmt::Display for Recent {
         f.write_str("the last operations of each rank, and how long before the end")?;
         for (rank, operations) in self.operations().iter().enumerate() {
             write!(f, "\n  rank {rank}")?;
-            for line in record::lines(operations, SHOWN, self.end, |time| format!("-{time}")) {
+            for line in operation::lines(operations, SHOWN, self.end, |time| format!("-{time}")) {
                 write!(f, "\n{line}")?;
             }
         }

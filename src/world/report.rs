@@ -14,7 +14,7 @@ use crate::Rank;
 use crate::error::{Deadlock, Error, Mismatch};
 use crate::machine::Placement;
 use crate::transport::Unfinished;
-use crate::transport::trace::record::Operation;
+use crate::transport::trace::operation::Operation;
 
 /// The outcome of a run of a world.
 #[derive(Debug)]

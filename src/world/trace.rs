@@ -14,7 +14,8 @@ use crate::draw::timeline::{Arrow, Bar, Scale, Timeline};
 use crate::draw::{self, TooLarge};
 use crate::error::Site;
 use crate::transport::memory::head::Head;
-use crate::transport::trace::record::{Event, Known, Record};
+use crate::transport::trace::call_event::Known;
+use crate::transport::trace::record::{Event, Record};
 
 /// The full trace of a run; see [`World::trace`](crate::World::trace).
 ///

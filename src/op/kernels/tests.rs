@@ -227,29 +227,37 @@ impl Case {
         Ok(())
     }
 
+    /// The result at a place. Operands stay in order, but may be bracketed differently: all operators used here are
+    /// associative on integers, and floats are folded in the order that the kernel promises, those before the place
+    /// first.
+    fn folded_at<T: Arbitrary>(
+        self,
+        op: &impl Operator<T>,
+        given: &[Vec<T>],
+        place: usize,
+    ) -> Vec<T> {
+        let (before, after) = given.split_at(place);
+        if before.is_empty() {
+            return self.folded(op, after);
+        }
+        let mut first = given[place].clone();
+        let before = self.folded(op, before);
+        for (i, &before) in (self.from..).zip(&before) {
+            first[i] = op.combine(before, first[i]);
+        }
+        let mut rest = vec![first];
+        rest.extend_from_slice(&after[1..]);
+        self.folded(op, &rest)
+    }
+
     fn check_at_places<T: Arbitrary>(
         self,
         set: Set,
         op: &impl Operator<T>,
     ) -> Result<(), TestCaseError> {
         let given = self.vectors::<T>();
-        // Operands stay in order, but may be bracketed differently: all operators used here are associative on
-        // integers, and floats are folded in the order that the kernel promises, those before the place first.
         for place in 0..self.vectors {
-            let (before, after) = given.split_at(place);
-            let folded = match before {
-                [] => self.folded(op, after),
-                before => {
-                    let mut first = given[place].clone();
-                    let before = self.folded(op, before);
-                    for (i, &before) in (self.from..).zip(&before) {
-                        first[i] = op.combine(before, first[i]);
-                    }
-                    let mut rest = vec![first];
-                    rest.extend_from_slice(&after[1..]);
-                    self.folded(op, &rest)
-                }
-            };
+            let folded = self.folded_at(op, &given, place);
             let mut held = given.clone();
             let inputs: Vec<*const T> = held
                 .iter_mut()

@@ -3,55 +3,8 @@
 //! Both are served at the same time, so no port waits: with at most two children per node, no tree reaches more ranks
 //! in as many steps. Ranks are numbered root, second subtree, first subtree.
 
-use super::{Family, Run, Shape, assert_some, first_of_two};
-use crate::{Rank, topology::Topology};
-
-impl Topology {
-    /// The Fibonacci tree: the smallest that holds `n` ranks, cut to `n`.
-    ///
-    /// ```text
-    /// order 5    0 ┬─ 1 ┬─ 2               7 ─0▶ 6    2 ─0▶ 1    4 ─0▶ 3
-    ///              │    └─ 3 ── 4          3 ─1▶ 1    6 ─1▶ 5
-    ///              └─ 5 ── 6 ── 7          1 ─2▶ 0    5 ─3▶ 0
-    /// ```
-    ///
-    /// Its steps are those of a broadcast that serves the larger child (drawn lower) first, run backwards; a child that
-    /// is cut away takes no step.
-    ///
-    /// # Cost
-    ///
-    /// `order - 1` steps, about log n to the base 1.618, in the single-port form too. It is in rank order, and a rank
-    /// folds what arrives from left to right.
-    ///
-    /// # Panics
-    ///
-    /// If `n` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// let tree = Topology::fibonacci(8);
-    /// assert_eq!(tree.predecessors(0).map(|t| t.from).collect::<Vec<_>>(), [1, 5]);
-    /// assert_eq!(tree.steps(), 4);
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// Bruck, Cypher and Ho, *Multiple message broadcasting with generalized Fibonacci trees*,
-    /// SPDP 1992.
-    #[track_caller]
-    pub fn fibonacci(n: usize) -> Topology {
-        assert_some(n);
-        Topology::new(
-            n,
-            Shape::Fibonacci(Fibonacci {
-                n,
-                root: Node::root_for(n),
-            }),
-        )
-    }
-}
+use super::family::{Family, SenderRun, assert_some, first_of_two};
+use crate::Rank;
 
 #[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct Fibonacci {
@@ -114,12 +67,21 @@ impl Node {
 }
 
 /// A node with its parent.
-struct Place {
+struct ChildAndParent {
     node: Node,
     parent: Node,
 }
 
 impl Fibonacci {
+    #[track_caller]
+    pub(super) fn new(n: usize) -> Fibonacci {
+        assert_some(n);
+        Fibonacci {
+            n,
+            root: Node::root_for(n),
+        }
+    }
+
     /// The child served first, of order o-1.
     fn first_child(&self, at: Node) -> Option<Node> {
         let rank = at.rank.checked_add(1 + at.second)?;
@@ -134,8 +96,8 @@ impl Fibonacci {
     }
 
     /// The place of `v`, which is not the root.
-    fn place(&self, v: Rank) -> Place {
-        let mut place = Place {
+    fn place(&self, v: Rank) -> ChildAndParent {
+        let mut place = ChildAndParent {
             node: self.root,
             parent: self.root,
         };
@@ -145,12 +107,12 @@ impl Fibonacci {
         place
     }
 
-    fn towards(&self, v: Rank, parent: Node) -> Place {
+    fn towards(&self, v: Rank, parent: Node) -> ChildAndParent {
         let first = self.first_child(parent).filter(|child| v >= child.rank);
         let node = first
             .or_else(|| self.second_child(parent))
             .expect("a rank below is in a child");
-        Place { node, parent }
+        ChildAndParent { node, parent }
     }
 
     fn node(&self, v: Rank) -> Node {
@@ -189,7 +151,7 @@ impl Family for Fibonacci {
         (self.step(place.node), place.parent.rank)
     }
 
-    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+    fn arrivals(&self, q: Rank, least: usize) -> Option<SenderRun> {
         let at = self.node(q);
         let with_step = |child: Node| (self.step(child), child.rank);
         first_of_two(
@@ -206,7 +168,7 @@ impl Family for Fibonacci {
     }
 
     fn port_step(&self, p: Rank) -> usize {
-        let Place { node, parent } = self.place(p);
+        let ChildAndParent { node, parent } = self.place(p);
         if node.order + 1 == parent.order {
             parent.order - 2
         } else {

@@ -4,52 +4,8 @@
 //! around v. Nodes above the last rank are cut away, and a subtree whose parent is cut away is attached to its nearest
 //! existing ancestor.
 
-use super::{Family, Run, Shape, assert_some, first_of_two};
-use crate::{Rank, topology::Topology};
-
-impl Topology {
-    /// The binary in-order tree on ranks `1..n`, with rank 0 above its top.
-    ///
-    /// ```text
-    ///        0
-    ///        │
-    ///        4           step 0    7──▶6
-    ///    ┌───┴───┐       step 1    3──▶2    5──▶6
-    ///    2       6       step 2    1──▶2    6──▶4
-    ///  ┌─┴─┐   ┌─┴─┐     step 3    2──▶4
-    ///  1   3   5   7     step 4    4──▶0
-    /// ```
-    ///
-    /// Its steps are those of a broadcast that serves the left child first, run backwards.
-    ///
-    /// # Cost
-    ///
-    /// ⌊log₂ n⌋ + ⌊log₂ (n-1)⌋ steps for n ≥ 2, in the single-port form too; in rank order. At most two messages enter
-    /// a rank, so segments can follow each other every two steps.
-    ///
-    /// # Panics
-    ///
-    /// If `n` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// let tree = Topology::in_order(8);
-    /// assert_eq!(tree.predecessors(4).map(|t| t.from).collect::<Vec<_>>(), [6, 2]);
-    /// assert_eq!(tree.successor(4), Some((4, 0)));
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and
-    /// scan*, Parallel Computing 35, 2009, where one of the two trees is this one.
-    #[track_caller]
-    pub fn in_order(n: usize) -> Topology {
-        assert_some(n);
-        Topology::new(n, Shape::InOrder(InOrder { last: n - 1 }))
-    }
-}
+use super::family::{Family, SenderRun, first_of_two};
+use crate::Rank;
 
 /// The tree on ranks `1..=last`, plus rank 0.
 #[derive(Clone, Copy, Hash)]
@@ -140,7 +96,7 @@ impl Family for InOrder {
         (self.step(p), self.parent(p))
     }
 
-    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+    fn arrivals(&self, q: Rank, least: usize) -> Option<SenderRun> {
         let (later, earlier) = if q == 0 {
             (self.top(), None)
         } else {

@@ -1,52 +1,7 @@
 //! The complete k-ary tree, numbered in breadth-first order like a heap.
 
-use super::{Family, Run, Shape, width};
-use crate::{Rank, topology::Topology};
-
-impl Topology {
-    /// The complete k-ary tree: rank v sends to `⌊(v-1)/k⌋`, the deepest level first.
-    ///
-    /// ```text
-    /// k = 2    step 0    7──▶3
-    ///          step 1    3,4──▶1    5,6──▶2
-    ///          step 2    1,2──▶0
-    /// ```
-    ///
-    /// With k ≥ `n - 1` it is flat: a larger `k` counts as `n - 1`. With k = 1 it is the chain.
-    ///
-    /// # Cost
-    ///
-    /// ⌊log_k of (n-1)(k-1)+1⌋ steps for k ≥ 2, the number of levels below the root; not in rank order, unless it is
-    /// the chain or flat.
-    ///
-    /// # Panics
-    ///
-    /// If `n` or `k` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// assert_eq!(Topology::k_ary(8, 2).successor(7), Some((0, 3)));
-    /// assert_eq!(Topology::k_ary(8, 1), Topology::chain(8));
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// The heap's numbering of a complete tree: Knuth, *The Art of Computer Programming* 1, 2.3.4.5.
-    #[track_caller]
-    pub fn k_ary(n: usize, k: usize) -> Topology {
-        let k = width(n, k);
-        Topology::new(
-            n,
-            Shape::KAry(KAry {
-                n,
-                k,
-                height: depth(n - 1, k),
-            }),
-        )
-    }
-}
+use super::family::{Family, SenderRun, width};
+use crate::Rank;
 
 /// The number of edges from `v` up to the root.
 fn depth(v: Rank, k: usize) -> usize {
@@ -65,6 +20,16 @@ pub(in crate::topology) struct KAry {
 }
 
 impl KAry {
+    #[track_caller]
+    pub(super) fn new(n: usize, k: usize) -> KAry {
+        let k = width(n, k);
+        KAry {
+            n,
+            k,
+            height: depth(n - 1, k),
+        }
+    }
+
     pub(super) fn k(&self) -> usize {
         self.k
     }
@@ -103,10 +68,10 @@ impl Family for KAry {
         (self.height - depth(p, self.k), self.parent(p))
     }
 
-    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+    fn arrivals(&self, q: Rank, least: usize) -> Option<SenderRun> {
         let (first, count) = self.children(q)?;
         let step = self.height - depth(first, self.k);
-        (step >= least).then_some(Run {
+        (step >= least).then_some(SenderRun {
             step,
             count,
             first,

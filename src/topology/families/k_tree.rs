@@ -3,77 +3,8 @@
 //! In radix `b = k + 1`, the number of trailing zeros of a rank gives the step in which it sends, and its last nonzero
 //! digit gives its index among its siblings.
 
-use super::{Family, Run, Shape, width};
-use crate::{Rank, topology::Topology};
-
-impl Topology {
-    /// The k-tree: rank `b^(t+1) i + s b^t` sends to `b^(t+1) i` in step t, for `1 ≤ s ≤ k`, b = k + 1.
-    ///
-    /// ```text
-    /// k = 2    step 0    1,2──▶0    4,5──▶3    7──▶6
-    ///          step 1    3,6──▶0
-    /// ```
-    ///
-    /// With k ≥ `n - 1` it is flat: a larger `k` counts as `n - 1`.
-    ///
-    /// # Cost
-    ///
-    /// With u the least number such that `b^u ≥ n`: u steps, `k (u-1) + ⌈n / b^(u-1)⌉ - 1` in the single-port form; in
-    /// rank order.
-    ///
-    /// # Panics
-    ///
-    /// If `n` or `k` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// let tree = Topology::k_tree(8, 2);
-    /// assert_eq!(tree.successor(5), Some((0, 3)));
-    /// assert_eq!(tree.successor(6), Some((1, 0)));
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// The 2-tree of Xiong 1999 and 2015, generalized to any k. The closed form differs from that of the 1999 text,
-    /// whose case list uses the wrong exponent.
-    #[track_caller]
-    pub fn k_tree(n: usize, k: usize) -> Topology {
-        Topology::new(n, Shape::KTree(KTree { n, k: width(n, k) }))
-    }
-
-    /// The binomial tree, the k-tree with k = 1: each rank sends across its lowest set bit.
-    ///
-    /// ```text
-    /// step 0    1──▶0   3──▶2   5──▶4   7──▶6
-    /// step 1    2──────▶0       6──────▶4
-    /// step 2    4──────────────▶0
-    /// ```
-    ///
-    /// # Cost
-    ///
-    /// ⌈log₂ n⌉ steps, in the single-port form too; in rank order.
-    ///
-    /// # Panics
-    ///
-    /// If `n` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// assert_eq!(Topology::binomial(8).successor(4), Some((2, 0)));
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// P. Sanders, lecture notes on parallel algorithms (KIT), where the tree is used for broadcast.
-    #[track_caller]
-    pub fn binomial(n: usize) -> Topology {
-        Topology::k_tree(n, 1)
-    }
-}
+use super::family::{Family, SenderRun, width};
+use crate::Rank;
 
 #[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct KTree {
@@ -90,6 +21,11 @@ struct Digits {
 }
 
 impl KTree {
+    #[track_caller]
+    pub(super) fn new(n: usize, k: usize) -> KTree {
+        KTree { n, k: width(n, k) }
+    }
+
     pub(super) fn k(&self) -> usize {
         self.k
     }
@@ -136,10 +72,10 @@ impl Family for KTree {
         (at.zeros, p - at.digit * at.unit)
     }
 
-    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+    fn arrivals(&self, q: Rank, least: usize) -> Option<SenderRun> {
         let unit = self.power(least)?;
         let count = self.k.min((self.n - 1 - q) / unit);
-        (count > 0 && self.receives(q, least)).then(|| Run {
+        (count > 0 && self.receives(q, least)).then(|| SenderRun {
             step: least,
             count,
             first: q + unit,

@@ -3,76 +3,20 @@
 //! In the flat tree all messages arrive in one step; in the flat serial tree, one per step. Their single-port forms are
 //! equal.
 
-use super::{Family, Run, Shape, assert_some};
-use crate::{Rank, topology::Topology};
-
-impl Topology {
-    /// The flat tree: all other ranks send to the root in step 0.
-    ///
-    /// ```text
-    /// step 0    1,2,3,4,5,6,7──▶0
-    /// ```
-    ///
-    /// # Cost
-    ///
-    /// 1 step, `n - 1` in the single-port form; in rank order, whatever the root.
-    ///
-    /// # Panics
-    ///
-    /// If `n` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// assert_eq!(Topology::flat(8).predecessors(0).count(), 7);
-    /// assert_eq!(Topology::flat(8).single_port().steps(), 7);
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// The fully connected topology of Dongarra and Whaley, *A User's Guide to the BLACS*, LAPACK
-    /// Working Note 94.
-    #[track_caller]
-    pub fn flat(n: usize) -> Topology {
-        assert_some(n);
-        Topology::new(n, Shape::Flat(Flat { n }))
-    }
-
-    /// The flat tree with one message per step: rank p sends to the root in step p - 1.
-    ///
-    /// ```text
-    /// 1 ─0▶ 0    2 ─1▶ 0    3 ─2▶ 0    4 ─3▶ 0    5 ─4▶ 0    6 ─5▶ 0    7 ─6▶ 0
-    /// ```
-    ///
-    /// # Cost
-    ///
-    /// `n - 1` steps, in the single-port form too; in rank order, whatever the root.
-    ///
-    /// # Panics
-    ///
-    /// If `n` is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use rankfold::topology::Topology;
-    /// assert_eq!(Topology::flat_serial(8).successor(5), Some((4, 0)));
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// The flat tree above, in a form in which Xiong's strict definition fixes the order in which the root receives.
-    #[track_caller]
-    pub fn flat_serial(n: usize) -> Topology {
-        assert_some(n);
-        Topology::new(n, Shape::FlatSerial(FlatSerial { n }))
-    }
-}
+use super::family::{Family, SenderRun, assert_some};
+use crate::Rank;
 
 #[derive(Clone, Copy, Hash)]
 pub(in crate::topology) struct Flat {
     n: usize,
+}
+
+impl Flat {
+    #[track_caller]
+    pub(super) fn new(n: usize) -> Flat {
+        assert_some(n);
+        Flat { n }
+    }
 }
 
 impl Family for Flat {
@@ -84,9 +28,9 @@ impl Family for Flat {
         (0, 0)
     }
 
-    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
+    fn arrivals(&self, q: Rank, least: usize) -> Option<SenderRun> {
         let any = q == 0 && least == 0 && self.n > 1;
-        any.then(|| Run {
+        any.then(|| SenderRun {
             step: 0,
             count: self.n - 1,
             first: 1,
@@ -112,6 +56,14 @@ pub(in crate::topology) struct FlatSerial {
     n: usize,
 }
 
+impl FlatSerial {
+    #[track_caller]
+    pub(super) fn new(n: usize) -> FlatSerial {
+        assert_some(n);
+        FlatSerial { n }
+    }
+}
+
 impl Family for FlatSerial {
     fn steps(&self) -> usize {
         self.n - 1
@@ -121,8 +73,8 @@ impl Family for FlatSerial {
         (p - 1, 0)
     }
 
-    fn arrivals(&self, q: Rank, least: usize) -> Option<Run> {
-        (q == 0 && least < self.n - 1).then(|| Run::one(least, least + 1))
+    fn arrivals(&self, q: Rank, least: usize) -> Option<SenderRun> {
+        (q == 0 && least < self.n - 1).then(|| SenderRun::one(least, least + 1))
     }
 
     // The root has one run per rank: too many to iterate over.

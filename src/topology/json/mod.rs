@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 use super::{
     Topology, TopologyError, Triple,
-    written::{Entry, Part, Written},
+    written::{Entry, TripleField, Written},
 };
 
 mod fields;
@@ -144,12 +144,12 @@ fn placed(written: &Written, error: TopologyError) -> TopologyError {
     }
 }
 
-fn suffix(part: Part) -> &'static str {
+fn suffix(part: TripleField) -> &'static str {
     match part {
-        Part::All => "",
-        Part::From => ".from",
-        Part::Step => ".step",
-        Part::To => ".to",
+        TripleField::All => "",
+        TripleField::From => ".from",
+        TripleField::Step => ".step",
+        TripleField::To => ".to",
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::Kind;
 use crate::transport::memory::head::Info;
-use crate::transport::trace::record::{Deed, Peer};
+use crate::transport::trace::call_event::{CallEvent, Peer};
 
 /// The result of examining a call, for all its ranks.
 #[derive(Clone, Default)]
@@ -187,14 +187,14 @@ impl Call {
 
     /// The call, as the recorder sees it.
     #[inline]
-    pub(crate) fn deed(&self) -> Deed {
-        Deed {
+    pub(crate) fn describe(&self) -> CallEvent {
+        CallEvent {
             verb: self.verb.name(),
             info: self.info,
             peer: self.root.map_or(Peer::None, Peer::Root),
             count: self.length,
             context: self.context,
-            ..Deed::at(self.site)
+            ..CallEvent::at(self.site)
         }
     }
 }

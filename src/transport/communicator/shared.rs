@@ -10,10 +10,10 @@ use crate::transport::communicator::gate::Gate;
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::shrink::Shrinking;
 use crate::transport::lanes::Books;
-use crate::transport::memory::cells::{Cells, Desk};
+use crate::transport::memory::cells::{CellPort, Cells};
 use crate::transport::memory::epoch::Epoch;
 use crate::transport::trace::origin::Origin;
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::wakeup::sleeper::RunNumber;
 
 use crate::transport::endpoint::Endpoint;
 
@@ -36,7 +36,7 @@ pub(crate) struct CommShared {
     pub cause: OnceLock<Cause>,
     /// Why every operation fails here, once a member has begun to leave the ended ranks behind.
     pub revoked: OnceLock<Cause>,
-    pub shrinking: Shrinking,
+    pub shrinking: Shrinking<CommShared>,
     /// What the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -78,7 +78,7 @@ impl CommShared {
 
     /// Whether a member has not ended in `run`, the current run.
     #[inline]
-    pub(crate) fn is_there(&self, member: Rank, run: Run) -> bool {
+    pub(crate) fn is_there(&self, member: Rank, run: RunNumber) -> bool {
         !self.endpoints[member].sleeper.is_gone(run)
     }
 
@@ -104,22 +104,22 @@ impl CommShared {
         others.for_each(|(_, endpoint)| endpoint.sleeper.rouse_fenced());
     }
 
-    /// Wakes the ranks that wait for the rank at this desk to leave a call, after it has.
+    /// Wakes the ranks that wait for the rank at this port to leave a call, after it has.
     #[inline]
-    pub(crate) fn after_leaving(&self, desk: &Desk) {
+    pub(crate) fn after_leaving(&self, cell_port: &CellPort) {
         // Pairs with the fence in `Sleeper::lie_down`: a rank that sleeps there has announced its wait before.
         crate::transport::wakeup::fences::light();
-        if desk.is_awaited() {
-            self.rouse_others_fenced(desk.me());
+        if cell_port.is_awaited() {
+            self.rouse_others_fenced(cell_port.me());
         }
     }
 }
 
 impl CommShared {
     /// Creates a rank's end of the cells; once for each rank.
-    pub(crate) fn desk(&self, me: Rank) -> Desk {
+    pub(crate) fn cell_port(&self, me: Rank) -> CellPort {
         let new = || Arc::new(Cells::new(self.members.size()));
-        Desk::new(self.cells.get_or_init(new).clone(), me)
+        CellPort::new(self.cells.get_or_init(new).clone(), me)
     }
 
     /// Whether it is known that no cell holds a message that a rank should have read.
@@ -127,7 +127,7 @@ impl CommShared {
         let agree = |cells: &Arc<Cells>| {
             cells
                 .ends()
-                .is_some_and(|ends| crate::transport::memory::cells::agree(&ends))
+                .is_some_and(|ends| crate::transport::memory::stamp::agree(&ends))
         };
         self.cells.get().is_none_or(agree)
     }

@@ -9,19 +9,26 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::sync::Mutex;
-use crate::transport::CommShared;
 
-/// The shrinks of one communicator, by number: usually one.
-pub(crate) struct Shrinking(Mutex<HashMap<u32, Epoch>>);
+/// The shrinks of one communicator, by number: usually one. `C` is a communicator.
+pub(crate) struct Shrinking<C>(Mutex<HashMap<u32, Epoch<C>>>);
 
-#[derive(Default)]
-struct Epoch {
+struct Epoch<C> {
     /// World ranks.
     come: Vec<Rank>,
-    led_to: Option<Arc<CommShared>>,
+    led_to: Option<Arc<C>>,
 }
 
-impl Shrinking {
+impl<C> Default for Epoch<C> {
+    fn default() -> Self {
+        Epoch {
+            come: Vec::new(),
+            led_to: None,
+        }
+    }
+}
+
+impl<C> Shrinking<C> {
     pub(crate) fn new() -> Self {
         Shrinking(Mutex::new(HashMap::new()))
     }
@@ -47,8 +54,8 @@ impl Shrinking {
         number: u32,
         members: impl Iterator<Item = Rank>,
         gone: impl Fn(Rank) -> bool,
-        make: impl FnOnce(Vec<Rank>) -> Arc<CommShared>,
-    ) -> Option<Arc<CommShared>> {
+        make: impl FnOnce(Vec<Rank>) -> Arc<C>,
+    ) -> Option<Arc<C>> {
         let mut epochs = self.0.lock();
         let epoch = epochs.entry(number).or_default();
         if epoch.led_to.is_none() {

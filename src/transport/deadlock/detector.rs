@@ -43,10 +43,25 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Stuck};
 use crate::sync::Ordering;
 use crate::transport::deadlock::wait_for_graph::{self, Needs, State};
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{CommShared, Fabric, wakeup::fences};
 
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
+
+/// Describes the wait; `None` if `look` has found what the rank was looking for.
+fn look_or_describe(
+    wait: &mut dyn FnMut() -> Wait,
+    look: &mut dyn FnMut() -> bool,
+) -> Option<Wait> {
+    if look() {
+        return None;
+    }
+    let wait = wait();
+    // If it needs nothing, it arrived after the look, perhaps from a rank in another call, which does not know that
+    // this one needs it and so does not wake it.
+    let found = wait.needs.is_nothing() && look();
+    (!found).then_some(wait)
+}
 
 impl Fabric {
     /// Puts `me` to sleep: `Ok(false)` means that it must park now. Otherwise it is awake again: `look` has found what
@@ -71,21 +86,11 @@ impl Fabric {
         // A rank that returns after this sees that a rank waits, and opens the registry.
         self.take_in_ends(&mut registry);
         // The look comes after that: a rank that has ended posted everything before it ended.
-        let (mut found, mut described) = (look(), None);
-        if !found {
-            let wait = wait();
-            if wait.needs.is_nothing() {
-                // It arrived after the look, perhaps from a rank in another call, which does not know that this one
-                // needs it and so does not wake it.
-                found = look();
-            }
-            described = Some(wait);
-        }
-        let answer = match (found, described) {
-            (false, Some(wait)) => self
+        let answer = match look_or_describe(wait, look) {
+            None => Ok(true),
+            Some(wait) => self
                 .may_sleep(&mut registry, me, wait)
                 .map_or(Ok(false), Err),
-            (found, _) => Ok(found),
         };
         if !matches!(answer, Ok(false)) {
             self.rise(&mut registry, me);
@@ -125,7 +130,7 @@ impl Fabric {
         }
         registry.entries[me].wait = Some(wait);
         let Some(found) = self.find_stuck(registry, me) else {
-            self.steer(registry);
+            self.control(registry);
             return None;
         };
         self.sentence(registry, me, found)
@@ -316,9 +321,9 @@ impl Fabric {
 
     /// The same, for a rank that knows the current run.
     #[inline]
-    pub(crate) fn record_return_in(&self, run: Run, rank: Rank) {
+    pub(crate) fn record_return_in(&self, run: RunNumber, rank: Rank) {
         let sleeper = &self.endpoints[rank].sleeper;
-        if self.is_steered() {
+        if self.is_controlled() {
             return self.record_end(rank, Gone::Returned, None, None);
         }
         if sleeper.is_gone(run) {
@@ -349,7 +354,7 @@ impl Fabric {
         registry.write_end(rank, why, site, follows);
         self.endpoints[rank].sleeper.depart(self.run());
         self.wake_if(&registry, |wait| wait.needs.involves(rank));
-        self.steer(&mut registry);
+        self.control(&mut registry);
     }
 
     /// The error for a rank that has ended.

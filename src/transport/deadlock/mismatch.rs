@@ -7,7 +7,7 @@ use crate::Rank;
 use crate::error::{Called, Gone, Mismatch};
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::call_log::DEPTH;
-use crate::transport::memory::cells::{self, Stamp};
+use crate::transport::memory::stamp::{Stamp, agree};
 use crate::transport::{CommShared, Fabric};
 
 /// Records that differ.
@@ -73,7 +73,7 @@ impl Fabric {
     /// a rank wrote a message that was never read.
     pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {
         let ends = comm.cells.get()?.ends()?;
-        if cells::agree(&ends) {
+        if agree(&ends) {
             return None;
         }
         let known = || ends.iter().zip(comm.members.iter());

@@ -1,7 +1,10 @@
 //! Deadlock detection: which ranks can never move again, and why.
 
+pub(crate) mod choice;
+mod control;
 pub(crate) mod detector;
 pub(crate) mod mismatch;
+mod numbers;
 pub(crate) mod picture;
 pub(crate) mod registry;
 pub(crate) mod scheduler;

@@ -7,8 +7,8 @@ use crate::Rank;
 use crate::error::on;
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::trace::operation::{Operation, Progress, lines};
 use crate::transport::trace::origin::Names;
-use crate::transport::trace::record::{Operation, Progress, lines};
 
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
 

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Site};
-use crate::transport::deadlock::scheduler::{Eligible, Line, Way, failed};
+use crate::transport::deadlock::choice::{Eligible, Transition};
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::want::QueueId;
 use crate::transport::{CommShared, memory::epoch};
 
 /// One rank's entry.
@@ -17,7 +18,7 @@ pub(crate) struct RankEntry {
     pub(in crate::transport) bound: Option<(Needs, Instant)>,
     /// What others decided about this wait.
     pub(in crate::transport) verdict: Option<Cause>,
-    pub(in crate::transport) end: Option<End>,
+    pub(in crate::transport) end: Option<RankEnd>,
 }
 
 /// What a sleeping rank waits for.
@@ -36,7 +37,7 @@ pub(crate) struct Wait {
     pub collective: Option<u32>,
     /// The turn of the communicator's gate, or the epoch, whose end it waits for.
     pub turn: Option<Turn>,
-    /// In steered worlds: what it could take. The rank does not move until the chooser has decided.
+    /// In controlled worlds: what it could take. The rank does not move until the chooser has decided.
     pub choice: Option<Eligible>,
     /// Whether it is a send that found no buffer space and waits to be received.
     pub needs_buffer: bool,
@@ -99,7 +100,7 @@ impl Wait {
 
 /// How a rank ended.
 #[derive(Clone, Debug)]
-pub(crate) struct End {
+pub(crate) struct RankEnd {
     pub why: Gone,
     pub site: Option<Arc<str>>,
     /// The original cause, if the rank only followed another rank, a deadlock or a mismatch.
@@ -108,7 +109,7 @@ pub(crate) struct End {
     pub order: usize,
 }
 
-impl End {
+impl RankEnd {
     /// The cause to report to ranks that need this one: the original cause, if the rank failed only because of that. A
     /// rank that handled it and returned is itself the cause.
     pub(crate) fn cause(&self, rank: Rank) -> Cause {
@@ -125,6 +126,11 @@ impl End {
             site: self.site.clone(),
         }
     }
+}
+
+/// Whether a rank's end was a failure.
+pub(in crate::transport) fn failed(why: &Gone) -> bool {
+    *why != Gone::Returned
 }
 
 /// All entries.
@@ -146,12 +152,12 @@ impl Registry {
     /// Whether a rank has ended because this one was gone.
     pub(crate) fn is_followed(&self, gone: Rank) -> bool {
         let follows =
-            |end: &End| matches!(&end.follows, Some(Cause::Gone { rank, .. }) if *rank == gone);
+            |end: &RankEnd| matches!(&end.follows, Some(Cause::Gone { rank, .. }) if *rank == gone);
         let mut ends = self.entries.iter().filter_map(|entry| entry.end.as_ref());
         ends.any(follows)
     }
 
-    pub(crate) fn end(&self, rank: Rank) -> Option<&End> {
+    pub(crate) fn end(&self, rank: Rank) -> Option<&RankEnd> {
         self.entries[rank].end.as_ref()
     }
 
@@ -162,7 +168,7 @@ impl Registry {
         site: Option<Arc<str>>,
         follows: Option<Cause>,
     ) {
-        self.entries[rank].end = Some(End {
+        self.entries[rank].end = Some(RankEnd {
             why,
             site,
             follows,
@@ -189,8 +195,8 @@ impl Registry {
     pub(in crate::transport) fn first_of(
         &self,
         ranks: impl Iterator<Item = Rank>,
-        counts: impl Fn(&End) -> bool,
-    ) -> Option<(Rank, &End)> {
+        counts: impl Fn(&RankEnd) -> bool,
+    ) -> Option<(Rank, &RankEnd)> {
         let ends = ranks.filter_map(|rank| Some((rank, self.end(rank).filter(|end| counts(end))?)));
         ends.min_by_key(|(_, end)| end.order)
     }
@@ -212,8 +218,8 @@ impl Registry {
     }
 
     /// The end that took away what `me` needs; the first one, where there are several.
-    pub(in crate::transport) fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &End)> {
-        let first = |(_, end): &(Rank, &End)| end.order;
+    pub(in crate::transport) fn missed(&self, me: Rank, needs: &Needs) -> Option<(Rank, &RankEnd)> {
+        let first = |(_, end): &(Rank, &RankEnd)| end.order;
         let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
         match needs {
             Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
@@ -236,7 +242,7 @@ impl Registry {
     }
 }
 
-/// Queries of a steered world.
+/// Queries of a controlled world.
 impl Registry {
     /// Whether a rank that waits for the chooser will be told something.
     pub(in crate::transport) fn may_choose(&self, rank: Rank, wait: &Wait) -> bool {
@@ -263,23 +269,23 @@ impl Registry {
         living.filter_map(|(rank, entry)| Some((rank, entry.wait.as_ref()?)))
     }
 
-    /// The ways on for what ranks wait for; if there is none, those for the receives that they have posted besides.
-    pub(in crate::transport) fn ways(&self) -> Vec<Way> {
-        let of = |lines: fn(&Eligible) -> &[Line]| {
+    /// The transitions for what ranks wait for; if there is none, those for the receives that they have posted besides.
+    pub(in crate::transport) fn transitions(&self) -> Vec<Transition> {
+        let of = |queues: fn(&Eligible) -> &[QueueId]| {
             let all = self
                 .living()
                 .filter_map(|(rank, wait)| Some((rank, wait.choice.as_ref()?)));
-            let ways = all.flat_map(|(rank, eligible)| {
-                let lines = lines(eligible).iter();
-                lines.map(move |&line| Way { rank, line })
+            let transitions = all.flat_map(|(rank, eligible)| {
+                let queues = queues(eligible).iter();
+                queues.map(move |&queue| Transition { rank, queue })
             });
-            ways.collect::<Vec<_>>()
+            transitions.collect::<Vec<_>>()
         };
-        let ways = of(|eligible| &eligible.lines);
-        if ways.is_empty() {
+        let transitions = of(|eligible| &eligible.queues);
+        if transitions.is_empty() {
             of(|eligible| &eligible.other)
         } else {
-            ways
+            transitions
         }
     }
 
@@ -290,7 +296,7 @@ impl Registry {
     /// The call of a rank that waits.
     pub(in crate::transport) fn call_of(&self, rank: Rank) -> (String, Site) {
         let wait = self.entries[rank].wait.as_ref();
-        let wait = wait.expect("who has a way on waits");
+        let wait = wait.expect("who has a transition waits");
         (wait.call.clone(), wait.site)
     }
 

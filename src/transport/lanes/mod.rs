@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::transport::lanes::slot_lanes;
-    use crate::transport::memory::lend::Nobody;
+    use crate::transport::memory::lenders::Nobody;
 
     /// Creates the ends of two ranks, and reports the packets that were never taken.
     struct Subject {
@@ -267,17 +267,17 @@ mod tests {
 
     /// What one rank does next.
     #[derive(Clone, Copy, Debug)]
-    enum Deed {
+    enum Action {
         Post(Message, Form),
         Take(Form),
     }
 
-    fn deed() -> impl Strategy<Value = (Rank, Deed)> {
-        let deed = prop_oneof![
-            (message(), form()).prop_map(|(message, form)| Deed::Post(message, form)),
-            form().prop_map(Deed::Take),
+    fn action() -> impl Strategy<Value = (Rank, Action)> {
+        let action = prop_oneof![
+            (message(), form()).prop_map(|(message, form)| Action::Post(message, form)),
+            form().prop_map(Action::Take),
         ];
-        (0..2_usize, deed)
+        (0..2_usize, action)
     }
 
     /// Messages on their way from a rank, and whether the last was posted without room.
@@ -288,9 +288,9 @@ mod tests {
     }
 
     /// Performs the action, and compares with the queues.
-    fn act(ends: &[Ends; 2], lines: &mut [Line; 2], me: Rank, deed: Deed) {
-        match deed {
-            Deed::Post(message, form) => {
+    fn act(ends: &[Ends; 2], lines: &mut [Line; 2], me: Rank, action: Action) {
+        match action {
+            Action::Post(message, form) => {
                 let room = ends[me].has_room(1 - me, form);
                 assert!(room || lines[me].queue.len() >= 4, "room for a few");
                 // Where there is no room, one more is lent, and its sender waits for it.
@@ -300,7 +300,7 @@ mod tests {
                     lines[me].queue.push_back(message);
                 }
             }
-            Deed::Take(form) => {
+            Action::Take(form) => {
                 let mut place = Packet::empty();
                 let there = ends[me].take(1 - me, form, &mut place);
                 let line = &mut lines[1 - me];
@@ -315,12 +315,12 @@ mod tests {
     proptest! {
         #[test]
         fn messages_of_any_form_arrive_whole_and_in_order_and_what_nobody_took_is_found(
-            deeds in prop::collection::vec(deed(), 0..120)
+            actions in prop::collection::vec(action(), 0..120)
         ) {
             for subject in subjects() {
                 let (ends, mut lines) = (subject.ends(), <[Line; 2]>::default());
-                for &(me, deed) in &deeds {
-                    act(&ends, &mut lines, me, deed);
+                for &(me, action) in &actions {
+                    act(&ends, &mut lines, me, action);
                 }
                 drop(ends);
                 let empty = lines.iter().all(|line| line.queue.is_empty());

@@ -32,8 +32,8 @@
 //!
 //! # Ownership
 //!
-//! Only [`End`]s access this memory, there are two of them, neither can be copied, and each needs `&mut`: so everything
-//! has one reader and one writer.
+//! Only [`PairEnd`]s access this memory, there are two of them, neither can be copied, and each needs `&mut`: so
+//! everything has one reader and one writer.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -45,8 +45,9 @@ use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::lanes::lane::Form;
 use crate::transport::lanes::slot_words::{CELLS, Count, Known};
+use crate::transport::memory::bytes::Octet;
 use crate::transport::memory::head::{Head, Info};
-use crate::transport::memory::packet::{Cargo, Octet, Packet};
+use crate::transport::memory::packet::{Cargo, Packet};
 
 /// Number of messages of a ring that may be short. The last cell is for a lent message, see
 /// [`lane`](crate::transport::lanes::lane).
@@ -70,10 +71,10 @@ struct Half {
 
 /// The line that both ranks write: each rank's halves.
 #[repr(C, align(64))]
-struct Line([[Half; 2]; 2]);
+struct SharedLine([[Half; 2]; 2]);
 
 /// One direction.
-struct Way {
+struct Direction {
     cells: CachePadded<[Cell; CELLS as usize]>,
     read: CachePadded<Read>,
 }
@@ -86,14 +87,14 @@ struct Read {
     head: AtomicU64,
 }
 
-/// Everything that two ranks share; halves and ways are indexed by sender.
+/// Everything that two ranks share; halves and directions are indexed by sender.
 struct Pair {
-    line: CachePadded<Line>,
-    ways: [Way; 2],
+    line: CachePadded<SharedLine>,
+    directions: [Direction; 2],
 }
 
 #[cfg(not(all(test, loom)))]
-const _: () = assert!(size_of::<Cell>() == 64 && size_of::<Line>() == 64);
+const _: () = assert!(size_of::<Cell>() == 64 && size_of::<SharedLine>() == 64);
 
 // SAFETY: a cargo is a packet, which is `Send`, and an octet holds a short packet's elements. Only the writer or the
 // reader accesses either, and they hand it over by the release and acquire of a turn, a word or a count, see the head.
@@ -102,7 +103,7 @@ unsafe impl Send for Pair {}
 unsafe impl Sync for Pair {}
 
 /// One rank's end of everything between two ranks.
-pub(in crate::transport) struct End {
+pub(in crate::transport) struct PairEnd {
     pair: Arc<Pair>,
     /// Which of the two ranks it is.
     me: usize,
@@ -116,13 +117,13 @@ pub(in crate::transport) struct End {
 }
 
 /// The two ends for a pair of ranks.
-pub(in crate::transport) fn ends() -> [End; 2] {
+pub(in crate::transport) fn ends() -> [PairEnd; 2] {
     starting_at(Count { ring: 0, line: 0 })
 }
 
 /// The same, as if `messages` messages had gone each way on each path already.
 #[cfg(all(test, not(loom)))]
-pub(in crate::transport) fn ends_after(messages: u32) -> [End; 2] {
+pub(in crate::transport) fn ends_after(messages: u32) -> [PairEnd; 2] {
     starting_at(Count {
         ring: messages,
         line: messages,
@@ -130,9 +131,9 @@ pub(in crate::transport) fn ends_after(messages: u32) -> [End; 2] {
 }
 
 /// The same, as if the counted messages had gone in both directions already.
-fn starting_at(count: Count) -> [End; 2] {
+fn starting_at(count: Count) -> [PairEnd; 2] {
     let pair = Arc::new(Pair::new(count));
-    [0, 1].map(|me| End {
+    [0, 1].map(|me| PairEnd {
         pair: pair.clone(),
         me,
         sent: Known::new(count),
@@ -147,19 +148,19 @@ impl Pair {
     fn new(count: Count) -> Pair {
         let halves = |_| [0, 1].map(|place| Half::new(count, place));
         Pair {
-            line: CachePadded::new(Line([0, 1].map(halves))),
-            ways: [0, 1].map(|_| Way::new(count)),
+            line: CachePadded::new(SharedLine([0, 1].map(halves))),
+            directions: [0, 1].map(|_| Direction::new(count)),
         }
     }
 }
 
-impl Way {
-    fn new(count: Count) -> Way {
+impl Direction {
+    fn new(count: Count) -> Direction {
         let read = Read {
             count: AtomicU32::new(count.ring),
             head: AtomicU64::new(0),
         };
-        Way {
+        Direction {
             cells: CachePadded::new(std::array::from_fn(|place| Cell::new(count, place as u32))),
             read: CachePadded::new(read),
         }
@@ -196,7 +197,7 @@ impl Half {
     }
 }
 
-impl End {
+impl PairEnd {
     /// Whether a short message may be posted now.
     #[inline]
     pub(in crate::transport) fn has_room(&mut self) -> bool {
@@ -213,7 +214,10 @@ impl End {
     #[cold]
     fn look(&mut self) -> u32 {
         // Acquire: pairs with the release in `take_from_ring`; the cells up to there are this end's again.
-        self.read = self.pair.ways[self.me].read.count.load(Ordering::Acquire);
+        self.read = self.pair.directions[self.me]
+            .read
+            .count
+            .load(Ordering::Acquire);
         self.unread()
     }
 
@@ -282,7 +286,7 @@ impl End {
             turn |= ANNOUNCED;
         }
         self.introduce(head);
-        let cell = &self.pair.ways[self.me].cells[self.sent.count.cell()];
+        let cell = &self.pair.directions[self.me].cells[self.sent.count.cell()];
         // The other end has read what was here a lap before, as its count says that `look` has acquired, and looks at
         // it again only after the release below; this is the only end that writes it.
         cell.cargo.with_mut(|place| write(place.cast()));
@@ -298,7 +302,7 @@ impl End {
         if self.common == 0 {
             self.common = head.line();
             // Relaxed: the release of the first turn publishes it.
-            let common = &self.pair.ways[self.me].read.head;
+            let common = &self.pair.directions[self.me].read.head;
             common.store(head.line(), Ordering::Relaxed);
         }
         assert!(self.common == head.line(), "a packet of another lane");
@@ -334,7 +338,7 @@ impl End {
 
     #[inline]
     fn take_from_ring(&mut self, packet: &mut Packet) -> bool {
-        let way = &self.pair.ways[1 - self.me];
+        let way = &self.pair.directions[1 - self.me];
         let cell = &way.cells[self.taken.count.cell()];
         // Acquire: pairs with the release in `post_to_ring`.
         let turn = cell.turn.load(Ordering::Acquire);
@@ -370,7 +374,7 @@ impl End {
     /// Whether there is nothing to take.
     pub(in crate::transport) fn is_empty(&self) -> bool {
         let Known { count, .. } = self.taken;
-        let cell = &self.pair.ways[1 - self.me].cells[count.cell()];
+        let cell = &self.pair.directions[1 - self.me].cells[count.cell()];
         let half = &self.pair.line.0[1 - self.me][count.half()];
         // Relaxed: nothing else is read.
         cell.turn.load(Ordering::Relaxed) & !ANNOUNCED != count.turn()

@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use crate::Rank;
 use crate::op::Element;
 use crate::transport::lanes::lane::{Form, Lanes, Peers};
-use crate::transport::lanes::slot::{End, ends};
+use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
 /// The ends that no rank holds: for each pair the lower rank's, and the other's.
-type Free = HashMap<(Rank, Rank), [Option<End>; 2]>;
+type Free = HashMap<(Rank, Rank), [Option<PairEnd>; 2]>;
 
 /// All lanes of a communicator, by pair of ranks.
 #[derive(Default)]
@@ -28,7 +28,7 @@ fn place(me: Rank, other: Rank) -> ((Rank, Rank), usize) {
 
 impl SlotBook {
     /// A rank's end between it and another, created by the rank that requests one first.
-    fn take_end(&self, me: Rank, other: Rank) -> End {
+    fn take_end(&self, me: Rank, other: Rank) -> PairEnd {
         let (pair, place) = place(me, other);
         let mut free = self.0.lock();
         let both = free.entry(pair).or_insert_with(|| ends().map(Some));
@@ -36,7 +36,7 @@ impl SlotBook {
         end.expect("a rank is once in a communicator")
     }
 
-    fn give_back(&self, me: Rank, ends: Vec<(Rank, End)>) {
+    fn give_back(&self, me: Rank, ends: Vec<(Rank, PairEnd)>) {
         let mut free = self.0.lock();
         for (other, end) in ends {
             let (pair, place) = place(me, other);
@@ -50,13 +50,13 @@ impl SlotBook {
     pub(crate) fn is_empty(&self) -> bool {
         let free = self.0.lock();
         let mut ends = free.values().flatten();
-        ends.all(|end| end.as_ref().is_some_and(End::is_empty))
+        ends.all(|end| end.as_ref().is_some_and(PairEnd::is_empty))
     }
 
     /// The packets that were never taken, by receiver and then by sender, of ranks that have given back their ends.
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let mut free = self.0.lock();
-        let mut ends: Vec<(Rank, Rank, &mut End)> = Vec::new();
+        let mut ends: Vec<(Rank, Rank, &mut PairEnd)> = Vec::new();
         for (&(less, more), [first, second]) in free.iter_mut() {
             ends.extend(first.as_mut().map(|end| (less, more, end)));
             ends.extend(second.as_mut().map(|end| (more, less, end)));
@@ -74,7 +74,7 @@ impl SlotBook {
 pub(crate) struct SlotLanes {
     me: Rank,
     registry: Arc<SlotBook>,
-    ends: RefCell<Peers<End>>,
+    ends: RefCell<Peers<PairEnd>>,
 }
 
 impl SlotLanes {
@@ -86,7 +86,7 @@ impl SlotLanes {
     /// Numbers of packets sent by these ends, and taken; the numbers wrap.
     pub(in crate::transport) fn traffic(&self) -> (u32, u32) {
         let ends = self.ends.borrow();
-        let add = |(sent, taken): (u32, u32), end: &End| {
+        let add = |(sent, taken): (u32, u32), end: &PairEnd| {
             let (more, less) = end.traffic();
             (sent.wrapping_add(more), taken.wrapping_add(less))
         };
@@ -94,7 +94,7 @@ impl SlotLanes {
     }
 
     #[inline]
-    fn end<R>(&self, other: Rank, f: impl FnOnce(&mut End) -> R) -> R {
+    fn end<R>(&self, other: Rank, f: impl FnOnce(&mut PairEnd) -> R) -> R {
         let mut ends = self.ends.borrow_mut();
         f(ends.get(other, || self.registry.take_end(self.me, other)))
     }
@@ -103,7 +103,7 @@ impl SlotLanes {
 impl Lanes for SlotLanes {
     #[inline]
     fn has_room(&self, to: Rank, _: Form) -> bool {
-        self.end(to, End::has_room)
+        self.end(to, PairEnd::has_room)
     }
 
     #[inline]

@@ -21,7 +21,8 @@ use crate::Rank;
 use crate::error::Result;
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cells::{Cells, Desk, Stamp};
+use crate::transport::memory::cells::{CellPort, Cells};
+use crate::transport::memory::stamp::Stamp;
 use crate::transport::port::Port;
 
 /// A message that is stored beside its number, and one that is not.
@@ -56,33 +57,33 @@ fn until(ranks: usize, mut come: impl FnMut() -> bool) -> Option<()> {
     None
 }
 
-fn post(desk: &mut Desk, me: Rank, call: u32, length: usize) {
-    desk.post(stamp(call), &message(me, call, length));
+fn post(cell_port: &mut CellPort, me: Rank, call: u32, length: usize) {
+    cell_port.post(stamp(call), &message(me, call, length));
 }
 
-fn read(desk: &mut Desk, from: Rank, call: u32, length: usize) {
+fn read(cell_port: &mut CellPort, from: Rank, call: u32, length: usize) {
     let mut whole = false;
-    let found = desk.find(from, 0).expect("it was there");
+    let found = cell_port.find(from, 0).expect("it was there");
     let opened = found.open(stamp(call), length, |data: &[u32]| {
         whole = data == message(from, call, length);
     });
     assert!(whole, "another message than was written");
-    desk.learn(opened.ok().expect("a message of this call"));
+    cell_port.learn(opened.ok().expect("a message of this call"));
 }
 
-/// Starts `ranks` ranks, each of which runs `life` at its desk. In some order all of them finish.
-fn at_desks(
+/// Starts `ranks` ranks, each of which runs `life` at its port. In some order all of them finish.
+fn at_ports(
     ranks: usize,
     preemptions: usize,
-    life: impl Fn(Rank, &mut Desk) -> Option<()> + Copy + Send + Sync + 'static,
+    life: impl Fn(Rank, &mut CellPort) -> Option<()> + Copy + Send + Sync + 'static,
 ) {
     let through = Arc::new(AtomicBool::new(false));
     let seen = through.clone();
     explore(Some(preemptions), move || {
         let cells = Arc::new(Cells::new(ranks));
         let start = |me| {
-            let mut desk = Desk::new(cells.clone(), me);
-            move || life(me, &mut desk)
+            let mut cell_port = CellPort::new(cells.clone(), me);
+            move || life(me, &mut cell_port)
         };
         let mut first = start(0);
         let others: Vec<_> = (1..ranks).map(|me| thread::spawn(start(me))).collect();
@@ -96,74 +97,89 @@ fn at_desks(
 }
 
 /// Two ranks that read each other's cells in every call never wait for room.
-fn exchange(me: Rank, desk: &mut Desk, length: usize) -> Option<()> {
+fn exchange(me: Rank, cell_port: &mut CellPort, length: usize) -> Option<()> {
     for call in 0..4 {
-        assert!(desk.lagging().is_none(), "both have left the calls before");
-        post(desk, me, call, length);
-        until(2, || desk.missing().is_none())?;
-        read(desk, 1 - me, call, length);
-        desk.leave(stamp(call));
+        assert!(
+            cell_port.lagging().is_none(),
+            "both have left the calls before"
+        );
+        post(cell_port, me, call, length);
+        until(2, || cell_port.missing().is_none())?;
+        read(cell_port, 1 - me, call, length);
+        cell_port.leave(stamp(call));
     }
     Some(())
 }
 
 #[test]
 fn short_exchanges_are_read_before_they_are_overwritten() {
-    at_desks(2, 3, |me, desk| exchange(me, desk, SHORT));
+    at_ports(2, 3, |me, cell_port| exchange(me, cell_port, SHORT));
 }
 
 #[test]
 fn longer_exchanges_are_read_before_they_are_overwritten() {
-    at_desks(2, 3, |me, desk| exchange(me, desk, LONG));
+    at_ports(2, 3, |me, cell_port| exchange(me, cell_port, LONG));
 }
 
 /// Each call has its own writer, and all other ranks read.
-fn stream(ranks: usize, roots: &[Rank], me: Rank, desk: &mut Desk, length: usize) -> Option<()> {
+fn stream(
+    ranks: usize,
+    roots: &[Rank],
+    me: Rank,
+    cell_port: &mut CellPort,
+    length: usize,
+) -> Option<()> {
     for (call, &root) in (0..).zip(roots) {
         if me == root {
-            until(ranks, || desk.lagging().is_none())?;
-            post(desk, me, call, length);
+            until(ranks, || cell_port.lagging().is_none())?;
+            post(cell_port, me, call, length);
         } else {
-            until(ranks, || desk.is_here(root))?;
-            read(desk, root, call, length);
+            until(ranks, || cell_port.is_here(root))?;
+            read(cell_port, root, call, length);
         }
-        desk.leave(stamp(call));
+        cell_port.leave(stamp(call));
     }
     Some(())
 }
 
 #[test]
 fn a_root_that_runs_ahead_overwrites_nothing_that_is_read() {
-    at_desks(2, 3, |me, desk| stream(2, &[0; 4], me, desk, LONG));
+    at_ports(2, 3, |me, cell_port| {
+        stream(2, &[0; 4], me, cell_port, LONG)
+    });
 }
 
 #[test]
 fn a_root_waits_for_the_slower_of_two_readers() {
-    at_desks(3, 2, |me, desk| stream(3, &[0; 3], me, desk, SHORT));
+    at_ports(3, 2, |me, cell_port| {
+        stream(3, &[0; 3], me, cell_port, SHORT)
+    });
 }
 
 /// Rank 1 receives from rank 0, which knows nothing of rank 2, before it writes its first cell again.
 #[test]
 fn a_cell_says_no_more_of_who_has_left_than_its_writer_knew() {
-    at_desks(3, 2, |me, desk| stream(3, &[1, 0, 1], me, desk, SHORT));
+    at_ports(3, 2, |me, cell_port| {
+        stream(3, &[1, 0, 1], me, cell_port, SHORT)
+    });
 }
 
 /// Three ranks meet at the first: a rank that reads its cell learns that all have left the calls before.
 #[test]
 fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
-    at_desks(3, 2, |me, desk| {
+    at_ports(3, 2, |me, cell_port| {
         for call in 0..3 {
-            assert!(!desk.must_ask(), "it has been told");
+            assert!(!cell_port.must_ask(), "it has been told");
             if me > 0 {
-                post(desk, me, call, SHORT);
-                until(3, || desk.is_here(0))?;
-                read(desk, 0, call, SHORT);
+                post(cell_port, me, call, SHORT);
+                until(3, || cell_port.is_here(0))?;
+                read(cell_port, 0, call, SHORT);
             } else {
-                until(3, || desk.missing().is_none())?;
-                (1..3).for_each(|from| read(desk, from, call, SHORT));
-                post(desk, me, call, SHORT);
+                until(3, || cell_port.missing().is_none())?;
+                (1..3).for_each(|from| read(cell_port, from, call, SHORT));
+                post(cell_port, me, call, SHORT);
             }
-            desk.leave(stamp(call));
+            cell_port.leave(stamp(call));
         }
         Some(())
     });
@@ -172,20 +188,20 @@ fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
 /// A rank that has seen the cells of all ranks knows that they are in that call, and not that they have left it.
 #[test]
 fn after_a_epoch_a_root_that_runs_ahead_waits_for_who_still_reads() {
-    at_desks(2, 3, |me, desk| {
-        post(desk, me, 0, LONG);
-        until(2, || desk.missing().is_none())?;
-        read(desk, 1 - me, 0, LONG);
-        desk.leave(stamp(0));
+    at_ports(2, 3, |me, cell_port| {
+        post(cell_port, me, 0, LONG);
+        until(2, || cell_port.missing().is_none())?;
+        read(cell_port, 1 - me, 0, LONG);
+        cell_port.leave(stamp(0));
         for call in 1..3 {
             if me == 0 {
-                until(2, || desk.lagging().is_none())?;
-                post(desk, me, call, SHORT);
+                until(2, || cell_port.lagging().is_none())?;
+                post(cell_port, me, call, SHORT);
             } else {
-                until(2, || desk.is_here(0))?;
-                read(desk, 0, call, SHORT);
+                until(2, || cell_port.is_here(0))?;
+                read(cell_port, 0, call, SHORT);
             }
-            desk.leave(stamp(call));
+            cell_port.leave(stamp(call));
         }
         Some(())
     });
@@ -194,15 +210,15 @@ fn after_a_epoch_a_root_that_runs_ahead_waits_for_who_still_reads() {
 /// Rank 1 writes a message that is never read, as the root of a reduction does, and may be overtaken in its own call.
 #[test]
 fn a_rank_that_is_overtaken_has_not_left_its_own_call() {
-    at_desks(2, 3, |me, desk| {
+    at_ports(2, 3, |me, cell_port| {
         for call in 0..4 {
-            until(2, || desk.lagging().is_none())?;
-            post(desk, me, call, SHORT);
+            until(2, || cell_port.lagging().is_none())?;
+            post(cell_port, me, call, SHORT);
             if me == 1 {
-                until(2, || desk.is_here(0))?;
-                read(desk, 0, call, SHORT);
+                until(2, || cell_port.is_here(0))?;
+                read(cell_port, 0, call, SHORT);
             }
-            desk.leave(stamp(call));
+            cell_port.leave(stamp(call));
         }
         Some(())
     });
@@ -213,17 +229,19 @@ fn two_communicators_are_not_in_each_other_s_way() {
     explore(Some(2), || {
         let both = [0, 1].map(|_| Arc::new(Cells::new(2)));
         let life = |me: Rank| {
-            let mut desks = both.each_ref().map(|cells| Desk::new(cells.clone(), me));
+            let mut cell_ports = both
+                .each_ref()
+                .map(|cells| CellPort::new(cells.clone(), me));
             move || {
                 for call in 0..3 {
                     // The message that one rank writes first, the other reads last.
-                    for desk in &mut desks {
-                        post(desk, me, call, SHORT);
+                    for cell_port in &mut cell_ports {
+                        post(cell_port, me, call, SHORT);
                     }
-                    for desk in desks.iter_mut().rev() {
-                        until(2, || desk.missing().is_none());
-                        read(desk, 1 - me, call, SHORT);
-                        desk.leave(stamp(call));
+                    for cell_port in cell_ports.iter_mut().rev() {
+                        until(2, || cell_port.missing().is_none());
+                        read(cell_port, 1 - me, call, SHORT);
+                        cell_port.leave(stamp(call));
                     }
                 }
             }
@@ -246,41 +264,41 @@ fn world_of_cells(life: impl Fn(&Port) -> Result<()> + 'static) {
 /// The last stage of the waits in `comm::at_cells`.
 struct Sleepy<'a> {
     port: &'a Port,
-    desk: Desk,
+    cell_port: CellPort,
 }
 
 impl Sleepy<'_> {
     fn new(port: &Port) -> Sleepy<'_> {
-        let desk = port.fabric.all.desk(port.me);
-        Sleepy { port, desk }
+        let cell_port = port.fabric.all.cell_port(port.me);
+        Sleepy { port, cell_port }
     }
 
     fn post(&mut self, call: u32) -> Result<()> {
-        if self.desk.lagging().is_some() {
-            let cells = self.desk.cells();
+        if self.cell_port.lagging().is_some() {
+            let cells = self.cell_port.cells();
             let _waiting = cells.wait_for_room();
-            let desk = RefCell::new(&mut self.desk);
+            let cell_port = RefCell::new(&mut self.cell_port);
             sleep(self.port, Needs::One(1 - self.port.me), || {
-                desk.borrow_mut().lagging().is_none()
+                cell_port.borrow_mut().lagging().is_none()
             })?;
         }
         let me = self.port.me;
-        self.desk.post(stamp(call), &message(me, call, SHORT));
+        self.cell_port.post(stamp(call), &message(me, call, SHORT));
         self.port.fabric.all.rouse_others(me);
         Ok(())
     }
 
     fn read(&mut self, call: u32) -> Result<()> {
         let from = 1 - self.port.me;
-        let here = || self.desk.is_here(from);
+        let here = || self.cell_port.is_here(from);
         sleep(self.port, Needs::One(from), here)?;
-        read(&mut self.desk, from, call, SHORT);
+        read(&mut self.cell_port, from, call, SHORT);
         Ok(())
     }
 
     fn leave(&mut self, call: u32) {
-        self.desk.leave(stamp(call));
-        self.port.fabric.all.after_leaving(&self.desk);
+        self.cell_port.leave(stamp(call));
+        self.port.fabric.all.after_leaving(&self.cell_port);
     }
 }
 

@@ -19,7 +19,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::explore;
-use crate::transport::memory::copy_claims::{CopyClaims, End};
+use crate::transport::memory::copy_claims::{CopyClaims, Side};
 use crate::transport::memory::loan::{LoanWord, Ticket};
 
 /// Number of parts of the longest message.
@@ -44,8 +44,8 @@ fn place(ticket: Ticket) -> *mut u8 {
 }
 
 impl Between {
-    fn copy(&self, end: End, (ticket, parts): (Ticket, usize), to: *mut u8) -> usize {
-        self.claims.take_all(end, parts, |part| {
+    fn copy(&self, side: Side, (ticket, parts): (Ticket, usize), to: *mut u8) -> usize {
+        self.claims.take_all(side, parts, |part| {
             assert_eq!(to, place(ticket), "the place of another message");
             let old = self.places[part].replace(content(ticket, part));
             assert_eq!(old, 0, "a part that is written twice");
@@ -57,7 +57,7 @@ impl Between {
         let ticket = self.word.offer();
         self.posted.fetch_add(1, Ordering::Relaxed);
         let help = || {
-            let copy = |to| self.copy(End::Back, (ticket, parts), to);
+            let copy = |to| self.copy(Side::Back, (ticket, parts), to);
             self.claims.help(copy);
         };
         help();
@@ -77,7 +77,7 @@ impl Between {
             return false;
         }
         self.places.iter().for_each(|place| place.set(0));
-        let copy = || self.copy(End::Front, (ticket, parts), place(ticket));
+        let copy = || self.copy(Side::Front, (ticket, parts), place(ticket));
         self.claims.borrow(place(ticket), parts, copy, |done| {
             while !done() {
                 thread::yield_now();

@@ -20,7 +20,7 @@ use crate::transport::{Fabric, Settings};
 
 /// What the ranks of a run do.
 #[derive(Clone, Copy)]
-enum Deed {
+enum Action {
     /// They only return.
     Nothing,
     /// Rank 1 sends a message, and rank 0 waits until it has sent this many.
@@ -29,17 +29,17 @@ enum Deed {
     Miss,
 }
 
-impl Deed {
+impl Action {
     fn is_quiet(self) -> bool {
-        matches!(self, Deed::Nothing)
+        matches!(self, Action::Nothing)
     }
 
     /// Rank 0's part.
     fn of_first(self, port: &Port, mail: &Mail) {
         match self {
-            Deed::Nothing => {}
-            Deed::Send(count) => mail.recv(port, 1, count).expect("it was sent"),
-            Deed::Miss => {
+            Action::Nothing => {}
+            Action::Send(count) => mail.recv(port, 1, count).expect("it was sent"),
+            Action::Miss => {
                 let missed = sleep(port, Needs::One(1), || false);
                 let kind = missed.as_ref().map_err(Error::kind);
                 assert!(
@@ -53,7 +53,7 @@ impl Deed {
 
     /// Rank 1's part.
     fn of_second(self, port: &Port, mail: &Mail) {
-        if let Deed::Send(_) = self {
+        if let Action::Send(_) = self {
             mail.send(port, 0);
         }
         port.record_return();
@@ -61,15 +61,15 @@ impl Deed {
 }
 
 /// Two ranks run these runs, one after the other.
-fn runs(deeds: &[Deed]) {
+fn runs(actions: &[Action]) {
     let fabric = Fabric::new(2, Settings::default());
     // Loom does not see what creates it at its first use.
     fabric.all.epoch();
     let mail = LoomArc::new(Mail::new(2));
     // Not on the stack of a modelled thread, which is small.
     let (first, mut second) = (Box::new(fabric.port(0)), Box::new(fabric.port(1)));
-    let mut before: Option<Deed> = None;
-    for &deed in deeds {
+    let mut before: Option<Action> = None;
+    for &action in actions {
         if let Some(before) = before {
             let again = fabric.begin_again(before.is_quiet());
             first.begin_again(again);
@@ -77,35 +77,35 @@ fn runs(deeds: &[Deed]) {
         }
         let theirs = mail.clone();
         let rank = thread::spawn(move || {
-            deed.of_second(&second, &theirs);
+            action.of_second(&second, &theirs);
             second
         });
-        deed.of_first(&first, &mail);
+        action.of_first(&first, &mail);
         second = rank.join().unwrap();
-        before = Some(deed);
+        before = Some(action);
     }
 }
 
 #[test]
 fn who_has_returned_is_there_in_the_next_run() {
-    explore(Some(3), || runs(&[Deed::Send(1), Deed::Send(2)]));
+    explore(Some(3), || runs(&[Action::Send(1), Action::Send(2)]));
 }
 
 #[test]
 fn who_was_missed_is_there_in_the_next_run() {
-    explore(Some(3), || runs(&[Deed::Miss, Deed::Send(1)]));
+    explore(Some(3), || runs(&[Action::Miss, Action::Send(1)]));
 }
 
 #[test]
 fn who_did_nothing_in_one_run_is_there_in_the_next_and_gone_after_that() {
     explore(Some(3), || {
-        runs(&[Deed::Nothing, Deed::Send(1), Deed::Miss])
+        runs(&[Action::Nothing, Action::Send(1), Action::Miss])
     });
 }
 
 #[test]
 fn who_was_gone_two_runs_ago_is_there() {
     explore(Some(2), || {
-        runs(&[Deed::Nothing, Deed::Send(1), Deed::Send(2)])
+        runs(&[Action::Nothing, Action::Send(1), Action::Send(2)])
     });
 }

@@ -20,7 +20,7 @@ use crate::Rank;
 use crate::transport::matching::incoming::{Incoming, Mail};
 use crate::transport::memory::fast_box::{FastBox, Out};
 use crate::transport::memory::head::Head;
-use crate::transport::memory::lend::Nobody;
+use crate::transport::memory::lenders::Nobody;
 use crate::transport::memory::packet::Packet;
 
 /// The rank whose fast box it is.

@@ -12,18 +12,18 @@ use loom::thread;
 
 use super::explore;
 use crate::transport::lanes::lane::Form::{self, Exchange, OneWay};
-use crate::transport::lanes::slot::{End, ends};
+use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
-use crate::transport::memory::lend::Nobody;
+use crate::transport::memory::lenders::Nobody;
 use crate::transport::memory::packet::Packet;
 
-fn post(end: &mut End, form: Form, number: u32, count: usize) {
+fn post(end: &mut PairEnd, form: Form, number: u32, count: usize) {
     let head = Head::new(1, 0, number, number);
     end.post(form, head, &vec![number; count]);
 }
 
 /// Takes message `number`, however long it has to wait for it.
-fn take(end: &mut End, form: Form, number: u32, count: usize) {
+fn take(end: &mut PairEnd, form: Form, number: u32, count: usize) {
     let mut place = Packet::empty();
     while !end.take(form, &mut place) {
         thread::yield_now();
@@ -36,7 +36,7 @@ fn take(end: &mut End, form: Form, number: u32, count: usize) {
 /// Two ranks that exchange `times` times, with `counts` elements from each: more than two elements go through the ring.
 fn exchanges(times: u32, counts: [fn(u32) -> usize; 2]) {
     let [first, second] = ends();
-    let life = move |mut end: End, me: usize| {
+    let life = move |mut end: PairEnd, me: usize| {
         for number in 0..times {
             post(&mut end, Exchange, number, counts[me](number));
             take(&mut end, Exchange, number, counts[1 - me](number));

@@ -8,40 +8,12 @@ use std::mem;
 use std::rc::Rc;
 
 use crate::Rank;
-use crate::transport::deadlock::scheduler::Line;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
-use crate::transport::memory::head::Head;
-use crate::transport::memory::lend::Lenders;
+use crate::transport::matching::want::{QueueId, Want};
+use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind;
-
-/// Which messages a receive accepts, by their heads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Want {
-    pub context: u32,
-    /// `None`: any sender.
-    pub source: Option<Rank>,
-    /// `None`: any tag.
-    pub tag: Option<u32>,
-}
-
-impl Want {
-    /// No message has this context: a communicator's context is even, and that of its collectives is the next odd
-    /// number.
-    const NOTHING: Want = Want {
-        context: u32::MAX,
-        source: None,
-        tag: None,
-    };
-
-    #[inline]
-    pub(in crate::transport) fn accepts(&self, head: Head) -> bool {
-        head.context() == self.context
-            && self.source.is_none_or(|source| source == head.source())
-            && self.tag.is_none_or(|tag| tag == head.tag())
-    }
-}
 
 /// An unexpected message, with its place in the order of arrival.
 struct Early {
@@ -62,9 +34,9 @@ pub(crate) struct Inbox {
     /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
     /// dropped, never in the middle of a receive.
     buried: Vec<Packet>,
-    /// Messages that a posted receive from any source wants stay in line, with all behind them, until the chooser has
-    /// decided which line the receive takes from.
-    steered: bool,
+    /// Messages that a posted receive from any source wants stay in their queue, with all behind them, until the
+    /// chooser has decided which queue the receive takes from.
+    controlled: bool,
 }
 
 impl Inbox {
@@ -76,13 +48,13 @@ impl Inbox {
             taken: 0,
             posted: Posted::default(),
             buried: Vec::new(),
-            steered: false,
+            controlled: false,
         }
     }
 
-    /// The same inbox, in a steered world if `steered`.
-    pub(in crate::transport) fn steered(self, steered: bool) -> Self {
-        Inbox { steered, ..self }
+    /// The same inbox, in a controlled world if `controlled`.
+    pub(in crate::transport) fn controlled(self, controlled: bool) -> Self {
+        Inbox { controlled, ..self }
     }
 
     /// Puts the first wanted unexpected message into `place`. Returns whether there was one.
@@ -100,7 +72,7 @@ impl Inbox {
     fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
         let key = self.first_match(want, lenders)?;
         let queue = self.early.get_mut(&key)?;
-        let found = open(queue, &self.posted, self.steered)
+        let found = open(queue, &self.posted, self.controlled)
             .position(|early| want.accepts(early.packet.head))?;
         let early = queue.remove(found)?;
         if queue.is_empty() {
@@ -119,7 +91,7 @@ impl Inbox {
             .filter(|(key, _)| key.0 == want.context)
         {
             sweep(queue, &mut self.buried, lenders);
-            let arrival = open(queue, &self.posted, self.steered)
+            let arrival = open(queue, &self.posted, self.controlled)
                 .find(|early| want.accepts(early.packet.head))
                 .map(|early| early.arrival);
             if let Some(arrival) =
@@ -138,8 +110,8 @@ impl Inbox {
     /// just written with other widths stalls.
     #[inline]
     pub(crate) fn poll(&mut self, want: &Want, lenders: &impl Lenders, place: &mut Packet) -> bool {
-        if self.steered {
-            self.take_in_steered(lenders);
+        if self.controlled {
+            self.take_in_controlled(lenders);
             return self.find(want, lenders, place);
         }
         // `place` holds nothing, or a revoked loan: there is nothing to drop.
@@ -183,20 +155,20 @@ impl Inbox {
         debug_assert!(!found, "nothing wants nothing");
     }
 
-    /// The same in a steered world: only messages that need no choice are delivered to posted receives.
+    /// The same in a controlled world: only messages that need no choice are delivered to posted receives.
     #[cold]
-    fn take_in_steered(&mut self, lenders: &impl Lenders) {
+    fn take_in_controlled(&mut self, lenders: &impl Lenders) {
         while let Some(packet) = self.mail.pop() {
             self.arrivals += 1;
             self.keep(self.arrivals, packet);
         }
-        let lines: Vec<_> = self.early.keys().copied().collect();
-        for line in lines {
-            let mut queue = self.early.remove(&line).unwrap_or_default();
+        let keys: Vec<_> = self.early.keys().copied().collect();
+        for key in keys {
+            let mut queue = self.early.remove(&key).unwrap_or_default();
             sweep(&mut queue, &mut self.buried, lenders);
             self.settle(&mut queue, lenders);
             if !queue.is_empty() {
-                self.early.insert(line, queue);
+                self.early.insert(key, queue);
             }
         }
     }
@@ -227,17 +199,17 @@ impl Inbox {
         }
     }
 
-    /// The lines whose messages matter to one of `wants`, and those that hold messages only for other posted receives;
+    /// The queues whose messages matter to one of `wants`, and those that hold messages only for other posted receives;
     /// both sorted.
-    pub(in crate::transport) fn lines(&self, wants: &[Want]) -> (Vec<Line>, Vec<Line>) {
+    pub(in crate::transport) fn queues(&self, wants: &[Want]) -> (Vec<QueueId>, Vec<QueueId>) {
         let (mut needed, mut other) = (Vec::new(), Vec::new());
         let wants = self.with_rivals(wants.to_vec());
         for (&(context, source), queue) in &self.early {
-            let line = Line { context, source };
+            let id = QueueId { context, source };
             if holds_one(queue, &wants) {
-                needed.push(line);
+                needed.push(id);
             } else if self.contended(queue).is_some() {
-                other.push(line);
+                other.push(id);
             }
         }
         needed.sort_unstable();
@@ -249,8 +221,8 @@ impl Inbox {
     /// theirs.
     fn with_rivals(&self, mut wants: Vec<Want>) -> Vec<Want> {
         loop {
-            let lines = self.early.values().filter(|queue| holds_one(queue, &wants));
-            let rivals = lines.filter_map(|queue| self.contended(queue));
+            let queues = self.early.values().filter(|queue| holds_one(queue, &wants));
+            let rivals = queues.filter_map(|queue| self.contended(queue));
             let more: Vec<Want> = rivals.filter(|rival| !wants.contains(rival)).collect();
             if more.is_empty() {
                 return wants;
@@ -259,7 +231,7 @@ impl Inbox {
         }
     }
 
-    /// What the first posted receive that wants something in a line accepts, if there is one.
+    /// What the first posted receive that wants something in a queue accepts, if there is one.
     fn contended(&self, queue: &VecDeque<Early>) -> Option<Want> {
         let mut wanted = queue
             .iter()
@@ -267,9 +239,9 @@ impl Inbox {
         wanted.next()
     }
 
-    /// Whether a posted receive wants something in a line.
-    pub(in crate::transport) fn is_contended(&self, line: Line) -> bool {
-        let queue = self.early.get(&(line.context, line.source));
+    /// Whether a posted receive wants something in a queue.
+    pub(in crate::transport) fn is_contended(&self, queue: QueueId) -> bool {
+        let queue = self.early.get(&(queue.context, queue.source));
         queue.is_some_and(|queue| self.contended(queue).is_some())
     }
 
@@ -278,15 +250,15 @@ impl Inbox {
         self.posted.wild()
     }
 
-    /// Delivers the first message in `line` that a receive wants to the posted receive that wants it. Returns `false`
+    /// Delivers the first message in `queue` that a receive wants to the posted receive that wants it. Returns `false`
     /// if it is left to the receive that is being waited for, whose `want` this is.
     pub(in crate::transport) fn choose(
         &mut self,
-        line: Line,
+        queue: QueueId,
         want: Option<&Want>,
         lenders: &impl Lenders,
     ) -> bool {
-        let key = (line.context, line.source);
+        let key = (queue.context, queue.source);
         let mut queue = self.early.remove(&key).unwrap_or_default();
         let first = queue.iter().position(|early| {
             want.is_some_and(|want| want.accepts(early.packet.head))
@@ -304,9 +276,9 @@ impl Inbox {
 
     /// Posts a receive, behind all that are posted already.
     pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
-        if self.steered {
+        if self.controlled {
             let slot = self.posted.open(want);
-            self.take_in_steered(lenders);
+            self.take_in_controlled(lenders);
             return slot;
         }
         while let Some(mut packet) = self.find_early(&want, lenders) {
@@ -346,16 +318,16 @@ impl Inbox {
         self.taken
     }
 
-    /// Puts the message handed out last back where it was in its sender's line.
+    /// Puts the message handed out last back where it was in its sender's queue.
     pub(crate) fn put_back(&mut self, packet: Packet) {
         self.keep(self.taken, packet);
     }
 
     /// Puts back a message that was handed out a while ago: posted receives may want it now.
     pub(crate) fn give_back(&mut self, mut packet: Packet, arrival: u64, lenders: &impl Lenders) {
-        if self.steered {
+        if self.controlled {
             self.keep(arrival, packet);
-            return self.take_in_steered(lenders);
+            return self.take_in_controlled(lenders);
         }
         match self.posted.offer(&mut packet, arrival, lenders) {
             Offered::Taken => {}
@@ -396,20 +368,20 @@ impl Inbox {
     }
 }
 
-/// Whether a line holds a message for one of `wants`.
+/// Whether a queue holds a message for one of `wants`.
 fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
     let wanted = |early: &Early| wants.iter().any(|want| want.accepts(early.packet.head));
     queue.iter().any(wanted)
 }
 
-/// The part of a line that can be received: in a steered world the messages before the first one that a posted receive
-/// wants, elsewhere the whole line.
+/// The part of a queue that can be received: in a controlled world the messages before the first one that a posted
+/// receive wants, elsewhere the whole queue.
 fn open<'a>(
     queue: &'a VecDeque<Early>,
     posted: &'a Posted,
-    steered: bool,
+    controlled: bool,
 ) -> impl Iterator<Item = &'a Early> {
-    let contended = move |early: &&Early| steered && posted.wants(&early.packet).is_some();
+    let contended = move |early: &&Early| controlled && posted.wants(&early.packet).is_some();
     queue.iter().take_while(move |early| !contended(early))
 }
 

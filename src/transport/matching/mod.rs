@@ -3,3 +3,4 @@
 pub(crate) mod incoming;
 pub(crate) mod mailbox;
 pub(crate) mod posted_receives;
+pub(crate) mod want;

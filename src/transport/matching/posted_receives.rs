@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::mem;
 use std::rc::Rc;
 
-use crate::transport::matching::mailbox::Want;
-use crate::transport::memory::lend::Lenders;
+use crate::transport::matching::want::Want;
+use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 
 /// One posted receive, shared with the caller that posted it.

@@ -15,11 +15,11 @@
 //!
 //! # Why this is sound
 //!
-//! - A cell has one writer: the [`Desk`] of its rank, of which there is one ([`Column::taken`]).
-//! - The desk writes call `n` only while its floor is above `n - DEPTH`, and then no rank reads the cell. A desk reads
-//!   the cell of call `m` through a [`Found`], which borrows the desk, and leaves `m` through `&mut`. The floor came to
-//!   the writer along acquire loads of what each reader wrote, with release, after its last read. A [`Floor`] is made
-//!   only in this file, and remains true of its cells for ever.
+//! - A cell has one writer: the [`CellPort`] of its rank, of which there is one ([`Column::taken`]).
+//! - The cell port writes call `n` only while its floor is above `n - DEPTH`, and then no rank reads the cell. A cell
+//!   port reads the cell of call `m` through a [`Found`], which borrows the cell port, and leaves `m` through `&mut`.
+//!   The floor came to the writer along acquire loads of what each reader wrote, with release, after its last read. A
+//!   [`Floor`] is made only in this file, and remains true of its cells for ever.
 //! - A cell is read only after its number was seen with acquire; the writer stores the number with release after
 //!   everything else. The number has 64 bits and does not wrap.
 //! - A message is read as the type and count it was written with: `open` compares both exactly. Bytes are
@@ -37,7 +37,10 @@ use parking_lot::Mutex;
 use crate::Rank;
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
+use crate::transport::memory::awaited::{Awaited, Waiting};
+use crate::transport::memory::bytes::{CACHE_LINE as LINE, copy_short, prefetch};
 use crate::transport::memory::head::Info;
+use crate::transport::memory::stamp::{Label, Stamp};
 
 /// Number of calls that a rank may be ahead of another one that reads its cells.
 const DEPTH: usize = if cfg!(all(test, loom)) { 2 } else { 4 };
@@ -47,9 +50,6 @@ const NEAR: usize = 32;
 
 /// The longest message that goes through a cell, in bytes.
 pub(crate) const CELL_BYTES: usize = 4096;
-
-/// Size of a cache line in bytes.
-const LINE: usize = 64;
 
 /// Maximum number of lines prefetched at a time: a CPU drops more than it can track.
 const FETCHED: usize = 16;
@@ -96,9 +96,9 @@ struct Column {
     far: Box<[Place<Far>]>,
     /// Number of calls that the rank has left.
     left: CachePadded<AtomicU64>,
-    /// Number of desks created.
+    /// Number of cell ports created.
     taken: AtomicU32,
-    /// The last call that its rank took part in, once the desk has been dropped.
+    /// The last call that its rank took part in, once the cell port has been dropped.
     end: Mutex<Option<Stamp>>,
 }
 
@@ -135,27 +135,24 @@ impl Column {
 /// The cells of all ranks of a communicator.
 pub(crate) struct Cells {
     columns: Box<[Column]>,
-    /// Number of ranks that wait for others to leave a call.
-    waiting: CachePadded<AtomicU32>,
+    /// The ranks that wait for others to leave a call.
+    waiting: Awaited,
 }
 
 impl Cells {
     pub(crate) fn new(ranks: usize) -> Cells {
         Cells {
             columns: (0..ranks).map(|_| Column::new()).collect(),
-            waiting: CachePadded::new(AtomicU32::new(0)),
+            waiting: Awaited::new(),
         }
     }
 
-    /// Announces a rank that waits for others to leave a call, until the result is dropped: ranks that leave must check
-    /// whether it sleeps.
+    /// Announces a rank that waits for others to leave a call, until the result is dropped.
     pub(crate) fn wait_for_room(&self) -> Waiting<'_> {
-        // Relaxed: a rank that waits goes through the handshake of `sleeper` before it sleeps.
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(self)
+        self.waiting.announce()
     }
 
-    /// The last call that each rank took part in; `None` if a desk still exists or was leaked.
+    /// The last call that each rank took part in; `None` if a cell port still exists or was leaked.
     pub(crate) fn ends(&self) -> Option<Vec<Option<Stamp>>> {
         let end = |column: &Column| {
             let end = *column.end.lock();
@@ -165,48 +162,10 @@ impl Cells {
         };
         self.columns.iter().map(end).collect()
     }
-
-    #[inline]
-    fn is_awaited(&self) -> bool {
-        // Relaxed: the fence before it orders it after the word that counts the calls left.
-        self.waiting.load(Ordering::Relaxed) > 0
-    }
-}
-
-/// Whether ranks with these last calls took part in the same calls.
-pub(crate) fn agree(ends: &[Option<Stamp>]) -> bool {
-    ends.windows(2).all(|two| two[0] == two[1])
-}
-
-/// A rank that waits for others to leave a call.
-pub(crate) struct Waiting<'a>(&'a Cells);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        // Relaxed: a rank that sees it late only checks a flag without need.
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The collective of the communicator that a message belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    /// The fingerprint of the collective and of all before it.
-    pub print: u32,
-    /// The number of the collective.
-    pub number: u32,
-}
-
-/// What is known of a message in a cell before it is opened.
-#[derive(Clone, Copy)]
-pub(crate) struct Label {
-    pub stamp: Stamp,
-    pub count: usize,
-    pub info: &'static Info,
 }
 
 /// A rank's end of the cells of a communicator.
-pub(crate) struct Desk {
+pub(crate) struct CellPort {
     cells: Arc<Cells>,
     me: Rank,
     /// The call it is in, or the next one.
@@ -225,24 +184,24 @@ pub(crate) struct Desk {
     lines: [usize; DEPTH],
 }
 
-impl Drop for Desk {
+impl Drop for CellPort {
     /// Records the last call. At the end, unread messages are found by comparing the last calls of all ranks.
     fn drop(&mut self) {
         *self.cells.columns[self.me].end.lock() = self.last;
     }
 }
 
-impl Desk {
-    /// Takes the desk of rank `me`.
+impl CellPort {
+    /// Takes the cell port of rank `me`.
     ///
     /// # Panics
     ///
     /// If this rank has one already.
-    pub(crate) fn new(cells: Arc<Cells>, me: Rank) -> Desk {
+    pub(crate) fn new(cells: Arc<Cells>, me: Rank) -> CellPort {
         // Relaxed: exactly one increment comes first, from whichever thread.
         let before = cells.columns[me].taken.fetch_add(1, Ordering::Relaxed);
-        assert!(before == 0, "a rank has one desk");
-        Desk {
+        assert!(before == 0, "a rank has one cell port");
+        CellPort {
             cells,
             me,
             call: 0,
@@ -264,7 +223,7 @@ impl Desk {
         self.cells.clone()
     }
 
-    /// The rank that owns this desk.
+    /// The rank that owns this cell port.
     #[inline]
     pub(in crate::transport) fn me(&self) -> Rank {
         self.me
@@ -273,7 +232,7 @@ impl Desk {
     /// Whether a rank waits for others to leave a call. To be called after leaving, and after a fence.
     #[inline]
     pub(in crate::transport) fn is_awaited(&self) -> bool {
-        self.cells.is_awaited()
+        self.cells.waiting.any()
     }
 
     /// Whether a message fits into a cell.
@@ -404,7 +363,7 @@ impl Desk {
         let (cell, far) = (&column.cells[place], &column.far[place]);
         if bytes > NEAR {
             let lines = bytes.div_ceil(LINE).min(FETCHED);
-            (0..lines).for_each(|line| fetch(ptr::from_ref(far).cast(), line));
+            (0..lines).for_each(|line| prefetch(ptr::from_ref(far).cast(), line));
         }
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
@@ -470,7 +429,7 @@ impl Desk {
     }
 }
 
-/// A message that is there. Its finder has not left the call: that would need `&mut` access to its desk.
+/// A message that is there. Its finder has not left the call: that would need `&mut` access to its cell port.
 pub(crate) struct Found<'a> {
     cells: &'a Cells,
     cell: &'a Cell,
@@ -522,9 +481,9 @@ impl Found<'_> {
                 _ => first.cast::<T>(),
             };
             // SAFETY: the caller has compared type and count with what `post` has written there, and no thread writes
-            // the place before the finder leaves the call, which needs `&mut` access to its desk. Either place begins
-            // at a multiple of 64, and no element stored there is aligned more strictly: a message in `near` is no
-            // longer than 32 bytes, and one in `far` was checked by `fits`.
+            // the place before the finder leaves the call, which needs `&mut` access to its cell port. Either place
+            // begins at a multiple of 64, and no element stored there is aligned more strictly: a message in `near` is
+            // no longer than 32 bytes, and one in `far` was checked by `fits`.
             show(unsafe { slice::from_raw_parts(first, count) })
         };
         match count * size_of::<T>() <= NEAR {
@@ -534,41 +493,8 @@ impl Found<'_> {
     }
 }
 
-/// Prefetches a line of a message. Nothing is read: the line may be written at this moment.
-#[inline]
-fn fetch(message: *const u8, line: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let first = message.wrapping_add(line * LINE);
-        // SAFETY: a hint, which accepts any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (message, line);
-}
-
 /// The index of a rank's cell for a call.
 #[inline]
 fn place_of(call: u64) -> usize {
     (call % DEPTH as u64) as usize
-}
-
-/// Copies a message to memory with space for it.
-///
-/// # Safety
-///
-/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
-#[inline]
-unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
-    let from = data.as_ptr().cast::<u8>();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match data {
-            // The most frequent messages have a size known here and need no call of `memcpy`.
-            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
-            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
-            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
-        }
-    }
 }

@@ -12,14 +12,16 @@
 use std::mem::{self, MaybeUninit, size_of_val};
 use std::process;
 use std::ptr;
-use std::slice;
 
 use crate::Rank;
 use crate::op::Element;
-use crate::op::copies::{Copies, Part, Way};
+use crate::op::copies::{Copies, CopyRole, StoreKind};
 use crate::op::kernels::copy_bytes_past_caches;
-use crate::transport::memory::copy_claims::{CopyClaims, End, JOINT, part, parts};
+use crate::transport::memory::bytes::bytes;
+use crate::transport::memory::copy_claims::{CopyClaims, JOINT, Side, part, parts};
 use crate::transport::memory::lend::Loan;
+use crate::transport::memory::lenders::Lenders;
+use crate::transport::memory::packet::Packet;
 
 /// How a borrower copies, and how it waits for a lender that helps it.
 pub(crate) trait Taker {
@@ -31,10 +33,31 @@ pub(crate) trait Taker {
     fn stay(&self, lender: Rank, done: impl FnMut() -> bool);
 }
 
-/// Views elements as their bytes, initialised or not.
-pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
-    // SAFETY: the same memory, and none of it is read as an initialised value.
-    unsafe { slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+impl Packet {
+    /// Copies the elements to the front of `to`, a long loan together with its lender. Otherwise like
+    /// [`open`](Self::open).
+    ///
+    /// # Panics
+    ///
+    /// If it holds more elements than `to` has, or elements of another type.
+    pub(crate) fn open_into<T: Element>(
+        &self,
+        lenders: &(impl Lenders + ?Sized),
+        taker: &impl Taker,
+        to: &mut [T],
+    ) -> Option<()> {
+        self.open(lenders, |data: &[T]| {
+            let to = &mut to[..data.len()];
+            if !self.is_lent() || size_of_val(data) < JOINT {
+                return taker.copies().copy(to, data);
+            }
+            let (source, to): (_, *mut [T]) = (self.source(), to);
+            let claims = lenders.claims(source);
+            // SAFETY: `to` is as long as `data`, which is a loan that was claimed and is not yet settled; the borrow of
+            // `to` lasts as long as this call, and no other reference is made from it meanwhile.
+            unsafe { copy_jointly(claims, source, taker, to.cast(), bytes(data)) }
+        })
+    }
 }
 
 /// Copies what is lent, and lets its lender help.
@@ -43,32 +66,33 @@ pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] 
 ///
 /// `claims` belongs to `lender`, the lender of `from`. The caller has claimed that loan and not settled it. `to` has as
 /// many bytes as `from`, and no other code accesses them.
-pub(in crate::transport) unsafe fn copy_jointly(
+unsafe fn copy_jointly(
     claims: &CopyClaims,
     lender: Rank,
     taker: &impl Taker,
     to: *mut u8,
     from: &[MaybeUninit<u8>],
 ) {
-    let end = End::of(taker.me(), lender);
+    let side = Side::of(taker.me(), lender);
     let nobody_leaves = NobodyLeaves;
     // SAFETY: the caller's promise; the lender does not access the parts that are taken here.
-    let copy = || unsafe { copy_parts(claims, end, Part::Received, taker.copies(), to, from) };
+    let copy = || unsafe { copy_parts(claims, side, CopyRole::Received, taker.copies(), to, from) };
     claims.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
     mem::forget(nobody_leaves);
 }
 
-/// The lender's side of [`copy_jointly`]. Returns whether it copied any part.
+/// The lender's side: copies the parts that the borrower leaves, if the borrower has published a destination. Returns
+/// whether it copied any. `claims` must be the lender's own.
 pub(in crate::transport) fn help(
     loan: &Loan<'_>,
     claims: &CopyClaims,
-    end: End,
+    side: Side,
     copies: &Copies,
 ) -> bool {
     let from = loan.bytes();
     // SAFETY: what is open is this loan, see the head of `copy_claims`. Its borrower has published a destination of its
     // length, and keeps it valid until the parts taken here are reported.
-    let copy = |to| unsafe { copy_parts(claims, end, Part::Helped, copies, to, from) };
+    let copy = |to| unsafe { copy_parts(claims, side, CopyRole::Helped, copies, to, from) };
     from.len() >= JOINT && claims.help(copy)
 }
 
@@ -80,23 +104,23 @@ pub(in crate::transport) fn help(
 /// parts are copied.
 unsafe fn copy_parts(
     claims: &CopyClaims,
-    end: End,
-    what: Part,
+    side: Side,
+    what: CopyRole,
     copies: &Copies,
     to: *mut u8,
     from: &[MaybeUninit<u8>],
 ) -> usize {
     let (bytes, mut taken) = (from.len(), 0);
-    copies.timed(what, bytes, |way| {
+    copies.timed(what, bytes, |kind| {
         let mut copied = 0;
-        taken = claims.take_all(end, parts(bytes), |number| {
+        taken = claims.take_all(side, parts(bytes), |number| {
             let run = part(bytes, number);
             // SAFETY: the range is inside both, and no other thread has taken it.
             unsafe {
                 let (to, from) = (to.add(run.start), from.as_ptr().add(run.start).cast::<u8>());
-                match way {
-                    Way::Plain => ptr::copy_nonoverlapping(from, to, run.len()),
-                    Way::PastCaches => copy_bytes_past_caches(to, from, run.len()),
+                match kind {
+                    StoreKind::Plain => ptr::copy_nonoverlapping(from, to, run.len()),
+                    StoreKind::PastCaches => copy_bytes_past_caches(to, from, run.len()),
                 }
             }
             copied += run.len();

@@ -43,17 +43,17 @@ const OPEN: u64 = 1 << 63;
 const FRONT: u64 = 1;
 const BACK: u64 = 1 << 32;
 
-/// The end from which a rank takes parts.
+/// The side from which a rank takes parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum Side {
     Front,
     Back,
 }
 
-impl End {
-    /// The end of rank `me` in a message from or to `other`.
-    pub(crate) fn of(me: Rank, other: Rank) -> End {
-        if me < other { End::Front } else { End::Back }
+impl Side {
+    /// The side of rank `me` in a message from or to `other`.
+    pub(crate) fn of(me: Rank, other: Rank) -> Side {
+        if me < other { Side::Front } else { Side::Back }
     }
 }
 
@@ -130,9 +130,9 @@ impl CopyClaims {
     }
 
     /// Takes parts at `end`, of `parts` in all, and copies each, until none is left. Returns how many it took.
-    pub(crate) fn take_all(&self, end: End, parts: usize, mut copy: impl FnMut(usize)) -> usize {
+    pub(crate) fn take_all(&self, side: Side, parts: usize, mut copy: impl FnMut(usize)) -> usize {
         let mut taken = 0;
-        while let Some(it) = self.take(end, parts) {
+        while let Some(it) = self.take(side, parts) {
             copy(it.number);
             taken += 1;
             if it.last {
@@ -160,16 +160,16 @@ impl CopyClaims {
     }
 
     /// Takes the next part at `end`, of `parts` in all; `None`: none is left.
-    fn take(&self, end: End, parts: usize) -> Option<Taken> {
-        let one = if end == End::Front { FRONT } else { BACK };
+    fn take(&self, side: Side, parts: usize) -> Option<Taken> {
+        let one = if side == Side::Front { FRONT } else { BACK };
         // Relaxed: it only decides which end copies a part; the words around it order the rest.
         let before = self.taken.fetch_add(one, Ordering::Relaxed);
         let (front, back) = ((before % BACK) as usize, (before % OPEN / BACK) as usize);
         let valid = before & OPEN != 0 && front + back < parts;
         valid.then(|| Taken {
-            number: match end {
-                End::Front => front,
-                End::Back => parts - 1 - back,
+            number: match side {
+                Side::Front => front,
+                Side::Back => parts - 1 - back,
             },
             last: front + back + 1 == parts,
         })

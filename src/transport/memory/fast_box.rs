@@ -41,8 +41,9 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
+use crate::transport::memory::bytes::{self, PIECE};
 use crate::transport::memory::head::{Head, Info};
-use crate::transport::memory::packet::{self, EAGER_BYTES, PIECE, Packet};
+use crate::transport::memory::packet::{EAGER_BYTES, Packet};
 
 /// Number of messages that a fast box holds.
 const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
@@ -281,7 +282,7 @@ impl Out {
             unsafe {
                 (&raw mut (*cargo).info).write(Info::of::<T>());
                 (&raw mut (*cargo).head).write(head);
-                packet::copy_out(data, (&raw mut (*cargo).bytes).cast());
+                bytes::copy_out(data, (&raw mut (*cargo).bytes).cast());
             }
         });
         // Release: pairs with the acquire in `take`.

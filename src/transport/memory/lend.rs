@@ -1,61 +1,22 @@
-//! Lending a buffer for the duration of a call, and settling what was borrowed: the two guards around a loan's
+//! Lending a buffer for the duration of a call, and settling what was borrowed: the guard around a loan's
 //! [word](crate::transport::memory::loan). There is no `unsafe` here; `packet` and `cooperative_copy` rely on what this
 //! file promises.
 //!
 //! - [`lend`] returns only when the loan was revoked or settled, also by unwinding. Its guard never leaves its frame,
 //!   so it cannot be forgotten.
-//! - A [`Loan`] is made only there, and lives only as long as that call: its holder may [help](Loan::help) the borrower
-//!   that has claimed it.
-//! - [`Settle`] settles a claimed loan, also when the operator that reads it panics.
+//! - A [`Loan`] is made only there, and lives only as long as that call: its holder may
+//!   [help](crate::transport::memory::cooperative_copy::help) the borrower that has claimed it.
+//! - [`Settle`](crate::transport::memory::lenders::Settle) settles a claimed loan, also when the operator that reads it
+//!   panics.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use crate::Rank;
 use crate::op::Element;
-use crate::op::copies::Copies;
-use crate::transport::memory::cooperative_copy;
-use crate::transport::memory::copy_claims::{CopyClaims, End};
+use crate::transport::memory::bytes;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::{LoanWord, Ticket};
 use crate::transport::memory::packet::Packet;
-
-/// Where packets find the words of their lenders, and how lenders learn that a loan is settled.
-pub(crate) trait Lenders {
-    fn word(&self, lender: Rank) -> &LoanWord;
-    /// The words by which lender and borrower share the copying.
-    fn claims(&self, lender: Rank) -> &CopyClaims;
-    fn settled(&self, lender: Rank);
-}
-
-/// Settles one loan, also when the borrower panics.
-pub(in crate::transport) struct Settle<'a, W: Fn()> {
-    pub word: &'a LoanWord,
-    pub ticket: Ticket,
-    pub wake: W,
-}
-
-impl<W: Fn()> Drop for Settle<'_, W> {
-    fn drop(&mut self) {
-        self.word.settle(self.ticket);
-        (self.wake)();
-    }
-}
-
-/// Lends nothing, for tests in which nothing is lent.
-#[cfg(test)]
-pub(in crate::transport) struct Nobody;
-
-#[cfg(test)]
-impl Lenders for Nobody {
-    fn word(&self, _: Rank) -> &LoanWord {
-        unreachable!("nothing here is lent")
-    }
-    fn claims(&self, _: Rank) -> &CopyClaims {
-        unreachable!("nothing here is lent")
-    }
-    fn settled(&self, _: Rank) {}
-}
 
 /// Lends `data` for as long as `during` runs, which gets the packet to post and the loan to watch. Returns only when no
 /// rank can read `data` any more; `wait` waits until a claimed loan is settled.
@@ -78,7 +39,7 @@ pub(crate) fn lend<T: Element, R>(
         &Loan {
             word: guard.word,
             ticket,
-            bytes: cooperative_copy::bytes(data),
+            bytes: bytes::bytes(data),
         },
     )
 }
@@ -92,12 +53,6 @@ pub(crate) struct Loan<'a> {
 }
 
 impl Loan<'_> {
-    /// Copies the parts that the borrower leaves, if the borrower has published a destination. Returns whether it
-    /// copied any. `claims` must be the lender's own.
-    pub(crate) fn help(&self, claims: &CopyClaims, end: End, copies: &Copies) -> bool {
-        cooperative_copy::help(self, claims, end, copies)
-    }
-
     pub(in crate::transport) fn bytes(&self) -> &[MaybeUninit<u8>] {
         self.bytes
     }

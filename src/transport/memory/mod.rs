@@ -1,5 +1,7 @@
 //! Memory that ranks hand each other: packets, lent buffers, SPSC rings, cells and shared vectors.
 
+mod awaited;
+pub(crate) mod bytes;
 pub(crate) mod cells;
 pub(crate) mod cooperative_copy;
 pub(crate) mod copy_claims;
@@ -8,7 +10,9 @@ pub(crate) mod epoch;
 pub(crate) mod fast_box;
 pub(crate) mod head;
 pub(crate) mod lend;
+pub(crate) mod lenders;
 pub(crate) mod loan;
 pub(crate) mod packet;
 pub(crate) mod receipt;
 pub(crate) mod shared_vectors;
+pub(crate) mod stamp;

@@ -53,7 +53,7 @@ use std::slice;
 
 use crate::Rank;
 use crate::moves;
-use crate::op::copies::{BEYOND, Copies, LONG, Part, Way};
+use crate::op::copies::{BEYOND, Copies, CopyRole, LONG, StoreKind};
 use crate::op::kernels::{self, To, copy, copy_bytes_past_caches, fold_several};
 use crate::op::{Element, Operator};
 use crate::span;
@@ -397,11 +397,11 @@ impl<T: Element> Vectors<'_, T> {
         if all.is_empty() {
             return;
         }
-        self.coming.copies.timed(Part::Spread, bytes, |way| {
+        self.coming.copies.timed(CopyRole::Spread, bytes, |way| {
             let near = own.filter(|_| bytes < BEYOND);
             let to = match way {
-                Way::Plain => To::All(all),
-                Way::PastCaches => To::Past(near, &all[usize::from(near.is_some())..]),
+                StoreKind::Plain => To::All(all),
+                StoreKind::PastCaches => To::Past(near, &all[usize::from(near.is_some())..]),
             };
             // SAFETY: as in `fold_share`, of which this is a case.
             unsafe { fold_several(op, inputs.all(), share.start, share.len(), &to) }
@@ -431,7 +431,7 @@ impl<T: Element> Vectors<'_, T> {
                 }
             }
         };
-        self.in_best_way(Part::Spread, share.len(), LONG, copy_all);
+        self.in_best_way(CopyRole::Spread, share.len(), LONG, copy_all);
     }
 
     /// The ranks of which a vector is read, and those of which one is written.
@@ -467,10 +467,10 @@ impl<T: Element> Vectors<'_, T> {
     }
 
     /// Runs a copy of `n` elements in the fastest way known, if it has at least `least` bytes; otherwise plainly.
-    fn in_best_way(&self, part: Part, n: usize, least: usize, copy: impl FnOnce(Way)) {
+    fn in_best_way(&self, part: CopyRole, n: usize, least: usize, copy: impl FnOnce(StoreKind)) {
         let bytes = n * size_of::<T>();
         if bytes < least {
-            return copy(Way::Plain);
+            return copy(StoreKind::Plain);
         }
         self.coming.copies.timed(part, bytes, |way| {
             copy(way);
@@ -482,7 +482,7 @@ impl<T: Element> Vectors<'_, T> {
     pub(crate) fn copy(&self, from: Rank, run: Range<usize>, at: usize) {
         moves::note(from, self.coming.me, run.clone());
         let (input, output) = (self.input_at(from, &run), self.output_at(at, run.len()));
-        self.in_best_way(Part::Fetched, run.len(), BEYOND, |way| {
+        self.in_best_way(CopyRole::Fetched, run.len(), BEYOND, |way| {
             // SAFETY: both are inside their vectors. Inputs are never written, and only this rank writes to its output.
             unsafe { copy_in(way, output, input, run.len()) }
         });
@@ -534,7 +534,7 @@ impl<T: Element> Vectors<'_, T> {
         let at = at.filter(|_| end.is_some_and(|end| end <= output.length));
         let at = at.expect("an output that holds all inputs");
         moves::note(self.coming.me, root, at..at + input.length);
-        self.in_best_way(Part::Spread, input.length, LONG, |way| {
+        self.in_best_way(CopyRole::Spread, input.length, LONG, |way| {
             // SAFETY: both are inside, and the place belongs to this rank alone: all ranks see the same lengths.
             unsafe { copy_in(way, output.start.add(at), input.start, input.length) }
         });
@@ -547,12 +547,12 @@ impl<T: Element> Vectors<'_, T> {
 ///
 /// As [`copy`].
 #[inline]
-unsafe fn copy_in<T: Element>(way: Way, to: *mut T, from: *const T, n: usize) {
+unsafe fn copy_in<T: Element>(way: StoreKind, to: *mut T, from: *const T, n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match way {
-            Way::Plain => copy(to, from, n),
-            Way::PastCaches => {
+            StoreKind::Plain => copy(to, from, n),
+            StoreKind::PastCaches => {
                 copy_bytes_past_caches(to.cast(), from.cast(), n * size_of::<T>());
             }
         }

@@ -12,14 +12,16 @@ use crate::error::{Error, Result};
 use crate::op::copies::Copies;
 use crate::sync::{Ordering, Parker};
 use crate::transport::communicator::call_log::CallLog;
-use crate::transport::deadlock::scheduler::{Eligible, Line, Sought};
+use crate::transport::deadlock::choice::{Eligible, Sought};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::mailbox::{Inbox, Want};
+use crate::transport::matching::mailbox::Inbox;
+use crate::transport::matching::want::QueueId;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::packet::Packet;
 use crate::transport::reuse::fabric_reuse::Reuse;
 use crate::transport::trace::recorder::Recorder;
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{Endpoint, Fabric};
 
 use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
@@ -29,7 +31,7 @@ pub(crate) struct Port {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) me: Rank,
     /// The run that the rank is in.
-    pub(in crate::transport) run: Cell<Run>,
+    pub(in crate::transport) run: Cell<RunNumber>,
     /// The rank's own endpoint, which every operation uses.
     pub(in crate::transport) endpoint: Arc<Endpoint>,
     pub(in crate::transport) inbox: RefCell<Inbox>,
@@ -100,7 +102,7 @@ impl Port {
 
     /// The run that the rank is in.
     #[inline]
-    pub(crate) fn run(&self) -> Run {
+    pub(crate) fn run(&self) -> RunNumber {
         self.run.get()
     }
 
@@ -162,9 +164,12 @@ impl Port {
 
     /// Takes in what has arrived.
     pub(crate) fn take_in(&self) {
-        if self.fabric.is_steered() {
-            let told = self.told(None);
-            debug_assert!(told.is_none(), "a request was chosen that nobody waits for");
+        if self.fabric.is_controlled() {
+            let chosen = self.chosen(None);
+            debug_assert!(
+                chosen.is_none(),
+                "a request was chosen that nobody waits for"
+            );
         }
         self.inbox.borrow_mut().take_in(&*self.fabric);
     }
@@ -194,7 +199,7 @@ impl Port {
     /// Puts the first message that `want` accepts into `place`, if it has arrived already.
     #[inline]
     pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
-        if want.source.is_none() && self.fabric.is_steered() {
+        if want.source.is_none() && self.fabric.is_controlled() {
             return false;
         }
         let mut inbox = self.inbox.borrow_mut();
@@ -209,8 +214,8 @@ impl Port {
         reason: &Reason<'_>,
         place: &mut Packet,
     ) -> Result<()> {
-        if self.fabric.is_steered() {
-            return self.receive_steered(want, reason, place);
+        if self.fabric.is_controlled() {
+            return self.receive_controlled(want, reason, place);
         }
         let mut inbox = self.inbox.borrow_mut();
         self.wait(reason, || {
@@ -218,15 +223,15 @@ impl Port {
         })
     }
 
-    /// Whether the world is steered: a chooser decides which message comes first.
+    /// Whether the world is controlled: a chooser decides which message comes first.
     #[inline]
-    pub(crate) fn is_steered(&self) -> bool {
-        self.fabric.is_steered()
+    pub(crate) fn is_controlled(&self) -> bool {
+        self.fabric.is_controlled()
     }
 
-    /// Waits for a message in a steered world.
+    /// Waits for a message in a controlled world.
     #[cold]
-    pub(crate) fn receive_steered(
+    pub(crate) fn receive_controlled(
         &self,
         want: &Want,
         reason: &Reason<'_>,
@@ -241,7 +246,7 @@ impl Port {
             ..*reason
         };
         self.sleep(&reason, || {
-            let source = self.told(Some(want)).map(|line| line.source);
+            let source = self.chosen(Some(want)).map(|queue| queue.source);
             let mut inbox = self.inbox.borrow_mut();
             inbox.take_in(&*self.fabric);
             let certain = Want {
@@ -253,32 +258,33 @@ impl Port {
         })
     }
 
-    /// What the chooser tells this rank to take, if that is for the call it waits in: a line of messages, or one of its
+    /// What the chooser tells this rank to take, if that is for the call it waits in: a queue, or one of its
     /// requests. What belongs to a posted receive has been delivered by then.
-    pub(crate) fn told(&self, want: Option<&Want>) -> Option<Line> {
-        let line = self.fabric.steering.as_ref()?.line_for(self.me)?;
-        let ours = line.is_request() || !self.inbox.borrow_mut().choose(line, want, &*self.fabric);
-        ours.then_some(line)
+    pub(crate) fn chosen(&self, want: Option<&Want>) -> Option<QueueId> {
+        let queue = self.fabric.scheduler.as_ref()?.queue_for(self.me)?;
+        let ours =
+            queue.is_request() || !self.inbox.borrow_mut().choose(queue, want, &*self.fabric);
+        ours.then_some(queue)
     }
 
     /// What this rank could get, for the chooser to choose among.
     pub(in crate::transport) fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
-        if !self.fabric.is_steered() {
+        if !self.fabric.is_controlled() {
             return None;
         }
         let sought = reason.choice.map(|sought| sought()).unwrap_or_default();
         let inbox = self.inbox.borrow();
-        let (mut lines, other) = inbox.lines(&sought.wants);
-        lines.retain(|line| {
-            // A receive from one source takes the first message in line as soon as it is there.
-            sought.is_open() || inbox.is_contended(*line)
+        let (mut queues, other) = inbox.queues(&sought.wants);
+        queues.retain(|queue| {
+            // A receive from one source takes the first message in its queue as soon as it is there.
+            sought.is_open() || inbox.is_contended(*queue)
         });
-        lines.extend(sought.ready.iter().map(|&place| Line::request(place)));
+        queues.extend(sought.ready.iter().map(|&place| QueueId::request(place)));
         let open = sought.is_open();
         let wants = sought.wants.into_iter().chain(inbox.wild()).collect();
         let eligible = Eligible {
             wants,
-            lines,
+            queues,
             other,
         };
         (open || !eligible.is_empty()).then_some(eligible)

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::op::copies::Copies;
 use crate::op::{Element, copied};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::cooperative_copy::Taker;
-use crate::transport::memory::copy_claims::End;
+use crate::transport::memory::cooperative_copy::{self, Taker};
+use crate::transport::memory::copy_claims::Side;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
 use crate::transport::memory::loan::{LoanWord, Ticket};
@@ -71,7 +71,7 @@ impl Port {
             self.count(bytes);
             return Some(there);
         }
-        if to != self.me && !self.is_steered() {
+        if to != self.me && !self.is_controlled() {
             fast_box.goes_by_mailbox(to, data, &endpoint.fast_box);
         }
         None
@@ -110,7 +110,7 @@ impl Port {
         data: &[T],
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if to == self.me || self.crowded() || self.fabric.is_steered() {
+        if to == self.me || self.crowded() || self.fabric.is_controlled() {
             let packet = Packet::copied(head, copied(data));
             let there = self.post(to, packet, size_of_val(data));
             return Ok((meanwhile()?, there));
@@ -163,7 +163,12 @@ impl Port {
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
-            if loan.help(&self.endpoint.claims, End::of(self.me, to), &self.copies) {
+            if cooperative_copy::help(
+                loan,
+                &self.endpoint.claims,
+                Side::of(self.me, to),
+                &self.copies,
+            ) {
                 self.fabric.endpoints[to].sleeper.rouse();
             }
             loan.is_settled().then_some(())

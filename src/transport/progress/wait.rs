@@ -16,8 +16,9 @@ use crossbeam_utils::CachePadded;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::sync::{Ordering, Parker};
 use crate::transport::CommShared;
+use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::registry::{Turn, Wait};
-use crate::transport::deadlock::scheduler::{Sought, Steering};
+use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::wakeup::sleeper::Sleeper;
 
@@ -150,8 +151,8 @@ pub(crate) struct Reason<'a> {
     /// The turn of the communicator's gate, or the epoch, whose end it waits for.
     pub turn: Option<Turn>,
     pub deadline: Option<Instant>,
-    /// In steered worlds: what it may receive, among which the chooser decides. `None`: the messages that it waits for,
-    /// if any, are determined.
+    /// In controlled worlds: what it may receive, among which the chooser decides. `None`: the messages that it waits
+    /// for, if any, are determined.
     pub choice: Option<&'a dyn Fn() -> Sought>,
     /// Whether it is a send that found no buffer space and waits to be received.
     pub needs_buffer: bool,
@@ -179,8 +180,8 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        // In a steered world the next choice is made when all ranks are asleep.
-        if !self.fabric.is_steered()
+        // In a controlled world the next choice is made when all ranks are asleep.
+        if !self.fabric.is_controlled()
             && let Some(found) = self.spin(&self.spins, &mut look)
         {
             return Ok(found);
@@ -191,7 +192,7 @@ impl Port {
     /// The wait after spinning, compiled once for all kinds of waits; counts how long it takes.
     #[inline(never)]
     fn wait_long(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
-        if self.fabric.is_steered() {
+        if self.fabric.is_controlled() {
             return self.sleep_until(reason, look);
         }
         let begin = Instant::now();
@@ -289,9 +290,9 @@ impl Port {
             if let Some(verdict) = self.fabric.get_up(self.me) {
                 return Err(verdict);
             }
-            let too_late = |steering: &Steering| steering.is_too_late(self.me);
+            let too_late = |scheduler: &Scheduler| scheduler.is_too_late(self.me);
             let passed = |limit| limit <= Instant::now();
-            if self.fabric.steering.as_ref().is_some_and(too_late)
+            if self.fabric.scheduler.as_ref().is_some_and(too_late)
                 || self.limit(reason, since).is_some_and(passed)
             {
                 return match look() {
@@ -313,8 +314,8 @@ impl Port {
             .settings
             .timeout
             .and_then(|timeout| since.checked_add(timeout));
-        // In steered worlds time passes only when nothing else does.
-        let own = reason.deadline.filter(|_| !self.fabric.is_steered());
+        // In controlled worlds time passes only when nothing else does.
+        let own = reason.deadline.filter(|_| !self.fabric.is_controlled());
         own.into_iter().chain(watchdog).min()
     }
 

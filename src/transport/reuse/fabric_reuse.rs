@@ -6,8 +6,8 @@
 //! mistaken for something of another. What is reported about a run starts anew.
 
 use crate::sync::Ordering;
-use crate::transport::memory::cells::Stamp;
-use crate::transport::wakeup::sleeper::Run;
+use crate::transport::memory::stamp::Stamp;
+use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{Endpoint, Fabric, Tally};
 
 /// The state of a rank that has returned and, as far as it knows, has left nothing behind.
@@ -41,7 +41,7 @@ impl EndState {
 /// What a rank must know of a run that begins in the fabric of another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reuse {
-    pub(in crate::transport) run: Run,
+    pub(in crate::transport) run: RunNumber,
     /// When it begins, as a [note](crate::transport::trace::clock::Clock::note) of the clock.
     pub(in crate::transport) begin: u64,
 }

@@ -10,9 +10,13 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::transport::memory::head::Head;
+use crate::transport::trace::call_event::{CallEvent, Known};
 use crate::transport::trace::clock::Clock;
+use crate::transport::trace::course::{Course, Last};
 use crate::transport::trace::event_ring::DEPTH;
-use crate::transport::trace::record::{Course, Deed, Event, Known, Last, Progress, Record, Told};
+use crate::transport::trace::operation::Progress;
+use crate::transport::trace::record::{Event, Record};
+use crate::transport::trace::words::DescribeCall;
 
 /// What distinguishes calls: the addresses of their source line, their verb and their element type. The same call may
 /// have several such keys; then it is in the list several times.
@@ -107,7 +111,7 @@ impl Recorder {
 
     /// Begins an operation. `show` formats the call if it is not in the list yet.
     #[inline]
-    pub(crate) fn begin(&self, told: &impl Told, show: &dyn Fn() -> String) -> Token {
+    pub(crate) fn begin(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) -> Token {
         let token = Token {
             outer: self.inside.get(),
             course: self.course.get(),
@@ -118,10 +122,10 @@ impl Recorder {
             self.inside.set(number);
             self.course.set(Course::default());
             // The receiver would wait for all this if it came before the post: a post is recorded after it.
-            let later = told.posts() && !self.traces;
+            let later = call.posts() && !self.traces;
             self.later.set(later);
             if !later {
-                self.write(told, show, Progress::Inside);
+                self.write(call, show, Progress::Inside);
             }
         }
         token
@@ -129,11 +133,11 @@ impl Recorder {
 
     /// Records the operation that the rank is inside.
     #[inline(never)]
-    fn write(&self, told: &impl Told, show: &dyn Fn() -> String, progress: Progress) {
+    fn write(&self, call: &impl DescribeCall, show: &dyn Fn() -> String, progress: Progress) {
         let Some(record) = &self.record else {
             return;
         };
-        let words = told.words(|deed| self.known(record, deed, show));
+        let words = call.words(|event| self.known(record, event, show));
         if let Some(ring) = &record.ring {
             let fixed = words.begun_at(self.now());
             ring.write(self.inside.get(), fixed, self.course.get().notes(progress));
@@ -143,9 +147,9 @@ impl Recorder {
 
     /// Records the operation that the rank is inside, if that was deferred: the rank is about to wait.
     #[inline]
-    pub(crate) fn settle(&self, told: &impl Told, show: &dyn Fn() -> String) {
+    pub(crate) fn settle(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
         if self.later.replace(false) {
-            self.write(told, show, Progress::Inside);
+            self.write(call, show, Progress::Inside);
         }
     }
 
@@ -161,7 +165,7 @@ impl Recorder {
     pub(crate) fn end(
         &self,
         token: Token,
-        told: &impl Told,
+        call: &impl DescribeCall,
         show: &dyn Fn() -> String,
         well: bool,
     ) {
@@ -170,7 +174,7 @@ impl Recorder {
             false => Progress::Failed,
         };
         match self.later.replace(false) {
-            true => self.write(told, show, progress),
+            true => self.write(call, show, progress),
             false => self.note(progress),
         }
         self.inside.set(token.outer);
@@ -270,29 +274,35 @@ impl Recorder {
 
     /// The index of a call in the list of known ones.
     #[inline]
-    fn known(&self, record: &Record, deed: &Deed, show: &dyn Fn() -> String) -> u32 {
-        let info = deed.info.map_or(0, |info| std::ptr::from_ref(info).addr());
-        let site = std::ptr::from_ref(deed.site).addr();
-        let key = [site, deed.verb.as_ptr().addr(), info];
+    fn known(&self, record: &Record, event: &CallEvent, show: &dyn Fn() -> String) -> u32 {
+        let info = event.info.map_or(0, |info| std::ptr::from_ref(info).addr());
+        let site = std::ptr::from_ref(event.site).addr();
+        let key = [site, event.verb.as_ptr().addr(), info];
         // The `Location`s of two calls are 24 bytes apart.
         let near = &self.near[(site / 8) % NEAR];
         let (found, number) = near.get();
         if found == key {
             return number;
         }
-        let number = self.look_up(record, key, deed, show);
+        let number = self.look_up(record, key, event, show);
         near.set((key, number));
         number
     }
 
     #[cold]
-    fn look_up(&self, record: &Record, key: Key, deed: &Deed, show: &dyn Fn() -> String) -> u32 {
+    fn look_up(
+        &self,
+        record: &Record,
+        key: Key,
+        event: &CallEvent,
+        show: &dyn Fn() -> String,
+    ) -> u32 {
         let enter = || {
             let mut known = record.known.lock();
             known.push(Known {
-                verb: verb(deed, show),
-                site: deed.site,
-                info: deed.info,
+                verb: verb(event, show),
+                site: event.site,
+                info: event.info,
             });
             known.len() as u32 - 1
         };
@@ -301,8 +311,8 @@ impl Recorder {
 }
 
 /// The name of a call.
-fn verb(deed: &Deed, show: &dyn Fn() -> String) -> String {
-    match deed.verb {
+fn verb(event: &CallEvent, show: &dyn Fn() -> String) -> String {
+    match event.verb {
         "" => show().split('(').next().unwrap_or_default().to_owned(),
         verb => verb.to_owned(),
     }

@@ -19,9 +19,9 @@
 //!
 //! Whether a rank has ended is kept in other bits of the flag than whether it is asleep: a rank that unwinds counts as
 //! ended and may still sleep until others no longer use its memory. Two values say that a rank has ended, and runs use
-//! them alternately. A flag that says so for one run therefore says nothing in the next, and no thread has to reset every
-//! rank's flag in between. All changes after that are read-modify-writes, so whoever sees that the rank has ended sees
-//! what it did before.
+//! them alternately. A flag that says so for one run therefore says nothing in the next, and no thread has to reset
+//! every rank's flag in between. All changes after that are read-modify-writes, so whoever sees that the rank has ended
+//! sees what it did before.
 
 use std::num::NonZeroU32;
 
@@ -35,15 +35,15 @@ const GONE: [NonZeroU32; 2] = [NonZeroU32::new(2).unwrap(), NonZeroU32::new(4).u
 
 /// Identifies a run among two consecutive ones, by the flag of a rank that has ended in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run(NonZeroU32);
+pub(crate) struct RunNumber(NonZeroU32);
 
-impl Run {
-    pub(in crate::transport) const FIRST: Run = Run(GONE[0]);
+impl RunNumber {
+    pub(in crate::transport) const FIRST: RunNumber = RunNumber(GONE[0]);
 
     /// The run after it.
     #[inline]
-    fn next(self) -> Run {
-        Run(GONE[usize::from(self == Run::FIRST)])
+    fn next(self) -> RunNumber {
+        RunNumber(GONE[usize::from(self == RunNumber::FIRST)])
     }
 }
 
@@ -52,18 +52,18 @@ pub(in crate::transport) struct Present(AtomicU32);
 
 impl Present {
     pub(in crate::transport) fn new() -> Self {
-        Present(AtomicU32::new(Run::FIRST.0.get()))
+        Present(AtomicU32::new(RunNumber::FIRST.0.get()))
     }
 
     #[inline]
-    pub(in crate::transport) fn run(&self) -> Run {
+    pub(in crate::transport) fn run(&self) -> RunNumber {
         // Relaxed: it changes only while no rank runs, and starting the ranks orders it.
-        Run(NonZeroU32::new(self.0.load(Ordering::Relaxed)).unwrap_or(GONE[0]))
+        RunNumber(NonZeroU32::new(self.0.load(Ordering::Relaxed)).unwrap_or(GONE[0]))
     }
 
     /// Begins another run, after one in which every rank has [departed](Sleeper::depart). No rank runs at the moment.
     #[inline]
-    pub(in crate::transport) fn begin_again(&self) -> Run {
+    pub(in crate::transport) fn begin_again(&self) -> RunNumber {
         let run = self.run().next();
         self.0.store(run.0.get(), Ordering::Relaxed);
         run
@@ -136,20 +136,20 @@ impl Sleeper {
 
     /// Whether the rank has ended in `run`, the current run.
     #[inline]
-    pub(crate) fn is_gone(&self, run: Run) -> bool {
+    pub(crate) fn is_gone(&self, run: RunNumber) -> bool {
         // Relaxed: either answer is right for a rank that is just ending.
         self.flag.load(Ordering::Relaxed) & !ASLEEP == run.0.get()
     }
 
     /// The same; if so, what the rank did before is visible.
-    pub(crate) fn has_left(&self, run: Run) -> bool {
+    pub(crate) fn has_left(&self, run: RunNumber) -> bool {
         // Acquire: pairs with the release in `depart`.
         self.flag.load(Ordering::Acquire) & !ASLEEP == run.0.get()
     }
 
     /// The rank has ended: nothing posted from now on in this run is read.
     #[inline]
-    pub(crate) fn depart(&self, run: Run) {
+    pub(crate) fn depart(&self, run: RunNumber) {
         // Release: pairs with the acquire in `has_left`: what the rank has posted is visible.
         self.flag.store(run.0.get(), Ordering::Release);
     }

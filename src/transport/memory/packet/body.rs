@@ -1,5 +1,4 @@
-//! One message on its way: 64 bytes that hold short messages whole (*eager*), point into the sender's buffer (*lent*),
-//! or own a copy or a moved value.
+//! The packet: a kind, and the field of a union that the kind names.
 //!
 //! # Why this is sound
 //!
@@ -8,25 +7,26 @@
 //!   ([`Info`]).
 //! - *Lent* memory is borrowed by [`lend`](crate::transport::memory::lend::lend), whose frame ends only after the loan
 //!   was revoked or settled (its guard ensures this also while unwinding, and never leaves the frame, so it cannot be
-//!   forgotten). A reader dereferences the pointer only between its claim and its settling, see
+//!   forgotten). A reader dereferences the pointer only between its claim and its settling (`open`), see
 //!   [`loan`](crate::transport::memory::loan). Elements are `Sync`, so two threads may read them at once.
 //! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)):
 //!   [`cooperative_copy`](crate::transport::memory::cooperative_copy) explains why they may.
+//! - Only this file reads or writes a body, and sets the kind. The rest of the packet's folder sees it through views
+//!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_lent`).
 //! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
 #![allow(unsafe_code)]
 
 use std::any::Any;
 use std::mem::{self, ManuallyDrop, MaybeUninit, size_of};
 use std::ptr;
-use std::slice;
 use std::sync::Arc;
 
+use super::kind::Kind;
 use crate::Rank;
 use crate::op::{Element, copied};
-use crate::transport::memory::cooperative_copy::{self, Taker, bytes};
-use crate::transport::memory::copy_claims::JOINT;
+use crate::transport::memory::bytes::{Octet, Piece, copied_bytes, copy_out};
 use crate::transport::memory::head::{Head, Info};
-use crate::transport::memory::lend::{Lenders, Settle};
+use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::Ticket;
 use crate::transport::memory::receipt::Receipt;
 
@@ -51,29 +51,6 @@ pub(crate) struct Packet {
     body: Body,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(transparent)]
-struct Kind(u32);
-
-impl Kind {
-    const EAGER: Kind = Kind(0);
-    const LENT: Kind = Kind(1);
-    const COPIED: Kind = Kind(2);
-    const VALUE: Kind = Kind(3);
-    /// What it owned has been taken out.
-    const EMPTY: Kind = Kind(4);
-    /// The bytes of a short message that is longer than an eager one, copied to memory that its receiver keeps.
-    const LANDED: Kind = Kind(5);
-
-    /// The kind that is left after everything owned was taken out.
-    fn emptied(self) -> Kind {
-        match self {
-            Kind::COPIED | Kind::VALUE => Kind::EMPTY,
-            other => other,
-        }
-    }
-}
-
 /// `repr(C)`: every field begins where the body does, so bytes may be written there before the kind is.
 #[repr(C)]
 union Body {
@@ -83,12 +60,8 @@ union Body {
     landed: ManuallyDrop<Box<[Piece]>>,
 }
 
-/// A 16-byte piece of the buffer for a landed message, which consists of several.
-#[repr(C, align(16))]
-struct Piece([MaybeUninit<u8>; PIECE]);
-
-/// The strictest alignment that the elements of a landed message may have.
-pub(in crate::transport) const PIECE: usize = 16;
+/// The alignment of a body, and so of the elements of an eager message.
+pub(super) const BODY_ALIGN: usize = align_of::<Body>();
 
 impl Body {
     /// An uninitialised body.
@@ -101,12 +74,12 @@ impl Body {
 }
 
 #[derive(Clone, Copy)]
-struct Lent {
-    data: *const u8,
-    count: usize,
-    ticket: Ticket,
+pub(super) struct Lent {
+    pub(super) data: *const u8,
+    pub(super) count: usize,
+    pub(super) ticket: Ticket,
     /// Makes a copy of the elements, whose type is known only here.
-    copy: fn(&Packet, &dyn Lenders) -> Option<Packet>,
+    pub(super) copy: fn(&Packet, &dyn Lenders) -> Option<Packet>,
 }
 
 /// Elements in a `Vec`, or one value.
@@ -128,13 +101,6 @@ pub(in crate::transport) struct Cargo {
     body: Body,
 }
 
-/// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-pub(in crate::transport) struct Octet(MaybeUninit<[u8; OCTET]>);
-
-const OCTET: usize = 8;
-
 // It fits into one cache line, and fills it where pointers have 64 bits.
 const _: () = assert!(size_of::<Packet>() <= 64);
 const _: () = assert!(size_of::<Packet>() == 64 || size_of::<usize>() < 8);
@@ -150,11 +116,6 @@ impl Drop for Packet {
         self.clear();
     }
 }
-
-/// Space for the largest eager message, aligned for any element that fits into it: an element that is not zero-sized is
-/// at least as large as its alignment.
-#[repr(align(32))]
-struct Landing(MaybeUninit<[u8; EAGER_BYTES]>);
 
 impl Packet {
     #[inline]
@@ -196,7 +157,7 @@ impl Packet {
         assert!(Self::fits(data), "a long message in a short packet");
         let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
         if Octet::fits(data) {
-            let mut octet = Octet(MaybeUninit::uninit());
+            let mut octet = Octet::new();
             // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is written
             // whole, as it will be moved.
             unsafe {
@@ -251,9 +212,15 @@ impl Packet {
         self
     }
 
-    /// Whether it holds nothing, or nothing any more.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.kind == Kind::EMPTY
+    #[inline]
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether the elements are lent.
+    #[inline]
+    pub(in crate::transport) fn is_lent(&self) -> bool {
+        self.kind == Kind::LENT
     }
 
     /// Whether it owns what it holds, so that dropping it has an effect.
@@ -262,7 +229,7 @@ impl Packet {
         self.kind == Kind::COPIED || self.kind == Kind::VALUE
     }
 
-    fn receipt(&self) -> Option<&Receipt> {
+    pub(super) fn receipt(&self) -> Option<&Receipt> {
         if !self.is_owned() {
             return None;
         }
@@ -270,9 +237,17 @@ impl Packet {
         unsafe { &self.body.owned }.receipt.as_deref()
     }
 
+    /// Detaches the receipt, if there is one.
+    pub(super) fn drop_receipt(&mut self) {
+        if self.is_owned() {
+            // SAFETY: the kind says that this field was written.
+            unsafe { &mut *self.body.owned }.receipt = None;
+        }
+    }
+
     /// Accepts the receipt of an owned message, and tells its sender; `false`: the sender has revoked the message. Only
     /// once for each message.
-    fn accept(&self, lenders: &(impl Lenders + ?Sized)) -> bool {
+    pub(super) fn accept(&self, lenders: &(impl Lenders + ?Sized)) -> bool {
         let Some(receipt) = self.receipt() else {
             return true;
         };
@@ -283,22 +258,32 @@ impl Packet {
         ours
     }
 
-    /// Receives the message for a caller that will open it later: from here on it stays where it is, its sender is
-    /// free, and it cannot be revoked. `false`: it has been revoked.
-    pub(crate) fn make_own(&mut self, lenders: &dyn Lenders) -> bool {
-        if let Some(lent) = self.as_lent() {
-            let copy = (lent.copy)(self, lenders);
-            return copy.map(|copy| *self = copy).is_some();
+    /// The bytes of an eager message. They hold [`count`](Self::count) elements of the type [`info`](Self::info).
+    #[inline]
+    pub(super) fn as_eager(&self) -> Option<&MaybeUninit<[u8; EAGER_BYTES]>> {
+        if self.kind != Kind::EAGER {
+            return None;
         }
-        let ours = self.accept(lenders);
-        if ours && self.is_owned() {
-            // SAFETY: the kind says that this field was written.
-            unsafe { &mut *self.body.owned }.receipt = None;
-        }
-        ours
+        // SAFETY: the kind says that this field was written.
+        Some(unsafe { &self.body.eager })
     }
 
-    fn as_lent(&self) -> Option<Lent> {
+    /// The bytes of a landed message, as of an eager one. The elements need no stricter alignment than a piece.
+    #[inline]
+    pub(super) fn as_landed(&self) -> Option<&[Piece]> {
+        // SAFETY: the kind says that this field was written.
+        (self.kind == Kind::LANDED).then(|| unsafe { &**self.body.landed })
+    }
+
+    /// The copied elements, in a `Vec`.
+    #[inline]
+    pub(super) fn as_copied(&self) -> Option<&dyn Any> {
+        // SAFETY: the kind says that this field was written.
+        (self.kind == Kind::COPIED).then(|| unsafe { &*self.body.owned.what as &dyn Any })
+    }
+
+    /// What is lent: [`count`](Self::count) elements of the type [`info`](Self::info), borrowed as the head says.
+    pub(super) fn as_lent(&self) -> Option<Lent> {
         if self.kind != Kind::LENT {
             return None;
         }
@@ -307,7 +292,7 @@ impl Packet {
     }
 
     /// Takes out what the packet owns, if anything.
-    fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
+    pub(super) fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
         let emptied = self.kind.emptied();
         match mem::replace(&mut self.kind, emptied) {
             Kind::COPIED | Kind::VALUE => {
@@ -344,23 +329,16 @@ impl Packet {
         }
     }
 
+    /// Number of elements of an eager or landed message.
+    #[inline]
+    pub(super) fn short_count(&self) -> usize {
+        self.count as usize
+    }
+
     /// Whether it consists of elements of type `T`.
     #[inline]
     pub(crate) fn holds_elements<T: 'static>(&self) -> bool {
         self.count().is_some() && self.info().is(Info::of::<T>())
-    }
-
-    /// Whether it is one moved value of type `V`.
-    pub(crate) fn holds_value<V: 'static>(&self) -> bool {
-        self.kind == Kind::VALUE && self.info().is(Info::of::<V>())
-    }
-
-    /// What it holds, for reports: `4 x f64` or `a value of alloc::string::String`.
-    pub(crate) fn contents(&self) -> String {
-        match self.count() {
-            Some(count) => format!("{count} x {}", self.info().name()),
-            None => format!("a value of {}", self.info().name()),
-        }
     }
 
     /// Splits it into the line of its head, and the rest.
@@ -426,7 +404,7 @@ impl Packet {
     ///
     /// `bytes` points to `count` elements of the type `info`, in memory that has space for at least an eager message
     /// and that no thread writes meanwhile. If the message is longer than an eager one, its elements need no stricter
-    /// alignment than [`PIECE`].
+    /// alignment than [`PIECE`](crate::transport::memory::bytes::PIECE).
     #[inline]
     pub(in crate::transport) unsafe fn load_short(
         &mut self,
@@ -460,184 +438,9 @@ impl Packet {
         self.info.unwrap_or(Info::of::<()>())
     }
 
-    /// Whether its sender has revoked it, or the loan behind it: it must not be read any more.
-    #[inline]
-    pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
-        self.kind != Kind::EAGER && self.is_taken_back(lenders)
-    }
-
-    fn is_taken_back(&self, lenders: &impl Lenders) -> bool {
-        match self.as_lent() {
-            Some(lent) => !lenders.word(self.source()).is_offered(lent.ticket),
-            None => self.receipt().is_some_and(|receipt| !receipt.is_open()),
-        }
-    }
-
     #[inline]
     pub(crate) fn source(&self) -> Rank {
         self.head.source()
-    }
-
-    /// Takes out the moved value; `None`: it holds something else, or its sender has revoked it.
-    pub(crate) fn take_value<V: 'static>(&mut self, lenders: &impl Lenders) -> Option<V> {
-        if !self.holds_value::<V>() || !self.accept(lenders) {
-            return None;
-        }
-        let value = self.take_owned()?.downcast().ok()?;
-        Some(*value)
-    }
-
-    /// Shows the elements to `arrived`, and settles the loan if they are lent. `None`: the sender has revoked the
-    /// message; if it was lent, it arrives again in another packet.
-    ///
-    /// # Panics
-    ///
-    /// If the packet does not hold elements of type `T`: check with [`holds_elements`](Self::holds_elements) first.
-    #[inline]
-    pub(crate) fn open<T: Element, R>(
-        &self,
-        lenders: &(impl Lenders + ?Sized),
-        arrived: impl FnOnce(&[T]) -> R,
-    ) -> Option<R> {
-        assert!(
-            self.holds_elements::<T>(),
-            "a message opened as another type"
-        );
-        if self.kind == Kind::EAGER {
-            return Some(self.land(arrived));
-        }
-        if let Some(lent) = self.as_lent() {
-            return self.borrow(lent, lenders, arrived);
-        }
-        if self.kind == Kind::LANDED {
-            return Some(arrived(self.landed()));
-        }
-        if !self.accept(lenders) {
-            return None;
-        }
-        // SAFETY: of the kinds that hold elements only this one is left.
-        let copied = unsafe { &self.body.owned };
-        copied
-            .what
-            .downcast_ref::<Vec<T>>()
-            .map(|elements| arrived(elements))
-    }
-
-    /// Shows the elements inside the packet: in place if they are aligned there, otherwise in an aligned copy.
-    #[inline]
-    fn land<T: Element, R>(&self, arrived: impl FnOnce(&[T]) -> R) -> R {
-        // SAFETY: `open` has seen that this field was written.
-        let eager = unsafe { &self.body.eager };
-        if align_of::<T>() <= align_of::<Body>() {
-            return arrived(landed(eager, self.count as usize));
-        }
-        let landing = Landing(*eager);
-        arrived(landed(&landing.0, self.count as usize))
-    }
-
-    /// The elements of a landed message. Only if the packet is one, and they are of this type.
-    fn landed<T: Element>(&self) -> &[T] {
-        // SAFETY: `open` has seen that this field was written, by `load_short` with `count` elements of this type,
-        // whose alignment is at most that of a piece.
-        unsafe {
-            let pad = &*self.body.landed;
-            slice::from_raw_parts(pad.as_ptr().cast(), self.count as usize)
-        }
-    }
-
-    /// Claims what is lent, shows it and settles.
-    fn borrow<T: Element, R>(
-        &self,
-        lent: Lent,
-        lenders: &(impl Lenders + ?Sized),
-        arrived: impl FnOnce(&[T]) -> R,
-    ) -> Option<R> {
-        let source = self.source();
-        let word = lenders.word(source);
-        if !word.claim(lent.ticket) {
-            return None;
-        }
-        let _settle = Settle {
-            word,
-            ticket: lent.ticket,
-            wake: || lenders.settled(source),
-        };
-        // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (`open` has compared the types)
-        // at `data` borrowed until `_settle` drops, which is after `arrived`.
-        Some(arrived(unsafe {
-            slice::from_raw_parts(lent.data.cast::<T>(), lent.count)
-        }))
-    }
-
-    /// Copies the elements to the front of `to`, a long loan together with its lender. Otherwise like
-    /// [`open`](Self::open).
-    ///
-    /// # Panics
-    ///
-    /// If it holds more elements than `to` has, or elements of another type.
-    pub(crate) fn open_into<T: Element>(
-        &self,
-        lenders: &(impl Lenders + ?Sized),
-        taker: &impl Taker,
-        to: &mut [T],
-    ) -> Option<()> {
-        self.open(lenders, |data: &[T]| {
-            let to = &mut to[..data.len()];
-            if self.kind != Kind::LENT || size_of_val(data) < JOINT {
-                return taker.copies().copy(to, data);
-            }
-            let (source, to): (_, *mut [T]) = (self.source(), to);
-            let claims = lenders.claims(source);
-            // SAFETY: `to` is as long as `data`, which is a loan that was claimed and is not yet settled; the borrow of
-            // `to` lasts as long as this call, and no other reference is made from it meanwhile.
-            unsafe { cooperative_copy::copy_jointly(claims, source, taker, to.cast(), bytes(data)) }
-        })
-    }
-
-    /// Settles the message unread, and returns what it owned, to be dropped by the caller. `None` as in
-    /// [`open`](Self::open).
-    pub(crate) fn refuse(&mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
-        let Some(lent) = self.as_lent() else {
-            return self.accept(lenders).then(|| self.take_owned());
-        };
-        let word = lenders.word(self.source());
-        if !word.claim(lent.ticket) {
-            return None;
-        }
-        word.settle(lent.ticket);
-        lenders.settled(self.source());
-        Some(None)
-    }
-
-    /// Takes out the elements as a vector, without a copy if the packet owns them. `None` as in [`open`](Self::open).
-    pub(crate) fn take_vec<T: Element>(&mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
-        match self.kind {
-            Kind::COPIED if !self.accept(lenders) => None,
-            Kind::COPIED => self
-                .take_owned()
-                .and_then(|elements| elements.downcast().ok())
-                .map(|elements| *elements),
-            _ => self.open(lenders, copied),
-        }
-    }
-}
-
-/// Copies elements to the memory in which they travel.
-///
-/// # Safety
-///
-/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
-#[inline]
-pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
-    let from = data.as_ptr().cast::<u8>();
-    // SAFETY: each size is that of `data`, for which the caller has made space.
-    unsafe {
-        match data {
-            // The most frequent messages have a size known here and need no call of `memcpy`.
-            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
-            _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
-            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
-        }
     }
 }
 
@@ -670,65 +473,8 @@ impl Cargo {
     }
 }
 
-/// A copy of the `length` bytes at `bytes`.
-///
-/// # Safety
-///
-/// `bytes` must be valid for reads of `length` bytes.
-unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
-    let mut pad = Box::<[Piece]>::new_uninit_slice(length.div_ceil(PIECE));
-    // SAFETY: the caller's promise; there is space, and a piece needs no initialised bytes.
-    unsafe {
-        ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
-        pad.assume_init()
-    }
-}
-
-impl Octet {
-    /// Whether a message is short enough for an octet.
-    #[inline]
-    pub(in crate::transport) fn fits<T: Element>(data: &[T]) -> bool {
-        size_of_val(data) <= OCTET
-    }
-
-    /// Copies a message into an octet.
-    ///
-    /// # Safety
-    ///
-    /// `place` must be valid for a write.
-    ///
-    /// # Panics
-    ///
-    /// If it does not [fit](Self::fits).
-    #[inline]
-    pub(in crate::transport) unsafe fn write<T: Element>(place: *mut Octet, data: &[T]) {
-        assert!(
-            Octet::fits(data),
-            "a message of more than eight bytes in eight"
-        );
-        // SAFETY: the caller lets us write an octet there, which has space for `data`, as just checked.
-        unsafe { copy_out(data, place.cast()) };
-    }
-}
-
 /// A packet that owns a copy of what is lent by this one; `None` as in [`Packet::open`].
 fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
     let copy = |data: &[T]| Packet::copied(packet.head, copied(data));
     packet.open(lenders, copy)
-}
-
-/// The first `count` elements in the place where they have landed.
-#[inline]
-fn landed<T: Element>(place: &MaybeUninit<[u8; EAGER_BYTES]>, count: usize) -> &[T] {
-    // An empty message may be of a type that neither fits nor is aligned here.
-    let first = if size_of::<T>() == 0 || count == 0 {
-        ptr::NonNull::dangling().as_ptr()
-    } else {
-        place.as_ptr().cast::<T>()
-    };
-    // SAFETY: either the slice has no bytes and any aligned pointer is valid, or the place is aligned for its elements:
-    // `land` checks that for a body, and the alignment of a `Landing` is `EAGER_BYTES`, which is at least the size of
-    // an element that fitted, hence its alignment. `eager` put `count` elements of this type there: the caller of
-    // `land`, `open`, has compared the types.
-    unsafe { slice::from_raw_parts(first, count) }
 }

@@ -1,0 +1,65 @@
+//! Why a communicator broke.
+
+use std::sync::Arc;
+
+use super::{Deadlock, Error, ErrorKind, Gone, Mismatch};
+use crate::Rank;
+
+/// Why a communicator broke; every later collective on it fails with this.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    Gone {
+        rank: Rank,
+        why: Gone,
+        site: Option<Arc<str>>,
+    },
+    Deadlock(Arc<Deadlock>),
+    Mismatch(Arc<Mismatch>),
+    Other {
+        rank: Rank,
+        error: Arc<str>,
+    },
+}
+
+impl Cause {
+    /// The cause to report to the other ranks when a collective fails with `error` in `rank`.
+    pub(crate) fn of(error: &Error, rank: Rank) -> Self {
+        match error.kind() {
+            ErrorKind::RankGone { rank, why, site } => Cause::Gone {
+                rank: *rank,
+                why: why.clone(),
+                site: site.clone(),
+            },
+            ErrorKind::Deadlock(knot) => Cause::Deadlock(knot.clone()),
+            ErrorKind::Mismatch(mismatch) => Cause::Mismatch(mismatch.clone()),
+            ErrorKind::Broken { rank, error } => Cause::Other {
+                rank: *rank,
+                error: error.clone(),
+            },
+            other => Cause::Other {
+                rank,
+                error: other.to_string().into(),
+            },
+        }
+    }
+
+    /// The one rank to blame, if there is one.
+    pub(crate) fn culprit(&self) -> Option<Rank> {
+        match self {
+            Cause::Gone { rank, .. } | Cause::Other { rank, .. } => Some(*rank),
+            Cause::Mismatch(mismatch) => mismatch.odd.first().copied(),
+            Cause::Deadlock(_) => None,
+        }
+    }
+}
+
+impl From<Cause> for Error {
+    fn from(cause: Cause) -> Self {
+        Error::new(match cause {
+            Cause::Gone { rank, why, site } => ErrorKind::RankGone { rank, why, site },
+            Cause::Deadlock(knot) => ErrorKind::Deadlock(knot),
+            Cause::Mismatch(mismatch) => ErrorKind::Mismatch(mismatch),
+            Cause::Other { rank, error } => ErrorKind::Broken { rank, error },
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! A mismatch of collective calls, and the table of what each rank called.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::rows::{Row, Site, on, table};
+use crate::Rank;
+
+/// Collective calls of one communicator that do not match.
+#[derive(Debug)]
+pub struct Mismatch {
+    /// What each rank called, as far as it is known.
+    pub calls: Vec<Called>,
+    /// The ranks that differ from the strict majority, if there is one.
+    pub odd: Vec<Rank>,
+    /// The communicator, such as `dup of world at src/main.rs:7:20`; `None` for the world.
+    pub comm: Option<Arc<str>>,
+}
+
+/// One rank of a [`Mismatch`].
+#[derive(Debug)]
+pub struct Called {
+    /// The rank.
+    pub rank: Rank,
+    /// The collective with its root, length, type and operator, as printed.
+    pub call: String,
+    /// The line of that call; `None` if the rank is too many calls ahead to tell.
+    pub site: Option<Site>,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = on(self.comm.as_deref());
+        write!(
+            f,
+            "mismatch: the ranks are in different collective calls{on}"
+        )?;
+        let odd = |rank| {
+            self.odd
+                .contains(&rank)
+                .then_some("differs from the others")
+        };
+        let rows = self.calls.iter().map(|called| Row {
+            rank: called.rank,
+            call: &called.call,
+            site: called.site,
+            comm: None,
+            note: odd(called.rank),
+        });
+        table(f, &rows.collect::<Vec<_>>())
+    }
+}

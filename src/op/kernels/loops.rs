@@ -1,0 +1,200 @@
+//! The loops over elements, each compiled for several instruction sets.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+
+use crate::op::{Element, Operator};
+
+/// An instruction set that the loops are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    /// The instruction set of every machine of this architecture.
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Set {
+    /// The best one available. The standard library queries the machine once.
+    #[inline]
+    pub(super) fn best() -> Set {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return Set::Avx2;
+        }
+        Set::Plain
+    }
+
+    /// Runs a loop compiled for this set.
+    ///
+    /// # Safety
+    ///
+    /// The memory that the loop reads and writes is valid, and nothing else accesses it meanwhile; the machine has the
+    /// set.
+    #[inline(always)]
+    pub(super) unsafe fn run(self, work: impl Loop) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Set::Plain => work.run(),
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx2 => with_avx2(work),
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`Loop::run`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn with_avx2(work: impl Loop) {
+    // SAFETY: the caller's promise.
+    unsafe { work.run() }
+}
+
+/// A loop over elements. It is inlined, and therefore compiled for the instruction set of its caller.
+pub(super) trait Loop {
+    /// # Safety
+    ///
+    /// The memory that it reads and writes is valid, and nothing else accesses it meanwhile.
+    unsafe fn run(self);
+}
+
+struct Right<'a, T, O>(&'a O, *mut T, *const T, usize);
+struct Left<'a, T, O>(&'a O, *mut T, *const T, usize);
+struct Two<'a, T, O>(&'a O, *mut T, *const T, *const T, usize);
+pub(super) struct Both<'a, T, O>(
+    pub(super) &'a O,
+    pub(super) *mut T,
+    pub(super) *mut T,
+    pub(super) usize,
+);
+struct Copied<T>(*mut T, *const T, usize);
+
+impl<T: Element, O: Operator<T>> Loop for Right<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Right(op, acc, right, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *acc.add(i) = op.combine(*acc.add(i), *right.add(i)) }
+        }
+    }
+}
+
+impl<T: Element, O: Operator<T>> Loop for Left<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Left(op, acc, left, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *acc.add(i) = op.combine(*left.add(i), *acc.add(i)) }
+        }
+    }
+}
+
+impl<T: Element, O: Operator<T>> Loop for Two<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Two(op, out, left, right, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *out.add(i) = op.combine(*left.add(i), *right.add(i)) }
+        }
+    }
+}
+
+/// `left[i], right[i] ← left[i] ⊕ right[i]`.
+impl<T: Element, O: Operator<T>> Loop for Both<'_, T, O> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Both(op, left, right, n) = self;
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe {
+                let both = op.combine(*left.add(i), *right.add(i));
+                *left.add(i) = both;
+                *right.add(i) = both;
+            }
+        }
+    }
+}
+
+/// The unit in which a block is copied, in vector registers.
+type Chunk = [MaybeUninit<u8>; 256];
+
+impl<T: Element> Loop for Copied<T> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Copied(to, from, n) = self;
+        let (to, from, bytes) = (to.cast::<u8>(), from.cast::<u8>(), n * size_of::<T>());
+        let whole = bytes - bytes % size_of::<Chunk>();
+        // SAFETY: inside the `n` elements, whose bytes are copied unchanged.
+        unsafe {
+            for at in (0..whole).step_by(size_of::<Chunk>()) {
+                let chunk: Chunk = from.add(at).cast::<Chunk>().read_unaligned();
+                to.add(at).cast::<Chunk>().write_unaligned(chunk);
+            }
+            to.add(whole)
+                .copy_from_nonoverlapping(from.add(whole), bytes - whole);
+        }
+    }
+}
+
+/// # Safety
+///
+/// Both have `n` elements and do not overlap; nothing else accesses `acc` or writes to `right` meanwhile; the machine
+/// has the set.
+#[inline(always)]
+pub(super) unsafe fn right_raw<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    acc: *mut T,
+    right: *const T,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Right(op, acc, right, n)) }
+}
+
+/// # Safety
+///
+/// As [`right_raw`].
+#[inline(always)]
+pub(super) unsafe fn left_raw<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    acc: *mut T,
+    left: *const T,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Left(op, acc, left, n)) }
+}
+
+/// # Safety
+///
+/// As [`right_raw`]; the two operands may be identical.
+#[inline(always)]
+pub(super) unsafe fn two_raw<T: Element>(
+    set: Set,
+    op: &impl Operator<T>,
+    out: *mut T,
+    left: *const T,
+    right: *const T,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Two(op, out, left, right, n)) }
+}
+
+/// # Safety
+///
+/// As [`right_raw`].
+#[inline(always)]
+pub(super) unsafe fn copy_raw<T: Element>(set: Set, to: *mut T, from: *const T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { set.run(Copied(to, from, n)) }
+}

@@ -1,0 +1,152 @@
+//! The bytes of elements: views of them, and the small places in which short messages travel.
+//!
+//! Bytes are `MaybeUninit` and are copied as they are, so padding and pointers inside elements survive.
+#![allow(unsafe_code)]
+
+use std::mem::{MaybeUninit, size_of, size_of_val};
+use std::ptr;
+use std::slice;
+
+use crate::op::Element;
+
+/// Views elements as their bytes, initialised or not.
+pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
+    // SAFETY: the same memory, and none of it is read as an initialised value.
+    unsafe { slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(in crate::transport) struct Octet(MaybeUninit<[u8; OCTET]>);
+
+const OCTET: usize = 8;
+
+impl Octet {
+    /// An octet with no message in it yet.
+    #[inline]
+    pub(in crate::transport) fn new() -> Octet {
+        Octet(MaybeUninit::uninit())
+    }
+
+    /// Whether a message is short enough for an octet.
+    #[inline]
+    pub(in crate::transport) fn fits<T: Element>(data: &[T]) -> bool {
+        size_of_val(data) <= OCTET
+    }
+
+    /// Copies a message into an octet.
+    ///
+    /// # Safety
+    ///
+    /// `place` must be valid for a write.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Self::fits).
+    #[inline]
+    pub(in crate::transport) unsafe fn write<T: Element>(place: *mut Octet, data: &[T]) {
+        assert!(
+            Octet::fits(data),
+            "a message of more than eight bytes in eight"
+        );
+        // SAFETY: the caller lets us write an octet there, which has space for `data`, as just checked.
+        unsafe { copy_out(data, place.cast()) };
+    }
+}
+
+/// A 16-byte piece of the buffer for a landed message, which consists of several.
+#[repr(C, align(16))]
+pub(super) struct Piece([MaybeUninit<u8>; PIECE]);
+
+/// The strictest alignment that the elements of a landed message may have.
+pub(in crate::transport) const PIECE: usize = 16;
+
+/// A copy of the `length` bytes at `bytes`.
+///
+/// # Safety
+///
+/// `bytes` must be valid for reads of `length` bytes.
+pub(super) unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
+    let mut pad = Box::<[Piece]>::new_uninit_slice(length.div_ceil(PIECE));
+    // SAFETY: the caller's promise; there is space, and a piece needs no initialised bytes.
+    unsafe {
+        ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
+        pad.assume_init()
+    }
+}
+
+/// The first `count` elements in the place where they have landed.
+///
+/// # Safety
+///
+/// `count` elements of this type were copied to the place, which is aligned for them unless they have no bytes.
+#[inline]
+pub(super) unsafe fn landed<T: Element, const N: usize>(
+    place: &MaybeUninit<[u8; N]>,
+    count: usize,
+) -> &[T] {
+    // An empty message may be of a type that neither fits nor is aligned here.
+    let first = if size_of::<T>() == 0 || count == 0 {
+        ptr::NonNull::dangling().as_ptr()
+    } else {
+        place.as_ptr().cast::<T>()
+    };
+    // SAFETY: either the slice has no bytes and any aligned pointer is valid, or the caller's promise.
+    unsafe { slice::from_raw_parts(first, count) }
+}
+
+/// Copies elements to the memory in which they travel.
+///
+/// # Safety
+///
+/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
+#[inline]
+pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8) {
+    let from = data.as_ptr().cast::<u8>();
+    // SAFETY: each size is that of `data`, for which the caller has made space.
+    unsafe {
+        match data {
+            // The most frequent messages have a size known here and need no call of `memcpy`.
+            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
+            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+        }
+    }
+}
+
+/// Copies a message to memory with space for it.
+///
+/// # Safety
+///
+/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
+#[inline]
+pub(super) unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
+    let from = data.as_ptr().cast::<u8>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match data {
+            // The most frequent messages have a size known here and need no call of `memcpy`.
+            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
+            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+        }
+    }
+}
+
+/// Size of a cache line in bytes.
+pub(super) const CACHE_LINE: usize = 64;
+
+/// Prefetches a line of a message. Nothing is read: the line may be written at this moment.
+#[inline]
+pub(super) fn prefetch(message: *const u8, line: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = message.wrapping_add(line * CACHE_LINE);
+        // SAFETY: a hint, which accepts any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (message, line);
+}

@@ -1,0 +1,92 @@
+//! Receiving a packet in ways other than opening it: as a vector or a value, unread, or kept for later.
+
+use std::any::Any;
+
+use super::body::Packet;
+use super::kind::Kind;
+use crate::op::{Element, copied};
+use crate::transport::memory::head::Info;
+use crate::transport::memory::lenders::Lenders;
+
+impl Packet {
+    /// Whether it holds nothing, or nothing any more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kind() == Kind::EMPTY
+    }
+
+    /// Receives the message for a caller that will open it later: from here on it stays where it is, its sender is
+    /// free, and it cannot be revoked. `false`: it has been revoked.
+    pub(crate) fn make_own(&mut self, lenders: &dyn Lenders) -> bool {
+        if let Some(lent) = self.as_lent() {
+            let copy = (lent.copy)(self, lenders);
+            return copy.map(|copy| *self = copy).is_some();
+        }
+        let ours = self.accept(lenders);
+        if ours {
+            self.drop_receipt();
+        }
+        ours
+    }
+
+    /// Whether its sender has revoked it, or the loan behind it: it must not be read any more.
+    #[inline]
+    pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
+        self.kind() != Kind::EAGER && self.is_taken_back(lenders)
+    }
+
+    fn is_taken_back(&self, lenders: &impl Lenders) -> bool {
+        match self.as_lent() {
+            Some(lent) => !lenders.word(self.source()).is_offered(lent.ticket),
+            None => self.receipt().is_some_and(|receipt| !receipt.is_open()),
+        }
+    }
+
+    /// Whether it is one moved value of type `V`.
+    pub(crate) fn holds_value<V: 'static>(&self) -> bool {
+        self.kind() == Kind::VALUE && self.info().is(Info::of::<V>())
+    }
+
+    /// What it holds, for reports: `4 x f64` or `a value of alloc::string::String`.
+    pub(crate) fn contents(&self) -> String {
+        match self.count() {
+            Some(count) => format!("{count} x {}", self.info().name()),
+            None => format!("a value of {}", self.info().name()),
+        }
+    }
+
+    /// Takes out the moved value; `None`: it holds something else, or its sender has revoked it.
+    pub(crate) fn take_value<V: 'static>(&mut self, lenders: &impl Lenders) -> Option<V> {
+        if !self.holds_value::<V>() || !self.accept(lenders) {
+            return None;
+        }
+        let value = self.take_owned()?.downcast().ok()?;
+        Some(*value)
+    }
+
+    /// Settles the message unread, and returns what it owned, to be dropped by the caller. `None` as in
+    /// [`open`](Self::open).
+    pub(crate) fn refuse(&mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
+        let Some(lent) = self.as_lent() else {
+            return self.accept(lenders).then(|| self.take_owned());
+        };
+        let word = lenders.word(self.source());
+        if !word.claim(lent.ticket) {
+            return None;
+        }
+        word.settle(lent.ticket);
+        lenders.settled(self.source());
+        Some(None)
+    }
+
+    /// Takes out the elements as a vector, without a copy if the packet owns them. `None` as in [`open`](Self::open).
+    pub(crate) fn take_vec<T: Element>(&mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
+        match self.kind() {
+            Kind::COPIED if !self.accept(lenders) => None,
+            Kind::COPIED => self
+                .take_owned()
+                .and_then(|elements| elements.downcast().ok())
+                .map(|elements| *elements),
+            _ => self.open(lenders, copied),
+        }
+    }
+}
