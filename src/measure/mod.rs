@@ -19,7 +19,7 @@
 //!
 //! The files, one idea each:
 //! - `clock`: processor time; `statistics`: medians and their confidence intervals;
-//! - `point`: what is measured; `kinds`: types and operators by name;
+//! - `point`: what is measured; `kinds`: types and operators by name; `operator`: an operator chosen at run time;
 //! - `vectors`: the ranks' inputs and the expected results; `call`: the call itself;
 //! - `run`: the loop that times it; `record`: its results as plain structs; `plot`: charts of them;
 //! - `noise`: other load on the machine; `ground`: what the machine itself can do; `host`: which machine it is;
@@ -53,6 +53,7 @@ mod host;
 mod kinds;
 mod latency;
 mod noise;
+mod operator;
 mod plot;
 mod point;
 mod record;
@@ -61,7 +62,7 @@ mod statistics;
 mod student;
 mod vectors;
 
-pub use call::call;
+pub use call::{call, folded};
 pub use clock::{process_cpu, thread_cpu};
 pub use compare::{COMPARE_SCHEMA, Comparison, Line, Verdict, compare};
 pub use fit::{Sample, fit, worst};
