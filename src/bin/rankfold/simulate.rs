@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rankfold::Rank;
-use rankfold::collective::{Algorithm, Call, WithSchedule};
+use rankfold::collective::{Algorithm, Call};
 use rankfold::schedule::Schedule;
 use rankfold::simulate::{Fault, MOST_RANKS, Machine, Timing, simulate, simulate_while};
 
@@ -11,7 +11,7 @@ use super::numbers::{Ranges, Sizes, elements};
 use super::output::{Results, TextOrJson, interrupted};
 use super::stop::Stop;
 use super::table::{Object, table};
-use super::work::{Weigh, Work};
+use super::work::{self, Work};
 
 /// Time algorithms on a model of a machine; nothing is run.
 ///
@@ -77,33 +77,6 @@ impl Model {
             Machine::alpha_beta_gamma(seconds(alpha), seconds(beta), seconds(gamma))
         };
         Ok(machine.element_bytes(element_bytes))
-    }
-}
-
-/// Times any schedule, compiled for its type.
-struct Timed<'a>(&'a Machine);
-
-impl WithSchedule for Timed<'_> {
-    type Out = Result<Timing, Fault>;
-
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
-        simulate(&schedule, self.0)
-    }
-}
-
-/// The same, with progress reports and until it is stopped.
-struct Watched<'a> {
-    machine: &'a Machine,
-    work: &'a Work,
-    weight: f64,
-}
-
-impl WithSchedule for Watched<'_> {
-    type Out = Result<Option<Timing>, Fault>;
-
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
-        let mut part = self.work.part(self.weight, schedule.steps());
-        simulate_while(&schedule, self.machine, &mut |done| part.done(done))
     }
 }
 
@@ -197,7 +170,7 @@ impl Plan<'_> {
     fn weigh(&self, pair: Pair, call: &Call) -> f64 {
         let each = self.lengths.len() * self.pairs.len();
         match self.arguments.ranks.iter().take(WEIGHED).count() * each < WEIGHED {
-            true => pair.algorithm.visit(call, Weigh).unwrap_or(0.0),
+            true => work::weight(pair.algorithm, call),
             false => call.ranks() as f64,
         }
     }
@@ -218,12 +191,11 @@ impl Plan<'_> {
                 break;
             }
             let weight = self.weigh(pair, &call);
-            let watched = Watched {
-                machine,
-                work,
-                weight,
+            let simulated = |schedule: &dyn Schedule| {
+                let mut part = work.part(weight, schedule.steps());
+                simulate_while(schedule, machine, &mut |done| part.done(done))
             };
-            if let Some(timing) = timed(pair, &call, watched)? {
+            if let Some(timing) = timed(pair, &call, &simulated)? {
                 lines.push(Line {
                     pair,
                     ranks,
@@ -245,24 +217,37 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
 
 /// Returns the seconds of a call on a machine, if the algorithm supports it and the machine can be simulated.
 pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
-    let timing = algorithm.visit(call, Timed(machine)).ok()?.ok()?;
-    Some(timing.total)
+    let mut total = None;
+    let simulated = algorithm.with_schedule(call, &mut |schedule| {
+        let timing = simulate(schedule, machine);
+        total = timing.ok().map(|timing| timing.total);
+    });
+    simulated.ok().and(total)
 }
 
+/// The time of a schedule; `None` if it was stopped.
+type Simulated = Result<Option<Timing>, Fault>;
+
 /// Returns `None` if one of many algorithms refuses the call, or if it was stopped.
-fn timed(pair: Pair, call: &Call, watched: Watched<'_>) -> Result<Option<Totals>, Stop> {
-    match pair.algorithm.visit(call, watched) {
-        Ok(timing) => timing
-            .map(|timing| timing.map(Totals::from))
-            .map_err(|fault| match fault {
-                Fault::TooManyRanks { .. } | Fault::NoTime { .. } => Stop::input(fault),
-                _ => Stop::Fault(format!(
-                    "{} by {}: {fault}",
-                    pair.collective, pair.algorithm
-                )),
-            }),
-        Err(refusal) if pair.by_name => Err(Stop::input(refusal)),
-        Err(_) => Ok(None),
+fn timed(
+    pair: Pair,
+    call: &Call,
+    simulated: &dyn Fn(&dyn Schedule) -> Simulated,
+) -> Result<Option<Totals>, Stop> {
+    let mut timing = Ok(None);
+    let shown = pair
+        .algorithm
+        .with_schedule(call, &mut |schedule| timing = simulated(schedule));
+    if let (Err(refusal), true) = (shown, pair.by_name) {
+        return Err(Stop::input(refusal));
+    }
+    match timing {
+        Ok(timing) => Ok(timing.map(Totals::from)),
+        Err(fault @ (Fault::TooManyRanks { .. } | Fault::NoTime { .. })) => Err(Stop::input(fault)),
+        Err(fault) => Err(Stop::Fault(format!(
+            "{} by {}: {fault}",
+            pair.collective, pair.algorithm
+        ))),
     }
 }
 
