@@ -2,7 +2,8 @@
 
 use super::Fault;
 use super::machine::Machine;
-use super::run::{Run, Visit, Watch};
+use super::run::Simulation;
+use super::visit::{Visit, Watch};
 use crate::Rank;
 use crate::schedule::Schedule;
 
@@ -64,7 +65,7 @@ impl Loads {
 /// assert_eq!(loads.ranks[0].receiving, 0.0);
 /// ```
 pub fn loads<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result<Loads, Fault> {
-    let mut run = Run::new(schedule, machine)?;
+    let mut run = Simulation::new(schedule, machine)?;
     let mut ledger = Ledger(vec![Load::default(); schedule.ranks()]);
     run.finish(&mut ledger)?;
     Ok(Loads {

@@ -61,6 +61,8 @@ mod load;
 mod machine;
 mod path;
 mod run;
+mod tally;
+mod visit;
 mod wires;
 
 pub use fault::Fault;
@@ -68,7 +70,7 @@ pub use load::{Load, Loads, loads};
 pub use machine::{Link, Machine};
 pub use path::{Cause, CriticalPath, Hop, critical_path};
 
-use run::Run;
+use run::Simulation;
 
 /// The maximum number of ranks: a schedule's claim about its size must not exhaust memory.
 pub const MOST_RANKS: usize = 1 << 24;
@@ -126,7 +128,7 @@ impl Timing {
 /// assert_eq!((timing.last(), timing.messages), (0, 1023));
 /// ```
 pub fn simulate<S: Schedule + ?Sized>(schedule: &S, machine: &Machine) -> Result<Timing, Fault> {
-    let mut run = Run::new(schedule, machine)?;
+    let mut run = Simulation::new(schedule, machine)?;
     run.finish(&mut ())?;
     Ok(timing(run, schedule.steps(), machine))
 }
@@ -159,7 +161,7 @@ pub fn simulate_while<S: Schedule + ?Sized>(
     machine: &Machine,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Option<Timing>, Fault> {
-    let mut run = Run::new(schedule, machine)?;
+    let mut run = Simulation::new(schedule, machine)?;
     while run.advance(&mut ())? {
         if !go_on(run.next()) {
             return Ok(None);
@@ -169,7 +171,7 @@ pub fn simulate_while<S: Schedule + ?Sized>(
 }
 
 /// The timing of a completed run.
-fn timing<S: Schedule + ?Sized>(run: Run<'_, S>, steps: usize, machine: &Machine) -> Timing {
+fn timing<S: Schedule + ?Sized>(run: Simulation<'_, S>, steps: usize, machine: &Machine) -> Timing {
     let sums = run.sums;
     let finish = run.into_clock();
     Timing {

@@ -5,7 +5,8 @@
 //! leaves marks, and is repeated from mark to mark, the last stretch first.
 
 use super::machine::{Machine, Tolls};
-use super::run::{Mark, Run, Visit, Watch};
+use super::run::{Mark, Simulation};
+use super::visit::{Visit, Watch};
 use super::{Fault, latest};
 use crate::Rank;
 use crate::schedule::Schedule;
@@ -105,12 +106,12 @@ fn marks<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
 ) -> Result<(Vec<Mark>, Vec<f64>), Fault> {
-    let mut run = Run::new(schedule, machine)?;
+    let mut run = Simulation::new(schedule, machine)?;
     run.finish(&mut ())?;
     // If stretches had twice as many words as a mark, both would take equal amounts of memory.
     let ranks = schedule.ranks() as u64;
     let stretch = ranks + (2 * ranks).saturating_mul(run.sums.visits).isqrt();
-    let mut run = Run::new(schedule, machine)?;
+    let mut run = Simulation::new(schedule, machine)?;
     let (mut marks, mut marked) = (vec![run.mark()], 0);
     while run.advance(&mut ())? {
         if run.sums.visits - marked >= stretch {
@@ -128,7 +129,7 @@ fn log<S: Schedule + ?Sized>(
     mark: Mark,
     until: usize,
 ) -> Result<Log, Fault> {
-    let mut run = Run::resume(schedule, tolls, mark);
+    let mut run = Simulation::resume(schedule, tolls, mark);
     let mut log = Log {
         until,
         steps: Vec::new(),

@@ -4,155 +4,17 @@
 //! can be processed in any order, also concurrently, and no rank can wait for a later event.
 
 use std::num::NonZero;
-use std::ops::AddAssign;
 use std::panic::resume_unwind;
 use std::{io, thread};
 
 use super::agenda::Agenda;
 use super::machine::{Machine, Tolls};
+use super::tally::{Sums, Tally};
+use super::visit::{Visit, Watch};
 use super::wires::Wires;
 use super::{Fault, MOST_RANKS, blame};
 use crate::Rank;
-use crate::schedule::{Combine, Schedule, Step};
-
-/// The times of one rank in one step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Visit {
-    /// The time at which the rank completes the step.
-    pub(super) end: f64,
-    /// Whether `end` follows from the time at which the sender reached the step, not from the rank's own.
-    pub(super) waited: bool,
-    /// The time for which its send occupies its port.
-    pub(super) sending: f64,
-    /// The time for which its receive occupies its port.
-    pub(super) receiving: f64,
-    pub(super) folding: f64,
-}
-
-impl Visit {
-    /// A step that the rank reaches at `start`, and the sender at `sender_start`.
-    #[inline(always)]
-    pub(super) fn new(
-        tolls: &Tolls,
-        rank: Rank,
-        step: &Step,
-        start: f64,
-        sender_start: f64,
-    ) -> Visit {
-        let (mut sending, mut receiving, mut folding) = (0.0, 0.0, 0.0);
-        let (mut end, mut waited) = (start, false);
-        if let Some(send) = step.send {
-            sending = tolls.link(rank, send.peer).port(send.region.elements());
-            end = start + sending;
-        }
-        if let Some(recv) = step.recv {
-            let (link, elements) = (tolls.link(rank, recv.peer), recv.region.elements());
-            receiving = link.port(elements);
-            if step.combine != Combine::Replace {
-                folding = tolls.fold(elements);
-            }
-            let own = start + receiving;
-            let arrival = sender_start + link.travel(elements);
-            let folded = later(own, arrival) + folding;
-            waited = folded > end && arrival > own;
-            end = later(end, folded);
-        }
-        Visit {
-            end,
-            waited,
-            sending,
-            receiving,
-            folding,
-        }
-    }
-}
-
-/// The later of two times, neither of which is NaN; `f64::max` would check for it.
-#[inline]
-fn later(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
-}
-
-/// An observer of every step in which a rank acts.
-pub(super) trait Watch {
-    /// Whether it observes anything. If not, ranks may be processed in any order.
-    const LOOKS: bool = true;
-
-    fn saw(&mut self, rank: Rank, step: usize, visit: &Visit);
-}
-
-/// No observer.
-impl Watch for () {
-    const LOOKS: bool = false;
-
-    fn saw(&mut self, _: Rank, _: usize, _: &Visit) {}
-}
-
-/// Totals over all ranks and steps.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Sums {
-    /// The number of (rank, step) pairs with an action.
-    pub(super) visits: u64,
-    pub(super) messages: u64,
-    pub(super) elements: u128,
-}
-
-impl AddAssign for Sums {
-    fn add_assign(&mut self, other: Sums) {
-        self.visits += other.visits;
-        self.messages += other.messages;
-        self.elements = self.elements.saturating_add(other.elements);
-    }
-}
-
-/// Totals over the ranks of one step.
-#[derive(Default)]
-struct Tally {
-    sums: Sums,
-    /// The sum of the fingerprints of the messages sent, minus those of the messages received: 0 if the two sets are
-    /// equal, and with very high probability only then.
-    open: u64,
-    broken: bool,
-}
-
-impl Tally {
-    #[inline(always)]
-    fn count(&mut self, rank: Rank, step: &Step) {
-        let (mut sent, mut received) = (0, 0);
-        self.sums.visits += 1;
-        self.broken |= step.clash.is_some();
-        if let Some(send) = step.send {
-            let elements = send.region.elements();
-            sent = mix(rank, send.peer, elements);
-            self.broken |= send.peer == rank;
-            self.sums.messages += 1;
-            self.sums.elements += elements as u128;
-        }
-        if let Some(recv) = step.recv {
-            received = mix(recv.peer, rank, recv.region.elements());
-        }
-        // One addition rather than two: every sum depends on the previous one.
-        let both = sent.wrapping_sub(received);
-        self.open = self.open.wrapping_add(both);
-    }
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
-        self.sums += other.sums;
-        self.open = self.open.wrapping_add(other.open);
-        self.broken |= other.broken;
-    }
-}
-
-/// A fingerprint of a message. Ranks have at most 32 bits.
-#[inline(always)]
-fn mix(from: Rank, to: Rank, elements: usize) -> u64 {
-    let ends = (from as u64) << 32 ^ to as u64;
-    let ends = ends.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let all = (ends ^ ends >> 29).wrapping_add((elements as u64).rotate_left(17));
-    all.wrapping_mul(all)
-}
+use crate::schedule::Schedule;
 
 /// The minimum number of ranks per thread.
 const SHARE: usize = 1 << 15;
@@ -248,7 +110,7 @@ pub(super) struct Mark {
 }
 
 /// The state between two steps.
-pub(super) struct Run<'a, S: ?Sized> {
+pub(super) struct Simulation<'a, S: ?Sized> {
     schedule: &'a S,
     tolls: Tolls,
     steps: usize,
@@ -267,8 +129,8 @@ pub(super) struct Run<'a, S: ?Sized> {
     threads: usize,
 }
 
-impl<'a, S: Schedule + ?Sized> Run<'a, S> {
-    pub(super) fn new(schedule: &'a S, machine: &Machine) -> Result<Run<'a, S>, Fault> {
+impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
+    pub(super) fn new(schedule: &'a S, machine: &Machine) -> Result<Simulation<'a, S>, Fault> {
         let ranks = schedule.ranks();
         match ranks {
             0 => return Err(Fault::NoRanks),
@@ -281,11 +143,11 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
             clock: vec![0.0; ranks],
             wires: Wires::new(&tolls, ranks),
         };
-        Ok(Run::resume(schedule, tolls, mark))
+        Ok(Simulation::resume(schedule, tolls, mark))
     }
 
-    pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Run<'a, S> {
-        Run {
+    pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Simulation<'a, S> {
+        Simulation {
             schedule,
             tolls,
             steps: schedule.steps(),
@@ -446,7 +308,7 @@ impl<'a, S: Schedule + ?Sized> Run<'a, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, Machine, Run, SHARE, Watch};
+    use super::{Fault, Machine, SHARE, Simulation, Watch};
     use crate::Rank;
     use crate::schedule::{FoldAlong, Lengths, Schedule, Step};
     use crate::topology::Circle;
@@ -491,7 +353,7 @@ mod tests {
 
     fn clocks(threads: usize, watch: &mut impl Watch) -> (Vec<f64>, u64, u128) {
         let circle = FoldAlong::new(Circle::new(RANKS), 3);
-        let mut run = Run::new(&circle, &Machine::default()).unwrap();
+        let mut run = Simulation::new(&circle, &Machine::default()).unwrap();
         run.threads = threads;
         for (rank, clock) in run.clock.iter_mut().enumerate() {
             *clock = (rank % 1013) as f64 * 1e-7;
@@ -515,7 +377,7 @@ mod tests {
         for lame in [0, SHARE, 2 * SHARE - 1, RANKS - 1] {
             let inner = FoldAlong::new(Circle::new(RANKS), 3);
             let schedule = Lame { inner, lame };
-            let mut run = Run::new(&schedule, &Machine::default()).unwrap();
+            let mut run = Simulation::new(&schedule, &Machine::default()).unwrap();
             run.threads = 4;
             let found = run.finish(&mut ());
             let rank = (lame + 1) % RANKS;
