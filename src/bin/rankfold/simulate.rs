@@ -2,9 +2,9 @@
 
 use clap::Args;
 use rankfold::Rank;
-use rankfold::collective::{Algorithm, Call};
+use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
-use rankfold::simulate::{Fault, MOST_RANKS, Machine, Timing, simulate, simulate_while};
+use rankfold::simulate::{Fault, MOST_RANKS, Machine, Timing, simulate_while};
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes, elements};
@@ -77,6 +77,23 @@ impl Model {
             Machine::alpha_beta_gamma(seconds(alpha), seconds(beta), seconds(gamma))
         };
         Ok(machine.element_bytes(element_bytes))
+    }
+}
+
+/// Times any schedule, in loops compiled for its type; with work, it reports progress until it is stopped.
+struct Simulated<'a> {
+    machine: &'a Machine,
+    work: Option<(&'a Work, f64)>,
+}
+
+impl WithSchedule for Simulated<'_> {
+    type Out = Result<Option<Timing>, Fault>;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
+        let steps = schedule.steps();
+        let mut part = self.work.map(|(work, weight)| work.part(weight, steps));
+        let mut go_on = |done| part.as_mut().is_none_or(|part| part.done(done));
+        simulate_while(&schedule, self.machine, &mut go_on)
     }
 }
 
@@ -191,11 +208,11 @@ impl Plan<'_> {
                 break;
             }
             let weight = self.weigh(pair, &call);
-            let simulated = |schedule: &dyn Schedule| {
-                let mut part = work.part(weight, schedule.steps());
-                simulate_while(schedule, machine, &mut |done| part.done(done))
+            let simulated = Simulated {
+                machine,
+                work: Some((work, weight)),
             };
-            if let Some(timing) = timed(pair, &call, &simulated)? {
+            if let Some(timing) = timed(pair, &call, simulated)? {
                 lines.push(Line {
                     pair,
                     ranks,
@@ -217,30 +234,21 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
 
 /// Returns the seconds of a call on a machine, if the algorithm supports it and the machine can be simulated.
 pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
-    let mut total = None;
-    let simulated = algorithm.with_schedule(call, &mut |schedule| {
-        let timing = simulate(schedule, machine);
-        total = timing.ok().map(|timing| timing.total);
-    });
-    simulated.ok().and(total)
+    let alone = Simulated {
+        machine,
+        work: None,
+    };
+    let timing = algorithm.visit(call, alone).ok()?.ok()??;
+    Some(timing.total)
 }
 
-/// The time of a schedule; `None` if it was stopped.
-type Simulated = Result<Option<Timing>, Fault>;
-
 /// Returns `None` if one of many algorithms refuses the call, or if it was stopped.
-fn timed(
-    pair: Pair,
-    call: &Call,
-    simulated: &dyn Fn(&dyn Schedule) -> Simulated,
-) -> Result<Option<Totals>, Stop> {
-    let mut timing = Ok(None);
-    let shown = pair
-        .algorithm
-        .with_schedule(call, &mut |schedule| timing = simulated(schedule));
-    if let (Err(refusal), true) = (shown, pair.by_name) {
-        return Err(Stop::input(refusal));
-    }
+fn timed(pair: Pair, call: &Call, simulated: Simulated<'_>) -> Result<Option<Totals>, Stop> {
+    let timing = match pair.algorithm.visit(call, simulated) {
+        Ok(timing) => timing,
+        Err(refusal) if pair.by_name => return Err(Stop::input(refusal)),
+        Err(_) => return Ok(None),
+    };
     match timing {
         Ok(timing) => Ok(timing.map(Totals::from)),
         Err(fault @ (Fault::TooManyRanks { .. } | Fault::NoTime { .. })) => Err(Stop::input(fault)),
