@@ -2,6 +2,8 @@
 //! small parsers, and how the programs end on an error or when they are stopped.
 #![cfg(feature = "cli")]
 
+mod tool;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -395,14 +397,6 @@ fn a_file_that_cannot_be_written_is_found_before_anything_is_measured() {
     }
 }
 
-/// Returns whether a process has installed a handler for SIGINT.
-#[cfg(target_os = "linux")]
-fn catches_interrupts(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn ctrl_c_prints_what_there_is_and_leaves_no_file() {
@@ -410,20 +404,8 @@ fn ctrl_c_prints_what_there_is_and_leaves_no_file() {
     let mut command = rankfold(
         "bench --ranks 2 --sizes 8 --time 3600 --passes 2 --bind none --format json --output",
     );
-    command
-        .arg(&file)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    while !catches_interrupts(child.id()) {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
-        std::thread::yield_now();
-    }
-    let kill = Command::new("sh")
-        .args(["-c", &format!("kill -INT {}", child.id())])
-        .status();
-    assert!(kill.unwrap().success());
-    let output = child.wait_with_output().unwrap();
+    command.arg(&file);
+    let output = tool::stopped(command);
     assert_eq!(output.status.code(), Some(130));
     let run: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(run["interrupted"], true);

@@ -6,6 +6,8 @@
 //! `RANKFOLD_BLESS=1 cargo test --features cli --test cli` writes the current output into the transcripts.
 #![cfg(feature = "cli")]
 
+mod tool;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -277,29 +279,10 @@ fn what_is_explained_as_json_is_what_is_explained_as_text() {
     assert_eq!(lines.lines().count(), 2);
 }
 
-/// Returns whether a process has installed a handler for SIGINT.
-#[cfg(target_os = "linux")]
-fn catches_interrupts(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
-}
-
-/// Returns the output and the exit code of a command that Ctrl-C stops as early as possible.
+/// Returns the exit code and the output of a command that Ctrl-C stops as early as possible.
 #[cfg(target_os = "linux")]
 fn stopped(line: &str) -> (Option<i32>, String) {
-    let mut command = rankfold(line);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    while !catches_interrupts(child.id()) {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
-        std::thread::yield_now();
-    }
-    let kill = Command::new("sh")
-        .args(["-c", &format!("kill -INT {}", child.id())])
-        .status();
-    assert!(kill.unwrap().success());
-    let output = child.wait_with_output().unwrap();
+    let output = tool::stopped(rankfold(line));
     (output.status.code(), text(output.stdout))
 }
 

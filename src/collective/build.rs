@@ -126,12 +126,29 @@ impl Algorithm {
         self.visit(call, Boxed)
     }
 
-    /// Shows `run` the schedule for a call, on the stack.
+    /// Passes the schedule for a call to `run`, without its type and without allocating more than
+    /// [`visit`](Self::visit).
     ///
-    /// Not generic and not inlined: all schedules are compiled here, in the library, and none of them again in a program
-    /// that calls a collective.
+    /// What `run` does is compiled once, not for each type of schedule. All schedules are compiled in the library, and
+    /// none of them again in a program that calls this.
+    ///
+    /// # Errors
+    ///
+    /// As returned by [`refused`](Self::refused).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::{Algorithm, Call, Collective};
+    ///
+    /// let call = Call::new(Collective::AllReduce, 8, 100);
+    /// let mut steps = 0;
+    /// Algorithm::Halving.with_schedule(&call, &mut |schedule| steps = schedule.steps())?;
+    /// assert_eq!(steps, 6);
+    /// # Ok::<(), rankfold::collective::Refusal>(())
+    /// ```
     #[inline(never)]
-    pub(crate) fn with_schedule(
+    pub fn with_schedule(
         self,
         call: &Call,
         run: &mut dyn FnMut(&dyn Schedule),

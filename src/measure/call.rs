@@ -20,24 +20,28 @@ pub fn call<T: Number>(
     vectors: &mut Vectors<T>,
     op: impl Operator<T>,
 ) -> Result<()> {
-    let Subject::Collective(collective) = point.subject else {
-        return to_and_fro(comm, vectors);
-    };
-    match collective.folds() {
-        true => reduction(point, collective, comm, vectors, op),
-        false => movement(point, collective, comm, vectors),
+    match point.subject.folds() {
+        true => folded(point, comm, vectors, op),
+        false => moved(point, comm, vectors),
     }
 }
 
-fn reduction<T: Number>(
+/// As [`call`], of a point whose collective [folds](Subject::folds).
+///
+/// # Errors
+///
+/// The errors of the call.
+pub fn folded<T: Number>(
     point: &Point,
-    collective: Collective,
     comm: &Comm,
     Vectors { input, output }: &mut Vectors<T>,
     op: impl Operator<T>,
 ) -> Result<()> {
     let identity = T::value(point.op, 0);
     let Point { root, into, .. } = *point;
+    let Subject::Collective(collective) = point.subject else {
+        return Ok(());
+    };
     match (collective, point.algorithm) {
         (Collective::Reduce, None) => comm.reduce(root, output, op),
         (Collective::Reduce, Some(by)) => comm.reduce_with(by, root, output, op),
@@ -54,12 +58,11 @@ fn reduction<T: Number>(
     }
 }
 
-fn movement<T: Number>(
-    point: &Point,
-    collective: Collective,
-    comm: &Comm,
-    Vectors { input, output }: &mut Vectors<T>,
-) -> Result<()> {
+fn moved<T: Number>(point: &Point, comm: &Comm, vectors: &mut Vectors<T>) -> Result<()> {
+    let Subject::Collective(collective) = point.subject else {
+        return to_and_fro(comm, vectors);
+    };
+    let Vectors { input, output } = vectors;
     let root = point.root;
     let at_root = || (comm.rank() == root).then_some(&input[..]);
     match (collective, point.algorithm) {
@@ -79,7 +82,10 @@ fn movement<T: Number>(
 }
 
 /// Sends from the lower neighbour to the upper one and back.
-fn to_and_fro<T: Number>(comm: &Comm, Vectors { input, output }: &mut Vectors<T>) -> Result<()> {
+pub(super) fn to_and_fro<T: Number>(
+    comm: &Comm,
+    Vectors { input, output }: &mut Vectors<T>,
+) -> Result<()> {
     let (me, other) = (comm.rank(), comm.rank() ^ 1);
     if other >= comm.size() {
         return Ok(());

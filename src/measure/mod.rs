@@ -19,8 +19,8 @@
 //!
 //! The files, one idea each:
 //! - `clock`: processor time; `statistics`: medians and their confidence intervals;
-//! - `point`: what is measured; `kinds`: types and operators by name;
-//! - `vectors`: the ranks' inputs and the expected results; `call`: the call itself;
+//! - `point`: what is measured; `kinds`: types and operators by name; `operator`: an operator chosen at run time;
+//! - `vectors`: the ranks' inputs and the expected results; `call`: the call itself; `seat`: both without their type;
 //! - `run`: the loop that times it; `record`: its results as plain structs; `plot`: charts of them;
 //! - `noise`: other load on the machine; `ground`: what the machine itself can do; `host`: which machine it is;
 //! - `latency`: the time of a message between each pair of CPUs; `fit`: the cost model that best fits measured times;
@@ -53,15 +53,17 @@ mod host;
 mod kinds;
 mod latency;
 mod noise;
+mod operator;
 mod plot;
 mod point;
 mod record;
 mod run;
+mod seat;
 mod statistics;
 mod student;
 mod vectors;
 
-pub use call::call;
+pub use call::{call, folded};
 pub use clock::{process_cpu, thread_cpu};
 pub use compare::{COMPARE_SCHEMA, Comparison, Line, Verdict, compare};
 pub use fit::{Sample, fit, worst};

@@ -170,15 +170,12 @@ impl Measured {
     pub fn new(point: &Point, proved: &Proved, passes: &[Pass]) -> Option<Measured> {
         let subject = point.subject;
         let samples = in_all(passes, |pass| &pass.samples);
-        let passes_us: Vec<f64> = passes.iter().map(|pass| us(pass.median())).collect();
+        let passes_us = medians_of(passes);
         let medians = sorted(passes_us.iter().copied());
         let time_us = Times::of(&samples, &medians)?;
-        let calls: u64 = passes.iter().map(|pass| pass.calls).sum();
+        let calls = sum(passes, |pass| pass.calls);
         let cpu: f64 = passes.iter().map(|pass| pass.cpu).sum();
-        let algbw_gbs = match point.bytes() {
-            0 => 0.0,
-            bytes => bytes as f64 / (1e3 * time_us.p50),
-        };
+        let algbw_gbs = bandwidth(point.bytes(), time_us.p50);
         Some(Measured {
             collective: subject.name().into(),
             algorithm: point.algorithm.map_or("auto".into(), |by| by.to_string()),
@@ -204,8 +201,8 @@ impl Measured {
             bytes_sent: proved.bytes,
             samples: samples.len(),
             calls,
-            compared: 1 + passes.iter().map(|pass| pass.checked).sum::<u64>(),
-            sleeps: passes.iter().map(|pass| pass.sleeps).sum(),
+            compared: 1 + sum(passes, |pass| pass.checked),
+            sleeps: sum(passes, |pass| pass.sleeps),
             checked: true,
         })
     }
@@ -238,8 +235,25 @@ fn us(seconds: f64) -> f64 {
     1e6 * seconds
 }
 
+/// Returns bytes divided by microseconds, in 10⁹ bytes per second; 0 if there are no bytes.
+fn bandwidth(bytes: usize, us: f64) -> f64 {
+    match bytes {
+        0 => 0.0,
+        bytes => bytes as f64 / (1e3 * us),
+    }
+}
+
+fn sum(passes: &[Pass], of: fn(&Pass) -> u64) -> u64 {
+    passes.iter().map(of).sum()
+}
+
+/// Returns the median of each pass, in microseconds.
+fn medians_of(passes: &[Pass]) -> Vec<f64> {
+    passes.iter().map(|pass| us(pass.median())).collect()
+}
+
 /// Returns the times of all passes, sorted, in microseconds.
-fn in_all(passes: &[Pass], of: impl Fn(&Pass) -> &[f64]) -> Vec<f64> {
+fn in_all(passes: &[Pass], of: fn(&Pass) -> &[f64]) -> Vec<f64> {
     sorted(passes.iter().flat_map(of).copied().map(us))
 }
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::clock::thread_cpu;
 use super::point::{Point, Subject};
+use super::seat::{Body, Case, Seat, Typed};
 use super::statistics::{mean, median, sorted};
-use super::vectors::{Number, Vectors, Wrong};
+use super::vectors::{Number, Wrong};
 use crate::collective::Collective;
 use crate::machine::Placement;
 use crate::{Comm, Rank, Result, World, WorldError};
@@ -21,9 +22,6 @@ const FEWEST: usize = 2;
 const MOST: usize = 2000;
 /// Maximum number of calls in a batch.
 const MOST_CALLS: u64 = 1 << 20;
-
-/// What a point does on one rank.
-pub type Body<'a, T> = dyn Fn(&Comm, &mut Vectors<T>) -> Result<()> + Sync + 'a;
 
 /// How long a pass takes samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,9 +162,13 @@ fn world(point: &Point) -> World {
 ///
 /// [`Failure::Wrong`] with the first wrong element of the lowest rank that has one.
 pub fn prove<T: Number>(point: &Point, body: &Body<'_, T>) -> Result<Proved, Failure> {
-    let report = world(point).try_run_each(|comm: &Comm| {
-        let chosen = chosen::<T>(point, comm)?;
-        Ok((checked_call(point, comm, body, 0)?, chosen))
+    prove_case(&Typed { point, body })
+}
+
+fn prove_case(case: &dyn Case) -> Result<Proved, Failure> {
+    let report = world(case.point()).try_run_each(|comm: &Comm| {
+        let chosen = chosen(case, comm)?;
+        Ok((checked_call(case, comm, 0)?, chosen))
     });
     let report = report.map_err(Failure::World)?;
     let placement = report.placement.clone();
@@ -189,26 +191,22 @@ pub fn prove<T: Number>(point: &Point, body: &Body<'_, T>) -> Result<Proved, Fai
 }
 
 /// Returns the automatic choice. A barrier without an explicit algorithm has none: it passes a gate.
-fn chosen<T: Number>(point: &Point, comm: &Comm) -> Result<Option<String>> {
+fn chosen(case: &dyn Case, comm: &Comm) -> Result<Option<String>> {
+    let point = case.point();
     let barrier = Subject::from(Collective::Barrier);
     let asked = point.algorithm.is_none() && point.subject != barrier && comm.rank() == 0;
     match point.shape().filter(|_| asked) {
-        Some(call) => Ok(Some(comm.explain::<T>(&call)?.algorithm.to_string())),
+        Some(call) => Ok(Some(case.explain(comm, &call)?.algorithm.to_string())),
         None => Ok(None),
     }
 }
 
 /// Runs one call on vectors of its own; returns the first error in its result on this rank.
-fn checked_call<T: Number>(
-    point: &Point,
-    comm: &Comm,
-    body: &Body<'_, T>,
-    turn: usize,
-) -> Result<Option<Wrong>> {
-    let mut vectors = Vectors::new(point, comm.rank());
-    vectors.fill(point, comm.rank(), turn);
-    body(comm, &mut vectors)?;
-    Ok(vectors.check(point, comm.rank(), turn).err())
+fn checked_call(case: &dyn Case, comm: &Comm, turn: usize) -> Result<Option<Wrong>> {
+    let mut seat = case.seat(comm.rank());
+    seat.fill(turn);
+    seat.call(comm, 1)?;
+    Ok(seat.check(turn).err())
 }
 
 /// Times a point for one pass. Results are compared before and after the samples, and after every sample on fresh
@@ -223,15 +221,19 @@ pub fn pass<T: Number>(
     control: &Control,
     body: &Body<'_, T>,
 ) -> Result<Pass, Failure> {
+    time_case(&Typed { point, body }, effort, control)
+}
+
+fn time_case(case: &dyn Case, effort: &Effort, control: &Control) -> Result<Pass, Failure> {
     let shared = Shared {
-        point,
+        case,
+        point: case.point(),
         effort,
         control,
-        body,
         origin: Instant::now(),
         last: AtomicUsize::new(usize::MAX),
     };
-    let report = world(point).try_run_each(|comm: &Comm| shared.rank(comm));
+    let report = world(shared.point).try_run_each(|comm: &Comm| shared.rank(comm));
     let report = report.map_err(Failure::World)?;
     let sleeps = report.counts.iter().map(|rank| rank.sleeps).sum();
     let ranks = report.into_result().map_err(Failure::World)?;
@@ -242,11 +244,11 @@ pub fn pass<T: Number>(
 }
 
 /// State shared by all ranks of a pass.
-struct Shared<'a, T> {
+struct Shared<'a> {
+    case: &'a dyn Case,
     point: &'a Point,
     effort: &'a Effort,
     control: &'a Control,
-    body: &'a Body<'a, T>,
     origin: Instant,
     /// Index of the first sample that is not taken. Rank 0 writes it before the barrier that precedes that sample, and
     /// the other ranks read it after that barrier. So all ranks leave at the same sample, even if rank 0 is ahead.
@@ -274,46 +276,29 @@ impl Seen {
     }
 }
 
-impl<T: Number> Shared<'_, T> {
+impl Shared<'_> {
     fn rank(&self, comm: &Comm) -> Result<Seen> {
-        let (point, me) = (self.point, comm.rank());
         let mut seen = Seen::default();
-        let mut vectors = Vectors::new(point, me);
-        self.compare(comm, &mut vectors, &mut seen, 1)?;
-        vectors.fill(point, me, 2);
-        let calls = self.warm_up(comm, &mut vectors)?;
-        self.samples(comm, &mut vectors, &mut seen, calls)?;
-        self.compare(comm, &mut vectors, &mut seen, 3)?;
+        let mut seat = self.case.seat(comm.rank());
+        let seat = &mut *seat;
+        compare(comm, seat, &mut seen, 1)?;
+        seat.fill(2);
+        let calls = self.warm_up(comm, seat)?;
+        self.samples(comm, seat, &mut seen, calls)?;
+        compare(comm, seat, &mut seen, 3)?;
         Ok(seen)
-    }
-
-    fn compare(
-        &self,
-        comm: &Comm,
-        vectors: &mut Vectors<T>,
-        seen: &mut Seen,
-        turn: usize,
-    ) -> Result<()> {
-        vectors.fill(self.point, comm.rank(), turn);
-        (self.body)(comm, vectors)?;
-        seen.compared(vectors.check(self.point, comm.rank(), turn));
-        Ok(())
-    }
-
-    fn calls(&self, comm: &Comm, vectors: &mut Vectors<T>, calls: u64) -> Result<()> {
-        (0..calls).try_for_each(|_| (self.body)(comm, vectors))
     }
 
     /// Repeats the call until everything is warm, in batches that grow until one lasts long enough. Returns the number
     /// of calls in a batch. Rank 0 decides for all ranks.
-    fn warm_up(&self, comm: &Comm, vectors: &mut Vectors<T>) -> Result<u64> {
+    fn warm_up(&self, comm: &Comm, seat: &mut dyn Seat) -> Result<u64> {
         let begin = Instant::now();
         // Number of calls in the next batch, and 1 once there is no next batch.
         let mut next = [1u64, 0];
         while next[1] == 0 {
             comm.barrier()?;
             let start = Instant::now();
-            self.calls(comm, vectors, next[0])?;
+            seat.call(comm, next[0])?;
             if comm.rank() == 0 {
                 next = self.after(next[0], start.elapsed(), begin.elapsed());
             }
@@ -334,20 +319,14 @@ impl<T: Number> Shared<'_, T> {
         [calls, enough.into()]
     }
 
-    fn samples(
-        &self,
-        comm: &Comm,
-        vectors: &mut Vectors<T>,
-        seen: &mut Seen,
-        calls: u64,
-    ) -> Result<()> {
+    fn samples(&self, comm: &Comm, seat: &mut dyn Seat, seen: &mut Seen, calls: u64) -> Result<()> {
         let Point { fresh, .. } = *self.point;
         let me = comm.rank();
         let begin = Instant::now();
         for sample in 0..self.effort.most() {
             let turn = 4 + sample;
             if fresh {
-                vectors.fill(self.point, me, turn);
+                seat.fill(turn);
             }
             if me == 0 && self.is_last(sample, begin.elapsed()) {
                 self.last.store(sample, Ordering::Relaxed);
@@ -359,13 +338,13 @@ impl<T: Number> Shared<'_, T> {
             }
             let before = if calls == 1 { before } else { thread_cpu() };
             let entry = self.origin.elapsed();
-            self.calls(comm, vectors, calls)?;
+            seat.call(comm, calls)?;
             let exit = self.origin.elapsed();
             seen.cpu += thread_cpu() - before;
             seen.spans.push((entry, exit));
             seen.calls += calls;
             if fresh {
-                seen.compared(vectors.check(self.point, me, turn));
+                seen.compared(seat.check(turn));
             }
         }
         Ok(())
@@ -419,6 +398,14 @@ impl<T: Number> Shared<'_, T> {
         let time = exit.zip(entry).map(|(exit, entry)| exit - entry);
         time.unwrap_or_default()
     }
+}
+
+/// Runs one call and compares its result.
+fn compare(comm: &Comm, seat: &mut dyn Seat, seen: &mut Seen, turn: usize) -> Result<()> {
+    seat.fill(turn);
+    seat.call(comm, 1)?;
+    seen.compared(seat.check(turn));
+    Ok(())
 }
 
 /// Returns the time from the first rank's exit to the last rank's, in seconds.

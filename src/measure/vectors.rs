@@ -5,6 +5,7 @@
 //! The numbers are chosen so that folds of floats are exact in any order.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::kinds::{Op, Type};
 use super::point::{Point, Subject};
@@ -176,57 +177,65 @@ struct Expected<T> {
     periods: Vec<Vec<T>>,
 }
 
+/// One period of the contributions to a call, in one turn.
+struct Inputs {
+    op: Op,
+    turn: usize,
+}
+
+impl Inputs {
+    /// Returns those of one rank, from the element `first` on.
+    fn of<T: Number>(&self, rank: Rank, first: usize) -> Vec<T> {
+        let value = |i: usize| T::value(self.op, place(rank, self.turn, first + i));
+        (0..PERIOD).map(value).collect()
+    }
+
+    /// Returns the fold of those of several ranks.
+    fn fold<T: Number>(&self, ranks: Range<Rank>, first: usize) -> Vec<T> {
+        let all = |i: usize| {
+            let value = |rank| T::value(self.op, place(rank, self.turn, first + i));
+            let values = ranks.clone().map(value);
+            values.reduce(|a, b| T::fold(self.op, a, b))
+        };
+        (0..PERIOD).filter_map(all).collect()
+    }
+}
+
 impl<T: Number> Expected<T> {
     /// Returns `None` where the output is undefined.
     fn of(point: &Point, rank: Rank, turn: usize) -> Option<Expected<T>> {
-        let (op, n, root, block) = (point.op, point.ranks, point.root, point.block());
-        let one = |from: Rank, first: usize| -> Vec<T> {
-            let value = |i: usize| T::value(op, place(from, turn, first + i));
-            (0..PERIOD).map(value).collect()
-        };
-        let fold = |ranks: std::ops::Range<Rank>, first: usize| -> Vec<T> {
-            let all = |i: usize| {
-                let values = ranks
-                    .clone()
-                    .map(|r| T::value(op, place(r, turn, first + i)));
-                values.reduce(|a, b| T::fold(op, a, b))
-            };
-            (0..PERIOD).filter_map(all).collect()
-        };
-        let whole = |period: Vec<T>| {
-            Some(Expected {
-                piece: usize::MAX,
-                periods: vec![period],
-            })
-        };
-        let in_pieces = |periods: Vec<Vec<T>>| {
-            Some(Expected {
-                piece: block,
-                periods,
-            })
-        };
+        let (n, root, block) = (point.ranks, point.root, point.block());
+        let inputs = Inputs { op: point.op, turn };
         let Subject::Collective(collective) = point.subject else {
             let partner = rank ^ 1;
-            return if partner < n {
-                whole(one(partner, 0))
-            } else {
-                None
-            };
+            return (partner < n).then(|| Expected::whole(inputs.of(partner, 0)));
         };
-        match collective {
-            Collective::Barrier => None,
-            Collective::Broadcast => whole(one(root, 0)),
-            Collective::Reduce if rank != root => whole(one(rank, 0)),
-            Collective::Reduce | Collective::AllReduce => whole(fold(0..n, 0)),
-            Collective::ReduceScatter => whole(fold(0..n, rank * block)),
-            Collective::AllGather | Collective::Gather => {
-                in_pieces((0..n).map(|from| one(from, 0)).collect())
+        let from_each = |first: usize| Expected {
+            piece: block,
+            periods: (0..n).map(|from| inputs.of(from, first)).collect(),
+        };
+        Some(match collective {
+            Collective::Barrier => return None,
+            Collective::Broadcast => Expected::whole(inputs.of(root, 0)),
+            Collective::Reduce if rank != root => Expected::whole(inputs.of(rank, 0)),
+            Collective::Reduce | Collective::AllReduce => Expected::whole(inputs.fold(0..n, 0)),
+            Collective::ReduceScatter => Expected::whole(inputs.fold(0..n, rank * block)),
+            Collective::AllGather | Collective::Gather => from_each(0),
+            Collective::Scatter => Expected::whole(inputs.of(root, rank * block)),
+            Collective::AllToAll => from_each(rank * block),
+            Collective::Scan => Expected::whole(inputs.fold(0..rank + 1, 0)),
+            Collective::ExclusiveScan if rank == 0 => {
+                Expected::whole(vec![T::value(point.op, 0); PERIOD])
             }
-            Collective::Scatter => whole(one(root, rank * block)),
-            Collective::AllToAll => in_pieces((0..n).map(|from| one(from, rank * block)).collect()),
-            Collective::Scan => whole(fold(0..rank + 1, 0)),
-            Collective::ExclusiveScan if rank == 0 => whole(vec![T::value(op, 0); PERIOD]),
-            Collective::ExclusiveScan => whole(fold(0..rank, 0)),
+            Collective::ExclusiveScan => Expected::whole(inputs.fold(0..rank, 0)),
+        })
+    }
+
+    /// A vector that repeats as a whole.
+    fn whole(period: Vec<T>) -> Expected<T> {
+        Expected {
+            piece: usize::MAX,
+            periods: vec![period],
         }
     }
 

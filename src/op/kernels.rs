@@ -23,6 +23,7 @@ mod tests;
 
 use std::mem::MaybeUninit;
 
+use super::named::{Fold, Task};
 use super::{Element, Operator};
 use loops::{Both, Set, copy_raw, left_raw, right_raw, two_raw};
 use past_caches::{Fence, stream_bytes};
@@ -55,7 +56,7 @@ const TINY: usize = 64;
 
 /// `acc[i] ← acc[i] ⊕ right[i]`.
 #[inline]
-pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
+pub(super) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
     if size_of_val(acc) <= TINY {
         let both = acc.iter_mut().zip(right);
         return both.for_each(|(a, &b)| *a = op.combine(*a, b));
@@ -70,7 +71,7 @@ pub(crate) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right
 
 /// `acc[i] ← left[i] ⊕ acc[i]`.
 #[inline]
-pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
+pub(super) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
     if size_of_val(acc) <= TINY {
         let both = acc.iter_mut().zip(left);
         return both.for_each(|(a, &b)| *a = op.combine(b, *a));
@@ -85,7 +86,7 @@ pub(crate) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: 
 
 /// `out[i] ← left[i] ⊕ right[i]`.
 #[inline]
-pub(crate) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &[T], right: &[T]) {
+pub(super) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &[T], right: &[T]) {
     let n = out.len().min(left.len()).min(right.len());
     let (out, left, right) = (out.as_mut_ptr(), left.as_ptr(), right.as_ptr());
     parts(Set::best(), out, n, |set, at, n| {
@@ -165,8 +166,19 @@ pub(crate) unsafe fn fold_several<T: Element>(
     n: usize,
     to: &To<'_, T>,
 ) {
-    // SAFETY: the caller's promise, and the machine has the instruction set that it reports.
-    unsafe { several_on(Set::best(), op, inputs, from, n, to) }
+    op.meant(Task(Several(inputs, from, n, to)));
+}
+
+/// The arguments of [`fold_several`], which alone makes one, under its caller's promise.
+struct Several<'a, T>(&'a [*const T], usize, usize, &'a To<'a, T>);
+
+impl<T: Element> Fold<T> for Several<'_, T> {
+    #[inline(always)]
+    fn with(self, op: &impl Operator<T>) {
+        let Several(inputs, from, n, to) = self;
+        // SAFETY: the promise of `fold_several`'s caller, and the machine has the instruction set that it reports.
+        unsafe { several_on(Set::best(), op, inputs, from, n, to) }
+    }
 }
 
 /// [`fold_several`] with an instruction set, which the machine must have.

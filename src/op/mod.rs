@@ -12,8 +12,10 @@
 
 pub(crate) mod copies;
 pub(crate) mod kernels;
+pub(crate) mod named;
 
-pub(crate) use kernels::{append, copied, fold_left, fold_right, fold_two};
+pub(crate) use kernels::{append, copied};
+pub(crate) use named::{fold_left, fold_right, fold_two};
 
 /// The values of messages and reductions: any plain data without a destructor.
 ///
@@ -56,6 +58,16 @@ pub trait Operator<T: Element> {
     /// The operator's name in reports; calls on ranks whose operators have different names mismatch.
     fn kind(&self) -> Kind {
         Kind::Own
+    }
+
+    /// Runs a fold with this operator, or with the one that it stands for.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn meant<F: named::Fold<T>>(&self, fold: named::Task<F>)
+    where
+        Self: Sized,
+    {
+        fold.0.with(self);
     }
 }
 

@@ -70,7 +70,7 @@ pub use load::{Load, Loads, loads};
 pub use machine::{Link, Machine};
 pub use path::{Cause, CriticalPath, Hop, critical_path};
 
-use run::Simulation;
+use run::{Loops, Simulation};
 
 /// The maximum number of ranks: a schedule's claim about its size must not exhaust memory.
 pub const MOST_RANKS: usize = 1 << 24;
@@ -131,7 +131,16 @@ pub fn simulate<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &Machine,
 ) -> Result<Timing, SimulateError> {
-    let mut run = Simulation::new(schedule, machine)?;
+    finish(&schedule, &schedule, machine)
+}
+
+/// [`simulate`], compiled once but for the loops over the ranks.
+fn finish(
+    schedule: &dyn Schedule,
+    loops: &dyn Loops,
+    machine: &Machine,
+) -> Result<Timing, SimulateError> {
+    let mut run = Simulation::new(schedule, machine)?.with(loops);
     run.finish(&mut ())?;
     Ok(timing(run, schedule.steps(), machine))
 }
@@ -164,7 +173,17 @@ pub fn simulate_while<S: Schedule + ?Sized>(
     machine: &Machine,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Option<Timing>, SimulateError> {
-    let mut run = Simulation::new(schedule, machine)?;
+    finish_while(&schedule, &schedule, machine, go_on)
+}
+
+/// [`simulate_while`], compiled once but for the loops over the ranks.
+fn finish_while(
+    schedule: &dyn Schedule,
+    loops: &dyn Loops,
+    machine: &Machine,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Option<Timing>, SimulateError> {
+    let mut run = Simulation::new(schedule, machine)?.with(loops);
     while run.advance(&mut ())? {
         if !go_on(run.next()) {
             return Ok(None);
@@ -174,7 +193,7 @@ pub fn simulate_while<S: Schedule + ?Sized>(
 }
 
 /// The timing of a completed run.
-fn timing<S: Schedule + ?Sized>(run: Simulation<'_, S>, steps: usize, machine: &Machine) -> Timing {
+fn timing(run: Simulation<'_, dyn Schedule + '_>, steps: usize, machine: &Machine) -> Timing {
     let sums = run.sums;
     let finish = run.into_clock();
     Timing {

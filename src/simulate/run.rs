@@ -20,8 +20,8 @@ use crate::schedule::Schedule;
 const SHARE: usize = 1 << 15;
 
 /// One step before it is run.
-struct Scene<'a, S: ?Sized> {
-    schedule: &'a S,
+#[derive(Clone, Copy)]
+pub(super) struct Moment<'a> {
     tolls: &'a Tolls,
     /// The time at which each rank reaches the step.
     clock: &'a [f64],
@@ -30,7 +30,41 @@ struct Scene<'a, S: ?Sized> {
     step: usize,
 }
 
-impl<S: Schedule + ?Sized> Scene<'_, S> {
+/// The loops over the ranks of a step without an observer, compiled for the type of the schedule: the only part of a
+/// run where the type counts. The rest may be compiled once, for `dyn Schedule`.
+pub(super) trait Loops: Sync {
+    fn sweep(&self, moment: Moment<'_>, first: Rank, ended: &mut [f64]) -> Tally;
+
+    fn call(&self, moment: Moment<'_>, ranks: &[u32], ended: &mut [f64]) -> Tally;
+}
+
+impl<S: Schedule + ?Sized> Loops for &S {
+    fn sweep(&self, moment: Moment<'_>, first: Rank, ended: &mut [f64]) -> Tally {
+        Scene::new(*self, moment).sweep_own(first, ended, &mut ())
+    }
+
+    fn call(&self, moment: Moment<'_>, ranks: &[u32], ended: &mut [f64]) -> Tally {
+        Scene::new(*self, moment).call_own(ranks, ended, &mut ())
+    }
+}
+
+/// A schedule at that step.
+struct Scene<'a, S: ?Sized> {
+    schedule: &'a S,
+    /// The loops for the schedule's own type, if `S` is not that type.
+    loops: Option<&'a dyn Loops>,
+    moment: Moment<'a>,
+}
+
+impl<'a, S: Schedule + ?Sized> Scene<'a, S> {
+    fn new(schedule: &'a S, moment: Moment<'a>) -> Scene<'a, S> {
+        Scene {
+            schedule,
+            loops: None,
+            moment,
+        }
+    }
+
     /// Computes the times at which all ranks complete the step, with at most `threads` threads.
     fn spread(&self, threads: usize, ended: &mut [f64]) -> io::Result<Tally> {
         let share = ended.len().div_ceil(threads).max(SHARE);
@@ -49,8 +83,15 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
     }
 
     /// Computes the times at which the ranks from `first` on complete the step, one for each entry of `ended`.
+    fn sweep<W: Watch>(&self, first: Rank, ended: &mut [f64], watch: &mut W) -> Tally {
+        match self.loops {
+            Some(loops) if !W::LOOKS => loops.sweep(self.moment, first, ended),
+            _ => self.sweep_own(first, ended, watch),
+        }
+    }
+
     #[inline(never)] // values shared by all ranks can leave the loop only if nothing else is written to
-    fn sweep(&self, first: Rank, ended: &mut [f64], watch: &mut impl Watch) -> Tally {
+    fn sweep_own(&self, first: Rank, ended: &mut [f64], watch: &mut impl Watch) -> Tally {
         let mut tally = Tally::default();
         for (rank, end) in (first..).zip(ended) {
             *end = self.visit(rank, &mut tally, watch);
@@ -59,8 +100,15 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
     }
 
     /// The same for listed ranks.
+    fn call<W: Watch>(&self, ranks: &[u32], ended: &mut [f64], watch: &mut W) -> Tally {
+        match self.loops {
+            Some(loops) if !W::LOOKS => loops.call(self.moment, ranks, ended),
+            _ => self.call_own(ranks, ended, watch),
+        }
+    }
+
     #[inline(never)]
-    fn call(&self, ranks: &[u32], ended: &mut [f64], watch: &mut impl Watch) -> Tally {
+    fn call_own(&self, ranks: &[u32], ended: &mut [f64], watch: &mut impl Watch) -> Tally {
         let mut tally = Tally::default();
         for (&rank, end) in ranks.iter().zip(ended) {
             *end = self.visit(rank as Rank, &mut tally, watch);
@@ -71,24 +119,30 @@ impl<S: Schedule + ?Sized> Scene<'_, S> {
     /// The time at which the rank completes the step.
     #[inline(always)]
     fn visit(&self, rank: Rank, tally: &mut Tally, watch: &mut impl Watch) -> f64 {
-        let step = self.schedule.step(rank, self.step);
-        let start = self.clock[rank];
+        let Moment {
+            tolls,
+            clock,
+            wires,
+            step: number,
+        } = self.moment;
+        let step = self.schedule.step(rank, number);
+        let start = clock[rank];
         if step.is_idle() {
             return start;
         }
         tally.count(rank, &step);
         let sender = step.recv.map_or(rank, |recv| recv.peer);
-        let Some(&sender_start) = self.clock.get(sender) else {
+        let Some(&sender_start) = clock.get(sender) else {
             tally.broken = true;
             return start;
         };
         // A sender without a message is detected when the step is settled.
-        let sender_start = match self.wires.begin(sender).filter(|_| step.recv.is_some()) {
+        let sender_start = match wires.begin(sender).filter(|_| step.recv.is_some()) {
             Some(begin) => begin.max(sender_start),
             None => sender_start,
         };
-        let visit = Visit::new(self.tolls, rank, &step, start, sender_start);
-        watch.saw(rank, self.step, &visit);
+        let visit = Visit::new(tolls, rank, &step, start, sender_start);
+        watch.saw(rank, number, &visit);
         visit.end
     }
 }
@@ -112,6 +166,7 @@ pub(super) struct Mark {
 /// The state between two steps.
 pub(super) struct Simulation<'a, S: ?Sized> {
     schedule: &'a S,
+    loops: Option<&'a dyn Loops>,
     tolls: Tolls,
     steps: usize,
     /// The first step that is not done.
@@ -152,6 +207,7 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
     pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Simulation<'a, S> {
         Simulation {
             schedule,
+            loops: None,
             tolls,
             steps: schedule.steps(),
             next: mark.step,
@@ -162,6 +218,14 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
             up: Vec::new(),
             sums: Sums::default(),
             threads: thread::available_parallelism().map_or(1, NonZero::get),
+        }
+    }
+
+    /// The same simulation with the loops for the schedule's own type.
+    pub(super) fn with(self, loops: &'a dyn Loops) -> Self {
+        Simulation {
+            loops: Some(loops),
+            ..self
         }
     }
 
@@ -248,12 +312,15 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
     }
 
     fn scene(&self, step: usize) -> Scene<'_, S> {
-        Scene {
-            schedule: self.schedule,
+        let moment = Moment {
             tolls: &self.tolls,
             clock: &self.clock,
             wires: &self.wires,
             step,
+        };
+        Scene {
+            loops: self.loops,
+            ..Scene::new(self.schedule, moment)
         }
     }
 

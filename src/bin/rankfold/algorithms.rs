@@ -159,7 +159,7 @@ fn prove(collective: Collective, algorithm: Algorithm) -> Result<usize, String> 
         let Ok(schedule) = algorithm.schedule(&call) else {
             continue;
         };
-        check(&schedule, &goal(&call))
+        check(&*schedule, &goal(&call))
             .map_err(|fault| format!("{collective} by {algorithm}: {fault}"))?;
         proved += 1;
     }

@@ -15,7 +15,7 @@ use super::numbers::{Ranges, Sizes};
 use super::output::{Results, TextOrJson, interrupted};
 use super::stop::Stop;
 use super::table::{Object, table};
-use super::work::{Weigh, Work};
+use super::work::{self, Work};
 
 /// Maximum number of ranks: a proof for more takes too long.
 const MOST: usize = 4096;
@@ -114,7 +114,7 @@ const WEIGHED: usize = 10_000;
 /// Returns the work of checking a call with this operator; 0 if it is refused.
 fn weigh(pair: Pair, call: &Call, arguments: &Arguments) -> f64 {
     match arguments.ranks.iter().take(WEIGHED).count() * arguments.elements.0.len() < WEIGHED {
-        true => pair.algorithm.visit(call, Weigh).unwrap_or(0.0),
+        true => work::weight(pair.algorithm, call),
         false => (call.ranks() as f64).powi(2),
     }
 }
@@ -223,7 +223,7 @@ impl Verdict {
             Err(refusal) => self.refused = (self.refused.0 + 1, Some(refusal)),
             Ok(schedule) => {
                 let mut part = work.part(weight, schedule.steps());
-                match check_while(&schedule, &goal(call), &mut |done| part.done(done)) {
+                match check_while(&*schedule, &goal(call), &mut |done| part.done(done)) {
                     Ok(Some(_)) => self.proved += 1,
                     Ok(None) => self.stopped = true,
                     Err(fault) => self.blame(call, &fault.to_string()),

@@ -4,14 +4,14 @@ use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
-use rankfold::simulate::{MOST_RANKS, Machine, SimulateError, Timing, simulate, simulate_while};
+use rankfold::simulate::{MOST_RANKS, Machine, SimulateError, Timing, simulate_while};
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes, elements};
 use super::output::{Results, TextOrJson, interrupted};
 use super::stop::Stop;
 use super::table::{Object, table};
-use super::work::{Weigh, Work};
+use super::work::{self, Work};
 
 /// Time algorithms on a model of a machine; nothing is run.
 ///
@@ -80,30 +80,20 @@ impl Model {
     }
 }
 
-/// Times any schedule, compiled for its type.
-struct Timed<'a>(&'a Machine);
-
-impl WithSchedule for Timed<'_> {
-    type Out = Result<Timing, SimulateError>;
-
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
-        simulate(&schedule, self.0)
-    }
-}
-
-/// The same, with progress reports and until it is stopped.
-struct Watched<'a> {
+/// Times any schedule, in loops compiled for its type; with work, it reports progress until it is stopped.
+struct Simulated<'a> {
     machine: &'a Machine,
-    work: &'a Work,
-    weight: f64,
+    work: Option<(&'a Work, f64)>,
 }
 
-impl WithSchedule for Watched<'_> {
+impl WithSchedule for Simulated<'_> {
     type Out = Result<Option<Timing>, SimulateError>;
 
     fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
-        let mut part = self.work.part(self.weight, schedule.steps());
-        simulate_while(&schedule, self.machine, &mut |done| part.done(done))
+        let steps = schedule.steps();
+        let mut part = self.work.map(|(work, weight)| work.part(weight, steps));
+        let mut go_on = |done| part.as_mut().is_none_or(|part| part.done(done));
+        simulate_while(&schedule, self.machine, &mut go_on)
     }
 }
 
@@ -197,7 +187,7 @@ impl Plan<'_> {
     fn weigh(&self, pair: Pair, call: &Call) -> f64 {
         let each = self.lengths.len() * self.pairs.len();
         match self.arguments.ranks.iter().take(WEIGHED).count() * each < WEIGHED {
-            true => pair.algorithm.visit(call, Weigh).unwrap_or(0.0),
+            true => work::weight(pair.algorithm, call),
             false => call.ranks() as f64,
         }
     }
@@ -218,12 +208,11 @@ impl Plan<'_> {
                 break;
             }
             let weight = self.weigh(pair, &call);
-            let watched = Watched {
+            let simulated = Simulated {
                 machine,
-                work,
-                weight,
+                work: Some((work, weight)),
             };
-            if let Some(timing) = timed(pair, &call, watched)? {
+            if let Some(timing) = timed(pair, &call, simulated)? {
                 lines.push(Line {
                     pair,
                     ranks,
@@ -245,26 +234,30 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
 
 /// Returns the seconds of a call on a machine, if the algorithm supports it and the machine can be simulated.
 pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
-    let timing = algorithm.visit(call, Timed(machine)).ok()?.ok()?;
+    let alone = Simulated {
+        machine,
+        work: None,
+    };
+    let timing = algorithm.visit(call, alone).ok()?.ok()??;
     Some(timing.total)
 }
 
 /// Returns `None` if one of many algorithms refuses the call, or if it was stopped.
-fn timed(pair: Pair, call: &Call, watched: Watched<'_>) -> Result<Option<Totals>, Stop> {
-    match pair.algorithm.visit(call, watched) {
-        Ok(timing) => timing
-            .map(|timing| timing.map(Totals::from))
-            .map_err(|fault| match fault {
-                SimulateError::TooManyRanks { .. } | SimulateError::NoTime { .. } => {
-                    Stop::input(fault)
-                }
-                _ => Stop::Fault(format!(
-                    "{} by {}: {fault}",
-                    pair.collective, pair.algorithm
-                )),
-            }),
-        Err(refusal) if pair.by_name => Err(Stop::input(refusal)),
-        Err(_) => Ok(None),
+fn timed(pair: Pair, call: &Call, simulated: Simulated<'_>) -> Result<Option<Totals>, Stop> {
+    let timing = match pair.algorithm.visit(call, simulated) {
+        Ok(timing) => timing,
+        Err(refusal) if pair.by_name => return Err(Stop::input(refusal)),
+        Err(_) => return Ok(None),
+    };
+    match timing {
+        Ok(timing) => Ok(timing.map(Totals::from)),
+        Err(fault @ (SimulateError::TooManyRanks { .. } | SimulateError::NoTime { .. })) => {
+            Err(Stop::input(fault))
+        }
+        Err(fault) => Err(Stop::Fault(format!(
+            "{} by {}: {fault}",
+            pair.collective, pair.algorithm
+        ))),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use rankfold::collective::WithSchedule;
+use rankfold::collective::{Algorithm, Call};
 use rankfold::measure::Control;
 use rankfold::schedule::Schedule;
 
@@ -139,44 +139,43 @@ fn left(share: f64, elapsed: Duration) -> String {
     }
 }
 
-/// Estimates from the rank in the middle how many steps the ranks of a schedule are active in, summed over all ranks.
-pub struct Weigh;
-
 /// Maximum number of steps that are examined.
 const LOOKED_AT: usize = 64;
 
-impl WithSchedule for Weigh {
-    type Out = f64;
+/// Estimates from the rank in the middle how many steps the ranks of a call's schedule are active in, summed over all
+/// ranks; 0 if the call is refused.
+pub fn weight(algorithm: Algorithm, call: &Call) -> f64 {
+    let mut weight = 0.0;
+    let shown = algorithm.with_schedule(call, &mut |schedule| weight = estimate(schedule));
+    shown.map_or(0.0, |()| weight)
+}
 
-    fn with<S: Schedule + 'static>(self, schedule: S) -> f64 {
-        let (ranks, steps) = (schedule.ranks(), schedule.steps());
-        let middle = ranks / 2;
-        let mut active = 0;
-        let mut last = None;
-        while active < LOOKED_AT {
-            match schedule.next_active(middle, last) {
-                Some(next) if next < steps && last.is_none_or(|last| next > last) => {
-                    last = Some(next)
-                }
-                _ => break,
-            }
-            active += 1;
+fn estimate(schedule: &dyn Schedule) -> f64 {
+    let (ranks, steps) = (schedule.ranks(), schedule.steps());
+    let middle = ranks / 2;
+    let mut active = 0;
+    let mut last = None;
+    while active < LOOKED_AT {
+        match schedule.next_active(middle, last) {
+            Some(next) if next < steps && last.is_none_or(|last| next > last) => last = Some(next),
+            _ => break,
         }
-        // Assumes the same share for the steps that were not looked at as for those that were.
-        let seen = last.map_or(1, |last| last + 1);
-        let share = active as f64 / seen as f64;
-        let visits = match active {
-            LOOKED_AT => share * steps as f64,
-            all => all as f64,
-        };
-        ranks as f64 * visits.max(1.0)
+        active += 1;
     }
+    // Assumes the same share for the steps that were not looked at as for those that were.
+    let seen = last.map_or(1, |last| last + 1);
+    let share = active as f64 / seen as f64;
+    let visits = match active {
+        LOOKED_AT => share * steps as f64,
+        all => all as f64,
+    };
+    ranks as f64 * visits.max(1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rankfold::collective::{Algorithm, Call, Collective};
+    use rankfold::collective::Collective;
     use rankfold::topology::TreeName;
 
     #[test]
@@ -193,8 +192,10 @@ mod tests {
     #[test]
     fn schedules_weigh_what_their_ranks_do() {
         let weight = |algorithm: Algorithm, ranks| {
-            let call = Call::new(Collective::AllReduce, ranks, 8).commuting();
-            algorithm.visit(&call, Weigh).unwrap()
+            weight(
+                algorithm,
+                &Call::new(Collective::AllReduce, ranks, 8).commuting(),
+            )
         };
         let ring = weight(Algorithm::Ring, 1000);
         assert!((ring / 1_998_000.0 - 1.0).abs() < 0.01, "{ring}");

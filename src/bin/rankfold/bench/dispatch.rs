@@ -1,114 +1,81 @@
-//! From the names of a type and an operator to the code that is compiled for both.
+//! From the name of a type to the code that is compiled for it; the operator stays a value.
+//!
+//! A call that only moves elements is compiled for each size of element, not for each type: `explain` and the copying
+//! loops know no more of an element than its size.
 
 use rankfold::measure::{
-    Control, Effort, Failure, Number, Op, Pass, Point, Proved, Type, Vectors, call, pass, prove,
+    Control, Effort, Failure, Number, Op, Pass, Point, Proved, Type, Vectors, call, folded, pass,
+    prove,
 };
-use rankfold::op::{And, Max, Min, Operator, Or, Product, Sum, Xor};
+use rankfold::op::Operator;
 use rankfold::{Comm, Result as Called};
 
 /// Runs a point once and compares the result.
 pub fn proved(point: &Point) -> Result<Proved, Failure> {
-    dispatch(point, Prove)
+    match elements(point) {
+        Type::F32 => prove(point, &fold_of::<f32>(point)),
+        Type::F64 => prove(point, &fold_of::<f64>(point)),
+        Type::I32 => prove(point, &fold_of::<i32>(point)),
+        Type::I64 => prove(point, &fold_of::<i64>(point)),
+        Type::U8 => prove(point, &call_of::<u8>(point)),
+        Type::U32 => prove(point, &call_of::<u32>(point)),
+        Type::U64 => prove(point, &call_of::<u64>(point)),
+    }
 }
 
 /// Times a point.
 pub fn passed(point: &Point, effort: &Effort, control: &Control) -> Result<Pass, Failure> {
-    dispatch(point, Time { effort, control })
-}
-
-/// An action on a point, for any element type.
-trait Job {
-    type Out;
-    fn run<T: Number>(
-        self,
-        point: &Point,
-        body: &(dyn Fn(&Comm, &mut Vectors<T>) -> Called<()> + Sync),
-    ) -> Result<Self::Out, Failure>;
-}
-
-struct Prove;
-
-impl Job for Prove {
-    type Out = Proved;
-
-    fn run<T: Number>(
-        self,
-        point: &Point,
-        body: &(dyn Fn(&Comm, &mut Vectors<T>) -> Called<()> + Sync),
-    ) -> Result<Proved, Failure> {
-        prove(point, body)
+    match elements(point) {
+        Type::F32 => pass(point, effort, control, &fold_of::<f32>(point)),
+        Type::F64 => pass(point, effort, control, &fold_of::<f64>(point)),
+        Type::I32 => pass(point, effort, control, &fold_of::<i32>(point)),
+        Type::I64 => pass(point, effort, control, &fold_of::<i64>(point)),
+        Type::U8 => pass(point, effort, control, &call_of::<u8>(point)),
+        Type::U32 => pass(point, effort, control, &call_of::<u32>(point)),
+        Type::U64 => pass(point, effort, control, &call_of::<u64>(point)),
     }
 }
 
-struct Time<'a> {
-    effort: &'a Effort,
-    control: &'a Control,
-}
-
-impl Job for Time<'_> {
-    type Out = Pass;
-
-    fn run<T: Number>(
-        self,
-        point: &Point,
-        body: &(dyn Fn(&Comm, &mut Vectors<T>) -> Called<()> + Sync),
-    ) -> Result<Pass, Failure> {
-        pass(point, self.effort, self.control, body)
+/// Returns the type of the elements that are folded; of those that are moved, the unsigned type of the same size.
+fn elements(point: &Point) -> Type {
+    match (point.kind, point.kind.bytes()) {
+        (kind, _) if point.subject.folds() => kind,
+        (_, 1) => Type::U8,
+        (_, 4) => Type::U32,
+        _ => Type::U64,
     }
 }
 
-fn dispatch<J: Job>(point: &Point, job: J) -> Result<J::Out, Failure> {
-    match point.kind {
-        Type::F32 => float::<f32, J>(point, job),
-        Type::F64 => float::<f64, J>(point, job),
-        Type::I32 => integer::<i32, J>(point, job),
-        Type::I64 => integer::<i64, J>(point, job),
-        Type::U8 => integer::<u8, J>(point, job),
-        Type::U32 => integer::<u32, J>(point, job),
-        Type::U64 => integer::<u64, J>(point, job),
-    }
-}
-
-/// `point.op` is defined for floats: the plan has refused operators that only integers have.
-fn float<T: Number, J: Job>(point: &Point, job: J) -> Result<J::Out, Failure>
+/// Returns the fold of a point. Its operator is defined for the type: the plan has refused those that floats lack.
+fn fold_of<T: Number>(point: &Point) -> impl Fn(&Comm, &mut Vectors<T>) -> Called<()> + Sync
 where
-    Sum: Operator<T>,
-    Product: Operator<T>,
-    Min: Operator<T>,
-    Max: Operator<T>,
+    Op: Operator<T>,
 {
-    match point.op {
-        Op::Sum => by::<T, _, J>(point, job, Sum),
-        Op::Product => by::<T, _, J>(point, job, Product),
-        Op::Min => by::<T, _, J>(point, job, Min),
-        _ => by::<T, _, J>(point, job, Max),
-    }
+    |comm, vectors| folded(point, comm, vectors, point.op)
 }
 
-fn integer<T: Number, J: Job>(point: &Point, job: J) -> Result<J::Out, Failure>
+/// Returns the fold or the movement of a point.
+fn call_of<T: Number>(point: &Point) -> impl Fn(&Comm, &mut Vectors<T>) -> Called<()> + Sync
 where
-    Sum: Operator<T>,
-    Product: Operator<T>,
-    Min: Operator<T>,
-    Max: Operator<T>,
-    And: Operator<T>,
-    Or: Operator<T>,
-    Xor: Operator<T>,
+    Op: Operator<T>,
 {
-    match point.op {
-        Op::And => by::<T, _, J>(point, job, And),
-        Op::Or => by::<T, _, J>(point, job, Or),
-        Op::Xor => by::<T, _, J>(point, job, Xor),
-        _ => float::<T, J>(point, job),
-    }
+    |comm, vectors| call(point, comm, vectors, point.op)
 }
 
-fn by<T: Number, O: Operator<T> + Copy + Sync, J: Job>(
-    point: &Point,
-    job: J,
-    op: O,
-) -> Result<J::Out, Failure> {
-    job.run(point, &|comm: &Comm, vectors: &mut Vectors<T>| {
-        call(point, comm, vectors, op)
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rankfold::measure::Subject;
+
+    #[test]
+    fn what_is_moved_is_as_long_as_what_is_asked_for() {
+        let names = ["f32", "f64", "i32", "i64", "u8", "u32", "u64"];
+        for kind in names.map(|name| name.parse::<Type>().unwrap()) {
+            for subject in Subject::all() {
+                let elements = elements(&Point::new(subject, 2, 8, kind));
+                assert_eq!(elements.bytes(), kind.bytes());
+                assert!(elements == kind || !subject.folds());
+            }
+        }
+    }
 }

@@ -112,43 +112,28 @@ fn title(first: &Measured) -> String {
     )
 }
 
+/// The columns of the table.
+const SHOWN: [Column; 14] = [
+    ("ranks", |one| one.ranks.to_string()),
+    ("bytes", |one| one.bytes.to_string()),
+    ("algorithm", algorithm),
+    ("min/us", |one| figure(one.time_us.min)),
+    ("p50/us", |one| figure(one.time_us.p50)),
+    ("+-%", spread),
+    ("p99/us", |one| figure(one.time_us.p99)),
+    ("max/us", |one| figure(one.time_us.max)),
+    ("algbw", |one| figure(one.algbw_gbs)),
+    ("busbw", |one| figure(one.busbw_gbs)),
+    ("messages", |one| one.messages.to_string()),
+    ("sent", |one| one.bytes_sent.to_string()),
+    ("cpu/us", |one| figure(one.cpu_us)),
+    ("skew/us", |one| figure(one.skew_us)),
+];
+
 fn rows(own: &[&Measured], style: Style) -> String {
-    let heads = [
-        "ranks",
-        "bytes",
-        "algorithm",
-        "min/us",
-        "p50/us",
-        "+-%",
-        "p99/us",
-        "max/us",
-        "algbw",
-        "busbw",
-        "messages",
-        "sent",
-        "cpu/us",
-        "skew/us",
-    ];
-    let row = |one: &&Measured| {
-        let times = &one.time_us;
-        vec![
-            one.ranks.to_string(),
-            one.bytes.to_string(),
-            algorithm(one),
-            figure(times.min),
-            figure(times.p50),
-            spread(one),
-            figure(times.p99),
-            figure(times.max),
-            figure(one.algbw_gbs),
-            figure(one.busbw_gbs),
-            one.messages.to_string(),
-            one.bytes_sent.to_string(),
-            figure(one.cpu_us),
-            figure(one.skew_us),
-        ]
-    };
-    let table = table(&heads, &own.iter().map(row).collect::<Vec<_>>());
+    let row = |one: &&Measured| SHOWN.map(|(_, value)| value(one)).to_vec();
+    let rows: Vec<_> = own.iter().map(row).collect();
+    let table = table(&SHOWN.map(|(head, _)| head), &rows);
     match table.split_once('\n') {
         Some((head, rest)) => format!("{}\n{rest}", style.dim(head)),
         None => table,
@@ -213,9 +198,10 @@ fn legend(run: &Run) -> String {
     )
 }
 
-/// A column of the CSV: its name, and its contents.
+/// A column: its name, and its contents.
 type Column = (&'static str, fn(&Measured) -> String);
 
+/// The columns of the CSV.
 const COLUMNS: [Column; 30] = [
     ("collective", |one| one.collective.clone()),
     ("algorithm", |one| one.algorithm.clone()),

@@ -30,16 +30,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Run, Stop> {
     let limits = limits(plan, control)?;
     let mut open = prove(plan, control, &progress)?;
     for _ in 0..plan.passes {
-        for one in &mut open {
-            if control.is_stopped() {
-                break;
-            }
-            progress.set_message(words(one.point));
-            let passed = dispatch::passed(one.point, &plan.effort, control);
-            one.passes
-                .push(passed.map_err(|failure| failed(one.point, failure))?);
-            progress.inc(1);
-        }
+        pass(&mut open, plan, control, &progress)?;
         watch.look();
     }
     progress.finish_and_clear();
@@ -64,6 +55,26 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Run, Stop> {
     let more = remarks(plan, &run, &open);
     run.remarks.extend(more);
     Ok(run)
+}
+
+/// Times every point once.
+fn pass(
+    open: &mut [Open<'_>],
+    plan: &Plan,
+    control: &Control,
+    progress: &ProgressBar,
+) -> Result<(), Stop> {
+    for one in open {
+        if control.is_stopped() {
+            break;
+        }
+        progress.set_message(words(one.point));
+        let passed = dispatch::passed(one.point, &plan.effort, control);
+        let passed = passed.map_err(|failure| failed(one.point, failure))?;
+        one.passes.push(passed);
+        progress.inc(1);
+    }
+    Ok(())
 }
 
 fn settings(plan: &Plan) -> Settings {

@@ -3,9 +3,9 @@
 use rankfold::measure::{Measured, Run};
 
 use super::data::{Chosen, Data};
-use super::figures::{bytes_in_words, main_results};
+use super::figures::main_results;
 use super::html::{paragraph, table, texts};
-use super::page::microseconds;
+use super::words::{bytes_in_words, microseconds};
 
 /// Maximum number of tables, one for each number of ranks.
 const MOST_TABLES: usize = 8;

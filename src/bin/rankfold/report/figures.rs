@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use rankfold::draw::{Axis, Chart, Curve, Spread};
 use rankfold::measure::{self, Limit, Measured, Run, spread_in_words};
 
-use super::model::Fitted;
+use super::model::{Fitted, Series};
+use super::words::bytes_in_words;
 
 /// Maximum number of curves, one for each length.
 const LENGTHS: usize = 6;
@@ -84,18 +85,6 @@ pub fn bar(place: usize, one: &Measured, unit: impl Fn(f64) -> f64) -> Option<(f
     let interval = one.median_us;
     let (a, b) = (unit(interval.low), unit(interval.high));
     (interval.confidence > 0.0).then(|| (place as f64, a.min(b), a.max(b)))
-}
-
-/// Formats bytes: 8 B, 4 KiB, 16 MiB.
-pub fn bytes_in_words(bytes: usize) -> String {
-    let powers = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let fits = powers
-        .into_iter()
-        .find(|(power, _)| bytes >= 1 << power && bytes.is_multiple_of(1 << power));
-    match fits {
-        Some((power, unit)) => format!("{} {unit}", bytes >> power),
-        None => format!("{bytes} B"),
-    }
 }
 
 /// A bandwidth, and the limit that it is compared with.
@@ -239,28 +228,9 @@ pub fn residuals(run: &Run, fitted: &Fitted) -> String {
     );
     chart.warnings = run.remarks.clone();
     for series in &fitted.series {
-        let points = series
-            .points
-            .iter()
-            .map(|(bytes, measured, predicted)| (*bytes, measured / predicted));
-        chart.curves.push(Curve {
-            name: series.algorithm.clone(),
-            points: points.collect(),
-        });
-        let predicted = |at: f64| {
-            series
-                .points
-                .iter()
-                .find(|point| point.0 == at)
-                .map(|point| point.2)
-        };
-        let ratio = |&(at, low, high): &(f64, f64, f64)| {
-            let predicted = predicted(at)?;
-            Some((at, low / predicted, high / predicted))
-        };
-        chart
-            .spreads
-            .push(series.spread.iter().filter_map(ratio).collect());
+        let (curve, spread) = ratios(series);
+        chart.curves.push(curve);
+        chart.spreads.push(spread);
     }
     let ends = |curve: &Curve| Some((curve.points.first()?.0, curve.points.last()?.0));
     if let Some((low, high)) = chart.curves.first().and_then(ends) {
@@ -270,4 +240,19 @@ pub fn residuals(run: &Run, fitted: &Fitted) -> String {
         });
     }
     chart.svg()
+}
+
+/// Returns measured over predicted times, and the intervals of these ratios.
+fn ratios(series: &Series) -> (Curve, Spread) {
+    let points = series.points.iter();
+    let points = points.map(|(bytes, measured, predicted)| (*bytes, measured / predicted));
+    let curve = Curve {
+        name: series.algorithm.clone(),
+        points: points.collect(),
+    };
+    let ratio = |&(at, low, high): &(f64, f64, f64)| {
+        let (_, _, predicted) = series.points.iter().find(|point| point.0 == at)?;
+        Some((at, low / predicted, high / predicted))
+    };
+    (curve, series.spread.iter().filter_map(ratio).collect())
 }

@@ -3,7 +3,7 @@
 //! - `data`: the data of a report, stored as JSON; `work`: what is measured for it, and in how much time;
 //! - `model`: the cost model that fits, and its predictions;
 //! - `figures`: the charts; `page`: the whole as one HTML file, `choices`: one of its sections;
-//! - `html`: the elements of a page; `date`: a date.
+//! - `html`: the elements of a page; `words`: times and bytes; `date`: a date.
 
 mod choices;
 mod data;
@@ -12,6 +12,7 @@ mod figures;
 mod html;
 mod model;
 mod page;
+mod words;
 mod work;
 
 use std::path::PathBuf;

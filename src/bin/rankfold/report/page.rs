@@ -7,9 +7,10 @@ use rankfold::measure::{Host, Measured, Run};
 use super::choices;
 use super::data::Data;
 use super::date::date;
-use super::figures::{self, bytes_in_words, main_results};
+use super::figures::{self, main_results};
 use super::html::{definitions, escaped, figure, page, paragraph, table, texts};
 use super::model::{self, Fitted};
+use super::words::{bytes_in_words, microseconds};
 use crate::bench::{figure as digits, width};
 
 /// Returns the whole page.
@@ -130,15 +131,6 @@ fn line_tile(run: &Run) -> Option<String> {
 fn tile(value: &str, what: &str) -> String {
     let (value, what) = (escaped(value), escaped(what));
     format!("<div class=\"tile\"><b>{value}</b>{what}</div>")
-}
-
-/// Formats a time with its unit.
-pub fn microseconds(us: f64) -> String {
-    match us {
-        ..1.0 => format!("{} ns", digits(1e3 * us)),
-        ..1000.0 => format!("{} µs", digits(us)),
-        _ => format!("{} ms", digits(us / 1e3)),
-    }
 }
 
 fn machine(data: &Data) -> String {
