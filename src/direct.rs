@@ -67,12 +67,12 @@ pub(crate) fn run<T: Element>(
         Collective::ReduceScatter => vectors.fold(&blocks.block(rank), op),
         Collective::Gather => vectors.collect(),
         Collective::Scatter => vectors.copy(call.root, blocks.block(rank), 0),
-        Collective::AllGather => from_each(call, rank, |from| {
+        Collective::AllGather => from_each(call, rank, &mut |from| {
             vectors.copy(from, 0..blocks.count(from), blocks.cut(from));
         }),
         Collective::AllToAll => {
             let pieces = pieces(call);
-            from_each(call, rank, |from| {
+            from_each(call, rank, &mut |from| {
                 let put = pieces.put(rank, from);
                 vectors.copy(from, pieces.sent(from, rank), put.start);
             });
@@ -83,8 +83,10 @@ pub(crate) fn run<T: Element>(
 
 /// Visits every rank, starting with the next one and wrapping around, so that not all ranks read from the same one at
 /// once.
-fn from_each(call: &Call, rank: Rank, read: impl FnMut(Rank)) {
-    (rank + 1..call.ranks()).chain(0..rank + 1).for_each(read);
+fn from_each(call: &Call, rank: Rank, read: &mut dyn FnMut(Rank)) {
+    for from in (rank + 1..call.ranks()).chain(0..rank + 1) {
+        read(from);
+    }
 }
 
 fn pieces(call: &Call) -> Pieces {

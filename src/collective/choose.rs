@@ -209,7 +209,6 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
 /// Picks the algorithm for a call: from the table, if it has one for the call, else by the numbers above. Nothing is
 /// allocated.
-#[inline]
 fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked {
     let in_table = table.and_then(|table| pick_in_table(table, call, elements));
     in_table.unwrap_or_else(|| pick_untuned(call, elements))
@@ -240,13 +239,11 @@ fn is_usable(algorithm: Algorithm, call: &Call, elements: Elements) -> bool {
     fits && algorithm.refused(call).is_none()
 }
 
-#[inline]
 fn pick_untuned(call: &Call, elements: Elements) -> Picked {
     in_groups(call, elements.bytes, || pick_flat(call, elements))
 }
 
 /// The pick for a machine with groups, if there are groups; otherwise the flat pick.
-#[inline]
 fn in_groups(call: &Call, element_bytes: usize, flat: impl Fn() -> Picked) -> Picked {
     match &call.levels {
         Some(levels) if levels.have_groups() => pick_in_groups(call, element_bytes, flat()),
@@ -285,7 +282,6 @@ fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
 const GATE: &str = "the last rank to arrive releases all, and no rank waits for another one's turn";
 
 /// The pick where all ranks are equally near.
-#[inline]
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
     let over = pick_messages(call, elements.bytes);
@@ -328,7 +324,6 @@ fn fits_cells(call: &Call, elements: Elements) -> bool {
 }
 
 /// Picks an algorithm without cells: memory that all ranks can read, or messages.
-#[inline]
 fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
     let sent = pick_sent(call, element_bytes);
     let bytes = call.length().saturating_mul(element_bytes);
@@ -340,7 +335,6 @@ fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
 }
 
 /// Picks among the algorithms that send messages.
-#[inline]
 fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
     use Algorithm::*;
     let long = is_long(call, element_bytes);

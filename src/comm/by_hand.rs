@@ -45,7 +45,7 @@ impl InCall<'_> {
             if !self.post(peer, Form::Exchange, buf)? {
                 return Err(Error::usage("not a short vector"));
             }
-            self.receive(peer, Form::Exchange, buf.len(), |data: &[T]| {
+            self.receive(peer, Form::Exchange, buf.len(), &mut |data: &[T]| {
                 unwind::operator(|| match peer > self.rank() {
                     true => fold_right(op, buf, data),
                     false => fold_left(op, buf, data),

@@ -34,7 +34,7 @@ impl Link for InCall<'_> {
         to: Rank,
         form: Form,
         data: &[T],
-        meanwhile: impl FnOnce() -> Result<()>,
+        meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         self.comm.core.tick()?;
         self.note_sending(to, size_of_val(data));
@@ -60,7 +60,7 @@ impl Link for InCall<'_> {
         from: Rank,
         form: Form,
         count: usize,
-        mut arrived: impl FnMut(&[T]) -> Result<()>,
+        arrived: &mut dyn FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
         self.check_peer(from)?;
         moves::note(from, self.rank(), 0..count);
@@ -77,7 +77,7 @@ impl Link for InCall<'_> {
             // The operator's own calls would be recorded as this call.
             self.settle();
             // If the sender has revoked the loan it has failed, and the next look says why.
-            if let Some(done) = packet.open(&**self.comm.fabric(), &mut arrived) {
+            if let Some(done) = packet.open(&**self.comm.fabric(), &mut *arrived) {
                 self.comm.core.port.recorder.received(packet.head);
                 return done;
             }

@@ -142,8 +142,7 @@ impl Comm {
         let shape = self.shape(&ask);
         let described = self.describe_call::<T>(&ask, &shape, with.op);
         if let Err(refused) = self.check_call::<T>(&shape, &ask, with.lengths) {
-            let never = |_: &InCall<'_>| unreachable!("it was refused");
-            return self.again(&described, || Err(refused), never);
+            return self.refuse(&described, refused);
         }
         let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
         let algorithm = ask.algorithm.unwrap_or_else(choice);
@@ -154,6 +153,13 @@ impl Comm {
             shape,
             described,
         }))
+    }
+
+    /// The error of a call that was refused, recorded as one that was made.
+    #[cold]
+    fn refuse(&self, described: &Described, refused: Error) -> Result<Rc<Kept>> {
+        let never = |_: &InCall<'_>| unreachable!("it was refused");
+        self.again(described, || Err(refused), never)
     }
 
     /// Runs a call with a count for each rank.

@@ -119,7 +119,7 @@ impl<'a, T: Element> Buffers<'a, T> {
     ) -> Result<()> {
         self.check_runs(recv.region)?;
         let count = recv.region.elements();
-        link.receive(recv.peer, form, count, |data: &[T]| {
+        link.receive(recv.peer, form, count, &mut |data: &[T]| {
             let Some(&some) = data.first() else {
                 return Ok(());
             };
@@ -136,7 +136,7 @@ impl<'a, T: Element> Buffers<'a, T> {
             1 => self.read(send.region)?,
             _ => &self.rooms.stage, // packed by `post`
         };
-        link.lend(send.peer, form, data, || Ok(()))
+        link.lend(send.peer, form, data, &mut || Ok(()))
     }
 
     /// Lends a message, and receives another meanwhile.
@@ -171,7 +171,7 @@ impl<'a, T: Element> Buffers<'a, T> {
             combine,
         } = both;
         let stage = mem::take(&mut self.rooms.stage);
-        let done = link.lend(send.peer, form, &stage, || {
+        let done = link.lend(send.peer, form, &stage, &mut || {
             self.receive(link, form, recv, combine, op)
         });
         self.rooms.stage = stage;
@@ -194,8 +194,8 @@ impl<'a, T: Element> Buffers<'a, T> {
         let from = self.room(send.region);
         let (sent, mut view) = self.split(from, run_of(send.region), into)?;
         let count = recv.region.elements();
-        link.lend(send.peer, form, sent, || {
-            link.receive(recv.peer, form, count, |data: &[T]| {
+        link.lend(send.peer, form, sent, &mut || {
+            link.receive(recv.peer, form, count, &mut |data: &[T]| {
                 fold(view.reborrow(), recv.region, combine, data, op)
             })
         })
@@ -220,8 +220,8 @@ impl<'a, T: Element> Buffers<'a, T> {
             true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
             false => (&spare[run.clone()], &mut output[run.clone()], 0..0),
         };
-        link.lend(send.peer, both.form, held, || {
-            link.receive(recv.peer, both.form, run.len(), |data: &[T]| {
+        link.lend(send.peer, both.form, held, &mut || {
+            link.receive(recv.peer, both.form, run.len(), &mut |data: &[T]| {
                 unwind::operator(|| match both.combine {
                     Combine::FoldLeft => fold_two(op, into, data, held),
                     _ => fold_two(op, into, held, data),

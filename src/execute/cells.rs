@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::moves;
 use crate::op::{Element, First, Operator, fold_left, fold_right};
 use crate::schedule::Combine;
+use crate::span::Blocks;
 use crate::transport::memory::cells;
 use crate::unwind;
 
@@ -23,12 +24,12 @@ const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 pub(crate) trait AtCells {
     fn rank(&self) -> Rank;
 
-    /// Writes this rank's cell for `readers`; a reader reads `share` of the elements.
+    /// Writes this rank's cell for `readers`; a reader reads its block of the elements, if there are blocks.
     fn write<T: Element>(
         &mut self,
         data: &[T],
         readers: Readers,
-        share: impl Fn(Rank) -> usize,
+        blocks: Option<&Blocks>,
     ) -> Result<()>;
 
     /// Waits until all other ranks have written their cells.
@@ -168,12 +169,12 @@ struct Table<'a, C> {
 impl<C: AtCells> Table<'_, C> {
     #[inline]
     fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
-        self.write(data, Readers::One(reader), |_| data.len())
+        self.write(data, Readers::One(reader), None)
     }
 
     #[inline]
     fn write_to_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
-        self.write(data, self.others, |_| data.len())
+        self.write(data, self.others, None)
     }
 
     /// Writes a vector of which each rank reads its own block: for a single reader only that block.
@@ -183,7 +184,7 @@ impl<C: AtCells> Table<'_, C> {
         let blocks = &self.call.blocks;
         match self.others {
             Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
-            Readers::All => self.write(data, Readers::All, |rank| blocks.count(rank)),
+            Readers::All => self.write(data, Readers::All, Some(blocks)),
         }
     }
 
@@ -245,10 +246,10 @@ impl<C: AtCells> Table<'_, C> {
         &mut self,
         data: &[T],
         readers: Readers,
-        share: impl Fn(Rank) -> usize,
+        blocks: Option<&Blocks>,
     ) -> Result<()> {
         self.written_for = Some(readers);
-        self.cells.write(data, readers, share)
+        self.cells.write(data, readers, blocks)
     }
 
     /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.

@@ -39,7 +39,7 @@ pub(crate) trait Link {
         to: Rank,
         form: Form,
         data: &[T],
-        meanwhile: impl FnOnce() -> Result<()>,
+        meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()>;
 
     /// Shows the next message from a rank, which has `count` elements, to `arrived`.
@@ -48,7 +48,7 @@ pub(crate) trait Link {
         from: Rank,
         form: Form,
         count: usize,
-        arrived: impl FnMut(&[T]) -> Result<()>,
+        arrived: &mut dyn FnMut(&[T]) -> Result<()>,
     ) -> Result<()>;
 }
 

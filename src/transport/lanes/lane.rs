@@ -161,7 +161,6 @@ impl ChannelLanes {
 }
 
 impl Lanes for ChannelLanes {
-    #[inline]
     fn has_room(&self, to: Rank, _: Form) -> bool {
         self.out(to, Out::has_room)
     }
@@ -171,12 +170,10 @@ impl Lanes for ChannelLanes {
         self.post_packet(to, form, Packet::eager(head, data));
     }
 
-    #[inline]
     fn post_packet(&self, to: Rank, _: Form, packet: Packet) {
         self.out(to, |out| out.post(packet));
     }
 
-    #[inline]
     fn take(&self, from: Rank, _: Form, place: &mut Packet) -> bool {
         let mut into = self.into.borrow_mut();
         let lane = into.get(from, || self.registry.lane(from, self.me).take);
@@ -214,12 +211,20 @@ impl<L> Peers<L> {
 
     #[inline]
     pub(in crate::transport) fn get(&mut self, rank: Rank, make: impl FnOnce() -> L) -> &mut L {
+        let place = self.place(rank).unwrap_or_else(|| self.find(rank, make));
+        self.at(place)
+    }
+
+    /// The place of a rank, if it was found there last.
+    #[inline]
+    pub(in crate::transport) fn place(&self, rank: Rank) -> Option<usize> {
         let recent = self.recent[Self::recent(rank)];
-        let hit = self
-            .all
-            .get(recent)
-            .is_some_and(|(other, _)| *other == rank);
-        let place = if hit { recent } else { self.find(rank, make) };
+        let there = self.all.get(recent)?;
+        (there.0 == rank).then_some(recent)
+    }
+
+    #[inline]
+    pub(in crate::transport) fn at(&mut self, place: usize) -> &mut L {
         &mut self.all[place].1
     }
 
@@ -229,8 +234,9 @@ impl<L> Peers<L> {
         (rank ^ rank >> 3 ^ rank >> 6) % RECENT
     }
 
+    /// The place of a rank, for which a value is made if there is none.
     #[cold]
-    fn find(&mut self, rank: Rank, make: impl FnOnce() -> L) -> usize {
+    pub(in crate::transport) fn find(&mut self, rank: Rank, make: impl FnOnce() -> L) -> usize {
         let place = self.all.partition_point(|(other, _)| *other < rank);
         if self.all.get(place).is_none_or(|(other, _)| *other != rank) {
             self.all.insert(place, (rank, make()));

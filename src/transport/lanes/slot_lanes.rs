@@ -96,7 +96,16 @@ impl SlotLanes {
     #[inline]
     fn end<R>(&self, other: Rank, f: impl FnOnce(&mut PairEnd) -> R) -> R {
         let mut ends = self.ends.borrow_mut();
-        f(ends.get(other, || self.registry.take_end(self.me, other)))
+        let found = ends.place(other);
+        let place = found.unwrap_or_else(|| self.find(&mut ends, other));
+        f(ends.at(place))
+    }
+
+    /// Not generic: compiled once.
+    #[cold]
+    #[inline(never)]
+    fn find(&self, ends: &mut Peers<PairEnd>, other: Rank) -> usize {
+        ends.find(other, || self.registry.take_end(self.me, other))
     }
 }
 

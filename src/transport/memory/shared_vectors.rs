@@ -46,9 +46,10 @@
 
 use std::cell::{RefCell, RefMut};
 use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 use std::ops::Range;
 use std::process;
+use std::ptr;
 use std::slice;
 
 use crate::Rank;
@@ -327,30 +328,30 @@ impl<T: Element> Vectors<'_, T> {
     }
 
     /// The inputs that are not empty.
-    #[inline]
-    fn inputs(&self) -> impl Iterator<Item = *const T> {
-        let all = (0..self.ranks()).map(|rank| self.input(rank));
-        all.filter(|run| run.length > 0).map(|run| run.start)
+    fn inputs(&self) -> Few<'_> {
+        let epoch = self.coming.epoch;
+        Few::of(&self.coming.lists.inputs, self.ranks(), &mut |rank| {
+            let (start, length) = epoch.input(rank);
+            (length > 0).then_some(start.cast_mut())
+        })
     }
 
     /// The outputs that are not empty.
-    #[inline]
-    fn outputs(&self) -> impl Iterator<Item = *mut T> {
-        let all = (0..self.ranks()).map(|rank| self.output(rank));
-        all.filter(|run| run.length > 0).map(|run| run.start)
+    fn outputs(&self) -> Few<'_> {
+        let epoch = self.coming.epoch;
+        Few::of(&self.coming.lists.outputs, self.ranks(), &mut |rank| {
+            let (start, length) = epoch.output(rank);
+            (length > 0).then_some(start)
+        })
     }
 
     /// This rank's share of the common length of all vectors. Only in [`Job::Shares`].
     fn share(&self) -> Range<usize> {
         assert_eq!(self.coming.job, Job::Shares, "who may touch what");
-        let of = |rank| [self.input(rank).length, self.output(rank).length];
-        let lengths = (0..self.ranks()).flat_map(of);
-        let n = lengths.clone().max().unwrap_or(0);
-        assert!(lengths.into_iter().all(|length| length == 0 || length == n));
-        // All ranks see the same pointers.
-        let written = self.outputs().next();
-        let lead = written.map_or(0, |start| kernels::lead(start.cast_const()));
-        share::<T>(n, lead, self.ranks(), self.coming.me)
+        let (n, written) = in_common(self.coming.epoch);
+        let lead = written.map_or(0, |start| kernels::lead(start.cast::<T>().cast_const()));
+        let line = (LINE / size_of::<T>().max(1)).max(1);
+        share(n, line, lead, self.ranks(), self.coming.me)
     }
 
     /// Folds this rank's share of all inputs, in rank order from the left, and stores it in all outputs.
@@ -361,17 +362,15 @@ impl<T: Element> Vectors<'_, T> {
         }
         #[cfg(test)]
         self.note_fold(&share);
-        let in_place = |rank: Rank| std::ptr::eq(self.input(rank).start, self.output(rank).start);
+        let in_place = |rank: Rank| ptr::eq(self.input(rank).start, self.output(rank).start);
         if share.len() * size_of::<T>() >= LONG && !(0..self.ranks()).any(in_place) {
             return self.fold_share_apart(&share, op);
         }
-        let lists = self.coming.lists;
-        let inputs = Few::of(&lists.inputs, self.inputs());
-        let outputs = Few::of(&lists.outputs, self.outputs());
+        let (inputs, outputs) = (self.inputs(), self.outputs());
         let (inputs, outputs) = (inputs.all(), outputs.all());
         let place = |output: *mut T| {
             let mut inputs = inputs.iter();
-            inputs.position(|&input| std::ptr::eq(input, output))
+            inputs.position(|&input: &*const T| ptr::eq(input, output))
         };
         let to = match *outputs {
             [] => return,
@@ -386,18 +385,14 @@ impl<T: Element> Vectors<'_, T> {
     /// The same for a long share, where no input is an output. The other ranks will read what is written to their
     /// outputs.
     fn fold_share_apart(&self, share: &Range<usize>, op: &impl Operator<T>) {
-        let (lists, bytes) = (self.coming.lists, share.len() * size_of::<T>());
-        let inputs = Few::of(&lists.inputs, self.inputs());
-        let own = self.output(self.coming.me);
-        let own = (own.length > 0).then_some(own.start);
-        // Its own first: what the others get is read there.
-        let others = self.outputs().filter(|&to| own != Some(to));
-        let all = Few::of(&lists.outputs, own.into_iter().chain(others));
+        let bytes = share.len() * size_of::<T>();
+        let (inputs, all) = (self.inputs(), self.own_output_first());
         let all = all.all();
         if all.is_empty() {
             return;
         }
         self.coming.copies.timed(CopyRole::Spread, bytes, |way| {
+            let own = (self.output(self.coming.me).length > 0).then(|| all[0]);
             let near = own.filter(|_| bytes < BEYOND);
             let to = match way {
                 StoreKind::Plain => To::All(all),
@@ -409,15 +404,29 @@ impl<T: Element> Vectors<'_, T> {
         });
     }
 
+    /// The outputs that are not empty, this rank's first: what the others get is read there.
+    fn own_output_first(&self) -> Few<'_> {
+        let (epoch, me) = (self.coming.epoch, self.coming.me);
+        let most = self.ranks() + 1;
+        Few::of(&self.coming.lists.outputs, most, &mut |place| {
+            let rank = place.checked_sub(1).unwrap_or(me);
+            let (start, length) = epoch.output(rank);
+            (length > 0 && (place == 0 || rank != me)).then_some(start)
+        })
+    }
+
     /// Copies this rank's share of the only input to all outputs.
     pub(crate) fn copy_share(&self) {
         let share = self.share();
-        let Some(source) = self.inputs().next().filter(|_| !share.is_empty()) else {
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        let source: Option<&*const T> = inputs.all().first();
+        let Some(&source) = source.filter(|_| !share.is_empty()) else {
             return;
         };
         #[cfg(test)]
         self.note_copy(&share);
-        let others = || self.outputs().filter(|&to| !std::ptr::eq(to, source));
+        let outputs: &[*mut T] = outputs.all();
+        let others = || outputs.iter().filter(|&&to| !ptr::eq(to, source));
         let step = match others().count() {
             0 | 1 => share.len(),
             _ => (COPIED / size_of::<T>().max(1)).max(1),
@@ -491,11 +500,10 @@ impl<T: Element> Vectors<'_, T> {
     /// Folds a run of all inputs, in rank order from the left, into this rank's output from its beginning.
     pub(crate) fn fold(&self, run: &Range<usize>, op: &impl Operator<T>) {
         let output = self.output_at(0, run.len());
-        let ranks = (0..self.ranks()).map(|rank| {
+        let inputs = Few::of(&self.coming.lists.inputs, self.ranks(), &mut |rank| {
             moves::note(rank, self.coming.me, run.clone());
-            self.input_at(rank, run)
+            Some(self.input_at(rank, run).cast_mut().cast())
         });
-        let inputs = Few::of(&self.coming.lists.inputs, ranks);
         // SAFETY: as in `copy`.
         unsafe { fold_several(op, inputs.all(), 0, run.len(), &To::Own(output)) }
     }
@@ -562,11 +570,27 @@ unsafe fn copy_in<T: Element>(way: StoreKind, to: *mut T, from: *const T, n: usi
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
 
-/// The elements that a rank accesses of vectors of `n` elements: whole cache lines of the first vector that is written,
-/// which has `lead` elements before its first line.
-fn share<T>(n: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
-    const LINE: usize = 64;
-    let line = (LINE / size_of::<T>().max(1)).max(1);
+/// The common length of all vectors that are not empty, and where the first output begins: the same for all ranks, which
+/// see the same pointers.
+fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
+    let (mut n, mut written) = (0, None);
+    for rank in 0..epoch.ranks() {
+        let (input, (start, output)) = (epoch.input(rank).1, epoch.output(rank));
+        for length in [input, output] {
+            assert!(n == 0 || length == 0 || length == n, "{length} and {n}");
+            n = n.max(length);
+        }
+        written = written.or((output > 0).then_some(start));
+    }
+    (n, written)
+}
+
+/// The number of bytes of a cache line.
+const LINE: usize = 64;
+
+/// The elements that a rank accesses of vectors of `n` elements: whole cache lines, of `line` elements, of the first
+/// vector that is written, which has `lead` elements before its first line.
+fn share(n: usize, line: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
     let cut = |i: usize| match span::cut(n, ranks, i) {
         _ if i == ranks => n,
         even if even < lead => 0,
@@ -575,64 +599,46 @@ fn share<T>(n: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
     cut(me)..cut(me + 1)
 }
 
-/// Pointers into the vectors of some ranks: on the stack if there are few.
-enum Few<'a, P> {
-    Near([MaybeUninit<P>; NEAR], usize),
+/// Pointers into the vectors of some ranks, without their type: on the stack if there are few.
+enum Few<'a> {
+    Near([*mut u8; NEAR], usize),
     Far(RefMut<'a, Vec<*mut u8>>),
 }
 
 const NEAR: usize = 8;
 
 /// A pointer to one element, read-only or not: a word of the same size for every element type.
-trait Pointer: Copy {
-    fn untyped(self) -> *mut u8;
-}
+trait Pointer: Copy {}
 
-impl<T> Pointer for *const T {
-    #[inline]
-    fn untyped(self) -> *mut u8 {
-        self.cast_mut().cast()
-    }
-}
+impl<T> Pointer for *const T {}
 
-impl<T> Pointer for *mut T {
-    #[inline]
-    fn untyped(self) -> *mut u8 {
-        self.cast()
-    }
-}
+impl<T> Pointer for *mut T {}
 
-impl<'a, P: Pointer> Few<'a, P> {
-    #[inline]
-    fn of(list: &'a List, mut all: impl Iterator<Item = P>) -> Self {
-        let (mut near, mut count) = ([MaybeUninit::uninit(); NEAR], 0);
-        for item in all.by_ref() {
-            if count == NEAR {
-                // SAFETY: all of them were written.
-                let first = near.iter().map(|item| unsafe { item.assume_init() });
-                return Few::listed(list, first.chain([item]).chain(all));
-            }
-            near[count].write(item);
+impl<'a> Few<'a> {
+    /// What `each` returns for the numbers below `most`, in order. Not generic: compiled once for all elements.
+    #[inline(never)]
+    fn of(list: &'a List, most: usize, each: &mut dyn FnMut(usize) -> Option<*mut u8>) -> Few<'a> {
+        if most > NEAR {
+            let mut list = list.borrow_mut();
+            list.clear();
+            list.extend((0..most).filter_map(each));
+            return Few::Far(list);
+        }
+        let (mut near, mut count) = ([ptr::null_mut(); NEAR], 0);
+        for item in (0..most).filter_map(each) {
+            near[count] = item;
             count += 1;
         }
         Few::Near(near, count)
     }
 
-    #[inline(never)]
-    fn listed(list: &'a List, all: impl Iterator<Item = P>) -> Self {
-        let mut list = list.borrow_mut();
-        list.clear();
-        list.extend(all.map(P::untyped));
-        Few::Far(list)
-    }
-
     #[inline]
-    fn all(&self) -> &[P] {
-        match self {
-            // SAFETY: the first `count` were written.
-            Few::Near(near, count) => unsafe { near[..*count].assume_init_ref() },
-            // SAFETY: each of them is a `P` whose type was erased: pointers to sized types have the same layout.
-            Few::Far(list) => unsafe { slice::from_raw_parts(list.as_ptr().cast(), list.len()) },
-        }
+    fn all<P: Pointer>(&self) -> &[P] {
+        let all = match self {
+            Few::Near(near, count) => &near[..*count],
+            Few::Far(list) => list,
+        };
+        // SAFETY: pointers to sized types have the same layout, and any pointer is a valid value of its type.
+        unsafe { slice::from_raw_parts(all.as_ptr().cast(), all.len()) }
     }
 }
