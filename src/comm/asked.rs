@@ -187,7 +187,7 @@ impl Core {
             return Ok(asked.iter().position(|one| one.is_ready()).unwrap_or(0));
         }
         self.wait_for(asked, Until::One, call, site, None, || {
-            let place = self.port.chosen(None).map(|line| line.source);
+            let place = self.port.chosen(None).map(|queue| queue.source);
             self.port.take_in();
             place
         })

@@ -10,13 +10,13 @@ thread_local! {
     static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While this value lives, its thread is a rank of a team.
-pub(super) struct Inside;
+/// While this value lives, its thread is a rank of a team. Made by [`enter`](Self::enter) alone.
+pub(super) struct Inside(());
 
 impl Inside {
     pub(super) fn enter(pool: *const Pool) -> Inside {
         INSIDE.with_borrow_mut(|teams| teams.push(pool));
-        Inside
+        Inside(())
     }
 }
 

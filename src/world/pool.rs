@@ -26,7 +26,8 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
+use std::process;
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
@@ -204,7 +205,7 @@ pub(super) struct Kept(Option<Box<Comm>>);
 // When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core was left,
 // strong or weak, nor an open request, so whatever refers to anything inside moves with the `Comm`. Rooms for elements
 // hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses
-// it: the desk is locked for the duration of a run.
+// it: `crew` locks its desk for the duration of a run.
 unsafe impl Send for Kept {}
 
 impl Kept {
@@ -450,12 +451,24 @@ struct UntilDone<'a> {
     _live: Option<Live>,
 }
 
+/// Aborts the process when dropped.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        process::abort();
+    }
+}
+
 impl Drop for UntilDone<'_> {
     fn drop(&mut self) {
+        // Ranks that still run use what the caller's frame holds: it may not unwind past them.
+        let all_are_done = AbortOnUnwind;
         let pool = self.pool;
         for line in &pool.lines {
             line.job_slot
                 .wait(&pool.caller, self.parker, pool.patience, || pool.part(0));
         }
+        mem::forget(all_are_done);
     }
 }

@@ -242,10 +242,8 @@ impl World {
         for (rank, end) in joined.into_iter().enumerate() {
             match end {
                 Ok(refused) => unpinned.extend(refused.map(|why| (rank, why))),
-                Err(payload) => {
-                    unwind::discard(payload);
-                    outcomes.panicked(rank, broken());
-                }
+                // What the rank returned, if it did, is dropped here: its destructor may panic.
+                Err(()) => _ = unwind::quietly(|| outcomes.panicked(rank, broken())),
             }
         }
         let placement = venue.placement(unpinned);
@@ -254,8 +252,8 @@ impl World {
     }
 }
 
-/// How a thread ended, and why its rank was not pinned, if it should have been.
-type Joined = thread::Result<Option<PinError>>;
+/// Why the rank of a thread was not pinned, if it should have been; an error if the thread panicked.
+type Joined = Result<Option<PinError>, ()>;
 
 /// Runs the ranks of a program on threads of their own, and waits until all have ended.
 fn live(starts: Vec<Start>, program: &mut dyn Program) -> Result<Vec<Joined>, Refused> {
@@ -265,7 +263,9 @@ fn live(starts: Vec<Start>, program: &mut dyn Program) -> Result<Vec<Joined>, Re
         let spawned: Vec<_> = ranks
             .map(|(start, body)| spawn(scope, start, body))
             .collect();
-        let ends = spawned.into_iter().map(|rank| Ok(rank?.join()));
+        let ends = spawned
+            .into_iter()
+            .map(|rank| Ok(rank?.join().map_err(unwind::discard)));
         ends.collect()
     })
 }

@@ -1,4 +1,6 @@
 //! The loops over elements, each compiled for several instruction sets.
+//!
+//! An operator may panic at any element. An instruction set is used only where [`Set::best`] has found it.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;

@@ -1,4 +1,7 @@
 //! Copies past the caches: stores that neither read nor keep the lines that they write.
+//!
+//! These stores are not ordered by a release: each function here that other files call executes a [`Fence`] after them,
+//! and who calls the bare loop keeps a `Fence` that runs also while unwinding.
 #![allow(unsafe_code)]
 
 use std::ptr;

@@ -6,7 +6,9 @@
 //! a unique borrow, and accesses it through one raw pointer from then on, as the lender does. Each end writes the parts
 //! that it has [taken](crate::transport::memory::copy_claims), and no part is taken twice. The borrower stays until the
 //! lender has reported all of its own parts; rather than unwind before, it ends the process. A lender finds these words
-//! open only during the loan that it waits for, whose length and type the borrower has compared.
+//! open only during the loan that it waits for, whose length and type the borrower has compared. The destination of a
+//! message that is not lent is filled from [`Packet::open`], which shows a lent message only between claim and settling.
+//! [`help`] is called with the lender's own claims: `port/send.rs` is its one caller.
 #![allow(unsafe_code)]
 
 use std::mem::{self, MaybeUninit, size_of_val};
@@ -96,7 +98,7 @@ pub(in crate::transport) fn help(
     from.len() >= JOINT && claims.help(copy)
 }
 
-/// Takes parts at `end` and copies them, until none are left. Returns how many it took.
+/// Takes parts from the end of `side` and copies them, until none are left. Returns how many it took.
 ///
 /// # Safety
 ///

@@ -129,7 +129,7 @@ impl CopyClaims {
         copied > 0
     }
 
-    /// Takes parts at `end`, of `parts` in all, and copies each, until none is left. Returns how many it took.
+    /// Takes parts from the end of `side`, of `parts` in all, and copies each, until none is left. Returns how many it took.
     pub(crate) fn take_all(&self, side: Side, parts: usize, mut copy: impl FnMut(usize)) -> usize {
         let mut taken = 0;
         while let Some(it) = self.take(side, parts) {
@@ -159,7 +159,7 @@ impl CopyClaims {
         open.then(|| self.to.load(Ordering::Relaxed))
     }
 
-    /// Takes the next part at `end`, of `parts` in all; `None`: none is left.
+    /// Takes the next part from the end of `side`, of `parts` in all; `None`: none is left.
     fn take(&self, side: Side, parts: usize) -> Option<Taken> {
         let one = if side == Side::Front { FRONT } else { BACK };
         // Relaxed: it only decides which end copies a part; the words around it order the rest.

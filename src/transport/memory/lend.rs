@@ -6,8 +6,7 @@
 //!   so it cannot be forgotten.
 //! - A [`Loan`] is made only there, and lives only as long as that call: its holder may
 //!   [help](crate::transport::memory::cooperative_copy::help) the borrower that has claimed it.
-//! - [`Settle`](crate::transport::memory::lenders::Settle) settles a claimed loan, also when the operator that reads it
-//!   panics.
+//! - A claimed loan is settled by its borrower's guard, [`Settle`](crate::transport::memory::lenders::Settle).
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

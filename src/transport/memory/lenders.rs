@@ -12,7 +12,7 @@ pub(crate) trait Lenders {
     fn settled(&self, lender: Rank);
 }
 
-/// Settles one loan, also when the borrower panics.
+/// Settles one claimed loan when it is dropped, also when the operator that reads the loan panics.
 pub(in crate::transport) struct Settle<'a, W: Fn()> {
     pub word: &'a LoanWord,
     pub ticket: Ticket,

@@ -258,7 +258,8 @@ impl Packet {
         ours
     }
 
-    /// The bytes of an eager message. They hold [`count`](Self::count) elements of the type [`info`](Self::info).
+    /// The bytes of an eager message. They hold [`count`](Self::count) elements of the type [`info`](Self::info), and
+    /// begin where the body does, at a multiple of `BODY_ALIGN`.
     #[inline]
     pub(super) fn as_eager(&self) -> Option<&MaybeUninit<[u8; EAGER_BYTES]>> {
         if self.kind != Kind::EAGER {

@@ -37,13 +37,15 @@ impl Packet {
             "a message opened as another type"
         );
         if let Some(eager) = self.as_eager() {
-            return Some(self.land(eager, arrived));
+            // SAFETY: these are this packet's own bytes, and its type was compared above.
+            return Some(unsafe { self.land(eager, arrived) });
         }
         if let Some(lent) = self.as_lent() {
             return self.borrow(lent, lenders, arrived);
         }
         if let Some(pad) = self.as_landed() {
-            return Some(arrived(self.landed(pad)));
+            // SAFETY: as above.
+            return Some(arrived(unsafe { self.landed(pad) }));
         }
         if !self.accept(lenders) {
             return None;
@@ -55,16 +57,20 @@ impl Packet {
     }
 
     /// Shows the elements inside the packet: in place if they are aligned there, otherwise in an aligned copy.
+    ///
+    /// # Safety
+    ///
+    /// `eager` is what [`as_eager`](Self::as_eager) returns for this packet, whose elements are of type `T`.
     #[inline]
-    fn land<T: Element, R>(
+    unsafe fn land<T: Element, R>(
         &self,
         eager: &MaybeUninit<[u8; EAGER_BYTES]>,
         arrived: impl FnOnce(&[T]) -> R,
     ) -> R {
         let count = self.short_count();
         if align_of::<T>() <= BODY_ALIGN {
-            // SAFETY: there are `count` elements of this type: `open` has compared the types. The body is aligned for
-            // them, as just checked.
+            // SAFETY: there are `count` elements of this type, as the caller promises. The body is aligned for them, as
+            // just checked.
             return arrived(unsafe { landed(eager, count) });
         }
         let landing = Landing(*eager);
@@ -74,9 +80,13 @@ impl Packet {
     }
 
     /// The elements of a landed message of this type.
-    fn landed<T: Element>(&self, pad: &[Piece]) -> &[T] {
-        // SAFETY: there are `count` elements of this type, whose alignment is at most that of a piece: `open` has
-        // compared the types.
+    ///
+    /// # Safety
+    ///
+    /// `pad` is what [`as_landed`](Self::as_landed) returns for this packet, whose elements are of type `T`.
+    unsafe fn landed<T: Element>(&self, pad: &[Piece]) -> &[T] {
+        // SAFETY: there are `count` elements of this type, as the caller promises, whose alignment is at most that of a
+        // piece.
         unsafe { slice::from_raw_parts(pad.as_ptr().cast(), self.short_count()) }
     }
 
