@@ -28,18 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// Pairs of files of one room that still import each other. The list may only shrink.
-const CIRCLES: &[(&str, &str)] = &[
-    (
-        "bin/rankfold/report/choices.rs",
-        "bin/rankfold/report/page.rs",
-    ),
-    (
-        "bin/rankfold/report/figures.rs",
-        "bin/rankfold/report/model.rs",
-    ),
-    ("comm/reduce_loop.rs", "comm/reduce_over.rs"),
-    ("measure/point.rs", "measure/vectors.rs"),
-];
+const CIRCLES: &[(&str, &str)] = &[];
 
 /// The only files that may contain `unsafe`.
 const UNSAFE: &[&str] = &[

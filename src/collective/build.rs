@@ -1,74 +1,23 @@
 //! The schedule of an algorithm for a call: the only place that maps names to types.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
-use super::needs::pipeline_period;
+use super::by_levels::{by_levels, flat};
+use super::ports::{period, ports};
+use super::visitor::{Behind, Boxed, Built, WithSchedule};
 use super::{
     Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, DirectReduceScatter, ExchangeScan,
-    ExclusiveScan, Gather, HierarchicalReduceScatter, PacketReduce, Pairwise, PassOn, PassUp,
-    Refusal, RingReduceScatter, far_halving_to_blocks, halving_all_reduce, halving_reduce,
-    halving_to_blocks, hybrid_all_reduce, simple_exchange,
+    ExclusiveScan, Gather, PacketReduce, Pairwise, PassOn, PassUp, Refusal, RingReduceScatter,
+    far_halving_to_blocks, halving_all_reduce, halving_reduce, halving_to_blocks,
+    hybrid_all_reduce, simple_exchange,
 };
 use super::{cells, direct};
-use crate::Rank;
-use crate::schedule::{Copied, FoldAlong, Fresh, FromBlocks, Keep, Schedule};
+use crate::schedule::{FoldAlong, Fresh, FromBlocks, Keep, Schedule};
 use crate::span::{Blocks, Pieces};
 use crate::topology::{
-    BinomialTo, Circle, Circulant, CubeTo, Esbt, Hierarchy, Levels, Line, OwnSteps, Packets,
-    Pattern, Shift, SinglePort, StarTo, Subtrees, Topology, TreeName, TwoTrees,
+    BinomialTo, Circle, Circulant, CubeTo, Esbt, Line, Packets, Shift, StarTo, Subtrees, TreeName,
+    TwoTrees,
 };
-
-/// A visitor that receives a schedule of any type from [`Algorithm::visit`].
-///
-/// Schedules are passed by value and with their type, so code that runs them can be compiled for each.
-///
-/// # Examples
-///
-/// ```
-/// use rankfold::collective::{Algorithm, Call, Collective, WithSchedule};
-/// use rankfold::schedule::Schedule;
-///
-/// struct Steps;
-/// impl WithSchedule for Steps {
-///     type Out = usize;
-///     fn with<S: Schedule + 'static>(self, schedule: S) -> usize {
-///         schedule.steps()
-///     }
-/// }
-/// let call = Call::new(Collective::AllReduce, 8, 100);
-/// assert_eq!(Algorithm::Halving.visit(&call, Steps), Ok(6));
-/// ```
-pub trait WithSchedule {
-    /// The result of the visit.
-    type Out;
-
-    /// Visits the schedule.
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out;
-}
-
-struct Boxed;
-
-impl WithSchedule for Boxed {
-    type Out = Box<dyn Schedule>;
-
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Box<dyn Schedule> {
-        Box::new(schedule)
-    }
-}
-
-/// Passes a schedule on without its type.
-struct Behind<'a>(&'a mut dyn FnMut(&dyn Schedule));
-
-impl WithSchedule for Behind<'_> {
-    type Out = ();
-
-    fn with<S: Schedule + 'static>(self, schedule: S) {
-        (self.0)(&schedule)
-    }
-}
-
-type Built<V> = Result<<V as WithSchedule>::Out, Refusal>;
 
 impl Algorithm {
     /// Passes the schedule for a call to a visitor. Nothing is allocated, except for the tables of [`TwoTrees`].
@@ -205,17 +154,7 @@ impl Algorithm {
                 let reduce = PacketReduce::new(Circulant::new(ranks), n, segments.get());
                 visitor.with(reduce.reversed().rooted(root))
             }
-            Algorithm::Tree { tree, segments } => {
-                let topology = tree.on(ranks).rooted(root);
-                match segments {
-                    None => visitor.with(FoldAlong::new(topology.single_port(), n).reversed()),
-                    Some(segments) => {
-                        let fold = FoldAlong::new(ports(tree, topology), n);
-                        let period = period(tree, ranks);
-                        visitor.with(fold.reversed().pipelined(segments.get(), period))
-                    }
-                }
-            }
+            Algorithm::Tree { tree, segments } => broadcast_along(tree, segments, call, visitor),
             _ => return self.no_such::<V>(call),
         })
     }
@@ -251,24 +190,7 @@ impl Algorithm {
                 tree: TreeName::BINOMIAL,
                 segments: None,
             } => visitor.with(FoldAlong::new(BinomialTo::new(ranks, root), n).placed(keep)),
-            Algorithm::Tree { tree, segments } => {
-                // Without commutativity, the fold goes to rank 0, in rank order.
-                let end = if call.commutes { root } else { 0 };
-                let topology = tree.on(ranks).rooted(end);
-                let pass_on = PassOn::new(ranks, end, root, n);
-                match segments {
-                    None => {
-                        let fold = FoldAlong::new(topology.single_port(), n);
-                        visitor.with(fold.placed(keep).then(pass_on))
-                    }
-                    Some(segments) => {
-                        let fold = FoldAlong::new(ports(tree, topology), n).placed(keep);
-                        let period = period(tree, ranks);
-                        let pipeline = fold.pipelined(segments.get(), period);
-                        visitor.with(pipeline.then(pass_on))
-                    }
-                }
-            }
+            Algorithm::Tree { tree, segments } => reduce_along(tree, segments, call, visitor),
             _ => return self.no_such::<V>(call),
         })
     }
@@ -493,60 +415,49 @@ impl Algorithm {
 /// Every rank communicates with the root.
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
-/// The algorithm that replaces the hierarchical one where there are no groups.
-fn flat(tree: TreeName, call: &Call) -> Algorithm {
-    match call.collective {
-        Collective::ReduceScatter if !call.commutes => Algorithm::Halving,
-        Collective::ReduceScatter | Collective::AllGather => Algorithm::Ring,
-        _ => Algorithm::tree(tree),
+/// The broadcast along a family of trees.
+fn broadcast_along<V: WithSchedule>(
+    tree: TreeName,
+    segments: Option<NonZeroUsize>,
+    call: &Call,
+    visitor: V,
+) -> V::Out {
+    let (ranks, n) = (call.ranks(), call.length());
+    let topology = tree.on(ranks).rooted(call.root);
+    match segments {
+        None => visitor.with(FoldAlong::new(topology.single_port(), n).reversed()),
+        Some(segments) => {
+            let fold = FoldAlong::new(ports(tree, topology), n);
+            let period = period(tree, ranks);
+            visitor.with(fold.reversed().pipelined(segments.get(), period))
+        }
     }
 }
 
-/// The schedules that follow the levels of the machine.
-fn by_levels<V: WithSchedule>(
+/// The reduce along a family of trees.
+fn reduce_along<V: WithSchedule>(
     tree: TreeName,
-    levels: &Arc<Levels>,
+    segments: Option<NonZeroUsize>,
     call: &Call,
     visitor: V,
-) -> Built<V> {
+) -> V::Out {
     let (ranks, n, root) = (call.ranks(), call.length(), call.root);
-    let fold = |root| FoldAlong::new(Hierarchy::new(levels.clone(), tree, root), n);
-    let blocks = || call.blocks.clone();
-    let scatter = || HierarchicalReduceScatter::to_blocks(levels.clone(), blocks(), tree);
-    Ok(match call.collective {
-        Collective::Broadcast => visitor.with(fold(root).reversed()),
-        Collective::Reduce => {
-            // As for a family by itself: all other families lose rank order when rotated.
-            let any = matches!(
-                tree,
-                TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial
-            );
-            let end = if call.commutes || any { root } else { 0 };
-            let fold = fold(end).placed(Keep::AtRoot(root));
-            visitor.with(fold.then(PassOn::new(ranks, end, root, n)))
+    let keep = Keep::AtRoot(root);
+    // Without commutativity, the fold goes to rank 0, in rank order.
+    let end = if call.commutes { root } else { 0 };
+    let topology = tree.on(ranks).rooted(end);
+    let pass_on = PassOn::new(ranks, end, root, n);
+    match segments {
+        None => {
+            let fold = FoldAlong::new(topology.single_port(), n);
+            visitor.with(fold.placed(keep).then(pass_on))
         }
-        Collective::Barrier | Collective::AllReduce => {
-            let (up, down) = Hierarchy::new(levels.clone(), tree, 0).there_and_back();
-            let (up, down) = (FoldAlong::new(up, n), FoldAlong::new(down, n).reversed());
-            if call.from_input {
-                visitor.with(up.placed(Keep::Everywhere).then(down))
-            } else {
-                visitor.with(up.then(down))
-            }
+        Some(segments) => {
+            let fold = FoldAlong::new(ports(tree, topology), n).placed(keep);
+            let period = period(tree, ranks);
+            visitor.with(fold.pipelined(segments.get(), period).then(pass_on))
         }
-        Collective::ReduceScatter if call.commutes => {
-            visitor.with(Copied::new(scatter(), blocks()))
-        }
-        Collective::ReduceScatter => visitor.with(Copied::new(scatter().in_rank_order(), blocks())),
-        Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
-        collective => {
-            let algorithm = Algorithm::Hierarchical { tree };
-            return Err(Refusal::NotFor {
-                algorithm,
-                collective,
-            });
-        }
-    })
+    }
 }
 
 /// The all-reduce in packets: the reduction, followed by the broadcast, its reversal.
@@ -572,56 +483,4 @@ fn even(call: &Call) -> Blocks {
 
 fn gather<P: Subtrees>(call: &Call, tree: P) -> Gather<P> {
     Gather::along(tree, call.blocks.clone()).from_input()
-}
-
-/// The family in the form that pipelines need: the rows of a ring, whose root serves them one after another, in the
-/// single-port form, and trees in their own steps.
-#[derive(Clone, Debug)]
-enum Ports {
-    Single(SinglePort),
-    Own(OwnSteps),
-}
-
-fn ports(tree: TreeName, topology: Topology) -> Ports {
-    match tree {
-        TreeName::SplitRing | TreeName::KRing(_) => Ports::Single(topology.single_port()),
-        _ => Ports::Own(OwnSteps::new(topology)),
-    }
-}
-
-fn period(tree: TreeName, ranks: usize) -> usize {
-    pipeline_period(tree, ranks).unwrap_or(1)
-}
-
-impl Pattern for Ports {
-    fn ranks(&self) -> usize {
-        match self {
-            Ports::Single(ports) => ports.ranks(),
-            Ports::Own(ports) => ports.ranks(),
-        }
-    }
-    fn steps(&self) -> usize {
-        match self {
-            Ports::Single(ports) => ports.steps(),
-            Ports::Own(ports) => ports.steps(),
-        }
-    }
-    fn to(&self, p: Rank, s: usize) -> Option<Rank> {
-        match self {
-            Ports::Single(ports) => ports.to(p, s),
-            Ports::Own(ports) => ports.to(p, s),
-        }
-    }
-    fn from(&self, q: Rank, s: usize) -> Option<Rank> {
-        match self {
-            Ports::Single(ports) => ports.from(q, s),
-            Ports::Own(ports) => ports.from(q, s),
-        }
-    }
-    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        match self {
-            Ports::Single(ports) => Pattern::next_active(ports, rank, after),
-            Ports::Own(ports) => ports.next_active(rank, after),
-        }
-    }
 }

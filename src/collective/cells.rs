@@ -1,7 +1,7 @@
 //! The reads of collectives over cells, as schedules: who reads whose vector, and in which order it is folded.
 
-use super::build::WithSchedule;
 use super::in_order::{StarFold, Vectors};
+use super::visitor::WithSchedule;
 use super::{Call, simple_exchange};
 use crate::Rank;
 use crate::schedule::{FoldAlong, Keep, Schedule};

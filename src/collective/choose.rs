@@ -355,14 +355,7 @@ fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
         Collective::AllReduce if !long => picked(Exchange, Some(Halving), Why::Short),
         Collective::AllReduce if few_elements => picked(Exchange, None, Why::FewElements),
         Collective::AllReduce => picked(Halving, Some(Exchange), Why::Long),
-        Collective::ReduceScatter if call.commutes => {
-            let why = "as many bytes as any, and every rank ends with its own block";
-            picked(FarHalving, Some(Halving), Why::Always(why))
-        }
-        Collective::ReduceScatter => {
-            let why = "it keeps rank order";
-            picked(Halving, None, Why::Always(why))
-        }
+        Collective::ReduceScatter => pick_reduce_scatter(call.commutes),
         Collective::AllGather if long => picked(Ring, Some(Bruck), Why::Long),
         Collective::AllGather => picked(Bruck, Some(Ring), Why::Short),
         Collective::Gather | Collective::Scatter if long => picked(FLAT, Some(BINOMIAL), Why::Long),
@@ -376,6 +369,15 @@ fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
             picked(Doubling, None, Why::Always(why))
         }
     }
+}
+
+fn pick_reduce_scatter(commutes: bool) -> Picked {
+    if !commutes {
+        let why = Why::Always("it keeps rank order");
+        return picked(Algorithm::Halving, None, why);
+    }
+    let why = Why::Always("as many bytes as any, and every rank ends with its own block");
+    picked(Algorithm::FarHalving, Some(Algorithm::Halving), why)
 }
 
 fn picked(algorithm: Algorithm, next: Option<Algorithm>, why: Why) -> Picked {

@@ -46,6 +46,7 @@ mod algorithm;
 mod bruck;
 mod bruck_all_to_all;
 mod build;
+mod by_levels;
 mod call;
 mod cells;
 mod choose;
@@ -57,18 +58,20 @@ mod in_order;
 mod needs;
 mod packets;
 mod pairwise;
+mod ports;
 mod refusal;
 mod ring;
 mod rooted;
 mod scan;
 mod shift;
 mod table;
+mod visitor;
 
 pub use crate::names::{Collective, UnknownCollective};
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bruck::BruckAllGather;
 pub use bruck_all_to_all::BruckAllToAll;
-pub use build::WithSchedule;
+
 pub use call::Call;
 #[cfg(test)]
 pub(crate) use cells::all_reduce_at;
@@ -93,6 +96,7 @@ pub use table::{
     Entry, Fingerprint, Foreign, Guideline, Rule, TableError, Timed, TuningTable, Violation,
     violations,
 };
+pub use visitor::WithSchedule;
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.
 fn ceil_log2(n: usize) -> usize {

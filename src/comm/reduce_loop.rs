@@ -15,7 +15,7 @@
 //! number too.
 
 use super::call::{From, InCall};
-use super::reduce_over::{Order, Survivors};
+use super::order::{Order, Survivors};
 use crate::Rank;
 use crate::error::{ErrorKind, Result};
 use crate::op::{Element, Operator, copied, fold_left, fold_right};

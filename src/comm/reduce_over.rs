@@ -4,26 +4,13 @@ use std::panic::Location;
 
 use super::Comm;
 use super::call::elements;
+use super::order::{Order, Survivors};
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
-use crate::Rank;
 use crate::error::{Error, Result, Site};
 use crate::op::{Associative, Element, Kind, Operator, copied, fold_right};
 use crate::topology::Topology;
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
-
-/// The order in which a rank folds the contributions of its predecessors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// As the messages arrive, from any predecessor. This is the fastest order. Only for operators that commute;
-    /// floating-point bits may differ from run to run.
-    Arrival,
-    /// By time step, then by rank: the same bits in every run over one topology. Only for operators that commute.
-    Step,
-    /// Lower ranks on the left: for any associative operator, over a topology whose subtrees are runs of neighbouring
-    /// ranks (see [`Topology::is_in_rank_order`]).
-    Rank,
-}
 
 /// # Reduction over a topology
 ///
@@ -278,16 +265,6 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
             fold_survivors(inside, topology, order, value, fold)
         })
     }
-}
-
-/// The ranks that contributed to a result; see [`ReduceOver::survivors`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survivors {
-    /// The ranks whose contributions are in the result.
-    pub contributors: Vec<Rank>,
-    /// The ranks whose contributions are not: those that have ended, and those that had passed their contribution to a
-    /// rank that ended.
-    pub missing: Vec<Rank>,
 }
 
 /// Adds the topology and the way it is run to the description of a call.

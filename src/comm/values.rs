@@ -7,8 +7,8 @@ use std::panic::Location;
 
 use super::Comm;
 use super::call::{From, InCall};
+use super::order::Order;
 use super::reduce_loop::fold_values;
-use super::reduce_over::Order;
 use crate::Rank;
 use crate::collective::Collective;
 use crate::error::{Error, Result, Site};

@@ -5,9 +5,10 @@ use std::mem;
 use std::ops::Range;
 
 use super::rooms::{Rooms, at_least};
+use super::view::{View, fold, not_there, nothing, run_of};
 use super::{Link, wrong};
-use crate::error::{Error, Result};
-use crate::op::{Element, Operator, append, fold_left, fold_right, fold_two};
+use crate::error::Result;
+use crate::op::{Element, Operator, append, fold_two};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
 use crate::transport::lanes::lane::Form;
 use crate::unwind;
@@ -406,106 +407,6 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 }
 
-/// A room that may be written, except for a gap in it.
-struct View<'v, T> {
-    left: &'v mut [T],
-    /// The elements from `gap_end` to the end.
-    right: &'v mut [T],
-    gap_end: usize,
-}
-
-impl<'v, T> View<'v, T> {
-    #[inline]
-    fn whole(left: &'v mut [T]) -> Self {
-        View {
-            gap_end: left.len(),
-            left,
-            right: &mut [],
-        }
-    }
-
-    /// The elements of the gap, and a view of all others.
-    fn around(room: &'v mut [T], gap: Range<usize>) -> Result<(&'v [T], Self)> {
-        let (front, right) = room.split_at_mut_checked(gap.end).ok_or_else(nothing)?;
-        let (left, held) = front.split_at_mut_checked(gap.start).ok_or_else(nothing)?;
-        let gap_end = gap.end;
-        Ok((
-            held,
-            View {
-                left,
-                right,
-                gap_end,
-            },
-        ))
-    }
-
-    fn reborrow(&mut self) -> View<'_, T> {
-        View {
-            left: self.left,
-            right: self.right,
-            gap_end: self.gap_end,
-        }
-    }
-
-    #[inline]
-    fn get_mut(&mut self, run: Range<usize>) -> Option<&mut [T]> {
-        match run.start.checked_sub(self.gap_end) {
-            Some(start) if !self.right.is_empty() => {
-                self.right.get_mut(start..run.end - self.gap_end)
-            }
-            _ => self.left.get_mut(run),
-        }
-    }
-}
-
-/// Combines the elements of a message with those of a region.
-#[inline]
-fn fold<T: Element>(
-    mut view: View<'_, T>,
-    region: Region,
-    combine: Combine,
-    data: &[T],
-    op: &impl Operator<T>,
-) -> Result<()> {
-    if combine == Combine::Replace {
-        return replace(view, region, data);
-    }
-    unwind::operator(|| {
-        each_run(region, data, |run, part| {
-            let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
-            match combine {
-                Combine::FoldLeft => fold_left(op, held, part),
-                _ => fold_right(op, held, part),
-            }
-            Ok(())
-        })
-    })
-}
-
-#[inline]
-fn replace<T: Element>(mut view: View<'_, T>, region: Region, data: &[T]) -> Result<()> {
-    each_run(region, data, |run, part| {
-        let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
-        held.copy_from_slice(part);
-        Ok(())
-    })
-}
-
-/// Calls `f` with each run of a region and its part of the elements.
-#[inline]
-fn each_run<T>(
-    region: Region,
-    mut data: &[T],
-    mut f: impl FnMut(Range<usize>, &[T]) -> Result<()>,
-) -> Result<()> {
-    for run in region.runs() {
-        let (part, rest) = data.split_at_checked(run.len()).ok_or_else(nothing)?;
-        f(run, part)?;
-        data = rest;
-    }
-    Ok(())
-}
-
 /// The form of a step: an exchange if both of its peers are the same rank.
 #[inline]
 fn form(step: &Step) -> Form {
@@ -517,20 +418,4 @@ fn form(step: &Step) -> Form {
 
 fn is_output(region: Region) -> bool {
     region.buffer == Buffer::Output
-}
-
-/// The only run of a region.
-#[inline]
-fn run_of(region: Region) -> Range<usize> {
-    region.start..region.start.saturating_add(region.length)
-}
-
-#[cold]
-fn not_there(region: Region) -> Error {
-    wrong(format!("names {region}, which is not there"))
-}
-
-#[cold]
-fn nothing() -> Error {
-    wrong("names elements that are not there".into())
 }

@@ -113,17 +113,15 @@ pub(crate) fn over_cells<T: Element>(
     output: &mut [T],
     op: &impl Operator<T>,
 ) -> Result<()> {
-    let ranks = call.ranks();
-    let me = cells.rank();
+    let (ranks, me) = (call.ranks(), cells.rank());
     let mut table = Table {
         me,
         cells,
         call,
         ranks,
-        others: if ranks == 2 {
-            Readers::One(1 - me)
-        } else {
-            Readers::All
+        others: match ranks {
+            2 => Readers::One(1 - me),
+            _ => Readers::All,
         },
         written_for: None,
     };
@@ -131,12 +129,11 @@ pub(crate) fn over_cells<T: Element>(
         Collective::AllReduce if ranks > 2 && table.cells.takes_turns() => {
             return table.all_reduce_in_turns(call.from_input.then_some(input), output, op);
         }
-        Collective::AllReduce => {
-            if call.from_input {
-                output.copy_from_slice(input);
-            }
+        Collective::AllReduce if call.from_input => {
+            output.copy_from_slice(input);
             table.all_reduce(output, op)?;
         }
+        Collective::AllReduce => table.all_reduce(output, op)?,
         Collective::Barrier => table.all_reduce(&mut [], op)?,
         Collective::Broadcast => table.broadcast(output)?,
         Collective::Reduce => table.reduce(input, output, op)?,

@@ -17,6 +17,7 @@
 mod buffers;
 mod cells;
 mod rooms;
+mod view;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use cells::{AtCells, Early, Read, Readers, combined, over_cells};

@@ -223,9 +223,28 @@ impl Point {
         })
     }
 
+    /// Returns the lengths of a rank's input and output.
+    pub(super) fn lengths(&self, rank: Rank) -> (usize, usize) {
+        let (all, block) = (self.length, self.block());
+        let at_root = if rank == self.root { all } else { 0 };
+        let Subject::Collective(collective) = self.subject else {
+            return (all, all);
+        };
+        match collective {
+            Collective::Barrier => (0, 0),
+            Collective::AllReduce if self.into => (all, all),
+            Collective::ReduceScatter => (all, block),
+            Collective::AllGather => (block, all),
+            Collective::Gather => (block, at_root),
+            Collective::Scatter => (at_root, block),
+            Collective::AllToAll => (all, all),
+            _ => (0, all),
+        }
+    }
+
     /// Returns the bytes of all ranks' vectors together.
     pub fn memory(&self) -> usize {
-        let (input, output) = super::vectors::lengths(self, self.root);
+        let (input, output) = self.lengths(self.root);
         let of_one = input
             .saturating_add(output)
             .saturating_mul(self.kind.bytes());

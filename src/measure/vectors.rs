@@ -97,29 +97,10 @@ pub struct Vectors<T> {
     pub output: Vec<T>,
 }
 
-/// Returns the lengths of a rank's input and output.
-pub(super) fn lengths(point: &Point, rank: Rank) -> (usize, usize) {
-    let (all, block) = (point.length, point.block());
-    let at_root = if rank == point.root { all } else { 0 };
-    let Subject::Collective(collective) = point.subject else {
-        return (all, all);
-    };
-    match collective {
-        Collective::Barrier => (0, 0),
-        Collective::AllReduce if point.into => (all, all),
-        Collective::ReduceScatter => (all, block),
-        Collective::AllGather => (block, all),
-        Collective::Gather => (block, at_root),
-        Collective::Scatter => (at_root, block),
-        Collective::AllToAll => (all, all),
-        _ => (0, all),
-    }
-}
-
 impl<T: Number> Vectors<T> {
     /// Creates a rank's vectors; the calling thread writes them.
     pub fn new(point: &Point, rank: Rank) -> Vectors<T> {
-        let (input, output) = lengths(point, rank);
+        let (input, output) = point.lengths(rank);
         let zero = T::value(point.op, 0);
         // Written, not only allocated: a page is placed near the thread that writes it first.
         let written = |length: usize| (0..length).map(|_| zero).collect();

@@ -121,6 +121,23 @@ pub(crate) struct Coming<'a> {
     pub copies: &'a Copies,
 }
 
+impl Coming<'_> {
+    /// What this rank publishes: the vectors of which it holds the borrows, by [`meet`].
+    fn brought<T: Element>(&self, brings: Brings<'_, T>) -> Brought {
+        let in_place = matches!(brings, Brings::InPlace(_));
+        let shares = self.job == Job::Shares;
+        assert!(!in_place || shares, "an input that is written");
+        let (input, output) = brings.pointers();
+        Brought {
+            print: self.print,
+            job: self.job.word(),
+            info: Info::of::<T>(),
+            input,
+            output,
+        }
+    }
+}
+
 /// Storage for lists of pointers, kept from call to call by a rank of many.
 #[derive(Default)]
 pub(crate) struct Lists {
@@ -171,23 +188,8 @@ pub(crate) fn meet<T: Element, W: Waiting>(
     lengths: impl Fn(Rank) -> (usize, usize),
     work: impl FnOnce(&Vectors<'_, T>),
 ) -> Result<Met, W::Error> {
-    let &Coming {
-        epoch,
-        me,
-        print,
-        job,
-        ..
-    } = coming;
-    let in_place = matches!(brings, Brings::InPlace(_));
-    assert!(!in_place || job == Job::Shares, "an input that is written");
-    let (input, output) = brings.pointers();
-    let brought = Brought {
-        print,
-        job: job.word(),
-        info: Info::of::<T>(),
-        input,
-        output,
-    };
+    let &Coming { epoch, me, .. } = coming;
+    let brought = coming.brought(brings);
     let ticket = match epoch.arrive(me, &brought) {
         Ok(ticket) => ticket,
         Err(Turned::Aborted) => return Ok(Met::Aborted),
@@ -208,8 +210,8 @@ pub(crate) fn meet<T: Element, W: Waiting>(
         return Ok(Met::Aborted);
     }
     inside.stage = Stage::Going;
-    let agrees = |rank: &Rank| agrees::<T>(&brought, &epoch.brought(*rank), lengths(*rank));
-    if let Some(stranger) = (0..epoch.ranks()).find(|rank| !agrees(rank)) {
+    let agrees = |rank| agrees::<T>(&brought, &epoch.brought(rank), lengths(rank));
+    if let Some(stranger) = (0..epoch.ranks()).find(|&rank| !agrees(rank)) {
         return Ok(Met::Strange(stranger));
     }
     work(&Vectors {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rankfold::draw::{Axis, Chart, Curve, Spread};
 use rankfold::measure::{self, Limit, Measured, Run, spread_in_words};
 
-use super::model::{Fitted, Series};
+use super::model::{Fitted, Series, bar};
 use super::words::bytes_in_words;
 
 /// Maximum number of curves, one for each length.
@@ -77,14 +77,6 @@ pub fn over_ranks(run: &Run) -> Option<String> {
         chart.spreads.push(bars.collect());
     }
     Some(chart.svg())
-}
-
-/// Returns the interval of a result's median as a bar, in the unit of the chart; `None` for a single pass. Bandwidths
-/// fall where times rise, so the ends are sorted.
-pub fn bar(place: usize, one: &Measured, unit: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
-    let interval = one.median_us;
-    let (a, b) = (unit(interval.low), unit(interval.high));
-    (interval.confidence > 0.0).then(|| (place as f64, a.min(b), a.max(b)))
 }
 
 /// A bandwidth, and the limit that it is compared with.

@@ -6,12 +6,19 @@ use rankfold::draw::Spread;
 use rankfold::measure::{self, Measured, Run, Type, median, sorted};
 use rankfold::simulate::Machine;
 
-use super::figures::bar;
 use crate::simulate::seconds;
 
 /// Files with more ranks or elements than these are not trusted.
 const MOST_RANKS: usize = 4096;
 const MOST_ELEMENTS: u64 = 1 << 40;
+
+/// Returns the interval of a result's median as a bar, in the unit of the chart; `None` for a single pass. Bandwidths
+/// fall where times rise, so the ends are sorted.
+pub fn bar(place: usize, one: &Measured, unit: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
+    let interval = one.median_us;
+    let (a, b) = (unit(interval.low), unit(interval.high));
+    (interval.confidence > 0.0).then(|| (place as f64, a.min(b), a.max(b)))
+}
 
 /// A model with the measurements it was fitted to.
 pub struct Fitted {

@@ -1,0 +1,74 @@
+//! The schedules of the hierarchical algorithm, for each collective.
+
+use std::sync::Arc;
+
+use super::visitor::{Built, WithSchedule};
+use super::{Algorithm, Call, Collective, HierarchicalReduceScatter, PassOn, Refusal};
+use crate::schedule::{Copied, FoldAlong, FromBlocks, Keep, Schedule};
+use crate::topology::{Hierarchy, Levels, TreeName};
+
+/// The algorithm that replaces the hierarchical one where there are no groups.
+pub(super) fn flat(tree: TreeName, call: &Call) -> Algorithm {
+    match call.collective {
+        Collective::ReduceScatter if !call.commutes => Algorithm::Halving,
+        Collective::ReduceScatter | Collective::AllGather => Algorithm::Ring,
+        _ => Algorithm::tree(tree),
+    }
+}
+
+/// The schedules that follow the levels of the machine.
+pub(super) fn by_levels<V: WithSchedule>(
+    tree: TreeName,
+    levels: &Arc<Levels>,
+    call: &Call,
+    visitor: V,
+) -> Built<V> {
+    let (n, root) = (call.length(), call.root);
+    let fold = |root| FoldAlong::new(Hierarchy::new(levels.clone(), tree, root), n);
+    let blocks = || call.blocks.clone();
+    let scatter = || HierarchicalReduceScatter::to_blocks(levels.clone(), blocks(), tree);
+    Ok(match call.collective {
+        Collective::Broadcast => visitor.with(fold(root).reversed()),
+        Collective::Reduce => reduce(tree, levels, call, visitor),
+        Collective::Barrier | Collective::AllReduce => {
+            let (up, down) = Hierarchy::new(levels.clone(), tree, 0).there_and_back();
+            let (up, down) = (FoldAlong::new(up, n), FoldAlong::new(down, n).reversed());
+            if call.from_input {
+                visitor.with(up.placed(Keep::Everywhere).then(down))
+            } else {
+                visitor.with(up.then(down))
+            }
+        }
+        Collective::ReduceScatter if call.commutes => {
+            visitor.with(Copied::new(scatter(), blocks()))
+        }
+        Collective::ReduceScatter => visitor.with(Copied::new(scatter().in_rank_order(), blocks())),
+        Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
+        collective => {
+            let algorithm = Algorithm::Hierarchical { tree };
+            return Err(Refusal::NotFor {
+                algorithm,
+                collective,
+            });
+        }
+    })
+}
+
+/// The reduce: to the root at once, or to rank 0 and from there to the root.
+fn reduce<V: WithSchedule>(
+    tree: TreeName,
+    levels: &Arc<Levels>,
+    call: &Call,
+    visitor: V,
+) -> V::Out {
+    let (ranks, n, root) = (call.ranks(), call.length(), call.root);
+    // As for a family by itself: all other families lose rank order when rotated.
+    let any = matches!(
+        tree,
+        TreeName::BINOMIAL | TreeName::Flat | TreeName::FlatSerial
+    );
+    let end = if call.commutes || any { root } else { 0 };
+    let fold = FoldAlong::new(Hierarchy::new(levels.clone(), tree, end), n);
+    let fold = fold.placed(Keep::AtRoot(root));
+    visitor.with(fold.then(PassOn::new(ranks, end, root, n)))
+}
