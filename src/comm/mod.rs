@@ -34,6 +34,7 @@ mod envelope;
 mod failure;
 mod kept;
 mod link;
+mod open_requests;
 mod order;
 mod rank_state;
 mod receive;

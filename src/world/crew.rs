@@ -8,10 +8,11 @@ use std::time::Instant;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::World;
+use super::came::Rest;
 use super::findings::Findings;
 use super::outcome::Outcomes;
 use super::pool::{Caller, Kept, Pool};
-use super::round::{Rest, Round};
+use super::round::Round;
 use super::venue::Venue;
 use super::verdict::{Refused, Verdict};
 use crate::machine::Bind;

@@ -1,32 +1,27 @@
 //! The teams of which a thread is a rank: it may not run one of them.
 
 use std::cell::RefCell;
-use std::ptr;
-
-use super::pool::Pool;
 
 thread_local! {
     /// The teams of which this thread is a rank, as the addresses of their worker pools.
-    static INSIDE: RefCell<Vec<*const Pool>> = const { RefCell::new(Vec::new()) };
+    static INSIDE: RefCell<Vec<*const ()>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While this value lives, its thread is a rank of a team. Made by [`enter`](Self::enter) alone.
 pub(super) struct Inside(());
 
 impl Inside {
-    pub(super) fn enter(pool: *const Pool) -> Inside {
+    pub(super) fn enter(pool: *const ()) -> Inside {
         INSIDE.with_borrow_mut(|teams| teams.push(pool));
         Inside(())
     }
 }
 
-impl Pool {
-    /// Whether this thread is a rank of this pool.
-    pub(super) fn is_inside(&self) -> bool {
-        // A thread that has already lost the list is in no team.
-        let inside = INSIDE.try_with(|teams| teams.borrow().contains(&ptr::from_ref(self)));
-        inside.unwrap_or(false)
-    }
+/// Whether this thread is a rank of the team whose worker pool lies there.
+pub(super) fn is_inside(pool: *const ()) -> bool {
+    // A thread that has already lost the list is in no team.
+    let inside = INSIDE.try_with(|teams| teams.borrow().contains(&pool));
+    inside.unwrap_or(false)
 }
 
 impl Drop for Inside {

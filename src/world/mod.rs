@@ -12,6 +12,7 @@
 //! - `seat` ranks on threads that the library did not start
 //! - `rank` the life of one rank on its thread
 
+mod came;
 mod crew;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;

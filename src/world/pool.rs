@@ -34,10 +34,10 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
-use super::inside::Inside;
+use super::came::{Came, Part, Rest};
+use super::inside::{Inside, is_inside};
 use super::outcome::End;
 use super::rank::{Body, Pin, live};
-use super::round::{Came, Part, Rest};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -285,6 +285,16 @@ fn let_go(_: Order, _: *const AnyFrame, _: Rank, kept: &mut Kept) -> Answer {
 }
 
 impl Pool {
+    /// Identifies the pool among those of which a thread is a rank.
+    fn address(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
+    /// Whether this thread is a rank of this pool.
+    pub(super) fn is_inside(&self) -> bool {
+        is_inside(self.address())
+    }
+
     /// A worker pool for the ranks `first..ranks`, and the parker of each.
     pub(super) fn new(
         first: Rank,
@@ -328,7 +338,7 @@ impl Pool {
     pub(super) fn serve(&self, rank: Rank, pin: Option<Pin>, parker: &Parker) {
         let refused = pin.and_then(Pin::refused);
         self.refused.lock().extend(refused.map(|why| (rank, why)));
-        let _inside = Inside::enter(ptr::from_ref(self));
+        let _inside = Inside::enter(self.address());
         let Line { job_slot, job } = &*self.lines[rank - self.first];
         let mut kept = Kept::default();
         while let Some(frame) = job_slot.next(parker, self.patience, || self.part(rank)) {
@@ -438,7 +448,7 @@ impl Pool {
         // A caller that is a rank of another world is counted already.
         let counted = usize::from(self.first > 0 && unwind::is_rank());
         until_done._live = Some(Live::new(self.size() - counted));
-        let _inside = (self.first > 0).then(|| Inside::enter(ptr::from_ref(self)));
+        let _inside = (self.first > 0).then(|| Inside::enter(self.address()));
         unwind::apart(meanwhile);
     }
 }

@@ -7,121 +7,17 @@ use std::mem;
 use std::sync::Arc;
 
 use super::WorldError;
+use super::came::{Came, Part, Rest};
 use super::findings::Findings;
 use super::outcome::{Outcome, Outcomes};
 use super::pool::{Caller, Pool};
-use super::rank::{Body, BodyOf, broken};
 use super::report::{Report, settle};
 use super::verdict::Verdict;
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::transport::Fabric;
-use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
-
-/// Where a rank stands after its part of a run.
-#[derive(Clone, Copy)]
-pub(super) enum Rest {
-    /// It began no operation, and returned a value.
-    Quiet,
-    /// It returned a value, and stands here.
-    At(EndState),
-    /// The next run cannot continue where it stands.
-    Unclean,
-}
-
-/// The outcome of a rank.
-pub(super) enum Part<R, E> {
-    /// It began no operation, and returned this value.
-    Quiet(R),
-    Told(Outcome<R, E>, Rest),
-}
-
-impl<R, E: fmt::Display> Part<R, E> {
-    /// Runs `f` by `live`, which runs the body as a rank.
-    pub(super) fn of<F>(f: &F, live: impl FnOnce(&mut dyn Body) -> Rest) -> Part<R, E>
-    where
-        F: Fn(&Comm) -> Result<R, E>,
-    {
-        let mut outcome = Outcome::Left;
-        let rest = live(&mut BodyOf {
-            f,
-            outcome: &mut outcome,
-        });
-        match (outcome, rest) {
-            (Outcome::Returned(value), Rest::Quiet) => Part::Quiet(value),
-            (outcome, rest) => Part::Told(outcome, rest),
-        }
-    }
-}
-
-impl<R, E> Part<R, E> {
-    fn outcome(this: Option<Self>) -> Outcome<R, E> {
-        match this {
-            Some(Part::Quiet(value)) => Outcome::Returned(value),
-            Some(Part::Told(outcome, _)) => outcome,
-            None => Outcome::of(broken()),
-        }
-    }
-}
-
-/// The outcomes of all ranks.
-pub(super) enum Came<R, E> {
-    /// All ranks were quiet.
-    Quiet(Vec<R>),
-    /// `None` for a rank in which something panicked while it ended.
-    Told(Vec<Option<Part<R, E>>>),
-}
-
-impl<R, E> Came<R, E> {
-    /// Adds the outcome of the next of `ranks` ranks.
-    pub(super) fn push(&mut self, part: Option<Part<R, E>>, ranks: usize) {
-        match (&mut *self, part) {
-            (Came::Quiet(values), Some(Part::Quiet(value))) => values.push(value),
-            (Came::Told(parts), part) => parts.push(part),
-            (Came::Quiet(values), part) => {
-                let mut parts = Vec::with_capacity(ranks);
-                for value in mem::take(values) {
-                    parts.push(Some(Part::Quiet(value)));
-                }
-                parts.push(part);
-                *self = Came::Told(parts);
-            }
-        }
-    }
-
-    /// The values of a run that ended clean.
-    fn values(self) -> Vec<R> {
-        let parts = match self {
-            Came::Quiet(values) => return values,
-            Came::Told(parts) => parts,
-        };
-        let mut values = Vec::with_capacity(parts.len());
-        for part in parts {
-            if let Outcome::Returned(value) = Part::outcome(part) {
-                values.push(value);
-            }
-        }
-        values
-    }
-
-    fn outcomes(self) -> Vec<Outcome<R, E>> {
-        let mut outcomes = Vec::new();
-        match self {
-            Came::Quiet(values) => {
-                for value in values {
-                    outcomes.push(Outcome::Returned(value));
-                }
-            }
-            Came::Told(parts) => {
-                for part in parts {
-                    outcomes.push(Part::outcome(part));
-                }
-            }
-        }
-        outcomes
-    }
-}
+use crate::transport::reuse::fabric_reuse::Reuse;
 
 /// A run of a team, with the types of the program erased.
 pub(super) trait Round: Send {
