@@ -9,8 +9,8 @@ use common::{cases, families};
 use proptest::prelude::*;
 use rankfold::Rank;
 use rankfold::collective::{
-    BinomialGather, Pairwise, RingReduceScatter, halving_all_reduce, hybrid_all_reduce,
-    simple_exchange,
+    Algorithm, BinomialGather, Call, Collective, Pairwise, RingReduceScatter, halving_all_reduce,
+    hybrid_all_reduce, simple_exchange,
 };
 use rankfold::schedule::{Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
 use rankfold::simulate::{
@@ -824,4 +824,14 @@ fn the_critical_path_is_refused_where_links_are_shared() {
         fault.to_string(),
         "the critical path is not known where the ranks of a node share its links"
     );
+}
+
+#[test]
+fn a_local_fold_costs_what_the_fold_of_a_message_costs() {
+    // A reduce over cells to rank 2 of 3: it copies from rank 0, folds rank 1's vector, then its own.
+    let call = Call::new(Collective::Reduce, 3, 100).to_root(2);
+    let reads = Algorithm::Cells.schedule(&call).unwrap();
+    let machine = Machine::alpha_beta_gamma(10.0, 1.0, 0.5);
+    let timing = simulate(&*reads, &machine).unwrap();
+    assert_eq!(timing.total, 2.0 * (10.0 + 100.0) + 2.0 * 50.0);
 }

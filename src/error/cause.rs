@@ -30,7 +30,7 @@ impl Cause {
                 why: why.clone(),
                 site: site.clone(),
             },
-            ErrorKind::Deadlock(knot) => Cause::Deadlock(knot.clone()),
+            ErrorKind::Deadlock(deadlock) => Cause::Deadlock(deadlock.clone()),
             ErrorKind::Mismatch(mismatch) => Cause::Mismatch(mismatch.clone()),
             ErrorKind::Broken { rank, error } => Cause::Other {
                 rank: *rank,
@@ -57,7 +57,7 @@ impl From<Cause> for Error {
     fn from(cause: Cause) -> Self {
         Error::new(match cause {
             Cause::Gone { rank, why, site } => ErrorKind::RankGone { rank, why, site },
-            Cause::Deadlock(knot) => ErrorKind::Deadlock(knot),
+            Cause::Deadlock(deadlock) => ErrorKind::Deadlock(deadlock),
             Cause::Mismatch(mismatch) => ErrorKind::Mismatch(mismatch),
             Cause::Other { rank, error } => ErrorKind::Broken { rank, error },
         })

@@ -79,7 +79,7 @@ impl fmt::Display for ErrorKind {
                 site.as_ref()
                     .map_or(Ok(()), |site| write!(f, ", at {site}"))
             }
-            ErrorKind::Deadlock(knot) => knot.fmt(f),
+            ErrorKind::Deadlock(deadlock) => deadlock.fmt(f),
             ErrorKind::Mismatch(mismatch) => mismatch.fmt(f),
             ErrorKind::WrongType {
                 sent,

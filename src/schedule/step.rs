@@ -195,7 +195,8 @@ impl LocalCopy {
         }
     }
 
-    /// A fold: the elements of the source are the right operands.
+    /// A fold: the elements of the source are the right operands. It is counted among the folded elements, and takes as
+    /// long as the fold of a message.
     pub const fn fold_right(from: Region, to: Region) -> LocalCopy {
         LocalCopy {
             from,

@@ -17,7 +17,7 @@
 //! - has received at `max(t + port(b), t' + travel(b))`, where `t'` is the time at which the sender reached this step:
 //!   a message that arrives early still occupies its receiver's port, but only from time `t`;
 //! - has folded, if it does, after the additional fold cost of every element;
-//! - completes the step when it has sent, and received and folded.
+//! - completes the step when it has sent, and received and folded; a local fold comes on top.
 //!
 //! Local copies cost nothing, and ports are the only resource that messages share: wires have unlimited capacity,
 //! except where the ranks of a node [share a link](Machine::shared_links). With `g = L + 2 o` (see

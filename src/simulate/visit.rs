@@ -46,6 +46,11 @@ impl Visit {
             waited = folded > end && arrival > own;
             end = later(end, folded);
         }
+        if let Some(local) = step.local.filter(|local| local.combine != Combine::Replace) {
+            let alone = tolls.fold(local.to.elements());
+            folding += alone;
+            end += alone;
+        }
         Visit {
             end,
             waited,

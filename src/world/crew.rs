@@ -38,14 +38,14 @@ pub(super) trait Crew: Send + Sync {
 /// The threads of a team.
 pub(super) struct Threads {
     /// Locked for the duration of a run: runs of several callers take turns.
-    desk: Mutex<Desk>,
+    between: Mutex<BetweenRuns>,
     pool: Arc<Pool>,
     threads: Vec<JoinHandle<()>>,
     venue: Venue,
 }
 
 /// The state that the caller of a run works on.
-struct Desk {
+struct BetweenRuns {
     caller: Caller,
     /// The fabric of the previous run, if that ended clean.
     fabric: Option<Arc<Fabric>>,
@@ -57,7 +57,7 @@ struct Desk {
 
 /// A run that is over except for its report. The team is still locked.
 struct Ran<'t> {
-    desk: MutexGuard<'t, Desk>,
+    between: MutexGuard<'t, BetweenRuns>,
     fabric: Arc<Fabric>,
     clean: bool,
     /// When the run began, where that is reported.
@@ -73,7 +73,7 @@ impl Crew for Threads {
         self.called(round, |round| {
             let mut ran = self.conduct(round, false);
             if ran.clean {
-                ran.desk.keep(ran.fabric, round.is_quiet());
+                ran.between.keep(ran.fabric, round.is_quiet());
                 return Ok(());
             }
             let outcomes = round.outcomes();
@@ -102,14 +102,14 @@ impl Threads {
         let parker = Parker::new();
         let (pool, parkers) = Pool::new(first, ranks, patience, spots, &parker);
         let kept = Kept::default();
-        let desk = Desk {
+        let between = BetweenRuns {
             caller: Caller { parker, kept },
             fabric: None,
             quiet: false,
             rests: Vec::new(),
         };
         let mut team = Threads {
-            desk: Mutex::new(desk),
+            between: Mutex::new(between),
             pool: Arc::new(pool),
             threads: Vec::new(),
             venue,
@@ -153,26 +153,27 @@ impl Threads {
     /// Conducts a whole run, and determines whether the next one can continue where it ended; with `timed` also how
     /// long it took.
     fn conduct(&self, round: &mut dyn Round, timed: bool) -> Ran<'_> {
-        let mut desk = self.desk.lock();
+        let mut between = self.between.lock();
         let begin = timed.then(Instant::now);
-        let (fabric, again) = match desk.fabric.take() {
+        let (fabric, again) = match between.fabric.take() {
             Some(fabric) => {
-                let again = fabric.begin_again(desk.quiet);
+                let again = fabric.begin_again(between.quiet);
                 (fabric, Some(again))
             }
             None => {
-                desk.rests = vec![EndState::default(); self.size()];
+                between.rests = vec![EndState::default(); self.size()];
                 (self.venue.fabric(), None)
             }
         };
-        round.run(&self.pool, &mut desk.caller, &fabric, again);
-        let clean = self.venue.is_lasting() && fabric.is_lasting() && desk.is_clean(&fabric, round);
+        round.run(&self.pool, &mut between.caller, &fabric, again);
+        let clean =
+            self.venue.is_lasting() && fabric.is_lasting() && between.is_clean(&fabric, round);
         if !clean {
             // What the ranks keep may hold contents of the report.
-            self.pool.let_go(&mut desk.caller);
+            self.pool.let_go(&mut between.caller);
         }
         Ran {
-            desk,
+            between,
             fabric,
             clean,
             begin,
@@ -188,13 +189,13 @@ impl Threads {
         let findings = Findings::read(outcomes, &self.venue, &ran.fabric, placement, wall);
         // The records belong to the report.
         if ran.clean && !ran.fabric.was_used() {
-            ran.desk.keep(ran.fabric, false);
+            ran.between.keep(ran.fabric, false);
         }
         findings
     }
 }
 
-impl Desk {
+impl BetweenRuns {
     /// Whether the next run can continue where this one ended.
     fn is_clean(&mut self, fabric: &Fabric, round: &dyn Round) -> bool {
         if round.is_quiet() {

@@ -205,7 +205,7 @@ pub(super) struct Kept(Option<Box<Comm>>);
 // When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core was left,
 // strong or weak, nor an open request, so whatever refers to anything inside moves with the `Comm`. Rooms for elements
 // hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses
-// it: `crew` locks its desk for the duration of a run.
+// it: `crew` keeps it locked for the duration of a run.
 unsafe impl Send for Kept {}
 
 impl Kept {

@@ -81,14 +81,14 @@ impl Findings {
     fn failure(mut self, outcomes: &dyn Outcomes) -> Verdict {
         match self.grounds.followed.take() {
             Some(Cause::Mismatch(mismatch)) => return Verdict::Mismatch(mismatch),
-            Some(Cause::Deadlock(knot)) => return self.deadlock(knot),
+            Some(Cause::Deadlock(deadlock)) => return self.deadlock(deadlock),
             _ => {}
         }
         let broke = |rank| outcomes.end(rank) == End::Panicked;
-        let knot = self.deadlocks.first().cloned();
-        match (self.culprit, knot, self.mismatch.take()) {
+        let deadlock = self.deadlocks.first().cloned();
+        match (self.culprit, deadlock, self.mismatch.take()) {
             (_, _, Some(mismatch)) if self.grounds.unnoticed => Verdict::Mismatch(mismatch),
-            (None, Some(knot), _) => self.deadlock(knot),
+            (None, Some(deadlock), _) => self.deadlock(deadlock),
             (_, None, Some(mismatch)) if !self.culprit.is_some_and(broke) => {
                 Verdict::Mismatch(mismatch)
             }
@@ -101,13 +101,13 @@ impl Findings {
     }
 
     /// A deadlock, with the lost messages, some of which its ranks may have been meant to receive.
-    fn deadlock(&self, knot: Arc<Deadlock>) -> Verdict {
+    fn deadlock(&self, deadlock: Arc<Deadlock>) -> Verdict {
         if self.lost.is_empty() {
-            return Verdict::Deadlock(knot);
+            return Verdict::Deadlock(deadlock);
         }
         Verdict::Deadlock(Arc::new(Deadlock {
             unreceived: Some(all_lost(&self.lost).to_string()),
-            ..Deadlock::clone(&knot)
+            ..Deadlock::clone(&deadlock)
         }))
     }
 

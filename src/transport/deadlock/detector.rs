@@ -244,14 +244,14 @@ impl Fabric {
             needs_buffer: wait.needs_buffer,
         };
         let others = registry.entries.len() - stuck.len() - registry.ended;
-        let knot = Arc::new(Deadlock {
+        let deadlock = Arc::new(Deadlock {
             stuck: rows.map(row).collect(),
             others,
             cycle: cycle.clone(),
             unreceived: None,
         });
-        registry.deadlocks.push(knot.clone());
-        Cause::Deadlock(knot)
+        registry.deadlocks.push(deadlock.clone());
+        Cause::Deadlock(deadlock)
     }
 
     /// What a rank outside the cycle waits for.

@@ -37,7 +37,7 @@ fn knots(fabric: &Fabric) -> Vec<Vec<Rank>> {
     registry
         .deadlocks
         .iter()
-        .map(|knot| ranks(&knot.stuck))
+        .map(|deadlock| ranks(&deadlock.stuck))
         .collect()
 }
 
