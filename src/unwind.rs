@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::mem;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -115,8 +116,9 @@ pub(crate) fn enter(printed: Arc<AtomicBool>) {
     install_hook();
     ranks(|ranks| {
         if ranks.is_empty() {
-            // Drop the flag that an earlier rank on this thread left.
-            STATE.set(depth().0);
+            // Drop what an earlier rank on this thread left.
+            mark_follows(false);
+            said(String::clear);
         }
         ranks.push(OnRank {
             printed,
@@ -150,15 +152,16 @@ pub(crate) fn can_enter() -> bool {
 /// Runs code that does not follow from the last operation of this thread, for example as a rank of another world.
 /// Afterwards the failure of that operation is restored.
 pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<String>);
+    struct Restore(bool, String);
     impl Drop for Restore {
         fn drop(&mut self) {
-            set_follows(self.0.take());
+            mark_follows(self.0);
+            said(|said| *said = mem::take(&mut self.1));
         }
     }
-    let follows = follows().then(|| SAID.take());
-    let _restore = Restore(follows);
-    set_follows(None);
+    let before = said(mem::take).unwrap_or_default();
+    let _restore = Restore(follows(), before);
+    mark_follows(false);
     f()
 }
 
@@ -252,19 +255,29 @@ pub(crate) fn follows() -> bool {
     STATE.get() & FOLLOWS != 0
 }
 
-/// Notes the text of an error that other ranks caused; `None` if the operation failed by itself, or did not fail.
-pub(crate) fn set_follows(said: Option<String>) {
-    STATE.set(depth().0 | if said.is_some() { FOLLOWS } else { 0 });
-    if let Some(said) = said {
-        // As in `ranks`.
-        let _ = SAID.try_with(|held| held.replace(said));
+/// Notes the text of an error that other ranks caused; `None` if the operation failed by itself, or did not fail. The
+/// last such text is kept: the rank may end because of it after other operations.
+pub(crate) fn set_follows(text: Option<String>) {
+    mark_follows(text.is_some());
+    if let Some(text) = text {
+        said(|said| *said = text);
     }
 }
 
-/// Whether a panic with this message only repeats the error of the last operation, as `unwrap` does.
+fn mark_follows(follows: bool) {
+    STATE.set(depth().0 | if follows { FOLLOWS } else { 0 });
+}
+
+/// Runs `f` on the kept text, as [`ranks`] does.
+fn said<R>(f: impl FnOnce(&mut String) -> R) -> Option<R> {
+    SAID.try_with(|said| f(&mut said.borrow_mut())).ok()
+}
+
+/// Whether this message, of a panic or of a returned error, only repeats an error that other ranks caused, as that of
+/// `unwrap` does.
 pub(crate) fn repeats(message: &str) -> bool {
-    let is_in = |said: &RefCell<String>| message.contains(said.borrow().as_str());
-    follows() && SAID.try_with(is_in).unwrap_or(false)
+    let is_in = |said: &mut String| !said.is_empty() && message.contains(said.as_str());
+    said(is_in).unwrap_or(false)
 }
 
 /// Runs user code that must not call a communicator of a rank that this thread already is.

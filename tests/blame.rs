@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -691,4 +692,44 @@ fn a_rank_that_returned_without_a_call_is_named_though_the_others_records_agree(
             });
         }
     }
+}
+
+/// A rank that returns the error that another rank caused is not to blame, whatever it does in between.
+#[test]
+fn who_cleans_up_before_it_returns_an_error_of_others_is_not_to_blame() {
+    let error = World::new(2).run(|comm| {
+        if comm.rank() == 1 {
+            return Ok(());
+        }
+        let received = comm.recv::<u8>(1, 0);
+        comm.send(0, 0, &[1u8])?;
+        comm.recv::<u8>(0, 0)?;
+        received.map(|_| ())
+    });
+    assert!(
+        matches!(error, Err(WorldError::ReturnedEarly { rank: 1, .. })),
+        "{error:?}"
+    );
+}
+
+/// What a rank was told in an earlier run, on the same thread, does not excuse it.
+#[test]
+fn an_error_of_an_earlier_run_is_an_error_of_its_own() {
+    let team = World::new(2).start().unwrap();
+    let kept = Mutex::new(None);
+    let first = team.run(|comm| {
+        if comm.rank() == 1 {
+            return Ok(());
+        }
+        let error = comm.recv::<u8>(1, 0).unwrap_err();
+        *kept.lock().unwrap() = Some(error.to_string());
+        Ok(())
+    });
+    drop(first);
+    let text = kept.lock().unwrap().clone().unwrap();
+    let second = team.try_run_each(|comm| match comm.rank() {
+        0 => Err(text.clone()),
+        _ => Ok(()),
+    });
+    assert_eq!(second.unwrap().culprit, Some(0));
 }

@@ -57,6 +57,12 @@ impl Plan {
 /// When each rank begins and ends its steps.
 type Times = HashMap<(Rank, usize), (u64, u64)>;
 
+/// The time that a rank takes to fold elements of its own.
+fn own_fold(step: &Step, plan: &Plan) -> u64 {
+    let local = step.local.filter(|local| local.combine != Combine::Replace);
+    local.map_or(0, |local| local.to.elements() as u64 * u64::from(plan.fold))
+}
+
 /// Every rank is a list of steps, found by examining all of them. Ranks run as far as they can, in turn; messages wait
 /// in a queue for each pair. Returns `None` if a rank waits forever.
 fn naive(schedule: &dyn Schedule, plan: &Plan) -> Option<Times> {
@@ -99,6 +105,7 @@ fn naive(schedule: &dyn Schedule, plan: &Plan) -> Option<Times> {
                     let fold = folds * elements as u64 * u64::from(plan.fold);
                     end = end.max((start + port).max(sent + travel) + fold);
                 }
+                end += own_fold(&step, plan);
                 times.insert((rank, number), (start, end));
                 (clocks[rank], posted[rank], moved) = (end, false, true);
                 programs[rank].pop_front();
@@ -148,6 +155,7 @@ fn busy(name: &str, schedule: &dyn Schedule, plan: &Plan, total: f64) {
             receiving += step.recv.map_or(0, port);
             let folds = step.recv.filter(|_| step.combine != Combine::Replace);
             folding += folds.map_or(0, |t| t.region.elements() as u64 * u64::from(plan.fold));
+            folding += own_fold(&step, plan);
         }
         let want = [sending, receiving, folding].map(|sum| sum as f64);
         assert_eq!([load.sending, load.receiving, load.folding], want, "{name}");
@@ -176,8 +184,10 @@ fn path(name: &str, schedule: &dyn Schedule, plan: &Plan, times: &Times, total: 
             Cause::Sends => (hop.rank, step.send),
             Cause::Receives => (hop.rank, step.recv),
             Cause::Waits => (hop.peer, step.recv),
+            Cause::Folds => (hop.rank, None),
         };
-        assert_eq!(transfer.unwrap().peer, hop.peer, "{name}: {hop:?}");
+        let peer = transfer.map_or(hop.rank, |transfer| transfer.peer);
+        assert_eq!(peer, hop.peer, "{name}: {hop:?}");
         assert!(
             at.1.is_none_or(|rank| rank == from),
             "{name}: {hop:?} begins elsewhere"

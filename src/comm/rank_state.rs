@@ -195,7 +195,9 @@ impl Core {
         let error = error.in_call(show, site, || comm.name());
         let follows = error.is_consequence();
         unwind::set_follows(follows.then(|| error.to_string()));
-        *self.follows.borrow_mut() = follows.then(|| Cause::of(&error, self.port.me));
+        if follows {
+            *self.follows.borrow_mut() = Some(Cause::of(&error, self.port.me));
+        }
         error
     }
 }

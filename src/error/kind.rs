@@ -17,6 +17,7 @@ pub enum ErrorKind {
     /// inside an operator. Nothing was sent; it is as if the call had not been made.
     Usage(String),
     /// A rank that the operation needs has returned, failed or panicked.
+    #[doc(alias = "MPIX_ERR_PROC_FAILED")]
     RankGone {
         /// The rank that is gone.
         rank: Rank,
@@ -39,6 +40,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// The first matching message is longer than the buffer. It stays in its queue.
+    #[doc(alias = "MPI_ERR_TRUNCATE")]
     TooShort {
         /// The number of elements sent.
         sent: usize,
@@ -48,6 +50,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// A collective of this communicator failed in another rank, which broke the communicator.
+    #[doc(alias = "MPIX_ERR_REVOKED")]
     Broken {
         /// The rank whose call failed first.
         rank: Rank,

@@ -99,6 +99,7 @@ impl Error {
     }
 
     /// Returns what went wrong.
+    #[doc(alias = "MPI_Error_class")]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }

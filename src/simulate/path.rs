@@ -20,6 +20,8 @@ pub enum Cause {
     Receives,
     /// The peer's message is in transit, and the rank waits for it; the fold follows.
     Waits,
+    /// The rank folds elements of its own; it is its own peer.
+    Folds,
 }
 
 /// A stretch of the critical path: one step of one rank.
@@ -219,17 +221,18 @@ fn hop<S: Schedule + ?Sized>(
     let step = schedule.step(rank, number);
     let visit = Visit::new(tolls, rank, &step, own, sender);
     let sends = !waited && visit.end == own + visit.sending;
-    let (cause, transfer) = match (step.send, step.recv) {
-        (Some(send), _) if sends => (Cause::Sends, send),
-        (_, Some(recv)) if waited => (Cause::Waits, recv),
-        (_, Some(recv)) => (Cause::Receives, recv),
-        (Some(send), None) => (Cause::Sends, send),
+    let (cause, peer) = match (step.send, step.recv) {
+        (Some(send), _) if sends => (Cause::Sends, send.peer),
+        (_, Some(recv)) if waited => (Cause::Waits, recv.peer),
+        (_, Some(recv)) => (Cause::Receives, recv.peer),
+        (Some(send), None) => (Cause::Sends, send.peer),
+        (None, None) if visit.folding > 0.0 => (Cause::Folds, rank),
         (None, None) => return None,
     };
     Some(Hop {
         rank,
         step: number,
-        peer: transfer.peer,
+        peer,
         cause,
         start,
         end: visit.end,

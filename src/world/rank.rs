@@ -116,6 +116,8 @@ pub(super) fn live(comm: &Comm, body: &mut dyn Body) -> End {
     let (end, why, site) = run(comm, body);
     let follows = match &why {
         Gone::Panicked(message) => unwind::repeats(message),
+        // It returns the error of its last operation, in whatever form, or an earlier one after it has cleaned up.
+        Gone::Failed(text) => unwind::follows() || unwind::repeats(text),
         _ => unwind::follows(),
     };
     comm.end(why, site, follows);

@@ -300,12 +300,15 @@ impl Fabric {
         registry
     }
 
-    /// Records the ranks that have returned and marked this only at their endpoints.
+    /// Records the ranks that have returned and marked this only at their endpoints, and wakes the ranks that need them.
+    /// Who opens the registry may come before the rank that returned and would wake them: it must not take them for
+    /// stuck.
     pub(in crate::transport) fn take_in_ends(&self, registry: &mut Registry) {
         let run = self.run();
         for (rank, endpoint) in self.endpoints.iter().enumerate() {
             if registry.entries[rank].end.is_none() && endpoint.sleeper.has_left(run) {
                 registry.write_end(rank, Gone::Returned, None, None);
+                self.wake_if(registry, |wait| wait.needs.involves(rank));
             }
         }
     }

@@ -8,7 +8,8 @@
 //! the token is taken for a deadlock. Without the look after lying down, so is an exchange. If a broken communicator
 //! does not count in `is_over`, a rank that is about to be told of it is named. Without the entry of a rank in a bound
 //! wait, no rank that waits for it is ever told; if that rank counts as waiting though it is not `asleep`, a correct
-//! exchange with it is a deadlock.
+//! exchange with it is a deadlock. If who takes in the end of a rank that has returned does not wake the ranks that need
+//! it, these and all behind them are taken for a deadlock.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ fn with_mail<R: 'static>(
     world(ranks, move |port| life(port, &mail))
 }
 
-fn knots(fabric: &Fabric) -> Vec<Vec<Rank>> {
+fn deadlocks(fabric: &Fabric) -> Vec<Vec<Rank>> {
     let registry = fabric.open_registry();
     let ranks = |stuck: &[crate::error::Stuck]| stuck.iter().map(|stuck| stuck.rank).collect();
     registry
@@ -61,31 +62,31 @@ fn pass_the_token(port: &Port, mail: &Mail, ranks: usize) -> Result<()> {
     Ok(())
 }
 
-fn a_token_is_no_knot(ranks: usize) {
+fn a_token_is_no_deadlock(ranks: usize) {
     let (fabric, results) = with_mail(ranks, move |port, mail| pass_the_token(port, mail, ranks));
     assert!(results.iter().all(Result::is_ok), "{results:?}");
-    assert!(knots(&fabric).is_empty());
+    assert!(deadlocks(&fabric).is_empty());
 }
 
 #[test]
-fn a_token_between_two_is_no_knot() {
-    explore(None, || a_token_is_no_knot(2));
+fn a_token_between_two_is_no_deadlock() {
+    explore(None, || a_token_is_no_deadlock(2));
 }
 
 #[test]
-fn a_token_between_three_is_no_knot() {
-    explore(Some(4), || a_token_is_no_knot(3));
+fn a_token_between_three_is_no_deadlock() {
+    explore(Some(4), || a_token_is_no_deadlock(3));
 }
 
 #[test]
-fn an_exchange_is_no_knot() {
+fn an_exchange_is_no_deadlock() {
     explore(None, || {
         let (fabric, results) = with_mail(2, |port, mail| {
             mail.send(port, 1 - port.me);
             mail.recv(port, 1 - port.me, 1)
         });
         assert!(results.iter().all(Result::is_ok), "{results:?}");
-        assert!(knots(&fabric).is_empty());
+        assert!(deadlocks(&fabric).is_empty());
     });
 }
 
@@ -94,7 +95,7 @@ fn a_cycle_is_found_once(ranks: usize) {
         mail.recv(port, (port.me + 1) % ranks, 1)
     });
     assert!(results.iter().all(is_deadlock), "{results:?}");
-    assert_eq!(knots(&fabric), [(0..ranks).collect::<Vec<_>>()]);
+    assert_eq!(deadlocks(&fabric), [(0..ranks).collect::<Vec<_>>()]);
 }
 
 #[test]
@@ -132,12 +133,12 @@ fn who_waits_for_a_rank_that_is_bound_to_wait_for_it_is_told() {
             results[0].is_ok() && is_deadlock(&results[1]),
             "{results:?}"
         );
-        assert_eq!(knots(&fabric), [[1]]);
+        assert_eq!(deadlocks(&fabric), [[1]]);
     });
 }
 
 #[test]
-fn an_exchange_with_a_rank_that_is_bound_to_wait_is_no_knot() {
+fn an_exchange_with_a_rank_that_is_bound_to_wait_is_no_deadlock() {
     explore(None, || {
         let (fabric, results) = with_mail(2, |port, mail| match port.me {
             0 => {
@@ -151,7 +152,7 @@ fn an_exchange_with_a_rank_that_is_bound_to_wait_is_no_knot() {
             }
         });
         assert!(results.iter().all(Result::is_ok), "{results:?}");
-        assert!(knots(&fabric).is_empty());
+        assert!(deadlocks(&fabric).is_empty());
     });
 }
 
@@ -172,7 +173,7 @@ fn who_is_woken_by_a_post_just_then_is_not_named() {
             "{results:?}"
         );
         assert!(results[2].is_ok(), "{results:?}");
-        assert_eq!(knots(&fabric), [[0, 1]]);
+        assert_eq!(deadlocks(&fabric), [[0, 1]]);
     });
 }
 
@@ -203,7 +204,7 @@ fn who_is_about_to_be_told_of_a_failure_is_not_stuck() {
             "{results:?}"
         );
         assert!(results[1].is_ok(), "{results:?}");
-        assert!(knots(&fabric).is_empty());
+        assert!(deadlocks(&fabric).is_empty());
     });
 }
 
@@ -224,6 +225,28 @@ fn the_end_of_a_rank_comes_after_all_that_it_sent() {
             matches!(gone, Err(ErrorKind::RankGone { rank: 0, .. })),
             "{results:?}"
         );
-        assert!(knots(&fabric).is_empty());
+        assert!(deadlocks(&fabric).is_empty());
+    });
+}
+
+#[test]
+fn who_waits_for_a_rank_that_returns_is_not_stuck_nor_who_waits_for_that_one() {
+    explore(Some(3), || {
+        let (fabric, results) = with_mail(3, |port, mail| {
+            let received = match port.me {
+                2 => Ok(()),
+                me => mail.recv(port, me + 1, 1),
+            };
+            port.fabric.record_return(port.me);
+            received
+        });
+        for (rank, result) in results.iter().enumerate().take(2) {
+            let gone = result.as_ref().map_err(Error::kind);
+            assert!(
+                matches!(gone, Err(ErrorKind::RankGone { rank: other, .. }) if *other == rank + 1),
+                "{results:?}"
+            );
+        }
+        assert!(deadlocks(&fabric).is_empty());
     });
 }
