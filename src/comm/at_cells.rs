@@ -9,7 +9,6 @@ use crate::Rank;
 use crate::error::Result;
 use crate::execute::{AtCells, Early, Read, Readers, combined};
 use crate::op::{Element, Operator};
-use crate::span::Blocks;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::{cells::CellPort, stamp::Stamp};
@@ -65,15 +64,14 @@ impl AtCells for AtCellPort<'_> {
         &mut self,
         data: &[T],
         readers: Readers,
-        blocks: Option<&Blocks>,
+        share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
         let call = self.call;
         call.comm.core.tick()?;
         if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;
         }
-        let elements = |reader| blocks.map_or(data.len(), |blocks| blocks.count(reader));
-        let bytes = |reader| elements(reader) * size_of::<T>();
+        let bytes = |reader| share(reader) * size_of::<T>();
         // Checked before the post: after it a reader may read and return.
         let mut gone = None;
         call.each(readers, |reader| {

@@ -14,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::moves;
 use crate::op::{Element, First, Operator, fold_left, fold_right};
 use crate::schedule::Combine;
-use crate::span::Blocks;
 use crate::transport::memory::cells;
 use crate::unwind;
 
@@ -24,12 +23,13 @@ const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 pub(crate) trait AtCells {
     fn rank(&self) -> Rank;
 
-    /// Writes this rank's cell for `readers`; a reader reads its block of the elements, if there are blocks.
+    /// Writes this rank's cell for `readers`; a reader reads `share` of the elements. A function for each kind of share:
+    /// a choice at run time costs a short call 4 %.
     fn write<T: Element>(
         &mut self,
         data: &[T],
         readers: Readers,
-        blocks: Option<&Blocks>,
+        share: impl Fn(Rank) -> usize,
     ) -> Result<()>;
 
     /// Waits until all other ranks have written their cells.
@@ -166,12 +166,12 @@ struct Table<'a, C> {
 impl<C: AtCells> Table<'_, C> {
     #[inline]
     fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
-        self.write(data, Readers::One(reader), None)
+        self.write(data, Readers::One(reader), |_| data.len())
     }
 
     #[inline]
     fn write_to_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
-        self.write(data, self.others, None)
+        self.write(data, self.others, |_| data.len())
     }
 
     /// Writes a vector of which each rank reads its own block: for a single reader only that block.
@@ -181,7 +181,7 @@ impl<C: AtCells> Table<'_, C> {
         let blocks = &self.call.blocks;
         match self.others {
             Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
-            Readers::All => self.write(data, Readers::All, Some(blocks)),
+            Readers::All => self.write(data, Readers::All, |rank| blocks.count(rank)),
         }
     }
 
@@ -211,7 +211,7 @@ impl<C: AtCells> Table<'_, C> {
     }
 
     /// Takes the whole vector of another rank.
-    #[inline]
+    #[inline(always)] // a call would pass the description of the read through memory
     fn take<T: Element>(
         &mut self,
         from: Rank,
@@ -243,10 +243,10 @@ impl<C: AtCells> Table<'_, C> {
         &mut self,
         data: &[T],
         readers: Readers,
-        blocks: Option<&Blocks>,
+        share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
         self.written_for = Some(readers);
-        self.cells.write(data, readers, blocks)
+        self.cells.write(data, readers, share)
     }
 
     /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.
