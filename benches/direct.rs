@@ -2,7 +2,7 @@
 //! `cargo bench --bench direct`.
 //!
 //! ```text
-//! rankfold   comm.all_reduce_with(direct, …)
+//! rankfold   comm.using(direct).all_reduce(…)
 //! by hand    spin barrier;  s = a[i] + b[i];  a[i] = b[i] = s  for the thread's half;  spin barrier
 //! limit      the same without barriers: the limit of the memory
 //! ```
@@ -164,8 +164,10 @@ impl Ground {
         // SAFETY: each rank takes its own vectors.
         let (input, output) = unsafe { (self.inputs[me].slice(), self.outputs[me].slice()) };
         match form {
-            Form::InPlace => comm.all_reduce_with(Algorithm::Direct, input, op::Sum),
-            Form::Into => comm.all_reduce_into_with(Algorithm::Direct, input, output, op::Sum),
+            Form::InPlace => comm.using(Algorithm::Direct).all_reduce(input, op::Sum),
+            Form::Into => comm
+                .using(Algorithm::Direct)
+                .all_reduce_into(input, output, op::Sum),
         }
     }
 

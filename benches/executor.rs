@@ -1,11 +1,12 @@
-//! The cost of running a schedule, compared with a loop written by hand, over the same lanes, and over what the lanes
-//! are made of, in one run and in turn: all-reduces by simple exchange. `cargo bench --bench executor`.
+//! The cost of running a schedule, compared with a loop written by hand, over the same lanes, and with the primitives
+//! under the lanes, in one run and in turn: all-reduces by simple exchange. `cargo bench --bench executor`.
 //!
 //! ```text
 //! by hand     for each dimension: post, receive, fold
 //! executor    for each step: ask the schedule; post, receive, fold where it says
 //! channels    the same over lanes that are crossbeam channels
 //! bare lines  two threads, a number and the elements beside it, one cache line for both or one each way
+//! kept call   the same call at the same line again, and three calls in turn at one line, which evict each other
 //! ```
 
 mod common;
@@ -17,9 +18,13 @@ use common::rounds::{Effort, compare};
 use common::table::{machine, print, row};
 use common::{ranks, ranks_of, swap};
 use rankfold::check::Goal;
+use rankfold::collective::Algorithm;
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::Hypercube;
-use rankfold::{Comm, Result, World, op};
+use rankfold::{Comm, Result, World, all_reduce_by_hand, op};
+
+/// The algorithm that sends over lanes; the default choice for these lengths is cells.
+const EXCHANGE: Algorithm = Algorithm::Exchange;
 
 fn main() {
     let test = std::env::args().any(|arg| arg == "--test");
@@ -37,12 +42,12 @@ fn main() {
         "verdict",
     );
     let exchange = FoldAlong::new(Hypercube::new(1), 1);
-    let by_hand = |times| timed(times, |comm, v| comm.all_reduce_by_hand(v, op::Sum));
+    let by_hand = |times| timed(times, |comm, v| all_reduce_by_hand(comm, v, op::Sum));
     let known = |times| timed(times, |comm, v| run(comm, &exchange, v));
     let behind_dyn = |times| timed(times, |comm, v| run(comm, &exchange as &dyn Schedule, v));
-    let public = |times| timed(times, |comm, v| comm.all_reduce(v, op::Sum));
+    let public = |times| timed(times, |comm, v| comm.using(EXCHANGE).all_reduce(v, op::Sum));
     let public = compare(effort, &public, &by_hand);
-    print("all_reduce", "by hand", 1.05, &public);
+    print("using(Exchange).all_reduce", "by hand", 1.05, &public);
     print(
         "a schedule of known type",
         "by hand",
@@ -65,6 +70,23 @@ fn main() {
     lanes::<4>(effort, "32 bytes", &|times| {
         swap::two_lines::<4>(Each, times)
     });
+    let kept = compare(effort, &|times| at_one_line(times, 1), &|times| {
+        at_one_line(times, 3)
+    });
+    print("a kept call", "described anew", 1.0, &kept);
+}
+
+/// Times `times` all-reduces at one line over cells, of one element up to `lengths` in turn.
+fn at_one_line(times: u64, lengths: usize) -> Duration {
+    ranks(Each, 2, |comm| {
+        for time in 0..times {
+            let mut v = [time + comm.rank() as u64; 3];
+            let length = time as usize % lengths + 1;
+            comm.all_reduce(&mut v[..length], op::Sum)?;
+            assert_eq!(v[0], 2 * time + 1);
+        }
+        Ok(())
+    })
 }
 
 /// Compares lanes with what they are made of, for vectors of `N` words.
@@ -82,7 +104,7 @@ fn sums<const N: usize>(times: u64, world: World) -> Duration {
     ranks_of(Each, world, |comm| {
         for time in 0..times {
             let mut v = [time + comm.rank() as u64; N];
-            comm.all_reduce(&mut v, op::Sum)?;
+            comm.using(EXCHANGE).all_reduce(&mut v, op::Sum)?;
             assert_eq!(v, [2 * time + 1; N]);
         }
         Ok(())

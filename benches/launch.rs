@@ -4,6 +4,7 @@
 //! World::run, empty         spawn n ┃ live ┃ join
 //! World::run, one barrier   spawn n ┃ live ┃ meet ┃ join
 //! Team::run, empty                  ┃ wake ┃ done ┃           the threads stay
+//! Team::run, one barrier            ┃ wake ┃ meet ┃ done ┃    in the fabric of the last run, or in a new one
 //! std::thread::scope        spawn n ┃ join                    the lower bound
 //! ```
 //!
@@ -32,6 +33,17 @@ fn team(team: &Team) {
     assert_eq!(ranks.expect("no rank fails").len(), team.size());
 }
 
+fn team_with_barrier(team: &Team) {
+    let ranks = team.run(|comm| comm.barrier());
+    assert_eq!(ranks.expect("no rank fails").len(), team.size());
+}
+
+/// A report owns the ranks' records, so the next run begins in a new fabric.
+fn team_reported(team: &Team) {
+    let report = team.try_run_each(|comm| comm.barrier());
+    assert_eq!(report.expect("a report").outcomes.len(), team.size());
+}
+
 fn threads(n: usize) {
     let started = thread::scope(|scope| {
         let all: Vec<_> = (0..n).map(|me| scope.spawn(move || me)).collect();
@@ -51,6 +63,10 @@ fn launch(c: &mut Criterion) {
         group.bench_function("World, barrier", |b| b.iter(|| world_with_barrier(n)));
         let stays = World::new(n).start().expect("there are threads");
         group.bench_function("Team, empty", |b| b.iter(|| team(&stays)));
+        group.bench_function("Team, barrier", |b| b.iter(|| team_with_barrier(&stays)));
+        group.bench_function("Team, barrier, new fabric", |b| {
+            b.iter(|| team_reported(&stays));
+        });
         drop(stays);
         group.bench_function("std::thread::scope", |b| b.iter(|| threads(n)));
         group.finish();

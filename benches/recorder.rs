@@ -2,8 +2,8 @@
 //! turn. `cargo bench --bench recorder`.
 //!
 //! ```text
-//! ping-pong    0 ⇄ 1     8 bytes through the mailbox, there and back: two operations a rank
-//! all_reduce   0 ⇄ 1     8 bytes over the lanes: one operation, two messages a rank
+//! ping-pong    0 ⇄ 1     8 bytes through the fast box, there and back: two operations a rank
+//! all_reduce   0 ⇄ 1     8 bytes over cells: one operation, one message a rank
 //! stream       0 ──▶ 0   8 bytes to itself, sent and received: no rank waits, nothing hides the cost
 //! ```
 

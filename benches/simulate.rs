@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rankfold::collective::halving_all_reduce;
 use rankfold::schedule::{FoldAlong, Schedule};
-use rankfold::simulate::{Machine, critical_path, loads, simulate};
+use rankfold::simulate::{MachineModel, busy_times, critical_path, simulate};
 use rankfold::topology::{OwnSteps, Topology};
 
 const ALPHA: f64 = 1000.0;
@@ -48,8 +48,8 @@ fn main() {
 }
 
 /// A machine on which times are whole numbers, so that formulas hold to the last bit.
-fn machine() -> Machine {
-    Machine::alpha_beta_gamma(ALPHA, BETA, 0.0)
+fn machine() -> MachineModel {
+    MachineModel::alpha_beta_gamma(ALPHA, BETA, 0.0)
 }
 
 /// The length of a vector with 16 elements for each rank.
@@ -99,7 +99,7 @@ fn pipelines(effort: Effort) {
 /// Prints further facts about a run.
 fn more(effort: Effort) {
     let schedule = halving_all_reduce(effort.ranks(), length(effort));
-    let spent = least(effort, || loads(&schedule, &machine()).unwrap().total);
+    let spent = least(effort, || busy_times(&schedule, &machine()).unwrap().total);
     row("loads of halving", "", &shown(spent.0), "", "", "");
     let spent = least(effort, || {
         critical_path(&schedule, &machine()).unwrap().total

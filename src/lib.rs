@@ -1,7 +1,9 @@
 //! Message passing between the threads of one process: ranks that send, receive and reduce, with no MPI installed.
 //!
-//! Every process of a message-passing program is a thread here, called a *rank*, and is pinned to a CPU where that
-//! helps. Ranks communicate over lock-free channels; collectives run on top of these.
+//! Every process of a message-passing program is a thread here, called a *rank*, and is pinned to a CPU if that helps.
+//! Point-to-point messages travel over lock-free channels, and short ones between ranks that talk often through a ring of
+//! cache lines. Collectives use shared memory by default: short vectors are copied through cells that all ranks can read,
+//! long ones are read in place. Scans run as schedules of messages, as does any algorithm of messages that is named.
 //!
 //! ```
 //! use rankfold::{World, op};
@@ -39,7 +41,7 @@
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | the number of ranks and the threads they run on; [`Report`] and [`WorldError`]: the outcome of a run |
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
-//! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Comm::cartesian)) |
+//! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new)) |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
@@ -48,7 +50,7 @@
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`cost`] | the cost of algorithms in closed form: steps, loads, time; best segments, isoefficiency |
 //! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
-//! | [`op`] | operators and elements |
+//! | [`op`] | operators and elements; closures are operators |
 //! | [`machine`] | the machine as a tree, the CPUs that may be used, and the placement of ranks |
 //! | [`measure`] | how long calls take: points, passes, medians and how far to trust them |
 //! | [`testing`] | the test kit: every number of ranks, every order of messages, guides |
@@ -82,15 +84,16 @@
 //!
 //! The other features are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`)
 //! and measured runs ([`measure::Run`] with serde). `cli` builds the tool `rankfold`, which measures collectives, and
-//! proves, draws and simulates their algorithms without running them. `signal` prints the state of a running world on a
-//! signal (`World::dump_on_signal`).
+//! proves, draws and simulates their algorithms without running them. `num-complex` has [`op::Sum`] and [`op::Product`]
+//! take the complex numbers of the crate of that name. `signal` prints the state of a running world on a signal
+//! (`World::dump_on_signal`).
 //!
 //! # Trade-offs
 //!
 //! All ranks share one address space and fail together: `std::process::abort` or a stack overflow in one ends them all.
 //! Reductions work on plain data ([`op::Element`]) or on owned values by move; there are no derived datatypes. A
-//! receiver reads a message longer than 32 bytes straight out of the sender's buffer while both are present; otherwise
-//! the message is copied.
+//! receiver reads a long message out of the sender's buffer while both are present; otherwise the message is copied into
+//! a buffer and out of it. Up to 32 bytes travel in the packet itself, up to 1 KiB through the ring where there is one.
 //!
 //! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere the operating system places the ranks.
 #![deny(unsafe_code)]
@@ -99,8 +102,8 @@ pub mod check;
 pub mod collective;
 mod comm;
 pub mod cost;
-mod direct;
 pub mod draw;
+mod engine;
 pub mod error;
 mod execute;
 pub mod machine;
@@ -122,9 +125,11 @@ mod world;
 /// The number of a rank: `0..size`.
 pub type Rank = usize;
 
+#[doc(hidden)]
+pub use comm::all_reduce_by_hand;
 pub use comm::{
     Cartesian, Comm, Level, Message, Order, ReduceOver, ReduceValueOver, Request, Scope,
-    ScopedRequest, Side, Source, Status, Survivors, Tag, even_grid,
+    ScopedRequest, Side, Source, Status, Survivors, Tag, Using, even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::mem;
 use std::panic::{self, PanicHookInfo};
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
@@ -293,6 +294,16 @@ pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     let _restore = Restore(depth());
     STATE.set(STATE.get() + OPERATOR);
     f()
+}
+
+/// Aborts the process when dropped, since memory that others still use would be given back; the other exits of its frame
+/// must `mem::forget` it.
+pub(crate) struct AbortOnDrop;
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        process::abort();
+    }
 }
 
 /// The payload of an unwinding that represents an early return.

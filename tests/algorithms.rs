@@ -9,6 +9,10 @@ use rankfold::collective::{
 use rankfold::schedule::Schedule;
 use rankfold::span::{Blocks, Pieces};
 
+use common::goal;
+
+mod common;
+
 /// The numbers of ranks: every one up to 40 and some up to 130, fewer without optimisation.
 fn worlds() -> impl Iterator<Item = usize> {
     let dense = if cfg!(debug_assertions) { 16 } else { 40 };
@@ -63,20 +67,6 @@ fn calls(collective: Collective, p: usize) -> impl Iterator<Item = Call> {
             })
         })
     })
-}
-
-fn goal(call: &Call) -> Goal {
-    let goal = Goal::of(call.collective, call.root, call.length());
-    let goal = if call.from_input {
-        goal.from_input()
-    } else {
-        goal
-    };
-    if call.commutes || !call.collective.folds() {
-        goal
-    } else {
-        goal.in_rank_order()
-    }
 }
 
 #[track_caller]

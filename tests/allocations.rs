@@ -135,20 +135,25 @@ fn fewest(comm: &Comm, call: impl Fn(&Comm) -> Result<()>) -> Result<usize> {
 type OverMemory = fn(&Comm, &[f64], &mut [f64]) -> Result<()>;
 
 const OVER_MEMORY: [OverMemory; 8] = [
-    |comm, _, v| comm.all_reduce_with(Direct, v, op::Sum),
-    |comm, mine, v| comm.all_reduce_into_with(Direct, mine, v, op::Sum),
-    |comm, _, v| comm.reduce_with(Direct, 1, v, op::Sum),
-    |comm, _, v| comm.broadcast_with(Direct, 1, v),
+    |comm, _, v| comm.using(Direct).all_reduce(v, op::Sum),
+    |comm, mine, v| comm.using(Direct).all_reduce_into(mine, v, op::Sum),
+    |comm, _, v| comm.using(Direct).reduce(1, v, op::Sum),
+    |comm, _, v| comm.using(Direct).broadcast(1, v),
     |comm, mine, v| {
         let own = v.len() / comm.size();
-        comm.reduce_scatter_with(Direct, mine, &mut v[..own], op::Sum)
+        comm.using(Direct)
+            .reduce_scatter(mine, &mut v[..own], op::Sum)
     },
-    |comm, mine, v| comm.all_gather_with(Direct, &mine[..v.len() / comm.size()], v),
+    |comm, mine, v| {
+        comm.using(Direct)
+            .all_gather(&mine[..v.len() / comm.size()], v)
+    },
     |comm, mine, v| {
         let (own, root) = (v.len() / comm.size(), comm.rank() == 1);
-        comm.scatter_with(Direct, 1, root.then_some(mine), &mut v[..own])
+        comm.using(Direct)
+            .scatter(1, root.then_some(mine), &mut v[..own])
     },
-    |comm, mine, v| comm.all_to_all_with(Direct, mine, v),
+    |comm, mine, v| comm.using(Direct).all_to_all(mine, v),
 ];
 
 #[test]

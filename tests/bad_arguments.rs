@@ -17,18 +17,19 @@ const HUGE: usize = usize::MAX;
 const WRONG: [(&str, Call); 39] = [
     ("broadcast, root", |c| c.broadcast(c.size(), &mut [0u8; 3])),
     ("broadcast, huge root", |c| c.broadcast(HUGE, &mut [0u8; 3])),
-    ("broadcast_with, root", |c| {
-        c.broadcast_with(Algorithm::ScatterRing, HUGE, &mut [0u8; 3])
+    ("broadcast using an algorithm, root", |c| {
+        c.using(Algorithm::ScatterRing)
+            .broadcast(HUGE, &mut [0u8; 3])
     }),
     ("reduce, root", |c| c.reduce(c.size(), &mut [0u8; 3], Sum)),
     ("reduce, huge root", |c| {
         c.reduce(HUGE, &mut [0u8; 3000], Sum)
     }),
-    ("reduce_with, root", |c| {
-        c.reduce_with(Algorithm::Halving, HUGE, &mut [0u8; 3], Sum)
+    ("reduce using an algorithm, root", |c| {
+        c.using(Algorithm::Halving).reduce(HUGE, &mut [0u8; 3], Sum)
     }),
-    ("reduce_by, root", |c| {
-        c.reduce_by(HUGE, &mut [0u8; 3], |a, _| a)
+    ("reduce with a closure, root", |c| {
+        c.reduce(HUGE, &mut [0u8; 3], |a, _| a)
     }),
     ("gather, root", |c| c.gather(HUGE, &[0u8; 3]).map(|_| ())),
     ("gather_into, root", |c| {
@@ -173,7 +174,7 @@ fn algorithms_with_absurd_numbers_are_refused_or_run() {
             let run = guarded(&case, || {
                 World::new(ranks).run(|comm| {
                     let mut v = vec![1usize; 40];
-                    match comm.all_reduce_with(algorithm, &mut v, Sum) {
+                    match comm.using(algorithm).all_reduce(&mut v, Sum) {
                         Ok(()) => assert_eq!(v, [ranks; 40]),
                         Err(error) => {
                             let usage = matches!(error.kind(), ErrorKind::Usage(_));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rankfold::error::Mismatch;
 use rankfold::op::Sum;
 use rankfold::topology::Topology;
-use rankfold::{Comm, ErrorKind, Level, Rank, Report, Result, World, WorldError};
+use rankfold::{Cartesian, Comm, ErrorKind, Level, Rank, Report, Result, World, WorldError};
 use support::{guarded, scale};
 
 /// Returns how often each program runs.
@@ -286,26 +286,26 @@ fn makers() -> Vec<(&'static str, Make)> {
             comm.split_by(Level::L3).map(drop)
         }),
         ("cartesian([", |comm| {
-            comm.cartesian(&[comm.size()], &[false]).map(drop)
+            Cartesian::new(comm, &[comm.size()], &[false]).map(drop)
         }),
         ("cartesian([", |comm| {
-            comm.cartesian(&[comm.size()], &[true]).map(drop)
+            Cartesian::new(comm, &[comm.size()], &[true]).map(drop)
         }),
         ("cartesian([1, ", |comm| {
-            comm.cartesian(&[1, comm.size()], &[false; 2]).map(drop)
+            Cartesian::new(comm, &[1, comm.size()], &[false; 2]).map(drop)
         }),
         ("cartesian([", |comm| {
-            comm.cartesian(&[comm.size(), 1], &[false; 2]).map(drop)
+            Cartesian::new(comm, &[comm.size(), 1], &[false; 2]).map(drop)
         }),
         ("cartesian([1, 1, 1, 1, 1, 1, ..]", |comm| {
             let mut dims = [1; 8];
             dims[7] = comm.size();
-            comm.cartesian(&dims, &[false; 8]).map(drop)
+            Cartesian::new(comm, &dims, &[false; 8]).map(drop)
         }),
         ("cartesian([1, 1, 1, 1, 1, 1, ..]", |comm| {
             let mut dims = [1; 8];
             dims[6] = comm.size();
-            comm.cartesian(&dims, &[false; 8]).map(drop)
+            Cartesian::new(comm, &dims, &[false; 8]).map(drop)
         }),
     ]
 }
@@ -352,7 +352,7 @@ fn calls_that_make_communicators_print_as_they_were_called() {
         assert!(call.call.starts_with(text), "{one}: {found}");
     }
     let found = mismatch(3, |comm| match comm.rank() {
-        1 => comm.cartesian(&[3, 1], &[false, true]).map(drop),
+        1 => Cartesian::new(comm, &[3, 1], &[false, true]).map(drop),
         2 => comm.split_if(None, 7).map(drop),
         _ => comm.split(5, -1).map(drop),
     });
@@ -447,7 +447,7 @@ fn what_goes_on_in_the_world_alone_names_no_communicator() {
 fn a_mismatch_and_each_error_name_the_communicator_and_its_parents() {
     let report = World::new(4).run_each(|comm| {
         let part = comm.split(comm.rank() as u32 % 2, 0)?;
-        let grid = part.cartesian(&[2, 1], &[false, false])?;
+        let grid = Cartesian::new(&part, &[2, 1], &[false, false])?;
         match comm.rank() {
             3 => grid.barrier(),
             _ => grid.broadcast(0, &mut [1]),
@@ -606,7 +606,7 @@ fn a_rank_inside_an_operator_is_not_called_outside() {
                 until(&over);
                 a + b
             };
-            comm.reduce_by(1, &mut [1], wait)?;
+            comm.reduce(1, &mut [1], wait)?;
             until(&inside);
             let late = comm.barrier();
             over.store(true, Ordering::Release);

@@ -119,7 +119,7 @@ fn both<T: Element + PartialEq + std::fmt::Debug>(
                     comm.reduce_over(&tree, &mut general, op::commutative(add))
                         .run()?;
                 } else {
-                    comm.reduce_over_by(&tree, &mut general, add).run()?;
+                    comm.reduce_over(&tree, &mut general, add).run()?;
                 }
                 Ok((special, general))
             })

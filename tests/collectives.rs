@@ -101,15 +101,15 @@ where
         comm.reduce(root, &mut buf, op)?;
         same(comm, "reduce", root, &buf, want);
         let mut buf = mine.clone();
-        comm.reduce_by(root, &mut buf, by)?;
-        same(comm, "reduce_by", root, &buf, want);
+        comm.reduce(root, &mut buf, by)?;
+        same(comm, "reduce with a closure", root, &buf, want);
     }
     let mut buf = mine.clone();
     comm.all_reduce(&mut buf, op)?;
     same(comm, "all_reduce", 0, &buf, &case.want);
     let mut buf = mine.clone();
-    comm.all_reduce_by(&mut buf, by)?;
-    same(comm, "all_reduce_by", 0, &buf, &case.want);
+    comm.all_reduce(&mut buf, by)?;
+    same(comm, "all_reduce with a closure", 0, &buf, &case.want);
     let mut buf = case.inputs[0].clone();
     comm.all_reduce_into(mine, &mut buf, op)?;
     same(comm, "all_reduce_into", 0, &buf, &case.want);
@@ -411,7 +411,7 @@ fn calls_with_wrong_arguments_are_refused_and_as_if_not_made() {
                     "root 3 is not one of the 3 ranks",
                 );
                 assert_usage(comm.reduce(7, &mut v, op::Sum), "root 7");
-                assert_usage(comm.reduce_by(3, &mut v, |a, _| a), "root 3");
+                assert_usage(comm.reduce(3, &mut v, |a, _| a), "root 3");
                 let mut two = [1u64, 2];
                 let into = comm.all_reduce_into(&v, &mut two, op::Sum);
                 assert_usage(into, "this rank's input must have 2 elements, and has 1");

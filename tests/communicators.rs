@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{noise, team};
 use rankfold::{
-    Comm, Error, ErrorKind, Fault, Outcome, Rank, Result, Source, World, WorldError, op,
+    Cartesian, Comm, Error, ErrorKind, Fault, Outcome, Rank, Result, Source, World, WorldError, op,
 };
 
 /// Returns the members of a rank's part of a split, in order, by the plainest code.
@@ -278,7 +278,7 @@ fn a_rank_that_ended_before_it_slept_is_left_behind() {
             }
             a + b
         };
-        let failed = comm.all_reduce_by(&mut vec![1; 40_000], fold);
+        let failed = comm.all_reduce(&mut vec![1; 40_000], fold);
         assert!(failed.is_err());
         assert!(comm.send(0, 0, &[1u8]).is_err(), "rank 0 has ended");
         comm.shrink().map(|small| small.size())
@@ -427,7 +427,7 @@ fn coordinates_and_ranks_are_each_others_inverse_and_neighbours_are_one_apart() 
     ] {
         team(6)
             .run(|comm| {
-                let grid = comm.cartesian(&dims, &periodic)?;
+                let grid = Cartesian::new(comm, &dims, &periodic)?;
                 for rank in 0..6 {
                     let coords: Vec<isize> =
                         grid.coords(rank).into_iter().map(|c| c as isize).collect();
@@ -463,7 +463,7 @@ fn a_shift_by_any_distance_leads_where_addition_does() {
         let ranks = dims.iter().product();
         let grids = team(ranks).run(|comm| {
             for periodic in [true, false] {
-                let grid = comm.cartesian(&dims, &vec![periodic; dims.len()])?;
+                let grid = Cartesian::new(comm, &dims, &vec![periodic; dims.len()])?;
                 let here = grid.coords(grid.rank());
                 for (d, by) in
                     (0..dims.len()).flat_map(|d| (-20..=20).chain(far).map(move |by| (d, by)))
@@ -507,7 +507,7 @@ fn halos_are_exchanged_with_all_neighbours() {
             let p = dims.iter().product();
             team(p)
                 .run(|comm| {
-                    let grid = comm.cartesian(&dims, &periodic)?;
+                    let grid = Cartesian::new(comm, &dims, &periodic)?;
                     let value = |rank: Rank, side: usize, i: usize| (rank, side, i);
                     let me = grid.rank();
                     let pieces = 2 * dims.len();
@@ -538,10 +538,10 @@ fn a_grid_that_does_not_fit_is_refused_and_as_if_not_made() {
     team(6)
         .run(|comm| {
             for (dims, periodic) in [(vec![4], vec![true]), (vec![2, 3], vec![true])] {
-                let refused = comm.cartesian(&dims, &periodic).err().unwrap();
+                let refused = Cartesian::new(comm, &dims, &periodic).err().unwrap();
                 assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
             }
-            let grid = comm.cartesian(&[6], &[true])?;
+            let grid = Cartesian::new(comm, &[6], &[true])?;
             let refused = grid
                 .neighbor_all_to_all(&[1, 2, 3], &mut [0, 0, 0])
                 .unwrap_err();

@@ -85,8 +85,8 @@ fn compared(seed: u64, pairs: usize, scatter: Scatter, factors: &[f64]) -> Compa
 }
 
 fn count(comparison: &Comparison, verdict: Verdict) -> usize {
-    let lines = comparison.lines.iter();
-    lines.filter(|line| line.verdict == verdict).count()
+    let points = comparison.points.iter();
+    points.filter(|point| point.verdict == verdict).count()
 }
 
 fn changes(comparison: &Comparison) -> usize {
@@ -149,7 +149,7 @@ fn one_pair_of_quiet_runs_shows_what_takes_twice_as_long() {
     };
     for seed in 0..100 {
         let comparison = compared(seed, 1, still, &factors);
-        let verdict = |at: usize| comparison.lines[at].verdict;
+        let verdict = |at: usize| comparison.points[at].verdict;
         assert_eq!(
             (verdict(3), verdict(7)),
             (Verdict::Slower, Verdict::Faster),
@@ -227,9 +227,9 @@ fn few_passes_of_one_pair_say_nothing_and_points_of_one_side_are_counted() {
     assert_eq!(count(&comparison, Verdict::Inconclusive), 5);
     assert!(
         comparison
-            .lines
+            .points
             .iter()
-            .all(|line| line.interval.is_none() && line.chance == 1.0)
+            .all(|point| point.interval.is_none() && point.chance == 1.0)
     );
     assert_eq!(comparison.alone, (POINTS - 5, 0));
     assert!(
@@ -243,5 +243,5 @@ fn few_passes_of_one_pair_say_nothing_and_points_of_one_side_are_counted() {
 #[test]
 fn nothing_is_compared_with_nothing() {
     let comparison = compare(&[], &[]);
-    assert!(comparison.lines.is_empty() && comparison.remarks.is_empty());
+    assert!(comparison.points.is_empty() && comparison.remarks.is_empty());
 }

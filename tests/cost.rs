@@ -9,7 +9,7 @@ use rankfold::collective::{
     RingReduceScatter, halving_all_reduce, halving_reduce_scatter, hybrid_all_reduce,
     simple_exchange,
 };
-use rankfold::cost::{self, Cost, Form, Load, Way};
+use rankfold::cost::{self, Cost, Form, Load, TreeUse};
 use rankfold::schedule::{FoldAlong, HandOut, Schedule};
 use rankfold::span::Blocks;
 use rankfold::topology::{Circle, CubeTo, OwnSteps, Shift, Topology};
@@ -42,7 +42,7 @@ fn three_ways(
     reduce: impl Schedule + Clone + 'static,
     broadcast: impl Schedule + Clone + 'static,
     (root, n): (usize, usize),
-    form: impl Fn(Way) -> Form,
+    form: impl Fn(TreeUse) -> Form,
 ) -> Vec<Case> {
     let both = reduce.clone().then(broadcast.clone());
     let down = Goal::broadcast(root, n);
@@ -51,19 +51,19 @@ fn three_ways(
             format!("{name} down"),
             broadcast,
             down,
-            form(Way::Broadcast),
+            form(TreeUse::Broadcast),
         ),
         case(
             format!("{name} up"),
             reduce,
             Goal::reduce(root, n),
-            form(Way::Reduce),
+            form(TreeUse::Reduce),
         ),
         case(
             format!("{name} both"),
             both,
             Goal::all_reduce(n),
-            form(Way::AllReduce),
+            form(TreeUse::AllReduce),
         ),
     ]
 }
@@ -223,7 +223,7 @@ fn blocks(p: usize, n: usize) -> Vec<Case> {
             "turned",
             FoldAlong::new(Topology::chain(p).single_port(), n).rooted(root),
             Goal::reduce(root, n),
-            cost::whole(&Topology::chain(p), n, Way::Reduce).rooted(root),
+            cost::whole(&Topology::chain(p), n, TreeUse::Reduce).rooted(root),
         ),
     ]
 }
@@ -395,20 +395,20 @@ fn elements_sent_are_elements_received() {
 /// Forms of which only the sums are tested here.
 fn unproved(p: usize, n: usize) -> Vec<Form> {
     let mut forms = vec![
-        cost::two_tree(p, n, 5, Way::AllReduce),
-        cost::two_tree(p, n, 4, Way::Broadcast),
+        cost::two_tree(p, n, 5, TreeUse::AllReduce),
+        cost::two_tree(p, n, 4, TreeUse::Broadcast),
         cost::bruck_all_to_all(p, n),
         cost::hypercube_broadcast(p, n, p / 2),
         cost::scatter_all_gather(p, n),
     ];
-    forms.extend(cost::esbt(p, n, 5, Way::AllReduce).ok());
+    forms.extend(cost::esbt(p, n, 5, TreeUse::AllReduce).ok());
     forms
 }
 
 #[test]
 fn the_steps_of_trees_are_those_of_the_literature() {
     for p in 2..=130usize {
-        let steps = |tree: Topology| cost::whole(&tree, 9, Way::Broadcast).cost().steps;
+        let steps = |tree: Topology| cost::whole(&tree, 9, TreeUse::Broadcast).cost().steps;
         assert_eq!(steps(Topology::chain(p)), p - 1);
         assert_eq!(steps(Topology::decreasing_ring(p)), p - 1);
         assert_eq!(steps(Topology::split_ring(p)), p.div_ceil(2));
@@ -434,7 +434,7 @@ fn the_published_table_of_steps_is_right() {
     let pipeline = |p, k| {
         let [chain, _, in_order, fibonacci] = pipelines(p);
         [chain, in_order, fibonacci].map(|(tree, period)| {
-            cost::in_segments(&tree, period, 99, k, Way::Broadcast)
+            cost::in_segments(&tree, period, 99, k, TreeUse::Broadcast)
                 .cost()
                 .steps
         })
@@ -445,10 +445,10 @@ fn the_published_table_of_steps_is_right() {
         [[12, 6, 5], [15, 12, 11]]
     );
     // This is the bound; on thirteen ranks the schedule takes one step less.
-    let two_tree = |p, k| cost::two_tree(p, 99, k, Way::Broadcast).cost().steps;
+    let two_tree = |p, k| cost::two_tree(p, 99, k, TreeUse::Broadcast).cost().steps;
     assert_eq!([two_tree(8, 1), two_tree(8, 4)], [5, 8]);
     assert_eq!([two_tree(13, 1), two_tree(13, 4)], [6 + 1, 9 + 1]);
-    let esbt = |p, k| cost::esbt(p, 99, k, Way::Broadcast).map(|form| form.cost().steps);
+    let esbt = |p, k| cost::esbt(p, 99, k, TreeUse::Broadcast).map(|form| form.cost().steps);
     assert_eq!(
         [esbt(8, 1), esbt(8, 4), esbt(2, 4), esbt(1, 4)],
         [Ok(4), Ok(7), Ok(4), Ok(0)]
@@ -456,7 +456,7 @@ fn the_published_table_of_steps_is_right() {
     assert_eq!(esbt(13, 1), Err(cost::NotAPowerOfTwo { ranks: 13 }));
     let whole = |p| {
         [Topology::binomial(p), Topology::k_tree(p, 2)]
-            .map(|tree| cost::whole(&tree, 99, Way::Broadcast).cost().steps)
+            .map(|tree| cost::whole(&tree, 99, TreeUse::Broadcast).cost().steps)
     };
     assert_eq!([whole(8), whole(13)], [[3, 4], [4, 5]]);
     let all_reduce = |p| {
@@ -482,7 +482,7 @@ fn two_tree_loads_are_those_of_the_published_trees() {
     let trees = [[2, 4, 2, 0, 6, 4, 6], [3, 1, 0, 5, 3, 5, 1]];
     let edges = |tree: usize| (1..8).map(move |rank| (trees[tree][rank - 1], rank));
     for k in [1, 2, 4, 5] {
-        let form = cost::two_tree(8, 8 * k, k, Way::Broadcast);
+        let form = cost::two_tree(8, 8 * k, k, TreeUse::Broadcast);
         let all: Vec<_> = (0..k).flat_map(|packet| edges(packet % 2)).collect();
         for (rank, sent) in sends_of(&all, 8).into_iter().enumerate() {
             let load = form.load(rank);
@@ -524,7 +524,7 @@ fn esbt_loads_are_those_of_the_definition() {
     });
     for d in 1..=6 {
         for k in [1, 2, 5, 7] {
-            let form = cost::esbt(1 << d, 4 * k, k, Way::Broadcast).unwrap();
+            let form = cost::esbt(1 << d, 4 * k, k, TreeUse::Broadcast).unwrap();
             let all: Vec<_> = (0..k).flat_map(|packet| esbt_messages(d, packet)).collect();
             for (rank, sent) in sends_of(&all, 1 << d).into_iter().enumerate() {
                 let load = form.load(rank);
@@ -587,13 +587,13 @@ fn no_all_reduce_goes_below_the_bounds() {
         let bound = cost::all_reduce_bound(p, n);
         let mut forms = vec![
             cost::ring_all_reduce(p, n),
-            cost::two_tree(p, n, 8, Way::AllReduce),
+            cost::two_tree(p, n, 8, TreeUse::AllReduce),
         ];
         forms.extend((0..=p.ilog2()).map(|s| cost::hybrid_all_reduce(p, n, s)));
         forms.extend(
             common::families(p)
                 .iter()
-                .map(|tree| cost::whole(tree, n, Way::AllReduce)),
+                .map(|tree| cost::whole(tree, n, TreeUse::AllReduce)),
         );
         for form in forms {
             let cost = form.cost();

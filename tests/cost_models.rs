@@ -4,15 +4,15 @@ mod common;
 
 use proptest::prelude::*;
 use rankfold::cost::{
-    self, Floyd, Form, Model, Pipeline, Scaling, Way, best_stages, constant_for, hybrid_all_reduce,
-    in_segments,
+    self, Floyd, Form, Model, Pipeline, Scaling, TreeUse, best_stages, constant_for,
+    hybrid_all_reduce, in_segments,
 };
 use rankfold::topology::Topology;
 
-const WAYS: [Way; 3] = [Way::Broadcast, Way::Reduce, Way::AllReduce];
+const WAYS: [TreeUse; 3] = [TreeUse::Broadcast, TreeUse::Reduce, TreeUse::AllReduce];
 
 /// A pipeline and its cost with a given number of segments.
-type Segmented = (&'static str, Pipeline, Box<dyn Fn(usize, Way) -> Form>);
+type Segmented = (&'static str, Pipeline, Box<dyn Fn(usize, TreeUse) -> Form>);
 
 fn pipelines(p: usize, n: usize) -> Vec<Segmented> {
     let along = |name, tree: Topology, period: usize| -> Segmented {
@@ -116,7 +116,7 @@ fn best_segments_are_the_roots_of_the_literature() {
             (Pipeline::esbt(p.ilog2()), ratio * f64::from(p.ilog2())),
         ];
         for (pipeline, square) in roots {
-            let best = pipeline.best_segments(n, Way::Broadcast, &model) as f64;
+            let best = pipeline.best_segments(n, TreeUse::Broadcast, &model) as f64;
             assert!(
                 (best - square.sqrt().max(1.0)).abs() <= 1.0,
                 "{pipeline:?}: {best}"
@@ -136,7 +136,7 @@ fn models_with_nothing_or_nonsense_in_them_still_give_a_number_of_segments() {
                 gamma: 0.0,
             };
             for n in [0, 1, 100] {
-                let best = Pipeline::chain(9).best_segments(n, Way::Reduce, &model);
+                let best = Pipeline::chain(9).best_segments(n, TreeUse::Reduce, &model);
                 assert!((1..=n.max(1)).contains(&best), "{model:?}");
             }
         }
@@ -148,7 +148,7 @@ fn models_with_nothing_or_nonsense_in_them_still_give_a_number_of_segments() {
         gamma: 0.0,
     };
     assert_eq!(
-        Pipeline::chain(9).best_segments(100, Way::Broadcast, &free),
+        Pipeline::chain(9).best_segments(100, TreeUse::Broadcast, &free),
         100
     );
     let free = Model {
@@ -157,7 +157,7 @@ fn models_with_nothing_or_nonsense_in_them_still_give_a_number_of_segments() {
         gamma: 0.0,
     };
     assert_eq!(
-        Pipeline::chain(9).best_segments(100, Way::Broadcast, &free),
+        Pipeline::chain(9).best_segments(100, TreeUse::Broadcast, &free),
         1
     );
 }

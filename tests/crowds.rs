@@ -64,10 +64,10 @@ fn all_get_the_fold_in_rank_order_whoever_comes_last() {
                         (0..length).map(|i| brings(comm.rank(), time, i)).collect();
                     let want: Vec<Map> = (0..length).map(|i| folded(ranks, time, i)).collect();
                     let mut all = vec![(0, 0); length];
-                    comm.all_reduce_into_by(&mine, &mut all, after)?;
+                    comm.all_reduce_into(&mine, &mut all, after)?;
                     assert_eq!(all, want, "apart, time {time}");
                     between(comm, time)?;
-                    comm.all_reduce_by(&mut mine, after)?;
+                    comm.all_reduce(&mut mine, after)?;
                     assert_eq!(mine, want, "in place, time {time}");
                 }
                 Ok(())
@@ -84,7 +84,7 @@ fn one_rank_folds_for_all_and_no_other() {
     crowd(RANKS)
         .run(|comm| {
             for _ in 0..20 {
-                comm.all_reduce_by(&mut [1u32; 7], |a, b| {
+                comm.all_reduce(&mut [1u32; 7], |a, b| {
                     calls[comm.rank()].fetch_add(1, Ordering::Relaxed);
                     a + b
                 })?;
@@ -115,7 +115,7 @@ fn an_operator_that_panics_in_the_last_to_come_fails_the_call_on_all_others() {
         let report = guarded(&|| format!("{ranks} ranks, {length} elements"), || {
             crowd(ranks).run_each(|comm| {
                 let call = AssertUnwindSafe(|| {
-                    comm.all_reduce_by(&mut vec![1u64; length], |_, _| {
+                    comm.all_reduce(&mut vec![1u64; length], |_, _| {
                         panic!("an operator that panics")
                     })
                 });

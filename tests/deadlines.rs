@@ -63,3 +63,35 @@ fn a_receive_ends_at_its_own_deadline_where_the_watchdogs_is_later() {
     });
     assert_timed_out(&error);
 }
+
+/// Every rank runs into its deadline after the one before it has ended with such an error. If each report held the
+/// whole errors of the ranks that had ended, its length would double from rank to rank.
+#[test]
+fn a_report_holds_only_the_beginning_of_the_errors_of_ranks_that_ended() {
+    const RANKS: usize = 18;
+    let run = || {
+        World::new(RANKS).run_each(|comm| {
+            let before = (comm.rank() + RANKS - 1) % RANKS;
+            if comm.rank() != 1 {
+                comm.recv::<u8>(before, 0).unwrap_err();
+            }
+            match comm.rank() {
+                0 => Ok(()),
+                _ => comm.recv_timeout::<u8>(0, 1, SOON).map(|_| ()),
+            }
+        })
+    };
+    let report = guarded(&|| "deadlines, one after another".into(), run);
+    for outcome in &report.outcomes[1..] {
+        let Outcome::Failed(error) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_timed_out(error);
+        let text = error.to_string();
+        assert!(
+            text.len() < 300 * RANKS,
+            "{} bytes: {text:.2000}",
+            text.len()
+        );
+    }
+}

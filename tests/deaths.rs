@@ -187,10 +187,10 @@ fn composed(ranks: usize) -> (u64, u64) {
 
 #[test]
 fn in_reduces_that_keep_the_order() {
-    every("reduce_by", |comm| {
+    every("reduce with a closure", |comm| {
         for (length, root) in LENGTHS.into_iter().zip([0, comm.size() - 1]) {
             let mut maps = vec![(2, comm.rank() as u64); length];
-            comm.reduce_by(root, &mut maps, compose)?;
+            comm.reduce(root, &mut maps, compose)?;
             if comm.rank() == root {
                 assert!(maps.iter().all(|map| *map == composed(comm.size())));
             }
@@ -475,13 +475,13 @@ fn judge_fragile<R>(ranks: usize, report: Report<R>) {
 
 #[test]
 fn an_operator_that_panics_is_the_failure_of_the_rank_that_ran_it() {
-    let all_reduce_by = |comm: &Comm| {
+    let all_reduce = |comm: &Comm| {
         let mut data = vec![big_in_the_last(comm); LENGTHS[1]];
-        comm.all_reduce_by(&mut data, fragile)
+        comm.all_reduce(&mut data, fragile)
     };
-    let reduce_by = |comm: &Comm| {
+    let reduce = |comm: &Comm| {
         let mut data = vec![big_in_the_last(comm); LENGTHS[0]];
-        comm.reduce_by(comm.size() - 1, &mut data, fragile)
+        comm.reduce(comm.size() - 1, &mut data, fragile)
     };
     let over = |comm: &Comm| {
         let mut data = vec![big_in_the_last(comm); LENGTHS[1]];
@@ -495,8 +495,8 @@ fn an_operator_that_panics_is_the_failure_of_the_rank_that_ran_it() {
         let sum = comm.reduce_value_over(&chain, mine, |a, b| Box::new(fragile(*a, *b)));
         sum.run().map(|_| ())
     };
-    for_all_sizes("all_reduce_by", all_reduce_by, judge_fragile);
-    for_all_sizes("reduce_by", reduce_by, judge_fragile);
+    for_all_sizes("all_reduce", all_reduce, judge_fragile);
+    for_all_sizes("reduce", reduce, judge_fragile);
     for_all_sizes("reduce_over", over, judge_fragile);
     for_all_sizes("reduce_value_over", values, judge_fragile);
 }
@@ -558,7 +558,7 @@ fn panics_while_a_guard_waits(comm: &Comm, from: Source, inside: bool) -> Result
     let _guard = Waits(comm, from);
     if inside {
         let mut one = [1];
-        return comm.all_reduce_by(&mut one, |_, _| panic!("in an operator"));
+        return comm.all_reduce(&mut one, |_, _| panic!("in an operator"));
     }
     panic!("in the program")
 }
@@ -693,7 +693,7 @@ fn an_operator_may_not_call_a_communicator() {
     let program = |comm: &Comm| {
         let mut data = [1u32];
         let refused = AtomicUsize::new(0);
-        comm.all_reduce_by(&mut data, |a, b| {
+        comm.all_reduce(&mut data, |a, b| {
             let error = comm.send(0, 1, &[0u8]).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
             assert!(matches!(
@@ -741,10 +741,10 @@ fn refused_calls(comm: &Comm) -> Vec<Result<()>> {
             .map(|_| ()),
     ];
     let binomial = Topology::binomial(n);
-    let by_arrival = comm.reduce_over_by(&binomial, &mut one, |a, _| a);
+    let by_arrival = comm.reduce_over(&binomial, &mut one, |a, _| a);
     calls.push(by_arrival.order(Order::Arrival).run());
     if n == 9 {
-        calls.push(comm.reduce_over_by(&k_ary, &mut one, |a, _| a).run());
+        calls.push(comm.reduce_over(&k_ary, &mut one, |a, _| a).run());
     }
     calls
 }

@@ -10,7 +10,7 @@ use rankfold::check::Goal;
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::Topology;
-use rankfold::{Comm, ErrorKind, Rank, Result, Side, op, span};
+use rankfold::{Comm, ErrorKind, Rank, Result, Side, hypercube, op, span};
 use support::sweep::{assert_from, assert_sum, buffer, element, sweep};
 
 /// Numbers of elements per rank: the shorter vectors travel in their packet, the longer ones are lent.
@@ -57,22 +57,22 @@ type Play = fn(&Comm, With) -> Result<()>;
 
 /// A call by the automatic choice or by an algorithm.
 macro_rules! by {
-    ($with:expr, $comm:ident.$auto:ident / $named:ident($($arguments:expr),*)) => {
+    ($with:expr, $comm:ident.$name:ident($($arguments:expr),*)) => {
         match $with.algorithm {
-            None => $comm.$auto($($arguments),*),
-            Some(algorithm) => $comm.$named(algorithm, $($arguments),*),
+            None => $comm.$name($($arguments),*),
+            Some(algorithm) => $comm.using(algorithm).$name($($arguments),*),
         }
     };
 }
 
 fn barrier(comm: &Comm, with: With) -> Result<()> {
-    by!(with, comm.barrier / barrier_with())
+    by!(with, comm.barrier())
 }
 
 fn broadcast(comm: &Comm, with: With) -> Result<()> {
     let n = with.n * comm.size();
     let mut v = buffer(comm.rank(), n);
-    by!(with, comm.broadcast / broadcast_with(with.root, &mut v))?;
+    by!(with, comm.broadcast(with.root, &mut v))?;
     assert_from(with.root, &v, n);
     Ok(())
 }
@@ -80,7 +80,7 @@ fn broadcast(comm: &Comm, with: With) -> Result<()> {
 fn reduce(comm: &Comm, with: With) -> Result<()> {
     let n = with.n * comm.size();
     let mut v = buffer(comm.rank(), n);
-    by!(with, comm.reduce / reduce_with(with.root, &mut v, op::Sum))?;
+    by!(with, comm.reduce(with.root, &mut v, op::Sum))?;
     if comm.rank() == with.root {
         assert_sum(0..comm.size(), &v);
     }
@@ -89,7 +89,7 @@ fn reduce(comm: &Comm, with: With) -> Result<()> {
 
 fn all_reduce(comm: &Comm, with: With) -> Result<()> {
     let mut v = buffer(comm.rank(), with.n * comm.size());
-    by!(with, comm.all_reduce / all_reduce_with(&mut v, op::Sum))?;
+    by!(with, comm.all_reduce(&mut v, op::Sum))?;
     assert_sum(0..comm.size(), &v);
     Ok(())
 }
@@ -97,10 +97,7 @@ fn all_reduce(comm: &Comm, with: With) -> Result<()> {
 fn all_reduce_into(comm: &Comm, with: With) -> Result<()> {
     let v = buffer(comm.rank(), with.n * comm.size());
     let mut sums = buffer(77, v.len());
-    by!(
-        with,
-        comm.all_reduce_into / all_reduce_into_with(&v, &mut sums, op::Sum)
-    )?;
+    by!(with, comm.all_reduce_into(&v, &mut sums, op::Sum))?;
     assert_sum(0..comm.size(), &sums);
     assert_from(comm.rank(), &v, v.len());
     Ok(())
@@ -113,10 +110,7 @@ fn own(comm: &Comm, n: usize) -> Range<usize> {
 fn reduce_scatter(comm: &Comm, with: With) -> Result<()> {
     let v = buffer(comm.rank(), with.n * comm.size());
     let mut mine = buffer(77, with.n);
-    by!(
-        with,
-        comm.reduce_scatter / reduce_scatter_with(&v, &mut mine, op::Sum)
-    )?;
+    by!(with, comm.reduce_scatter(&v, &mut mine, op::Sum))?;
     assert_sums(0..comm.size(), own(comm, with.n), &mine);
     Ok(())
 }
@@ -133,10 +127,7 @@ fn assert_blocks(comm: &Comm, n: usize, all: &[u64]) {
 fn all_gather(comm: &Comm, with: With) -> Result<()> {
     let v = buffer(comm.rank(), with.n * comm.size());
     let mut all = buffer(77, v.len());
-    by!(
-        with,
-        comm.all_gather / all_gather_with(&v[own(comm, with.n)], &mut all)
-    )?;
+    by!(with, comm.all_gather(&v[own(comm, with.n)], &mut all))?;
     assert_blocks(comm, with.n, &all);
     Ok(())
 }
@@ -144,7 +135,7 @@ fn all_gather(comm: &Comm, with: With) -> Result<()> {
 fn gather(comm: &Comm, with: With) -> Result<()> {
     let v = buffer(comm.rank(), with.n * comm.size());
     let block = &v[own(comm, with.n)];
-    let all = by!(with, comm.gather / gather_with(with.root, block))?;
+    let all = by!(with, comm.gather(with.root, block))?;
     assert_eq!(all.is_some(), comm.rank() == with.root);
     all.inspect(|all| assert_blocks(comm, with.n, all));
     Ok(())
@@ -154,7 +145,7 @@ fn scatter(comm: &Comm, with: With) -> Result<()> {
     let v = buffer(comm.rank(), with.n * comm.size());
     let all = (comm.rank() == with.root).then_some(&v[..]);
     let mut mine = buffer(77, with.n);
-    by!(with, comm.scatter / scatter_with(with.root, all, &mut mine))?;
+    by!(with, comm.scatter(with.root, all, &mut mine))?;
     assert_run(with.root, own(comm, with.n), &mine);
     Ok(())
 }
@@ -162,7 +153,7 @@ fn scatter(comm: &Comm, with: With) -> Result<()> {
 fn all_to_all(comm: &Comm, with: With) -> Result<()> {
     let v = buffer(comm.rank(), with.n * comm.size());
     let mut all = buffer(77, v.len());
-    by!(with, comm.all_to_all / all_to_all_with(&v, &mut all))?;
+    by!(with, comm.all_to_all(&v, &mut all))?;
     for (rank, piece) in all.chunks(with.n).enumerate() {
         assert_run(rank, own(comm, with.n), piece);
     }
@@ -171,17 +162,14 @@ fn all_to_all(comm: &Comm, with: With) -> Result<()> {
 
 fn scan(comm: &Comm, with: With) -> Result<()> {
     let mut v = buffer(comm.rank(), with.n);
-    by!(with, comm.scan / scan_with(&mut v, op::Sum))?;
+    by!(with, comm.scan(&mut v, op::Sum))?;
     assert_sum(0..comm.rank() + 1, &v);
     Ok(())
 }
 
 fn exclusive_scan(comm: &Comm, with: With) -> Result<()> {
     let mut v = buffer(comm.rank(), with.n);
-    by!(
-        with,
-        comm.exclusive_scan / exclusive_scan_with(&mut v, 0, op::Sum)
-    )?;
+    by!(with, comm.exclusive_scan(&mut v, 0, op::Sum))?;
     assert_sum(0..comm.rank(), &v);
     Ok(())
 }
@@ -357,7 +345,7 @@ fn in_the_hypercube_template() {
     for ranks in [2, 4] {
         sweep("hypercube", ranks..=ranks, 1.0, |comm| {
             let mine = vec![comm.rank()];
-            let all = comm.hypercube(mine, |mine, theirs, side| match side {
+            let all = hypercube(comm, mine, |mine, theirs, side| match side {
                 Side::Left => [theirs, mine].concat(),
                 Side::Right => [mine, theirs].concat(),
             });

@@ -55,23 +55,24 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
 
     let mut v = room();
     v[shift..].copy_from_slice(&mine);
-    comm.all_reduce_with(Direct, &mut v[shift..], Compose)?;
+    comm.using(Direct).all_reduce(&mut v[shift..], Compose)?;
     assert_each(&v[shift..], |i| composed(ranks, i));
     assert_each(&v[..shift], |_| (9, 9));
 
     // Some in place, some into another vector.
     let mut out = room();
     if me % 2 == 0 {
-        comm.all_reduce_into_with(Direct, &mine, &mut out[shift..], Compose)?;
+        comm.using(Direct)
+            .all_reduce_into(&mine, &mut out[shift..], Compose)?;
     } else {
         out[shift..].copy_from_slice(&mine);
-        comm.all_reduce_with(Direct, &mut out[shift..], Compose)?;
+        comm.using(Direct).all_reduce(&mut out[shift..], Compose)?;
     }
     assert_each(&out[shift..], |i| composed(ranks, i));
     assert_eq!(mine, vector(me, n));
 
     let mut v = mine.clone();
-    comm.reduce_with(Direct, root, &mut v, Compose)?;
+    comm.using(Direct).reduce(root, &mut v, Compose)?;
     match me == root {
         true => assert_each(&v, |i| composed(ranks, i)),
         false => assert_eq!(v, mine),
@@ -81,8 +82,10 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
     let mut out = room();
     let mut v = mine.clone();
     match me == root || me % 2 == 0 {
-        true => comm.reduce_into_with(Direct, root, &mine, &mut out[shift..], Compose)?,
-        false => comm.reduce_with(Direct, root, &mut v, Compose)?,
+        true => comm
+            .using(Direct)
+            .reduce_into(root, &mine, &mut out[shift..], Compose)?,
+        false => comm.using(Direct).reduce(root, &mut v, Compose)?,
     }
     assert_eq!((&v, &mine), (&vector(me, n), &vector(me, n)));
     match me == root {
@@ -92,7 +95,8 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
 
     let block = span::block(n, ranks, me);
     let mut own = vec![(9, 9); block.len()];
-    comm.reduce_scatter_with(Direct, &mine, &mut own, Compose)?;
+    comm.using(Direct)
+        .reduce_scatter(&mine, &mut own, Compose)?;
     assert_each(&own, |i| composed(ranks, block.start + i));
     Ok(())
 }
@@ -105,23 +109,25 @@ fn move_all(comm: &Comm, each: usize, root: usize) -> Result<()> {
     let own = each * me..each * (me + 1);
 
     let mut v = mine.clone();
-    comm.broadcast_with(Direct, root, &mut v)?;
+    comm.using(Direct).broadcast(root, &mut v)?;
     assert_eq!(v, vector(root, n));
 
     let mut all = vec![(9, 9); n];
-    comm.all_gather_with(Direct, &mine[own.clone()], &mut all)?;
+    comm.using(Direct)
+        .all_gather(&mine[own.clone()], &mut all)?;
     assert_each(&all, |i| map(i / each, i));
 
-    let gathered = comm.gather_with(Direct, root, &mine[own.clone()])?;
+    let gathered = comm.using(Direct).gather(root, &mine[own.clone()])?;
     assert_eq!(gathered.is_some(), me == root);
     gathered.inspect(|all| assert_each(all, |i| map(i / each, i)));
 
     let mut block = vec![(9, 9); each];
-    comm.scatter_with(Direct, root, (me == root).then_some(&mine[..]), &mut block)?;
+    comm.using(Direct)
+        .scatter(root, (me == root).then_some(&mine[..]), &mut block)?;
     assert_each(&block, |i| map(root, own.start + i));
 
     let mut all = vec![(9, 9); n];
-    comm.all_to_all_with(Direct, &mine, &mut all)?;
+    comm.using(Direct).all_to_all(&mine, &mut all)?;
     assert_each(&all, |i| map(i / each, own.start + i % each));
     Ok(())
 }
@@ -208,7 +214,7 @@ fn an_operator_that_panics_late_in_a_long_vector_leaves_memory_alone() {
                     a + b
                 });
                 let done = catch_unwind(AssertUnwindSafe(|| {
-                    comm.all_reduce_into_with(Direct, &mine, &mut out, op)
+                    comm.using(Direct).all_reduce_into(&mine, &mut out, op)
                 }));
                 if !matches!(done, Ok(Ok(()))) {
                     out.fill(7);
@@ -256,7 +262,7 @@ fn a_rank_that_fails_at_any_point_takes_nobodys_memory_along() {
                     let run = |comm: &Comm| {
                         let mut v = vector(comm.rank(), 600);
                         let done =
-                            (0..2).try_for_each(|_| comm.all_reduce_with(Direct, &mut v, Compose));
+                            (0..2).try_for_each(|_| comm.using(Direct).all_reduce(&mut v, Compose));
                         // No other rank writes here any more, so what is written stays.
                         v.fill((1, comm.rank() as u64));
                         assert!(v.iter().all(|&x| x == (1, comm.rank() as u64)));
@@ -286,8 +292,7 @@ fn an_operator_that_panics_fails_the_call_of_everybody_and_leaves_memory_alone()
         let report = World::new(3).run_each(|comm| {
             let mut v = vec![comm.rank() as u64; 3000];
             let call = || {
-                comm.all_reduce_with(
-                    Direct,
+                comm.using(Direct).all_reduce(
                     &mut v,
                     op::commutative(|a: u64, b| {
                         assert_ne!(comm.rank(), culprit, "as asked");
@@ -321,23 +326,21 @@ fn an_operator_that_panics_fails_the_call_of_everybody_and_leaves_memory_alone()
 fn ranks_that_do_not_mean_the_same_call_get_a_mismatch() {
     let lengths = |comm: &Comm| {
         let mut v = vec![1u32; 3000 + comm.rank()];
-        comm.all_reduce_with(Direct, &mut v, op::Sum)
+        comm.using(Direct).all_reduce(&mut v, op::Sum)
     };
     let types = |comm: &Comm| match comm.rank() {
-        0 => comm.all_reduce_with(Direct, &mut [1u32; 3000], op::Sum),
-        _ => comm.all_reduce_with(Direct, &mut [1i32; 3000], op::Sum),
+        0 => comm.using(Direct).all_reduce(&mut [1u32; 3000], op::Sum),
+        _ => comm.using(Direct).all_reduce(&mut [1i32; 3000], op::Sum),
     };
     let collectives = |comm: &Comm| match comm.rank() {
-        0 => comm.all_reduce_with(Direct, &mut [1u32; 3000], op::Sum),
-        _ => comm.broadcast_with(Direct, 1, &mut [1u32; 3000]),
+        0 => comm.using(Direct).all_reduce(&mut [1u32; 3000], op::Sum),
+        _ => comm.using(Direct).broadcast(1, &mut [1u32; 3000]),
     };
     let algorithms = |comm: &Comm| match comm.rank() {
-        0 => comm.all_reduce_with(Direct, &mut [1u32; 3000], op::Sum),
-        _ => comm.all_reduce_with(
-            rankfold::collective::Algorithm::Halving,
-            &mut [1u32; 3000],
-            op::Sum,
-        ),
+        0 => comm.using(Direct).all_reduce(&mut [1u32; 3000], op::Sum),
+        _ => comm
+            .using(rankfold::collective::Algorithm::Halving)
+            .all_reduce(&mut [1u32; 3000], op::Sum),
     };
     type Wrong<'a> = &'a (dyn Fn(&Comm) -> Result<()> + Sync);
     let calls: [Wrong<'_>; 4] = [&lengths, &types, &collectives, &algorithms];

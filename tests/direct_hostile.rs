@@ -43,10 +43,12 @@ impl Operator<u64> for &Trap {
 fn fold(comm: &Comm, which: usize, input: &[u64], v: &mut [u64], op: &Trap) -> Result<()> {
     let block = span::block(v.len(), comm.size(), comm.rank()).len();
     match which {
-        0 => comm.all_reduce_with(Direct, v, op),
-        1 => comm.all_reduce_into_with(Direct, input, v, op),
-        2 => comm.reduce_with(Direct, comm.size() / 2, v, op),
-        _ => comm.reduce_scatter_with(Direct, input, &mut v[..block], op),
+        0 => comm.using(Direct).all_reduce(v, op),
+        1 => comm.using(Direct).all_reduce_into(input, v, op),
+        2 => comm.using(Direct).reduce(comm.size() / 2, v, op),
+        _ => comm
+            .using(Direct)
+            .reduce_scatter(input, &mut v[..block], op),
     }
 }
 
@@ -70,7 +72,7 @@ proptest! {
             assert_eq!(v, vec![me as u64; n]);
             // A rank that survives its operator is in a broken communicator.
             if !matches!(done, Ok(Ok(()))) {
-                let again = comm.all_reduce_with(Direct, &mut v, op::Sum);
+                let again = comm.using(Direct).all_reduce(&mut v, op::Sum);
                 assert!(again.is_err(), "{} goes on", case());
             }
             match done {
@@ -100,7 +102,10 @@ fn a_rank_that_catches_its_operators_panic_and_goes_on_hangs_nobody() {
     let report = guarded(&|| "caught".into(), || {
         World::new(3).run_each(|comm| {
             let trap = Trap::new(comm.rank() == 1, 5);
-            let call = || comm.all_reduce_with(Direct, &mut vec![comm.rank() as u64; 900], &trap);
+            let call = || {
+                comm.using(Direct)
+                    .all_reduce(&mut vec![comm.rank() as u64; 900], &trap)
+            };
             match catch_unwind(AssertUnwindSafe(call)) {
                 Ok(result) => result,
                 Err(_) => Ok(()),
@@ -129,7 +134,7 @@ fn who_waits_for_a_rank_that_does_not_come_runs_out_of_time_and_takes_its_vector
                 if last {
                     hear.lock().unwrap().recv().unwrap();
                 }
-                let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+                let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
                 if !last {
                     tell.lock().unwrap().send(()).unwrap();
                 }
@@ -183,7 +188,8 @@ fn an_operator_that_is_slower_than_the_worlds_patience_is_waited_for() {
             }
             a + b
         };
-        comm.all_reduce_with(Direct, &mut v, op::commutative(pause))?;
+        comm.using(Direct)
+            .all_reduce(&mut v, op::commutative(pause))?;
         Ok(v)
     };
     // The patience may run out before all have arrived; then no rank has a result.
@@ -222,10 +228,10 @@ fn all_of<T: Element + PartialEq + Debug>(
 
     let mine = vector(me);
     let mut v = mine.clone();
-    comm.all_reduce_with(Direct, &mut v, op)?;
+    comm.using(Direct).all_reduce(&mut v, op)?;
     assert_eq!(v, sums);
     let mut v = mine.clone();
-    comm.reduce_with(Direct, root, &mut v, op)?;
+    comm.using(Direct).reduce(root, &mut v, op)?;
     assert_eq!(
         v,
         if me == root {
@@ -235,24 +241,25 @@ fn all_of<T: Element + PartialEq + Debug>(
         }
     );
     let mut v = vector(ranks);
-    comm.all_reduce_into_with(Direct, &mine, &mut v, op)?;
+    comm.using(Direct).all_reduce_into(&mine, &mut v, op)?;
     assert_eq!(v, sums);
     let mut block = vector(ranks)[own.clone()].to_vec();
-    comm.reduce_scatter_with(Direct, &mine, &mut block, op)?;
+    comm.using(Direct).reduce_scatter(&mine, &mut block, op)?;
     assert_eq!(block, sums[own.clone()]);
     let mut v = mine.clone();
-    comm.broadcast_with(Direct, root, &mut v)?;
+    comm.using(Direct).broadcast(root, &mut v)?;
     assert_eq!(v, vector(root));
     let mut v = vector(ranks);
-    comm.all_gather_with(Direct, &mine[own.clone()], &mut v)?;
+    comm.using(Direct).all_gather(&mine[own.clone()], &mut v)?;
     assert_eq!(v, joined);
-    let all = comm.gather_with(Direct, root, &mine[own.clone()])?;
+    let all = comm.using(Direct).gather(root, &mine[own.clone()])?;
     assert_eq!(all, (me == root).then_some(joined));
     let mut block = mine[own.clone()].to_vec();
-    comm.scatter_with(Direct, root, (me == root).then_some(&mine[..]), &mut block)?;
+    comm.using(Direct)
+        .scatter(root, (me == root).then_some(&mine[..]), &mut block)?;
     assert_eq!(block, vector(root)[own]);
     let mut v = vector(ranks);
-    comm.all_to_all_with(Direct, &mine, &mut v)?;
+    comm.using(Direct).all_to_all(&mine, &mut v)?;
     let sent = |i: usize| make(i / each, each * me + i % each);
     assert_eq!(v, (0..n).map(sent).collect::<Vec<T>>());
     Ok(())
@@ -318,14 +325,15 @@ fn ranks_may_share_their_inputs() {
         for shift in [0, me, 8 * me] {
             let input = &ALL[shift..shift + 60 * ranks];
             let mut v = vec![0; input.len()];
-            comm.all_reduce_into_with(Direct, input, &mut v, op::Sum)?;
+            comm.using(Direct).all_reduce_into(input, &mut v, op::Sum)?;
             assert_eq!(v, vec![3 * ranks as u64; input.len()]);
-            comm.reduce_scatter_with(Direct, input, &mut v[..60], op::Max)?;
+            comm.using(Direct)
+                .reduce_scatter(input, &mut v[..60], op::Max)?;
             assert_eq!(v[..60], [3; 60]);
-            comm.all_gather_with(Direct, &input[..60], &mut v)?;
+            comm.using(Direct).all_gather(&input[..60], &mut v)?;
             assert_eq!(v, input);
             v.fill(0);
-            comm.all_to_all_with(Direct, input, &mut v)?;
+            comm.using(Direct).all_to_all(input, &mut v)?;
             assert_eq!(v, input);
         }
         Ok(())
@@ -346,13 +354,13 @@ fn ranks_may_write_side_by_side() {
             let parts: Vec<_> = parts.map(Mutex::new).collect();
             let run = |comm: &Comm| {
                 let part = parts[comm.rank()].lock().unwrap().take().unwrap();
-                comm.all_reduce_with(Direct, part, op::Sum)?;
-                comm.all_reduce_with(Direct, part, op::Sum)?;
+                comm.using(Direct).all_reduce(part, op::Sum)?;
+                comm.using(Direct).all_reduce(part, op::Sum)?;
                 let input = vec![comm.rank() as u64; n];
-                comm.reduce_with(Direct, 0, part, op::Sum)?;
-                comm.broadcast_with(Direct, 0, part)?;
+                comm.using(Direct).reduce(0, part, op::Sum)?;
+                comm.using(Direct).broadcast(0, part)?;
                 assert_eq!(part, vec![(ranks * ranks * ranks) as u64; n]);
-                comm.all_reduce_into_with(Direct, &input, part, op::Sum)
+                comm.using(Direct).all_reduce_into(&input, part, op::Sum)
             };
             World::new(ranks).run(run).unwrap();
             drop(parts);
@@ -368,55 +376,55 @@ type Odd = fn(&Comm, bool) -> Result<()>;
 fn a_difference_in_one_thing_is_found_before_anything_is_touched() {
     fn lengths(comm: &Comm, odd: bool) -> Result<()> {
         let mut v = vec![5u64; 900 + usize::from(odd)];
-        let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+        let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
         assert!(v.iter().all(|&x| x == 5));
         result
     }
     fn empty(comm: &Comm, odd: bool) -> Result<()> {
         let mut v = vec![5u64; if odd { 0 } else { 900 }];
-        let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+        let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
         assert!(v.iter().all(|&x| x == 5));
         result
     }
     fn types(comm: &Comm, odd: bool) -> Result<()> {
         if odd {
-            return comm.all_reduce_with(Direct, &mut [5i64; 900], op::Sum);
+            return comm.using(Direct).all_reduce(&mut [5i64; 900], op::Sum);
         }
         let mut v = vec![5u64; 900];
-        let result = comm.all_reduce_with(Direct, &mut v, op::Sum);
+        let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
         assert!(v.iter().all(|&x| x == 5));
         result
     }
     fn shapes(comm: &Comm, odd: bool) -> Result<()> {
         if odd {
-            return comm.broadcast_with(Direct, 0, &mut [[5u32; 2]; 900]);
+            return comm.using(Direct).broadcast(0, &mut [[5u32; 2]; 900]);
         }
-        comm.broadcast_with(Direct, 0, &mut [5u64; 900])
+        comm.using(Direct).broadcast(0, &mut [5u64; 900])
     }
     fn roots(comm: &Comm, odd: bool) -> Result<()> {
         let mut v = vec![comm.rank(); 900];
-        let result = comm.broadcast_with(Direct, usize::from(odd), &mut v);
+        let result = comm.using(Direct).broadcast(usize::from(odd), &mut v);
         assert!(v.iter().all(|&x| x == comm.rank()));
         result
     }
     fn operators(comm: &Comm, odd: bool) -> Result<()> {
         let mut v = vec![5u64; 900];
         if odd {
-            return comm.all_reduce_with(Direct, &mut v, op::Max);
+            return comm.using(Direct).all_reduce(&mut v, op::Max);
         }
-        comm.all_reduce_with(Direct, &mut v, op::Sum)
+        comm.using(Direct).all_reduce(&mut v, op::Sum)
     }
     fn gathers(comm: &Comm, odd: bool) -> Result<()> {
         let block = vec![comm.rank() as u64; 90 + usize::from(odd)];
-        comm.gather_with(Direct, 0, &block).map(drop)
+        comm.using(Direct).gather(0, &block).map(drop)
     }
     fn halves(comm: &Comm, odd: bool) -> Result<()> {
         let mut v = vec![comm.rank() as u64; 900];
         if odd {
             let mut block = vec![0; span::block(900, comm.size(), comm.rank()).len()];
-            return comm.reduce_scatter_with(Direct, &v, &mut block, op::Sum);
+            return comm.using(Direct).reduce_scatter(&v, &mut block, op::Sum);
         }
-        comm.all_reduce_with(Direct, &mut v, op::Sum)
+        comm.using(Direct).all_reduce(&mut v, op::Sum)
     }
     let kinds: [Odd; 8] = [
         lengths, empty, types, shapes, roots, operators, gathers, halves,
@@ -444,20 +452,20 @@ fn a_world_inside_a_rank_and_parts_that_are_never_given_back() {
     let inner = |outer: usize| {
         World::new(3).run(move |comm| {
             let mut v = vec![outer + comm.rank(); 700];
-            comm.all_reduce_with(Direct, &mut v, op::Sum)?;
+            comm.using(Direct).all_reduce(&mut v, op::Sum)?;
             Ok(v[699])
         })
     };
     let run = |comm: &Comm| {
         let half = comm.split(comm.rank() as u32 % 2, 0)?;
         let mut v = vec![1u64; 500];
-        half.all_reduce_with(Direct, &mut v, op::Sum)?;
+        half.using(Direct).all_reduce(&mut v, op::Sum)?;
         let members = half.size() as u64;
         std::mem::forget(half);
         assert_eq!(v, vec![members; 500]);
         assert_eq!(inner(comm.rank()).unwrap(), vec![3 * comm.rank() + 3; 3]);
         let mut v = vec![1u64; 500];
-        comm.all_reduce_with(Direct, &mut v, op::Sum)?;
+        comm.using(Direct).all_reduce(&mut v, op::Sum)?;
         assert_eq!(v, vec![5; 500]);
         Ok(())
     };

@@ -77,23 +77,24 @@ fn collectives<const WORDS: usize>(comm: &Comm, each: usize) -> Result<()> {
         for by in Algorithm::all(collective).filter(serves).filter(fits) {
             let (mut v, mut part) = (vector::<WORDS>(me, n), vector::<WORDS>(me, each));
             match collective {
-                Collective::Barrier => comm.barrier_with(by)?,
-                Collective::Broadcast => comm.broadcast_with(by, root, &mut v)?,
-                Collective::Reduce => comm.reduce_with(by, root, &mut v, least)?,
-                Collective::AllReduce => comm.all_reduce_with(by, &mut v, least)?,
+                Collective::Barrier => comm.using(by).barrier()?,
+                Collective::Broadcast => comm.using(by).broadcast(root, &mut v)?,
+                Collective::Reduce => comm.using(by).reduce(root, &mut v, least)?,
+                Collective::AllReduce => comm.using(by).all_reduce(&mut v, least)?,
                 Collective::ReduceScatter => {
-                    comm.reduce_scatter_with(by, &mine, &mut part, least)?
+                    comm.using(by).reduce_scatter(&mine, &mut part, least)?
                 }
-                Collective::AllGather => comm.all_gather_with(by, own, &mut v)?,
-                Collective::Gather => comm.gather_with(by, root, own).map(drop)?,
+                Collective::AllGather => comm.using(by).all_gather(own, &mut v)?,
+                Collective::Gather => comm.using(by).gather(root, own).map(drop)?,
                 Collective::Scatter => {
                     let all = (me == root).then_some(&mine[..]);
-                    comm.scatter_with(by, root, all, &mut part)?;
+                    comm.using(by).scatter(root, all, &mut part)?;
                 }
-                Collective::AllToAll => comm.all_to_all_with(by, &mine, &mut v)?,
-                Collective::Scan => comm.scan_with(by, &mut v, least)?,
+                Collective::AllToAll => comm.using(by).all_to_all(&mine, &mut v)?,
+                Collective::Scan => comm.using(by).scan(&mut v, least)?,
                 Collective::ExclusiveScan => {
-                    comm.exclusive_scan_with(by, &mut v, Unique([7; WORDS]), least)?
+                    comm.using(by)
+                        .exclusive_scan(&mut v, Unique([7; WORDS]), least)?
                 }
             }
             if collective == Collective::AllReduce {
@@ -109,8 +110,8 @@ fn along_trees<const WORDS: usize>(comm: &Comm, n: usize) -> Result<()> {
     let ranks = comm.size();
     for tree in [Topology::chain(ranks), Topology::fibonacci(ranks)] {
         let mut v = vector::<WORDS>(comm.rank(), n);
-        comm.reduce_over_by(&tree, &mut v, lesser).run()?;
-        comm.reduce_over_by(&tree, &mut v, lesser).survivors()?;
+        comm.reduce_over(&tree, &mut v, lesser).run()?;
+        comm.reduce_over(&tree, &mut v, lesser).survivors()?;
         let up = FoldAlong::new(tree.single_port(), n);
         let both = up.clone().then(up.reversed());
         let least = op::commutative(lesser::<WORDS>);

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rankfold::check::{Goal, check, check_with};
 use rankfold::collective::{Algorithm, Call, Collective, Refusal};
-use rankfold::machine::{Bind, Kind, Machine};
+use rankfold::machine::{Bind, Machine, ObjectKind};
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::span::Blocks;
 use rankfold::topology::{Hierarchy, Levels, Pattern, Topology, TreeName};
 use rankfold::{World, op};
 
+use common::goal;
+
+mod common;
 mod machines;
 
 const SERVED: [Collective; 6] = [
@@ -81,20 +84,6 @@ fn calls(collective: Collective, levels: &Arc<Levels>, length: usize) -> Vec<Cal
         calls
     };
     roots.into_iter().flat_map(of_root).collect()
-}
-
-fn goal(call: &Call) -> Goal {
-    let goal = Goal::of(call.collective, call.root, call.length());
-    let goal = if call.from_input {
-        goal.from_input()
-    } else {
-        goal
-    };
-    if call.commutes || !call.collective.folds() {
-        goal
-    } else {
-        goal.in_rank_order()
-    }
 }
 
 /// Returns all messages of a schedule, and their elements.
@@ -204,7 +193,7 @@ fn the_groups_are_the_packages_and_nodes_of_the_machine() {
         let ranks = machine.usable.mask.len();
         for bind in [Bind::Compact, Bind::Scatter, Bind::Numa] {
             let placement = machine.place(ranks, &bind, true).unwrap();
-            for kind in [Kind::Package, Kind::Node, Kind::L3] {
+            for kind in [ObjectKind::Package, ObjectKind::Node, ObjectKind::L3] {
                 let levels = Levels::by(&machine, &placement, &[kind]);
                 let of = |cpu: usize| {
                     machine
@@ -345,8 +334,8 @@ fn one_domain_is_the_flat_form_and_a_level_can_be_left_out() {
     }
     let nested = Machine::from_text("package:2 numa:2 l3:2 core:2").unwrap();
     let placement = nested.place(16, &Bind::Compact, true).unwrap();
-    let depth = |kinds: &[Kind]| Levels::by(&nested, &placement, kinds).depth();
-    let (p, n, l) = (Kind::Package, Kind::Node, Kind::L3);
+    let depth = |kinds: &[ObjectKind]| Levels::by(&nested, &placement, kinds).depth();
+    let (p, n, l) = (ObjectKind::Package, ObjectKind::Node, ObjectKind::L3);
     assert_eq!(
         [depth(&[p, n, l]), depth(&[p, l]), depth(&[n]), depth(&[])],
         [4, 3, 2, 1]

@@ -223,7 +223,10 @@ thread_local! {
 fn a_thread_may_call_while_its_last_destructors_run() {
     let calls: [Call; 6] = [
         |comm| comm.all_reduce(&mut [1], op::Sum),
-        |comm| comm.all_reduce_with(Algorithm::Direct, &mut [1; 1000], op::Sum),
+        |comm| {
+            comm.using(Algorithm::Direct)
+                .all_reduce(&mut [1; 1000], op::Sum)
+        },
         |comm| comm.recv::<u8>(1 - comm.rank(), 1).map(drop),
         |comm| comm.send(1 - comm.rank(), 1, &[1u8; 100]),
         |comm| comm.shrink().map(drop),

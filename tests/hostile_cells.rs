@@ -146,15 +146,15 @@ impl Step {
                 assert_eq!(v, block(root), "{self:?}");
             }
             Verb::Reduce => {
-                comm.reduce_by(root, &mut v, first)?;
+                comm.reduce(root, &mut v, first)?;
                 assert_eq!(v, block(if me == root { 0 } else { me }), "{self:?}");
             }
             Verb::AllReduce => {
-                comm.all_reduce_by(&mut v, first)?;
+                comm.all_reduce(&mut v, first)?;
                 assert_eq!(v, block(0), "{self:?}");
             }
             Verb::ReduceScatter => {
-                comm.reduce_scatter_by(&whole(me), &mut v, first)?;
+                comm.reduce_scatter(&whole(me), &mut v, first)?;
                 assert_eq!(v, whole(0)[me * n..][..n], "{self:?}");
             }
             Verb::AllGather => {
@@ -178,12 +178,12 @@ impl Step {
                 assert_eq!(to, (0..p).flat_map(from).collect::<Vec<T>>(), "{self:?}");
             }
             Verb::Scan => {
-                comm.scan_by(&mut v, first)?;
+                comm.scan(&mut v, first)?;
                 assert_eq!(v, block(0), "{self:?}");
             }
             Verb::ReduceOver => {
                 let chain = Topology::chain(p);
-                comm.reduce_over_by(&chain, &mut v, first).run()?;
+                comm.reduce_over(&chain, &mut v, first).run()?;
             }
             Verb::Value => {
                 // The length of a value is not part of the call.
@@ -337,7 +337,7 @@ fn at_one_line<T: Element>(comm: &Comm, v: &mut [T], op: impl op::Operator<T>) -
 
 /// The same with a closure.
 fn by_a_closure<T: Element>(comm: &Comm, v: &mut [T], op: impl Fn(T, T) -> T) -> Result<()> {
-    comm.all_reduce_by(v, op)
+    comm.all_reduce(v, op)
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn communicators_made_in_a_loop_at_one_line_are_told_apart() {
 fn a_whole_world_inside_an_operator_has_cells_of_its_own() {
     let run = World::new(2).run(|comm| {
         let mut v = [comm.rank() as u64 + 1];
-        comm.all_reduce_by(&mut v, |a, b| {
+        comm.all_reduce(&mut v, |a, b| {
             let inner = World::new(2).run(|comm| {
                 let mut v = [a + comm.rank() as u64];
                 comm.all_reduce(&mut v, Sum)?;
@@ -446,7 +446,7 @@ fn an_operator_that_panics_in_a_cell_breaks_its_communicator_and_hurts_no_other(
             World::new(ranks).run_each(|comm| {
                 let apart = comm.dup()?;
                 let folded = catch_unwind(AssertUnwindSafe(|| {
-                    comm.all_reduce_by(&mut vec![1u64; n], |a, b| {
+                    comm.all_reduce(&mut vec![1u64; n], |a, b| {
                         let panics = villain.is_none_or(|villain| comm.rank() == villain);
                         assert!(!panics, "an operator that panics");
                         a + b
@@ -524,20 +524,20 @@ fn over_cells(comm: &Comm, n: usize) -> Result<()> {
     let (me, p) = (comm.rank() as u64, comm.size());
     let sum: u64 = (0..p as u64).sum();
     let mut v = vec![me; n];
-    comm.all_reduce_with(CELLS, &mut v, Sum)?;
+    comm.using(CELLS).all_reduce(&mut v, Sum)?;
     assert_eq!(v, vec![sum; n]);
     for root in [0, p / 2, p - 1] {
         let mut v = vec![me; n];
-        comm.broadcast_with(CELLS, root, &mut v)?;
+        comm.using(CELLS).broadcast(root, &mut v)?;
         assert_eq!(v, vec![root as u64; n]);
         let mut v = vec![me; n];
-        comm.reduce_with(CELLS, root, &mut v, Sum)?;
+        comm.using(CELLS).reduce(root, &mut v, Sum)?;
         assert_eq!(v, vec![if comm.rank() == root { sum } else { me }; n]);
     }
     let mut all = vec![0; p];
-    comm.all_gather_with(CELLS, &[me], &mut all)?;
+    comm.using(CELLS).all_gather(&[me], &mut all)?;
     assert!(all.into_iter().eq(0..p as u64));
-    comm.barrier_with(CELLS)
+    comm.using(CELLS).barrier()
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::op::Operator;
 use rankfold::schedule::FoldAlong;
 use rankfold::topology::{Hypercube, Topology};
-use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, World};
+use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, World, hypercube};
 use support::{Spoiled, guarded, scale};
 
 /// Numbers of elements per rank: the shorter vectors travel in their packet, the longer ones are lent.
@@ -70,7 +70,7 @@ const REDUCTIONS: [Reduction; 10] = [
         Some(Collective::Reduce),
         |comm, by, v, op| match by {
             None => comm.reduce(0, v, op),
-            Some(by) => comm.reduce_with(by, 0, v, op),
+            Some(by) => comm.using(by).reduce(0, v, op),
         },
     ),
     reduction(
@@ -78,7 +78,7 @@ const REDUCTIONS: [Reduction; 10] = [
         Some(Collective::AllReduce),
         |comm, by, v, op| match by {
             None => comm.all_reduce(v, op),
-            Some(by) => comm.all_reduce_with(by, v, op),
+            Some(by) => comm.using(by).all_reduce(v, op),
         },
     ),
     reduction(
@@ -88,7 +88,7 @@ const REDUCTIONS: [Reduction; 10] = [
             let input = Spoiled::new(v.to_vec());
             match by {
                 None => comm.all_reduce_into(&input, v, op),
-                Some(by) => comm.all_reduce_into_with(by, &input, v, op),
+                Some(by) => comm.using(by).all_reduce_into(&input, v, op),
             }
         },
     ),
@@ -100,20 +100,20 @@ const REDUCTIONS: [Reduction; 10] = [
             let mine = &mut v[..input.len() / comm.size()];
             match by {
                 None => comm.reduce_scatter(&input, mine, op),
-                Some(by) => comm.reduce_scatter_with(by, &input, mine, op),
+                Some(by) => comm.using(by).reduce_scatter(&input, mine, op),
             }
         },
     ),
     reduction("scan", Some(Collective::Scan), |comm, by, v, op| match by {
         None => comm.scan(v, op),
-        Some(by) => comm.scan_with(by, v, op),
+        Some(by) => comm.using(by).scan(v, op),
     }),
     reduction(
         "exclusive_scan",
         Some(Collective::ExclusiveScan),
         |comm, by, v, op| match by {
             None => comm.exclusive_scan(v, 0, op),
-            Some(by) => comm.exclusive_scan_with(by, v, 0, op),
+            Some(by) => comm.using(by).exclusive_scan(v, 0, op),
         },
     ),
     reduction("reduce_over", None, |comm, _, v, op| {
@@ -140,7 +140,7 @@ const REDUCTIONS: [Reduction; 10] = [
         if !comm.size().is_power_of_two() {
             return comm.all_reduce(v, op);
         }
-        comm.hypercube(v[0], |a, b, _| op.combine(a, b)).map(|_| ())
+        hypercube(comm, v[0], |a, b, _| op.combine(a, b)).map(|_| ())
     }),
 ];
 

@@ -2,11 +2,11 @@
 
 use rankfold::collective::hybrid_all_reduce;
 use rankfold::cost::{self, Model, best_stages};
-use rankfold::simulate::{Machine, simulate};
+use rankfold::simulate::{MachineModel, simulate};
 
 /// alpha = L + 2o and beta = G.
 fn simulated(ranks: usize, length: usize, stages: u32, model: &Model) -> f64 {
-    let machine = Machine::alpha_beta_gamma(model.alpha, model.beta, model.gamma);
+    let machine = MachineModel::alpha_beta_gamma(model.alpha, model.beta, model.gamma);
     let schedule = hybrid_all_reduce(ranks, length, stages);
     simulate(&schedule, &machine).unwrap().total
 }

@@ -53,8 +53,8 @@ fn reduction(
 ) -> Result<Option<Vec<Map>>> {
     let mut v = input(comm.rank());
     let done = match collective {
-        Collective::Reduce => comm.reduce_with(algorithm, root, &mut v, op),
-        _ => comm.all_reduce_with(algorithm, &mut v, op),
+        Collective::Reduce => comm.using(algorithm).reduce(root, &mut v, op),
+        _ => comm.using(algorithm).all_reduce(&mut v, op),
     };
     match done {
         Ok(()) => Ok(Some(v)),

@@ -244,10 +244,10 @@ fn travels<T: Element + PartialEq + Debug>(make: fn(usize) -> T) {
                 comm.broadcast(ranks - 1, &mut v)?;
                 assert_eq!(v, of(ranks - 1));
                 let mut v = mine.clone();
-                comm.all_reduce_by(&mut v, |left, _| left)?;
+                comm.all_reduce(&mut v, |left, _| left)?;
                 assert_eq!(v, of(0));
                 let mut v = mine.clone();
-                comm.scan_by(&mut v, |_, right| right)?;
+                comm.scan(&mut v, |_, right| right)?;
                 assert_eq!(v, mine);
                 let all = comm.gather(0, &mine)?;
                 let right: Vec<T> = (0..ranks).flat_map(of).collect();

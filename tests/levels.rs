@@ -2,7 +2,7 @@
 //! result of the plainest code, and the number of messages across each bound is minimal.
 
 use rankfold::collective::{Algorithm, Call, Choice, Collective};
-use rankfold::machine::{Kind, Machine, Unpinned};
+use rankfold::machine::{Machine, ObjectKind, Unpinned};
 use rankfold::op::{self, Element, Operator};
 use rankfold::span::Blocks;
 use rankfold::topology::Levels;
@@ -227,8 +227,9 @@ fn long_vectors_are_right_too() {
 fn what_is_asked_for_by_name_follows_the_communicators_own_levels() {
     let report = world("package:2 core:4", 8).trace(true).run_each(|comm| {
         let mut v = [comm.rank()];
-        comm.all_reduce_with(Algorithm::HIERARCHICAL, &mut v, op::Sum)?;
-        comm.barrier_with(Algorithm::HIERARCHICAL)?;
+        comm.using(Algorithm::HIERARCHICAL)
+            .all_reduce(&mut v, op::Sum)?;
+        comm.using(Algorithm::HIERARCHICAL).barrier()?;
         Ok(v[0])
     });
     let trace = report.trace().unwrap();
@@ -270,15 +271,15 @@ fn parts_of_a_world_have_levels_of_their_own() {
 #[test]
 fn levels_that_are_switched_off_are_not_followed() {
     let world = world("package:2 numa:2 l3:2 core:2", 16);
-    let text = |kinds: &[Kind]| {
+    let text = |kinds: &[ObjectKind]| {
         let levels = levels(&world.clone().levels(kinds));
         levels.map(|levels| levels.to_string()).unwrap_or_default()
     };
     assert_eq!(
-        text(&[Kind::L3, Kind::Package]),
+        text(&[ObjectKind::L3, ObjectKind::Package]),
         "16 ranks in 8 L3 caches in 2 packages in one"
     );
-    assert_eq!(text(&[Kind::Node]), "16 ranks in 4 NUMA nodes in one");
+    assert_eq!(text(&[ObjectKind::Node]), "16 ranks in 4 NUMA nodes in one");
     assert_eq!(text(&[]), "");
     let flat = world.levels(&[]).run(|comm| {
         let call = Call::new(Collective::AllReduce, 16, 1).commuting();

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rankfold::machine::{Bind, Cpus, Kind, Machine, Unpinned, vec_here};
+use rankfold::machine::{Bind, Cpus, Machine, ObjectKind, Unpinned, vec_here};
 use rankfold::{Report, World, op};
 
 /// Set if the probe should run.
@@ -91,7 +91,13 @@ fn the_probe() {
     drop(team);
     // The tree is always that of the whole machine, of which a cpuset lets us use a part.
     if let Some(files) = Machine::from_files(Path::new("/"), machine.usable.clone()) {
-        for kind in [Kind::Package, Kind::L3, Kind::L2, Kind::Core, Kind::Cpu] {
+        for kind in [
+            ObjectKind::Package,
+            ObjectKind::L3,
+            ObjectKind::L2,
+            ObjectKind::Core,
+            ObjectKind::Cpu,
+        ] {
             let sets = |machine: &Machine| {
                 let objects = machine.tree.all(kind);
                 let sets = objects

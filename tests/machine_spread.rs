@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use rankfold::machine::{Bind, Cpus, Kind, Machine, Object, Placement, Unpinned};
+use rankfold::machine::{Bind, Cpus, Machine, Object, ObjectKind, Placement, Unpinned};
 
 mod machines;
 
@@ -94,7 +94,7 @@ fn compact_fills_one_object_after_another_where_all_cores_are_alike() {
         let tree = machine.usable_tree().unwrap();
         for ranks in counts(tree.cpus.len()) {
             let cpus = placed(&machine, ranks, &Bind::Compact);
-            for kind in Kind::ALL {
+            for kind in ObjectKind::ALL {
                 let objects = tree.all(kind);
                 let shares = shares(&objects, &cpus);
                 let touched: Vec<_> = (0..objects.len()).filter(|&i| shares[i] > 0).collect();
@@ -129,7 +129,7 @@ fn scatter_spreads_evenly_on_every_level() {
 fn numa_and_l3_give_even_shares_of_neighbouring_ranks() {
     for (name, machine) in machines::all() {
         let tree = machine.usable_tree().unwrap();
-        for (bind, kind) in [(Bind::Numa, Kind::Node), (Bind::L3, Kind::L3)] {
+        for (bind, kind) in [(Bind::Numa, ObjectKind::Node), (Bind::L3, ObjectKind::L3)] {
             let domains = tree.all(kind);
             if domains
                 .iter()
@@ -166,7 +166,7 @@ fn numa_and_l3_give_even_shares_of_neighbouring_ranks() {
 fn a_core_has_a_second_rank_only_when_all_cores_have_one() {
     for (name, machine) in machines::all() {
         let tree = machine.usable_tree().unwrap();
-        let cores = tree.all(Kind::Core);
+        let cores = tree.all(ObjectKind::Core);
         for ranks in counts(tree.cpus.len()) {
             for bind in [Bind::Core, Bind::Auto] {
                 let shares = shares(&cores, &placed(&machine, ranks, &bind));
@@ -273,7 +273,7 @@ proptest! {
             let place = |cpu: usize| machine.tree.cpus.iter().position(|&other| other == cpu);
             prop_assert!(taken.is_sorted_by_key(|&cpu| place(cpu)), "neighbours next to each other: {taken:?}");
             let slowest = taken.iter().map(|&cpu| speed(&machine, cpu)).min().unwrap();
-            let cores = machine.tree.all(Kind::Core);
+            let cores = machine.tree.all(ObjectKind::Core);
             let core = |cpu: usize| cores.iter().find(|core| core.cpus.contains(&cpu)).unwrap();
             let core_is_free = |cpu: usize| core(cpu).cpus.iter().all(|other| !taken.contains(other));
             // One rank per core means that a core, and not only a CPU, must be free.

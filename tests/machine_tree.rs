@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rankfold::machine::{Cpus, Kind, Machine, MachineSource, Object};
+use rankfold::machine::{Cpus, Machine, MachineSource, Object, ObjectKind};
 
 mod machines;
 
@@ -17,7 +17,7 @@ fn ascending(mut cpus: Vec<usize>) -> Vec<usize> {
 fn holds_together(object: &Object) {
     assert!(!object.cpus.is_empty());
     if object.children.is_empty() {
-        assert_eq!((object.kind, object.cpus.len()), (Kind::Cpu, 1));
+        assert_eq!((object.kind, object.cpus.len()), (ObjectKind::Cpu, 1));
         return;
     }
     let below: Vec<usize> = object
@@ -39,7 +39,7 @@ fn every_machine_of_the_library_is_a_tree_with_all_its_cpus_and_nodes() {
             (cpus, nodes),
             "{name}"
         );
-        assert_eq!(machine.tree.all(Kind::Cpu).len(), cpus, "{name}");
+        assert_eq!(machine.tree.all(ObjectKind::Cpu).len(), cpus, "{name}");
         assert_eq!(machine.source, MachineSource::Text);
         let usable = machine.usable_tree().unwrap();
         holds_together(&usable);
@@ -73,12 +73,12 @@ fn kinds_memory_caches_and_distances_are_what_the_text_says() {
     let memories = named("two kinds of memory");
     assert_eq!(memories.nodes[0].cpus, memories.nodes[1].cpus);
     assert_eq!(
-        memories.tree.all(Kind::Node).len(),
+        memories.tree.all(ObjectKind::Node).len(),
         2,
         "two nodes of the same CPUs are one place"
     );
     let laptop = named("a laptop");
-    assert_eq!(laptop.tree.all(Kind::Core)[1].cpus, [1, 5]);
+    assert_eq!(laptop.tree.all(ObjectKind::Core)[1].cpus, [1, 5]);
     assert_eq!(laptop.distinct_cores(&[0, 4, 1]), 2);
     assert_eq!(laptop.distinct_cores(&[0, 77]), 2);
 }
@@ -161,9 +161,9 @@ fn the_files_of_lstopo_are_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/machine/knl.xml");
     let machine = Machine::from_xml_file(&path).unwrap();
     assert_eq!(machine.tree.cpus, [0, 4, 1, 5, 2, 6, 3, 7]);
-    assert_eq!(machine.tree.all(Kind::Package).len(), 1);
-    assert_eq!(machine.tree.all(Kind::L2).len(), 2);
-    assert_eq!(machine.tree.all(Kind::Core)[1].cpus, [1, 5]);
+    assert_eq!(machine.tree.all(ObjectKind::Package).len(), 1);
+    assert_eq!(machine.tree.all(ObjectKind::L2).len(), 2);
+    assert_eq!(machine.tree.all(ObjectKind::Core)[1].cpus, [1, 5]);
     assert_eq!(machine.nodes.len(), 2);
     assert_eq!(
         (machine.nodes[0].bytes, machine.nodes[0].cache),
@@ -218,25 +218,25 @@ fn write_files(root: &Path, machine: &Machine, old: bool) {
     put(root, &format!("{folder}/online"), comma(&machine.tree.cpus));
     let names = match old {
         false => [
-            (Kind::Package, "package_cpus_list"),
-            (Kind::Core, "core_cpus_list"),
+            (ObjectKind::Package, "package_cpus_list"),
+            (ObjectKind::Core, "core_cpus_list"),
         ],
         true => [
-            (Kind::Package, "core_siblings_list"),
-            (Kind::Core, "thread_siblings_list"),
+            (ObjectKind::Package, "core_siblings_list"),
+            (ObjectKind::Core, "thread_siblings_list"),
         ],
     };
     let more = [
-        (Kind::Die, "die_cpus_list"),
-        (Kind::Group, "cluster_cpus_list"),
+        (ObjectKind::Die, "die_cpus_list"),
+        (ObjectKind::Group, "cluster_cpus_list"),
     ];
     for (kind, name) in names.into_iter().chain(more) {
         for (number, object) in machine.tree.all(kind).iter().enumerate() {
             for cpu in &object.cpus {
                 let id = match kind {
-                    Kind::Package => "physical_package_id",
-                    Kind::Core => "core_id",
-                    Kind::Die => "die_id",
+                    ObjectKind::Package => "physical_package_id",
+                    ObjectKind::Core => "core_id",
+                    ObjectKind::Die => "die_id",
                     _ => "cluster_id",
                 };
                 put(
@@ -250,7 +250,11 @@ fn write_files(root: &Path, machine: &Machine, old: bool) {
     }
     for &cpu in &machine.tree.cpus {
         let mut index = 0;
-        for (kind, level) in [(Kind::L1, 1), (Kind::L2, 2), (Kind::L3, 3)] {
+        for (kind, level) in [
+            (ObjectKind::L1, 1),
+            (ObjectKind::L2, 2),
+            (ObjectKind::L3, 3),
+        ] {
             for object in machine
                 .tree
                 .all(kind)
@@ -388,7 +392,7 @@ fn broken_files_leave_out_what_they_say_and_never_more() {
     };
     let machine = Machine::from_files(&root, usable).unwrap();
     holds_together(&machine.tree);
-    assert_eq!(machine.tree.all(Kind::Core).len(), 1);
+    assert_eq!(machine.tree.all(ObjectKind::Core).len(), 1);
     assert_eq!(
         machine.tree.cpus,
         [0, 1, 2, 3, 9],
@@ -429,7 +433,12 @@ fn libhwloc_and_the_files_of_this_machine_agree() {
         Machine::here(),
         Machine::from_files(Path::new("/"), Cpus::here()).unwrap(),
     );
-    for kind in [Kind::Cpu, Kind::Core, Kind::L3, Kind::L2] {
+    for kind in [
+        ObjectKind::Cpu,
+        ObjectKind::Core,
+        ObjectKind::L3,
+        ObjectKind::L2,
+    ] {
         let sets = |machine: &Machine| {
             let objects = machine.tree.all(kind);
             let sets = objects

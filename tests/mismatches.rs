@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rankfold::check::Goal;
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::error::Mismatch;
-use rankfold::op::{self, First, Kind, Operator, Sum};
+use rankfold::op::{self, First, Operator, OperatorKind, Sum};
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::{Topology, TreeName};
-use rankfold::{Comm, Order, Outcome, Rank, Report, Result, World, WorldError};
+use rankfold::{Comm, Order, Outcome, Rank, Report, Result, World, WorldError, hypercube};
 use support::{guarded, mix, scale};
 
 /// Elements that travel in their packet, and elements that are lent.
@@ -79,14 +79,14 @@ impl Camp<'_> {
         both.map(|(a, b)| self.fold(a, b)).collect()
     }
 
-    fn op(&self, kind: Kind) -> Spy<'_> {
+    fn op(&self, kind: OperatorKind) -> Spy<'_> {
         Spy { kind, camp: self }
     }
 }
 
 /// An operator of any kind that inspects its operands.
 struct Spy<'a> {
-    kind: Kind,
+    kind: OperatorKind,
     camp: &'a Camp<'a>,
 }
 
@@ -95,9 +95,9 @@ impl Operator<u64> for Spy<'_> {
         self.camp.fold(left, right)
     }
     fn commutes(&self) -> bool {
-        !matches!(self.kind, Kind::Own | Kind::Closure)
+        !matches!(self.kind, OperatorKind::Own | OperatorKind::Closure)
     }
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> OperatorKind {
         self.kind
     }
 }
@@ -106,7 +106,7 @@ impl Operator<i64> for Spy<'_> {
     fn combine(&self, left: i64, right: i64) -> i64 {
         self.camp.fold(left as u64, right as u64) as i64
     }
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> OperatorKind {
         self.kind
     }
 }
@@ -156,9 +156,11 @@ fn movements() -> Vec<Case> {
     vec![
         case!("barrier", |comm, _| comm.barrier()),
         case!("barrier, dissemination", |comm, _| {
-            comm.barrier_with(Algorithm::Dissemination)
+            comm.using(Algorithm::Dissemination).barrier()
         }),
-        case!("barrier, binomial", |comm, _| comm.barrier_with(BINOMIAL)),
+        case!("barrier, binomial", |comm, _| comm
+            .using(BINOMIAL)
+            .barrier()),
         case!("broadcast", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let done = comm.broadcast(0, &mut v);
@@ -181,12 +183,12 @@ fn movements() -> Vec<Case> {
         }),
         case!("broadcast, binomial", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.broadcast_with(BINOMIAL, 0, &mut v);
+            let done = comm.using(BINOMIAL).broadcast(0, &mut v);
             camp.saw(&v, done)
         }),
         case!("broadcast, scatter-ring", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.broadcast_with(Algorithm::ScatterRing, 0, &mut v);
+            let done = comm.using(Algorithm::ScatterRing).broadcast(0, &mut v);
             camp.saw(&v, done)
         }),
         case!("gather", |comm, camp| {
@@ -204,7 +206,9 @@ fn movements() -> Vec<Case> {
             camp.saw(&all, done)
         }),
         case!("gather, flat", |comm, camp| {
-            let done = comm.gather_with(Algorithm::tree(TreeName::Flat), 0, &camp.buf(camp.n));
+            let done = comm
+                .using(Algorithm::tree(TreeName::Flat))
+                .gather(0, &camp.buf(camp.n));
             done.and_then(|all| camp.saw(&all.unwrap_or_default(), Ok(())))
         }),
         case!("gather with counts", |comm, camp| {
@@ -244,7 +248,9 @@ fn movements() -> Vec<Case> {
         }),
         case!("all_gather, ring", |comm, camp| {
             let mut all = camp.buf(comm.size() * camp.n);
-            let done = comm.all_gather_with(Algorithm::Ring, &camp.buf(camp.n), &mut all);
+            let done = comm
+                .using(Algorithm::Ring)
+                .all_gather(&camp.buf(camp.n), &mut all);
             camp.saw(&all, done)
         }),
         case!("all_gather with counts", |comm, camp| {
@@ -260,7 +266,7 @@ fn movements() -> Vec<Case> {
         }),
         case!("all_to_all, bruck", |comm, camp| {
             let mut v = camp.buf(comm.size() * camp.n);
-            let done = comm.all_to_all_with(Algorithm::Bruck, &v.clone(), &mut v);
+            let done = comm.using(Algorithm::Bruck).all_to_all(&v.clone(), &mut v);
             camp.saw(&v, done)
         }),
         case!("all_to_all with counts", |comm, camp| {
@@ -277,121 +283,139 @@ fn reductions() -> Vec<Case> {
     vec![
         case!("reduce", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.reduce(0, &mut v, camp.op(Kind::Sum));
+            let done = comm.reduce(0, &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("reduce to the last", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.reduce(last(comm), &mut v, camp.op(Kind::Sum));
+            let done = comm.reduce(last(comm), &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("reduce by another operator", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.reduce(0, &mut v, camp.op(Kind::Max));
+            let done = comm.reduce(0, &mut v, camp.op(OperatorKind::Max));
             camp.saw(&v, done)
         }),
         case!("reduce, chain", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.reduce_with(CHAIN, 0, &mut v, camp.op(Kind::Sum));
+            let done = comm
+                .using(CHAIN)
+                .reduce(0, &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.all_reduce(&mut v, camp.op(Kind::Sum));
+            let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce of one more", |comm, camp| {
             let mut v = camp.buf(camp.n + 1);
-            let done = comm.all_reduce(&mut v, camp.op(Kind::Sum));
+            let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce of i64", |comm, camp| {
             let mut v = signed(&camp.buf(camp.n));
-            let done = comm.all_reduce(&mut v, camp.op(Kind::Sum));
+            let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&unsigned(&v), done)
         }),
         case!("all_reduce by an operator of its own", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.all_reduce(&mut v, camp.op(Kind::Own));
+            let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Own));
             camp.saw(&v, done)
         }),
         case!("all_reduce by a closure", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.all_reduce_by(&mut v, |a, b| camp.fold(a, b));
+            let done = comm.all_reduce(&mut v, |a, b| camp.fold(a, b));
             camp.saw(&v, done)
         }),
         case!("all_reduce, exchange", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.all_reduce_with(Algorithm::Exchange, &mut v, camp.op(Kind::Sum));
+            let done = comm
+                .using(Algorithm::Exchange)
+                .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce, halving", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.all_reduce_with(Algorithm::Halving, &mut v, camp.op(Kind::Sum));
+            let done = comm
+                .using(Algorithm::Halving)
+                .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce, hybrid:1", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let hybrid = Algorithm::Hybrid { stages: 1 };
-            let done = comm.all_reduce_with(hybrid, &mut v, camp.op(Kind::Sum));
+            let done = comm
+                .using(hybrid)
+                .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce, chain:segments=3", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let chain = Algorithm::pipelined(TreeName::Chain, 3);
-            let done = comm.all_reduce_with(chain, &mut v, camp.op(Kind::Sum));
+            let done = comm
+                .using(chain)
+                .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("all_reduce, chain:segments=4", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let chain = Algorithm::pipelined(TreeName::Chain, 4);
-            let done = comm.all_reduce_with(chain, &mut v, camp.op(Kind::Sum));
+            let done = comm
+                .using(chain)
+                .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("reduce_scatter", |comm, camp| {
             let all = camp.buf(comm.size() * camp.n);
             let mut v = camp.buf(camp.n);
-            let done = comm.reduce_scatter(&all, &mut v, camp.op(Kind::Sum));
+            let done = comm.reduce_scatter(&all, &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("reduce_scatter, ring", |comm, camp| {
             let all = camp.buf(comm.size() * camp.n);
             let mut v = camp.buf(camp.n);
-            let done = comm.reduce_scatter_with(Algorithm::Ring, &all, &mut v, camp.op(Kind::Sum));
+            let done = comm.using(Algorithm::Ring).reduce_scatter(
+                &all,
+                &mut v,
+                camp.op(OperatorKind::Sum),
+            );
             camp.saw(&v, done)
         }),
         case!("reduce_scatter with counts", |comm, camp| {
             let counts = counts(comm, camp.n);
             let all = camp.buf(counts.iter().sum());
             let mut v = camp.buf(counts[camp.rank]);
-            let done = comm.reduce_scatter_v(&all, &counts, &mut v, camp.op(Kind::Sum));
+            let done = comm.reduce_scatter_v(&all, &counts, &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("scan", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.scan(&mut v, camp.op(Kind::Sum));
+            let done = comm.scan(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("scan, chain", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.scan_with(CHAIN, &mut v, camp.op(Kind::Sum));
+            let done = comm.using(CHAIN).scan(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("exclusive_scan", |comm, camp| {
             let mut v = camp.buf(camp.n);
-            let done = comm.exclusive_scan(&mut v, camp.own(), camp.op(Kind::Sum));
+            let done = comm.exclusive_scan(&mut v, camp.own(), camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("reduce_over a chain", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let chain = Topology::chain(comm.size());
-            let done = comm.reduce_over(&chain, &mut v, camp.op(Kind::Sum)).run();
+            let done = comm
+                .reduce_over(&chain, &mut v, camp.op(OperatorKind::Sum))
+                .run();
             camp.saw(&v, done)
         }),
         case!("reduce_over a chain by arrival", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let chain = Topology::chain(comm.size());
-            let sum = comm.reduce_over(&chain, &mut v, camp.op(Kind::Sum));
+            let sum = comm.reduce_over(&chain, &mut v, camp.op(OperatorKind::Sum));
             let done = sum.order(Order::Arrival).run();
             camp.saw(&v, done)
         }),
@@ -440,16 +464,16 @@ fn others() -> Vec<Case> {
         }),
         case!("hypercube", |comm, camp| {
             if !comm.size().is_power_of_two() {
-                return comm.barrier_with(Algorithm::Exchange);
+                return comm.using(Algorithm::Exchange).barrier();
             }
-            let got = comm.hypercube(camp.buf(1), |a, b, _| camp.fold_all(a, b))?;
+            let got = hypercube(comm, camp.buf(1), |a, b, _| camp.fold_all(a, b))?;
             camp.saw(&got, Ok(()))
         }),
         case!("run_schedule, reduce", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let chain = FoldAlong::new(Topology::chain(comm.size()).single_port(), camp.n);
             let goal = Goal::reduce(0, camp.n);
-            let done = comm.run_schedule(&chain, &goal, &[], &mut v, camp.op(Kind::Sum));
+            let done = comm.run_schedule(&chain, &goal, &[], &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
         case!("run_schedule, broadcast", |comm, camp| {
@@ -676,9 +700,9 @@ fn all_reduces_in_place_match_those_from_an_input() {
                         let input = vec![comm.rank() as u64 + 1; n];
                         let mut v = input.clone();
                         if comm.rank() % 2 == 0 {
-                            comm.all_reduce_with(algorithm, &mut v, Sum)?;
+                            comm.using(algorithm).all_reduce(&mut v, Sum)?;
                         } else {
-                            comm.all_reduce_into_with(algorithm, &input, &mut v, Sum)?;
+                            comm.using(algorithm).all_reduce_into(&input, &mut v, Sum)?;
                         }
                         Ok(v)
                     })

@@ -71,6 +71,7 @@ const COVERED: &[&str] = &[
     "MPI_Probe",
     "MPI_Recv",
     "MPI_Reduce",
+    "MPI_Reduce_local",
     "MPI_Reduce_scatter",
     "MPI_Reduce_scatter_block",
     "MPI_Request",

@@ -83,51 +83,53 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
         let fill = (self.draw)(99, 99);
         let mut out = vec![fill; call.buffers(rank).1];
         match call.collective {
-            Collective::Barrier => comm.barrier_with(algorithm)?,
+            Collective::Barrier => comm.using(algorithm).barrier()?,
             Collective::Broadcast => {
                 if rank != root {
                     mine.fill(fill);
                 }
-                comm.broadcast_with(algorithm, root, &mut mine)?;
+                comm.using(algorithm).broadcast(root, &mut mine)?;
                 return Ok(mine);
             }
             Collective::Reduce if n % 2 == 1 => {
                 let mut fold = vec![fill; n];
-                comm.reduce_into_with(algorithm, root, &mine, &mut fold, op)?;
+                comm.using(algorithm)
+                    .reduce_into(root, &mine, &mut fold, op)?;
                 assert_eq!(mine, self.vector(rank, n), "an input");
                 assert!(rank == root || fold == vec![fill; n], "another's output");
                 return Ok(if rank == root { fold } else { mine });
             }
             Collective::Reduce => {
-                comm.reduce_with(algorithm, root, &mut mine, op)?;
+                comm.using(algorithm).reduce(root, &mut mine, op)?;
                 return Ok(mine);
             }
             Collective::AllReduce if call.from_input => {
-                comm.all_reduce_into_with(algorithm, &mine, &mut out, op)?;
+                comm.using(algorithm).all_reduce_into(&mine, &mut out, op)?;
             }
             Collective::AllReduce => {
-                comm.all_reduce_with(algorithm, &mut mine, op)?;
+                comm.using(algorithm).all_reduce(&mut mine, op)?;
                 return Ok(mine);
             }
             Collective::ReduceScatter => {
-                comm.reduce_scatter_with(algorithm, &mine, &mut out, op)?;
+                comm.using(algorithm).reduce_scatter(&mine, &mut out, op)?;
             }
-            Collective::AllGather => comm.all_gather_with(algorithm, &mine[own], &mut out)?,
+            Collective::AllGather => comm.using(algorithm).all_gather(&mine[own], &mut out)?,
             Collective::Gather => {
-                let all = comm.gather_with(algorithm, root, &mine[own])?;
+                let all = comm.using(algorithm).gather(root, &mine[own])?;
                 return Ok(all.unwrap_or_default());
             }
             Collective::Scatter => {
                 let all = (rank == root).then_some(&mine[..]);
-                comm.scatter_with(algorithm, root, all, &mut out)?;
+                comm.using(algorithm).scatter(root, all, &mut out)?;
             }
-            Collective::AllToAll => comm.all_to_all_with(algorithm, &mine, &mut out)?,
+            Collective::AllToAll => comm.using(algorithm).all_to_all(&mine, &mut out)?,
             Collective::Scan => {
-                comm.scan_with(algorithm, &mut mine, op)?;
+                comm.using(algorithm).scan(&mut mine, op)?;
                 return Ok(mine);
             }
             Collective::ExclusiveScan => {
-                comm.exclusive_scan_with(algorithm, &mut mine, (self.draw)(77, 77), op)?;
+                comm.using(algorithm)
+                    .exclusive_scan(&mut mine, (self.draw)(77, 77), op)?;
                 return Ok(mine);
             }
         }
@@ -243,7 +245,7 @@ fn all_ranks_hold_identical_bits() {
             let run = || {
                 let all = team(p).run(|comm| {
                     let mut v: Vec<f32> = (0..50).map(|i| input(comm.rank(), i)).collect();
-                    comm.all_reduce_with(algorithm, &mut v, op::Sum)?;
+                    comm.using(algorithm).all_reduce(&mut v, op::Sum)?;
                     Ok(v.into_iter().map(f32::to_bits).collect::<Vec<_>>())
                 });
                 all.unwrap()

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use rankfold::op::{
-    And, Element, Max, MaxLoc, Min, MinLoc, Operator, Or, Product, Sum, Xor, commutative,
+    And, Element, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc, Operator, Or,
+    Product, Sum, Xor, commutative, reduce_local,
 };
 
 /// Returns whether `op` is associative and commutative on these three, compared by `same`.
@@ -48,6 +49,36 @@ proptest! {
     fn bool_operators_are_associative_and_commute(v: [bool; 3]) {
         let equal = |a, b| a == b;
         prop_assert!(lawful(And, v, equal) && lawful(Or, v, equal) && lawful(Xor, v, equal));
+        prop_assert!(lawful(LogicalAnd, v, equal) && lawful(LogicalOr, v, equal));
+        prop_assert!(lawful(LogicalXor, v, equal));
+    }
+
+    #[test]
+    fn logical_operators_on_integers_are_those_on_truth_values(
+        v in [0u8..3, 0u8..3, 0u8..3]
+    ) {
+        // MPI's result is 0 or 1, whatever stood for true.
+        let truth = v.map(|x| x != 0);
+        let [a, b, _] = v;
+        let [p, q, _] = truth;
+        prop_assert_eq!(LogicalAnd.combine(a, b), u8::from(LogicalAnd.combine(p, q)));
+        prop_assert_eq!(LogicalOr.combine(a, b), u8::from(LogicalOr.combine(p, q)));
+        prop_assert_eq!(LogicalXor.combine(a, b), u8::from(LogicalXor.combine(p, q)));
+        let equal = |a, b| a == b;
+        prop_assert!(lawful(LogicalAnd, v, equal) && lawful(LogicalOr, v, equal));
+        prop_assert!(lawful(LogicalXor, v, equal));
+    }
+
+    #[test]
+    fn arrays_and_tuples_are_folded_part_by_part(
+        v in [(any::<u32>(), floats(), any::<[i8; 2]>()), (any::<u32>(), floats(), any::<[i8; 2]>())]
+    ) {
+        let [a, b] = v;
+        let (whole, sum) = (Max.combine(a, b), Sum.combine([a.0; 3], [b.0; 3]));
+        prop_assert_eq!(whole.0, Max.combine(a.0, b.0));
+        prop_assert!(same_float(whole.1, Max.combine(a.1, b.1)));
+        prop_assert_eq!(whole.2, [Max.combine(a.2[0], b.2[0]), Max.combine(a.2[1], b.2[1])]);
+        prop_assert_eq!(sum, [Sum.combine(a.0, b.0); 3]);
     }
 
     #[test]
@@ -70,6 +101,47 @@ proptest! {
         prop_assert_eq!(min.is_nan(), a.is_nan() || b.is_nan());
         prop_assert!(min.is_nan() || min <= a && min <= b && (min == a || min == b));
     }
+}
+
+/// Long enough for the loops of every instruction set, in arrays that no vector register holds as a whole.
+#[test]
+fn vectors_of_arrays_and_tuples_are_folded_element_by_element() {
+    for n in [0, 1, 7, 1000] {
+        let left: Vec<([f32; 3], (u8, i64))> = (0..n)
+            .map(|i| ([i as f32, 1.0, -1.0], (i as u8, i as i64)))
+            .collect();
+        let mut sums = left.clone();
+        reduce_local(&left, &mut sums, Sum);
+        let twice =
+            |&(a, (b, c)): &([f32; 3], (u8, i64))| (a.map(|x| x + x), (b.wrapping_add(b), c + c));
+        assert_eq!(sums, left.iter().map(twice).collect::<Vec<_>>());
+    }
+    assert_eq!(Product.combine([2; 0], [3; 0]), [0i32; 0]);
+    assert_eq!(
+        LogicalOr.combine((true, 0, 3, 0), (false, 5, 4, 0)),
+        (true, 1, 1, 0)
+    );
+    assert_eq!(
+        Xor.combine((1, 2, 3, 4, 5, 6), (1, 1, 1, 1, 1, 1)),
+        (0, 3, 2, 5, 4, 7)
+    );
+}
+
+/// `inout = in ⊕ inout`, in this order: MPI 4.1, section 6.9.7.
+#[test]
+fn a_local_reduction_puts_the_input_on_the_left() {
+    let mut inout = vec!['b'; 40];
+    reduce_local(&['a'; 40], &mut inout, |left, _| left);
+    assert_eq!(inout, ['a'; 40]);
+    let mut quotients = [2, 5];
+    reduce_local(&[20, 30], &mut quotients, |a, b| a / b);
+    assert_eq!(quotients, [10, 6]);
+}
+
+#[test]
+#[should_panic(expected = "different lengths")]
+fn a_local_reduction_of_different_lengths_panics() {
+    reduce_local(&[1, 2], &mut [1, 2, 3], Sum);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use rankfold::check::{Certificate, Goal, check};
 use rankfold::collective::{Algorithm, Call, Collective, PacketReduce};
-use rankfold::cost::{self, Form, Way};
+use rankfold::cost::{self, Form, TreeUse};
 use rankfold::schedule::Schedule;
 use rankfold::topology::{Circulant, Esbt, Hop, Packets, TwoTrees};
 
@@ -414,7 +414,7 @@ fn closed_forms_are_what_the_checker_counts() {
     for p in worlds() {
         for (n, k) in [(0, 3), (1, 4), (40, 1), (40, 7), (41, 17)] {
             let two = PacketReduce::new(TwoTrees::new(p), n, k);
-            let form = cost::two_tree(p, n, k, Way::Reduce);
+            let form = cost::two_tree(p, n, k, TreeUse::Reduce);
             let proof = prove(&two, Goal::reduce(0, n), "two trees");
             assert!(counts_as(&form, &proof), "two trees {p} {n} {k}");
             assert!(
@@ -423,7 +423,7 @@ fn closed_forms_are_what_the_checker_counts() {
             );
             let Some(trees) = Esbt::on(p) else { continue };
             let esbt = PacketReduce::new(trees, n, k).reversed();
-            let form = cost::esbt(p, n, k, Way::Broadcast).unwrap();
+            let form = cost::esbt(p, n, k, TreeUse::Broadcast).unwrap();
             let proof = prove(&esbt, Goal::broadcast(0, n), "esbt");
             assert!(counts_as(&form, &proof), "esbt {p} {n} {k}");
             assert_eq!(form.cost().steps, proof.steps, "esbt {p} {n} {k}");

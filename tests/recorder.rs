@@ -94,7 +94,7 @@ fn who_fails_inside_a_call_is_shown_there() {
     let report = World::new(3).run_each(|comm| match comm.rank() {
         0 => comm.recv::<u8>(1, 0).map(|_| ()),
         1 => comm.recv::<u8>(0, 0).map(|_| ()),
-        _ => comm.all_reduce_by(&mut [0], |_, _| panic!("an operator panics")),
+        _ => comm.all_reduce(&mut [0], |_, _| panic!("an operator panics")),
     });
     let last = |rank: usize| report.recent()[rank].last().unwrap().clone();
     assert_eq!(last(0).progress, Progress::Failed);
@@ -108,7 +108,7 @@ fn a_rank_that_panics_in_an_operator_is_shown_inside_its_call_whether_it_waited_
     // The later of two ranks finds the other's vector there: it posts, and panics without waiting.
     for _ in 0..200 {
         let report = World::new(2).run_each(|comm| {
-            comm.all_reduce_by(&mut [0], |_, _| -> i32 { panic!("an operator panics") })
+            comm.all_reduce(&mut [0], |_, _| -> i32 { panic!("an operator panics") })
         });
         let panicked = |rank: &usize| matches!(report.outcomes[*rank], Outcome::Panicked { .. });
         let rank = (0..2).find(panicked).expect("one of them panics");
@@ -263,7 +263,7 @@ fn an_operator_that_calls_its_communicator_hides_neither_its_own_call_nor_anothe
                         a + b
                     };
                     let op = op::commutative(refused);
-                    comm.all_reduce_with(algorithm, &mut [1u64], op)
+                    comm.using(algorithm).all_reduce(&mut [1u64], op)
                 })
             });
             for recent in report.recent() {

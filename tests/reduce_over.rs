@@ -72,7 +72,7 @@ fn composition(comm: &Comm, tree: &Topology, call: usize) -> Result<()> {
     let mine = maps(comm.rank(), call);
     let mut buf = mine.clone();
     match call % 2 {
-        0 => comm.reduce_over_by(tree, &mut buf, compose).run()?,
+        0 => comm.reduce_over(tree, &mut buf, compose).run()?,
         _ => comm
             .reduce_over(tree, &mut buf, Compose)
             .order(Order::Rank)
@@ -367,7 +367,7 @@ fn what_a_topology_or_an_order_cannot_do_is_refused_on_every_rank_and_breaks_not
                 let size = comm.reduce_over(&other, &mut v, Compose).survivors();
                 assert_usage(size, "a topology of 4 ranks in a world of 5");
                 for order in [Order::Arrival, Order::Step] {
-                    let closure = comm.reduce_over_by(&chain, &mut v, compose).order(order);
+                    let closure = comm.reduce_over(&chain, &mut v, compose).order(order);
                     assert_usage(closure.run(), "only for operators that commute");
                     let own = comm.reduce_over(&chain, &mut v, Compose).order(order);
                     assert_usage(own.survivors(), "only for operators that commute");

@@ -865,7 +865,7 @@ fn calls_with_wrong_arguments_are_refused() {
             let inside = RefCell::new(&mut inside);
             comm.send(comm.rank(), 0, &[1])?;
             comm.send(comm.rank(), 0, &[1])?;
-            comm.all_reduce_by(&mut [1, 2], |a, b| {
+            comm.all_reduce(&mut [1, 2], |a, b| {
                 **inside.borrow_mut() = comm.progress();
                 a + b
             })?;

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 
 use rankfold::check::{Certificate, Goal, check};
 use rankfold::collective::{
-    BinomialGather, BruckAllGather, ExclusiveScan, Pairwise, RingReduceScatter, halving_all_reduce,
-    halving_reduce_scatter, hybrid_all_reduce, simple_exchange,
+    BinomialGather, BruckAllGather, DirectReduceScatter, ExclusiveScan, Pairwise,
+    RingReduceScatter, halving_all_reduce, halving_reduce_scatter, hybrid_all_reduce,
+    simple_exchange,
 };
-use rankfold::schedule::{FoldAlong, Schedule};
+use rankfold::schedule::{FoldAlong, Keep, Schedule};
 use rankfold::span::{self, Blocks};
 use rankfold::topology::{Circle, Shift};
 use zoo::{Exhibit, add, ceil_log2, compose, own_steps, tree, works, zoo};
@@ -47,6 +48,31 @@ fn proved(exhibit: &Exhibit, p: usize, n: usize) -> Certificate {
     };
     check(&exhibit.schedule, &goal)
         .unwrap_or_else(|fault| panic!("{} {p} {n}: {fault}", exhibit.name))
+}
+
+#[test]
+fn who_copies_in_the_first_step_says_so() {
+    for (p, n) in worlds_and_lengths() {
+        for Exhibit { name, schedule, .. } in zoo(p, n) {
+            let copies =
+                (0..p).any(|rank| schedule.steps() > 0 && schedule.step(rank, 0).local.is_some());
+            assert!(!copies || schedule.copies_first(), "{name} {p} {n}");
+        }
+    }
+}
+
+/// The reverse of a reduce-scatter that folds inside a rank, from inputs, is an all-gather from inputs.
+#[test]
+fn local_folds_run_backwards_as_copies() {
+    for (p, n) in worlds_and_lengths() {
+        let blocks = Blocks::even(n, p);
+        let fold = DirectReduceScatter::to_blocks(blocks.clone()).keep(Keep::OwnBlock(blocks));
+        let back = fold.reversed().swapped();
+        check(&back, &Goal::all_gather(n).from_input())
+            .unwrap_or_else(|fault| panic!("{p} {n}: {fault}"));
+        let in_place = DirectReduceScatter::to_blocks(Blocks::even(n, p)).reversed();
+        check(&in_place, &Goal::all_gather(n)).unwrap_or_else(|fault| panic!("{p} {n}: {fault}"));
+    }
 }
 
 #[test]

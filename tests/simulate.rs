@@ -14,7 +14,7 @@ use rankfold::collective::{
 };
 use rankfold::schedule::{Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
 use rankfold::simulate::{
-    Cause, Link, MOST_RANKS, Machine, SimulateError, critical_path, loads, simulate,
+    Cause, Link, MOST_RANKS, MachineModel, SimulateError, busy_times, critical_path, simulate,
 };
 use rankfold::span::Blocks;
 use rankfold::topology::{Circle, Shift, Topology};
@@ -33,14 +33,14 @@ struct Plan {
 }
 
 impl Plan {
-    fn machine(&self) -> Machine {
+    fn machine(&self) -> MachineModel {
         let link = |[latency, overhead, gap, per_byte]: [u32; 4]| Link {
             latency: latency.into(),
             overhead: overhead.into(),
             gap: gap.into(),
             per_byte: per_byte.into(),
         };
-        Machine::two_level(self.node, link(self.inside), link(self.between))
+        MachineModel::two_level(self.node, link(self.inside), link(self.between))
             .fold_cost(self.fold.into())
             .element_bytes(self.bytes)
     }
@@ -144,7 +144,7 @@ fn agrees(name: &str, schedule: &dyn Schedule, plan: &Plan) {
 
 /// Checks that the loads are the sums over all actions of a rank.
 fn busy(name: &str, schedule: &dyn Schedule, plan: &Plan, total: f64) {
-    let loads = loads(schedule, &plan.machine()).unwrap();
+    let loads = busy_times(schedule, &plan.machine()).unwrap();
     assert_eq!(loads.total, total, "{name}");
     for (rank, load) in loads.ranks.iter().enumerate() {
         let (mut sending, mut receiving, mut folding) = (0, 0, 0);
@@ -177,7 +177,7 @@ fn path(name: &str, schedule: &dyn Schedule, plan: &Plan, times: &Times, total: 
     let path = critical_path(schedule, &plan.machine()).unwrap();
     assert_eq!(path.total, total, "{name}");
     let mut at = (0.0, None);
-    for hop in &path.hops {
+    for hop in &path.steps {
         assert_eq!(hop.start, at.0, "{name}: {hop:?}");
         let step = schedule.step(hop.rank, hop.step);
         let (from, transfer) = match hop.cause {
@@ -276,7 +276,7 @@ proptest! {
         let all = zoo(p, 33);
         let schedule = &which.get(&all).schedule;
         prop_assert_eq!(simulate(schedule, &flat.machine()), simulate(schedule, &levels.machine()));
-        prop_assert_eq!(loads(schedule, &flat.machine()), loads(schedule, &levels.machine()));
+        prop_assert_eq!(busy_times(schedule, &flat.machine()), busy_times(schedule, &levels.machine()));
     }
 
     #[test]
@@ -289,10 +289,10 @@ proptest! {
         let spoilt = spoilt.filter(|spoilt| spoilt.changes());
         if let Some(spoilt) = spoilt {
             prop_assert!(naive_refuses(&spoilt), "the oracle takes it");
-            let machine = Machine::default();
+            let machine = MachineModel::default();
             prop_assert!(simulate(&spoilt, &machine).is_err());
             prop_assert!(critical_path(&spoilt, &machine).is_err());
-            prop_assert!(loads(&spoilt, &machine).is_err());
+            prop_assert!(busy_times(&spoilt, &machine).is_err());
         }
     }
 }
@@ -303,8 +303,8 @@ const ALPHA: f64 = 1000.0;
 const BETA: f64 = 7.0;
 const GAMMA: f64 = 3.0;
 
-fn closed() -> Machine {
-    Machine::alpha_beta_gamma(ALPHA, BETA, GAMMA)
+fn closed() -> MachineModel {
+    MachineModel::alpha_beta_gamma(ALPHA, BETA, GAMMA)
 }
 
 fn total(schedule: &impl Schedule) -> f64 {
@@ -580,7 +580,7 @@ fn fault_of(zero: Step, one: Step) -> SimulateError {
         step: move |rank, _| [zero, one][rank],
         next: |_, _| None,
     };
-    simulate(&made, &Machine::default()).unwrap_err()
+    simulate(&made, &MachineModel::default()).unwrap_err()
 }
 
 #[test]
@@ -641,21 +641,21 @@ fn each_fault_names_its_culprit() {
 #[test]
 fn what_the_machine_or_the_size_makes_impossible_is_refused() {
     let exchange = simple_exchange(4, 8);
-    let negative = Machine::alpha_beta_gamma(1.0, -1.0, 0.0);
+    let negative = MachineModel::alpha_beta_gamma(1.0, -1.0, 0.0);
     let fault = simulate(&exchange, &negative).unwrap_err();
     assert_eq!(
         fault.to_string(),
         "a time per byte of -1: it must be finite and not negative"
     );
     for bad in [f64::NAN, f64::INFINITY] {
-        let machine = Machine::default().fold_cost(bad);
+        let machine = MachineModel::default().fold_cost(bad);
         assert!(matches!(
             simulate(&exchange, &machine),
             Err(SimulateError::NoTime { .. })
         ));
     }
-    let link = *Machine::default().link(0, 1);
-    let machine = Machine::two_level(0, link, link);
+    let link = *MachineModel::default().link(0, 1);
+    let machine = MachineModel::two_level(0, link, link);
     assert_eq!(
         critical_path(&exchange, &machine),
         Err(SimulateError::EmptyNodes)
@@ -675,7 +675,7 @@ fn what_the_machine_or_the_size_makes_impossible_is_refused() {
             step: |_, _| Step::IDLE,
             next: |_, _| None,
         };
-        assert_eq!(simulate(&made, &Machine::default()), Err(fault));
+        assert_eq!(simulate(&made, &MachineModel::default()), Err(fault));
     }
 }
 
@@ -692,7 +692,7 @@ fn late(next: impl Fn(Rank, Option<usize>) -> Option<usize> + Sync) -> SimulateE
         step,
         next,
     };
-    simulate(&made, &Machine::default()).unwrap_err()
+    simulate(&made, &MachineModel::default()).unwrap_err()
 }
 
 #[test]
@@ -737,11 +737,11 @@ fn steps_in_which_nobody_does_anything_cost_nothing() {
             (rank < 2 && after < Some(last)).then_some(next)
         },
     };
-    let timing = simulate(&made, &Machine::alpha_beta_gamma(1.0, 0.0, 0.0)).unwrap();
+    let timing = simulate(&made, &MachineModel::alpha_beta_gamma(1.0, 0.0, 0.0)).unwrap();
     assert_eq!((timing.total, timing.active), (2.0, 4));
-    let path = critical_path(&made, &Machine::default()).unwrap();
+    let path = critical_path(&made, &MachineModel::default()).unwrap();
     assert_eq!(
-        path.hops.iter().map(|hop| hop.step).collect::<Vec<_>>(),
+        path.steps.iter().map(|hop| hop.step).collect::<Vec<_>>(),
         [middle, last]
     );
 }
@@ -751,9 +751,9 @@ fn many_ranks_are_quick_even_here() {
     let p = 1 << 14;
     let chain = own_steps("chain", p, 8).reversed().pipelined(4, 1);
     assert_eq!(total(&chain), (p + 2) as f64 * message(2));
-    let hops = critical_path(&chain, &closed()).unwrap().hops;
-    assert_eq!(hops.len(), p + 2);
-    assert!(hops.windows(2).all(|two| two[0].end == two[1].start));
+    let steps = critical_path(&chain, &closed()).unwrap().steps;
+    assert_eq!(steps.len(), p + 2);
+    assert!(steps.windows(2).all(|two| two[0].end == two[1].start));
     let flat = tree("flat", p, 1);
     assert_eq!(total(&flat), (p - 1) as f64 * folded(1));
 }
@@ -806,7 +806,7 @@ fn shared_links_are_taken_in_turns_as_in_the_naive_simulation() {
         per_byte: 0.5,
     };
     for (p, node) in [(8, 4), (13, 3), (16, 8), (6, 1), (5, 9)] {
-        let machine = Machine::two_level(node, link, link).shared_links();
+        let machine = MachineModel::two_level(node, link, link).shared_links();
         for exhibit in zoo(p, 7) {
             let total = simulate(&exhibit.schedule, &machine).unwrap().total;
             let naive = naive_shared(&exhibit.schedule, node, numbers, 0.5);
@@ -827,7 +827,7 @@ fn the_critical_path_is_refused_where_links_are_shared() {
         gap: 2.0,
         per_byte: 0.5,
     };
-    let machine = Machine::two_level(2, link, link).shared_links();
+    let machine = MachineModel::two_level(2, link, link).shared_links();
     let fault = critical_path(&tree("binomial", 8, 1), &machine).unwrap_err();
     assert_eq!(fault, SimulateError::SharedLinks);
     assert_eq!(
@@ -841,7 +841,7 @@ fn a_local_fold_costs_what_the_fold_of_a_message_costs() {
     // A reduce over cells to rank 2 of 3: it copies from rank 0, folds rank 1's vector, then its own.
     let call = Call::new(Collective::Reduce, 3, 100).to_root(2);
     let reads = Algorithm::Cells.schedule(&call).unwrap();
-    let machine = Machine::alpha_beta_gamma(10.0, 1.0, 0.5);
+    let machine = MachineModel::alpha_beta_gamma(10.0, 1.0, 0.5);
     let timing = simulate(&*reads, &machine).unwrap();
     assert_eq!(timing.total, 2.0 * (10.0 + 100.0) + 2.0 * 50.0);
 }

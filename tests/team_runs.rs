@@ -398,7 +398,7 @@ fn an_operator_may_run_a_team_and_no_communicator() {
     );
     let sums = outer.run(|comm| {
         let mut v = [comm.rank() as u64 + 1];
-        comm.all_reduce_by(&mut v, |a, b| {
+        comm.all_reduce(&mut v, |a, b| {
             assert_eq!(inner.run(triangle).unwrap(), [3, 3]);
             assert!(comm.barrier().is_err(), "inside an operator still");
             a + b
@@ -519,7 +519,8 @@ fn a_packet_that_nobody_took_is_told_after_its_run_and_is_not_there_in_the_next(
     let team = World::new(2).check(false).start().unwrap();
     let by_exchange = |comm: &Comm| {
         let mut v = [comm.rank() as u64 + 1];
-        comm.all_reduce_with(Algorithm::Exchange, &mut v, op::Sum)?;
+        comm.using(Algorithm::Exchange)
+            .all_reduce(&mut v, op::Sum)?;
         Ok(v[0])
     };
     for _ in 0..3 {

@@ -167,8 +167,7 @@ proptest! {
 
 fn reduce_along_a_binomial_tree() -> Trace {
     traced(8, |comm| {
-        comm.reduce_with(
-            Algorithm::tree(TreeName::BINOMIAL),
+        comm.using(Algorithm::tree(TreeName::BINOMIAL)).reduce(
             0,
             &mut [comm.rank() as u32],
             op::Sum,

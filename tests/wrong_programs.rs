@@ -572,7 +572,7 @@ fn another_operator() {
     });
     differs(ALL_REDUCE, |comm, lines| {
         here!(lines, comm);
-        comm.all_reduce_by(&mut [1u32; 50], |a, b| a + b)
+        comm.all_reduce(&mut [1u32; 50], |a, b| a + b)
     });
 }
 

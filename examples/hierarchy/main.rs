@@ -13,7 +13,7 @@ use std::path::Path;
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::draw::{Curve, chart};
-use rankfold::simulate::{Link, Machine, simulate};
+use rankfold::simulate::{Link, MachineModel, simulate};
 use rankfold::topology::Levels;
 
 /// Round figures of the order of two caches of one package.
@@ -62,7 +62,7 @@ fn time(algorithm: Algorithm, (nodes, ranks): (usize, usize), bytes: usize) -> f
     let schedule = algorithm
         .schedule(&call)
         .expect("any number of ranks and elements");
-    let machine = Machine::two_level(ranks, INSIDE, BETWEEN).shared_links();
+    let machine = MachineModel::two_level(ranks, INSIDE, BETWEEN).shared_links();
     let machine = machine.fold_cost(0.2e-9).element_bytes(8);
     simulate(&schedule, &machine)
         .expect("schedules of the register")

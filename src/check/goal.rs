@@ -33,7 +33,7 @@ pub struct Goal {
     ordered: bool,
 }
 
-/// Where ranks have their initial data.
+/// The buffer that holds a rank's initial data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Starts {
     InPlace,
@@ -57,7 +57,7 @@ enum What {
     Barrier,
 }
 
-/// How vectors are cut where ranks own blocks, or have pieces for each other.
+/// The cuts of vectors in which ranks own blocks, or have pieces for each other.
 pub(super) struct Cut {
     pub(super) blocks: Blocks,
     pub(super) pieces: Pieces,

@@ -23,7 +23,7 @@ struct Player {
 
 /// The contents of a rank's send in a step.
 #[derive(Default)]
-struct Message {
+struct SentData {
     pieces: Vec<Piece>,
     heard: Vec<u64>,
 }
@@ -221,16 +221,16 @@ impl<'a> Run<'a> {
     }
 
     /// The contents of the rank's send, as of now.
-    fn take(&mut self, rank: Rank, number: usize, step: &Step) -> Result<Message, CheckError> {
+    fn take(&mut self, rank: Rank, number: usize, step: &Step) -> Result<SentData, CheckError> {
         let Some(send) = step.send else {
-            return Ok(Message::default());
+            return Ok(SentData::default());
         };
         let overlaps = |recv: Transfer| recv.region.overlaps(&send.region);
         self.exchanges_in_place |= step.recv.is_some_and(overlaps);
         let traffic = &mut self.players[rank].traffic;
         traffic.messages_out += 1;
         traffic.elements_out += send.region.elements();
-        Ok(Message {
+        Ok(SentData {
             pieces: self.read(rank, number, send.region)?,
             heard: self.players[rank].heard.clone(),
         })
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
         number: usize,
         recv: Transfer,
         combine: Combine,
-        message: &Message,
+        message: &SentData,
     ) -> Result<(), CheckError> {
         self.write(
             rank,

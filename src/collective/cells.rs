@@ -1,4 +1,4 @@
-//! The reads of collectives over cells, as schedules: who reads whose vector, and in which order it is folded.
+//! The reads of collectives over cells, as schedules: which rank reads which vector, and the order of the fold.
 
 use super::in_order::{StarFold, Vectors};
 use super::visitor::WithSchedule;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::in_order::Fold;
 use crate::Rank;
-use crate::schedule::{Buffer, Keep, Lengths, Region, Schedule, Step, Transfer};
+use crate::schedule::{Buffer, Keep, Lengths, Region, Schedule, Step, Transfer, least_after};
 use crate::span::Blocks;
 
 /// Reduce-scatter directly between all ranks, folded in rank order from the left: in step `s`, ranks `p` and `s - p`
@@ -75,7 +75,7 @@ impl DirectReduceScatter {
         Region::new(self.buffer(rank), self.blocks.block(block))
     }
 
-    /// Where a rank folds its block.
+    /// The buffer in which a rank folds its block.
     fn result(&self, rank: Rank) -> Region {
         let count = self.blocks.count(rank);
         match self.keep {
@@ -122,6 +122,10 @@ impl Schedule for DirectReduceScatter {
         first_active(self, rank, with_partner(self.ranks(), rank, after))
     }
 
+    fn copies_first(&self) -> bool {
+        self.keep.is_some()
+    }
+
     fn lengths(&self, rank: Rank) -> Lengths {
         let all = self.blocks.length();
         let block = self.blocks.count(rank);
@@ -148,8 +152,8 @@ fn partner(ranks: usize, rank: Rank, step: usize) -> Option<Rank> {
 
 /// The steps after `after` in which a rank has a partner.
 fn with_partner(ranks: usize, rank: Rank, after: Option<usize>) -> Range<usize> {
-    let least = after.map_or(0, |after| after.saturating_add(1));
-    least.max(rank)..rank + ranks
+    let end = rank + ranks;
+    least_after(after).map_or(end, |least| least.max(rank))..end
 }
 
 /// The first of these steps in which a rank is active: one of the first two, since it has itself for a partner once.
@@ -185,7 +189,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Where a rank has its block.
+    /// The location of a rank's block.
     fn held(&self, rank: Rank) -> Region {
         match self.root {
             None => Region::output(self.blocks.block(rank)),

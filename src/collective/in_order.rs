@@ -5,9 +5,11 @@
 //! in place, it saves its own elements to scratch space before.
 
 use crate::Rank;
-use crate::schedule::{Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::schedule::{
+    Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer, least_after,
+};
 
-/// Where a rank folds what it takes from all others.
+/// The buffer in which a rank folds the elements that it takes from all others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fold {
     pub(super) rank: Rank,
@@ -35,7 +37,7 @@ impl Fold {
         }
     }
 
-    /// How elements from another rank are combined with the result so far.
+    /// The combination of elements from another rank with the result so far.
     pub(super) fn combine(&self, peer: Rank) -> Combine {
         match peer {
             0 if self.in_place() && self.rank == 1 => Combine::FoldLeft,
@@ -61,7 +63,7 @@ impl Fold {
     }
 }
 
-/// Where the vectors of a [`StarFold`] are.
+/// The location of the vectors of a [`StarFold`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vectors {
     /// In the outputs of all ranks.
@@ -159,13 +161,17 @@ impl Schedule for StarFold {
     }
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        let least = after.map_or(0, |after| after.saturating_add(1));
+        let least = least_after(after)?;
         let turn = self.turn_of(rank);
         let mut steps = match rank == self.root {
             true => least..self.steps(),
             false => least.max(turn)..turn + 1,
         };
         steps.find(|&step| !self.step(rank, step).is_idle())
+    }
+
+    fn copies_first(&self) -> bool {
+        self.step(self.root, 0).local.is_some()
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {

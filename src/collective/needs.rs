@@ -10,13 +10,13 @@ pub struct Needs {
     pub power_of_two: bool,
     /// Whether the operator must commute. If not, operands stay in rank order.
     pub commutative: bool,
-    /// How it reaches a root other than 0.
+    /// The way to a root other than 0.
     pub root: Root,
     /// Whether blocks must be cut evenly.
     pub even_blocks: bool,
 }
 
-/// How an algorithm reaches a root other than 0.
+/// The way in which an algorithm reaches a root other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
     /// The collective has no root.

@@ -55,5 +55,5 @@ impl WithSchedule for Behind<'_> {
     }
 }
 
-/// What a visit returns, or why there is no schedule.
+/// The result of a visit, or the reason why there is no schedule.
 pub(super) type Built<V> = Result<<V as WithSchedule>::Out, Refusal>;

@@ -1,9 +1,10 @@
 //! All-gather: every rank gets a block from every rank.
 
 use super::Comm;
-use super::kept::ask;
 use super::run_call::blocks_of;
-use crate::collective::{Algorithm, Collective};
+use super::using::Using;
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
 use crate::op::{Element, First};
 
@@ -47,39 +48,7 @@ impl Comm {
     #[doc(alias = "MPI_Allgather")]
     #[track_caller]
     pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
-        let ask = ask(Collective::AllGather, all.len());
-        self.run_call(ask.by(None), block, all, &First)
-    }
-
-    /// [`all_gather`](Self::all_gather) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`all_gather`](Self::all_gather).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm};
-    ///
-    /// let all = World::new(3).run(|comm| {
-    ///     let mut all = [0; 3];
-    ///     comm.all_gather_with(Algorithm::Ring, &[comm.rank()], &mut all)?;
-    ///     Ok(all)
-    /// })?;
-    /// assert_eq!(all, [[0, 1, 2]; 3]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn all_gather_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        block: &[T],
-        all: &mut [T],
-    ) -> Result<()> {
-        let ask = ask(Collective::AllGather, all.len());
-        self.run_call(ask.by(Some(algorithm)), block, all, &First)
+        self.automatic().all_gather(block, all)
     }
 
     /// [`all_gather`](Self::all_gather) with blocks of any lengths: `counts[r]` elements from rank `r`, the same counts
@@ -114,5 +83,14 @@ impl Comm {
     ) -> Result<()> {
         let ask = ask(Collective::AllGather, 0);
         self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::all_gather`].
+    #[track_caller]
+    pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
+        let ask = ask(Collective::AllGather, all.len()).by(self.algorithm);
+        self.comm.run_call(ask, block, all, &First)
     }
 }

@@ -1,10 +1,11 @@
 //! All-reduce: every rank gets the fold of the vectors of all ranks.
 
 use super::Comm;
-use super::kept::ask;
-use crate::collective::{Algorithm, Collective};
+use super::using::Using;
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
-use crate::op::{Associative, Element, Operator};
+use crate::op::{Element, Operator};
 
 /// # All-reduce
 ///
@@ -50,61 +51,7 @@ impl Comm {
     #[doc(alias = "MPI_IN_PLACE")]
     #[track_caller]
     pub fn all_reduce<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
-        self.all_reduce_if(None, None, buf, &op)
-    }
-
-    /// [`all_reduce`](Self::all_reduce) with a closure, which must be associative.
-    ///
-    /// # Errors
-    ///
-    /// As [`all_reduce`](Self::all_reduce).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let most = World::new(4).run(|comm| {
-    ///     let mut v = [10.0 / (1.0 + comm.rank() as f64)];
-    ///     comm.all_reduce_by(&mut v, |a, b| if a < b { b } else { a })?;
-    ///     Ok(v[0])
-    /// })?;
-    /// assert_eq!(most, [10.0; 4]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_by<T: Element>(&self, buf: &mut [T], op: impl Fn(T, T) -> T) -> Result<()> {
-        self.all_reduce(buf, Associative(op))
-    }
-
-    /// [`all_reduce`](Self::all_reduce) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`all_reduce`](Self::all_reduce).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm, op};
-    ///
-    /// let sums = World::new(6).run(|comm| {
-    ///     let mut v = [comm.rank() as u32; 9];
-    ///     comm.all_reduce_with(Algorithm::Hybrid { stages: 1 }, &mut v, op::Sum)?;
-    ///     Ok(v[8])
-    /// })?;
-    /// assert_eq!(sums, [15; 6]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        buf: &mut [T],
-        op: impl Operator<T>,
-    ) -> Result<()> {
-        self.all_reduce_if(Some(algorithm), None, buf, &op)
+        self.automatic().all_reduce(buf, op)
     }
 
     /// [`all_reduce`](Self::all_reduce) from one buffer into another.
@@ -137,79 +84,29 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        self.all_reduce_if(None, Some(input), output, &op)
+        self.automatic().all_reduce_into(input, output, op)
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::all_reduce`].
+    #[track_caller]
+    pub fn all_reduce<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
+        let ask = ask(Collective::AllReduce, buf.len()).folding(&op);
+        self.comm.run_call(ask.by(self.algorithm), &[], buf, &op)
     }
 
-    /// [`all_reduce_into`](Self::all_reduce_into) with a closure, which must be associative.
-    ///
-    /// # Errors
-    ///
-    /// As [`all_reduce_into`](Self::all_reduce_into).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let firsts = World::new(3).run(|comm| {
-    ///     let mut first = [' '];
-    ///     comm.all_reduce_into_by(&[['a', 'b', 'c'][comm.rank()]], &mut first, |left, _| left)?;
-    ///     Ok(first[0])
-    /// })?;
-    /// assert_eq!(firsts, ['a'; 3]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
+    /// [`Comm::all_reduce_into`].
     #[track_caller]
-    pub fn all_reduce_into_by<T: Element>(
+    pub fn all_reduce_into<T: Element>(
         &self,
-        input: &[T],
-        output: &mut [T],
-        op: impl Fn(T, T) -> T,
-    ) -> Result<()> {
-        self.all_reduce_into(input, output, Associative(op))
-    }
-
-    /// [`all_reduce_into`](Self::all_reduce_into) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`all_reduce_into`](Self::all_reduce_into).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm, op};
-    ///
-    /// let sums = World::new(4).run(|comm| {
-    ///     let mut sum = [0; 4];
-    ///     comm.all_reduce_into_with(Algorithm::Ring, &[1; 4], &mut sum, op::Sum)?;
-    ///     Ok(sum)
-    /// })?;
-    /// assert_eq!(sums, [[4; 4]; 4]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_into_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
         input: &[T],
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        self.all_reduce_if(Some(algorithm), Some(input), output, &op)
-    }
-
-    #[track_caller]
-    fn all_reduce_if<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        input: Option<&[T]>,
-        output: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
-        let mut ask = ask(Collective::AllReduce, output.len()).folding(op);
-        ask.from_input = input.is_some();
-        self.run_call(ask.by(algorithm), input.unwrap_or(&[]), output, op)
+        let mut ask = ask(Collective::AllReduce, output.len()).folding(&op);
+        ask.from_input = true;
+        let ask = ask.by(self.algorithm);
+        self.comm.run_call(ask, input, output, &op)
     }
 }

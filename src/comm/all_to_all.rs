@@ -3,11 +3,12 @@
 //! Of pieces of any lengths ([`Comm::all_to_all_v`]), only the two ranks of a piece know its length.
 
 use super::Comm;
-use super::call::elements;
-use super::kept::ask;
 use super::run_call::blocks_of;
+use super::using::Using;
 use crate::Rank;
-use crate::collective::{Algorithm, Collective};
+use crate::collective::Collective;
+use crate::engine::call::elements;
+use crate::engine::kept::ask;
 use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
@@ -51,39 +52,7 @@ impl Comm {
     #[doc(alias = "MPI_Alltoall")]
     #[track_caller]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
-        let ask = ask(Collective::AllToAll, input.len());
-        self.run_call(ask.by(None), input, output, &First)
-    }
-
-    /// [`all_to_all`](Self::all_to_all) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`all_to_all`](Self::all_to_all).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm};
-    ///
-    /// let all = World::new(2).run(|comm| {
-    ///     let mut got = [0; 2];
-    ///     comm.all_to_all_with(Algorithm::Pairwise, &[comm.rank(); 2], &mut got)?;
-    ///     Ok(got)
-    /// })?;
-    /// assert_eq!(all, [[0, 1]; 2]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn all_to_all_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        input: &[T],
-        output: &mut [T],
-    ) -> Result<()> {
-        let ask = ask(Collective::AllToAll, input.len());
-        self.run_call(ask.by(Some(algorithm)), input, output, &First)
+        self.automatic().all_to_all(input, output)
     }
 
     /// [`all_to_all`](Self::all_to_all) with pieces of any lengths: `to[q]` elements for rank `q`, one piece after
@@ -221,5 +190,14 @@ impl Schedule for Pieces {
             output: self.from.length(),
             scratch: 0,
         }
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::all_to_all`].
+    #[track_caller]
+    pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+        let ask = ask(Collective::AllToAll, input.len()).by(self.algorithm);
+        self.comm.run_call(ask, input, output, &First)
     }
 }

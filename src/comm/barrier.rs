@@ -1,8 +1,9 @@
 //! Barrier: no rank leaves it before every rank has entered it.
 
 use super::Comm;
-use super::kept::ask;
-use crate::collective::{Algorithm, Collective};
+use super::using::Using;
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
 use crate::op::First;
 
@@ -35,27 +36,15 @@ impl Comm {
     #[doc(alias = "MPI_Barrier")]
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        self.run_call::<()>(ask(Collective::Barrier, 0), &[], &mut [], &First)
+        self.automatic().barrier()
     }
+}
 
-    /// [`barrier`](Self::barrier) by messages, with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`barrier`](Self::barrier).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm};
-    ///
-    /// World::new(5).run(|comm| comm.barrier_with(Algorithm::Dissemination))?;
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
+impl Using<'_> {
+    /// [`Comm::barrier`].
     #[track_caller]
-    pub fn barrier_with(&self, algorithm: Algorithm) -> Result<()> {
-        let ask = ask(Collective::Barrier, 0);
-        self.run_call::<()>(ask.by(Some(algorithm)), &[], &mut [], &First)
+    pub fn barrier(&self) -> Result<()> {
+        let ask = ask(Collective::Barrier, 0).by(self.algorithm);
+        self.comm.run_call::<()>(ask, &[], &mut [], &First)
     }
 }

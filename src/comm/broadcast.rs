@@ -1,9 +1,10 @@
 //! Broadcast: every rank gets a copy of the root's buffer.
 
 use super::Comm;
-use super::kept::ask;
+use super::using::Using;
 use crate::Rank;
-use crate::collective::{Algorithm, Collective};
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
 use crate::op::{Element, First};
 
@@ -48,38 +49,15 @@ impl Comm {
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
-        let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
-        self.run_call(ask.by(None), &[], buf, &First)
+        self.automatic().broadcast(root, buf)
     }
+}
 
-    /// [`broadcast`](Self::broadcast) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`broadcast`](Self::broadcast).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let all = World::new(5).run(|comm| {
-    ///     let mut v = if comm.rank() == 0 { [7; 100] } else { [0; 100] };
-    ///     comm.broadcast_with("chain:segments=10".parse().unwrap(), 0, &mut v)?;
-    ///     Ok(v[99])
-    /// })?;
-    /// assert_eq!(all, [7; 5]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
+impl Using<'_> {
+    /// [`Comm::broadcast`].
     #[track_caller]
-    pub fn broadcast_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        root: Rank,
-        buf: &mut [T],
-    ) -> Result<()> {
+    pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
-        self.run_call(ask.by(Some(algorithm)), &[], buf, &First)
+        self.comm.run_call(ask.by(self.algorithm), &[], buf, &First)
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::panic::Location;
 
 use super::Comm;
-use super::call::elements;
 use crate::Rank;
+use crate::engine::call::elements;
 use crate::error::{Error, Result};
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
@@ -20,10 +20,10 @@ use crate::transport::trace::origin::Birth;
 /// Each rank of a ring of three gets the values of its left and right neighbours:
 ///
 /// ```
-/// use rankfold::World;
+/// use rankfold::{Cartesian, World};
 ///
 /// let sides = World::new(3).run(|comm| {
-///     let ring = comm.cartesian(&[3], &[true])?;
+///     let ring = Cartesian::new(comm, &[3], &[true])?;
 ///     let mut sides = [0; 2];
 ///     ring.neighbor_all_gather(&[10 * ring.rank()], &mut sides)?;
 ///     Ok(sides)
@@ -42,60 +42,6 @@ impl Deref for Cartesian {
 
     fn deref(&self) -> &Comm {
         &self.comm
-    }
-}
-
-/// # Cartesian topology
-///
-/// The ranks on a grid.
-impl Comm {
-    /// Makes a communicator of the same ranks on a grid of `dims[i]` ranks in each dimension `i`. Where a dimension is
-    /// periodic, its two ends are neighbours. All ranks call it together, with the same grid.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the grid has another number of places than there are ranks, or `periodic`
-    /// another number of dimensions; otherwise as [`dup`](Self::dup).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// World::new(6).run(|comm| {
-    ///     let grid = comm.cartesian(&[2, 3], &[false, true])?;
-    ///     assert_eq!(grid.coords(grid.rank()), [grid.rank() / 3, grid.rank() % 3]);
-    ///     assert_eq!(grid.rank_at(&[1, -1]), Some(5)); // round the end of the second dimension
-    ///     assert_eq!(grid.rank_at(&[2, 0]), None);
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[doc(alias = "MPI_Cart_create")]
-    #[track_caller]
-    pub fn cartesian(&self, dims: &[usize], periodic: &[bool]) -> Result<Cartesian> {
-        let places = dims
-            .iter()
-            .try_fold(1usize, |all, dim| all.checked_mul(*dim));
-        if places != Some(self.size()) || dims.len() != periodic.len() {
-            let (grid, ranks) = (
-                format!("{dims:?} with {} ends", periodic.len()),
-                self.size(),
-            );
-            return Err(Error::usage(format!(
-                "a grid of {grid} does not fit {ranks} ranks"
-            )));
-        }
-        let call = Call {
-            detail: Detail::Grid(Grid::new(dims, periodic)),
-            algorithm: digest(&(dims, periodic)),
-            ..self.call(Verb::Cartesian, Location::caller())
-        };
-        Ok(Cartesian {
-            comm: self.once_more(call, &Birth::Cartesian(dims.into()))?,
-            dims: dims.to_vec(),
-            periodic: periodic.to_vec(),
-        })
     }
 }
 
@@ -145,6 +91,55 @@ fn prime_factors(mut n: usize) -> Vec<usize> {
 }
 
 impl Cartesian {
+    /// Makes a communicator of the ranks of `comm` on a grid of `dims[i]` ranks in each dimension `i`. Where a dimension
+    /// is periodic, its two ends are neighbours. All ranks call it together, with the same grid.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the grid has another number of places than there are ranks, or `periodic`
+    /// another number of dimensions; otherwise as [`dup`](Comm::dup).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Cartesian, World};
+    ///
+    /// World::new(6).run(|comm| {
+    ///     let grid = Cartesian::new(comm, &[2, 3], &[false, true])?;
+    ///     assert_eq!(grid.coords(grid.rank()), [grid.rank() / 3, grid.rank() % 3]);
+    ///     assert_eq!(grid.rank_at(&[1, -1]), Some(5)); // round the end of the second dimension
+    ///     assert_eq!(grid.rank_at(&[2, 0]), None);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Cart_create")]
+    #[track_caller]
+    pub fn new(comm: &Comm, dims: &[usize], periodic: &[bool]) -> Result<Self> {
+        let places = dims
+            .iter()
+            .try_fold(1usize, |all, dim| all.checked_mul(*dim));
+        if places != Some(comm.size()) || dims.len() != periodic.len() {
+            let (grid, ranks) = (
+                format!("{dims:?} with {} ends", periodic.len()),
+                comm.size(),
+            );
+            return Err(Error::usage(format!(
+                "a grid of {grid} does not fit {ranks} ranks"
+            )));
+        }
+        let call = Call {
+            detail: Detail::Grid(Grid::new(dims, periodic)),
+            algorithm: digest(&(dims, periodic)),
+            ..comm.call(Verb::Cartesian, Location::caller())
+        };
+        Ok(Cartesian {
+            comm: comm.once_more(call, &Birth::Cartesian(dims.into()))?,
+            dims: dims.to_vec(),
+            periodic: periodic.to_vec(),
+        })
+    }
+
     /// Returns the number of ranks in each dimension.
     #[doc(alias = "MPI_Cart_get")]
     pub fn dims(&self) -> &[usize] {
@@ -208,10 +203,10 @@ impl Cartesian {
     /// # Examples
     ///
     /// ```
-    /// use rankfold::World;
+    /// use rankfold::{Cartesian, World};
     ///
     /// World::new(4).run(|comm| {
-    ///     let line = comm.cartesian(&[4], &[false])?;
+    ///     let line = Cartesian::new(comm, &[4], &[false])?;
     ///     let (below, above) = line.shift(0, 1);
     ///     assert_eq!((below, above), (line.rank().checked_sub(1), (line.rank() < 3).then(|| line.rank() + 1)));
     ///     Ok(())
@@ -247,10 +242,10 @@ impl Cartesian {
     /// Halos: each rank has three cells, and one cell of each neighbour on either side:
     ///
     /// ```
-    /// use rankfold::World;
+    /// use rankfold::{Cartesian, World};
     ///
     /// let cells = World::new(2).run(|comm| {
-    ///     let line = comm.cartesian(&[2], &[false])?;
+    ///     let line = Cartesian::new(comm, &[2], &[false])?;
     ///     let mut cells = [0; 5];
     ///     (1..4).for_each(|i| cells[i] = 10 * line.rank() + i);
     ///     let mut halo = [99; 2]; // beyond the ends of the line

@@ -1,10 +1,11 @@
 //! Gather: the root gets a block from every rank.
 
 use super::Comm;
-use super::kept::ask;
 use super::run_call::blocks_of;
+use super::using::Using;
 use crate::Rank;
-use crate::collective::{Algorithm, Collective};
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
 use crate::op::{Element, First};
 
@@ -38,62 +39,7 @@ impl Comm {
     #[doc(alias = "MPI_Gather")]
     #[track_caller]
     pub fn gather<T: Element>(&self, root: Rank, block: &[T]) -> Result<Option<Vec<T>>> {
-        self.gather_if(None, root, block)
-    }
-
-    /// [`gather`](Self::gather) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`gather`](Self::gather).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let all = World::new(3).run(|comm| comm.gather_with("flat".parse().unwrap(), 0, &[comm.rank()]))?;
-    /// assert_eq!(all, [Some(vec![0, 1, 2]), None, None]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn gather_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        root: Rank,
-        block: &[T],
-    ) -> Result<Option<Vec<T>>> {
-        self.gather_if(Some(algorithm), root, block)
-    }
-
-    #[track_caller]
-    fn gather_if<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        root: Rank,
-        block: &[T],
-    ) -> Result<Option<Vec<T>>> {
-        let ranks = if self.rank() == root { self.size() } else { 0 };
-        // If the product overflows, the buffer is empty and the call is refused because of its length.
-        let length = block.len().checked_mul(ranks).unwrap_or(0);
-        // Any element serves as the initial value; an empty block leaves nothing to collect.
-        let mut all: Vec<T> = block.iter().copied().cycle().take(length).collect();
-        self.gather_to(algorithm, root, block, &mut all)?;
-        Ok((self.rank() == root).then_some(all))
-    }
-
-    #[track_caller]
-    fn gather_to<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        root: Rank,
-        block: &[T],
-        all: &mut [T],
-    ) -> Result<()> {
-        let length = block.len().saturating_mul(self.size());
-        let ask = ask(Collective::Gather, length).to_root(root);
-        self.run_call(ask.by(algorithm), block, all, &First)
+        self.automatic().gather(root, block)
     }
 
     /// [`gather`](Self::gather) into a buffer that the root provides.
@@ -121,37 +67,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn gather_into<T: Element>(&self, root: Rank, block: &[T], all: &mut [T]) -> Result<()> {
-        self.gather_to(None, root, block, all)
-    }
-
-    /// [`gather_into`](Self::gather_into) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// As [`gather_with`](Self::gather_with).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// World::new(3).run(|comm| {
-    ///     let mut all = vec![0; if comm.rank() == 0 { 3 } else { 0 }];
-    ///     comm.gather_into_with("flat".parse().unwrap(), 0, &[comm.rank()], &mut all)?;
-    ///     assert!(comm.rank() > 0 || all == [0, 1, 2]);
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn gather_into_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        root: Rank,
-        block: &[T],
-        all: &mut [T],
-    ) -> Result<()> {
-        self.gather_to(Some(algorithm), root, block, all)
+        self.automatic().gather_into(root, block, all)
     }
 
     /// [`gather_into`](Self::gather_into) with blocks of any lengths: `counts[r]` elements from rank `r`, the same
@@ -187,5 +103,29 @@ impl Comm {
     ) -> Result<()> {
         let ask = ask(Collective::Gather, 0).to_root(root);
         self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::gather`].
+    #[track_caller]
+    pub fn gather<T: Element>(&self, root: Rank, block: &[T]) -> Result<Option<Vec<T>>> {
+        let at_root = self.comm.rank() == root;
+        let ranks = if at_root { self.comm.size() } else { 0 };
+        // If the product overflows, the buffer is empty and the call is refused because of its length.
+        let length = block.len().checked_mul(ranks).unwrap_or(0);
+        // Any element serves as the initial value; an empty block leaves nothing to collect.
+        let mut all: Vec<T> = block.iter().copied().cycle().take(length).collect();
+        self.gather_into(root, block, &mut all)?;
+        Ok(at_root.then_some(all))
+    }
+
+    /// [`Comm::gather_into`].
+    #[track_caller]
+    pub fn gather_into<T: Element>(&self, root: Rank, block: &[T], all: &mut [T]) -> Result<()> {
+        let length = block.len().saturating_mul(self.comm.size());
+        let ask = ask(Collective::Gather, length).to_root(root);
+        self.comm
+            .run_call(ask.by(self.algorithm), block, all, &First)
     }
 }

@@ -6,40 +6,27 @@
 //! - Requests: `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any, wait_some; `scope`:
 //!   requests with borrowed buffers
 //! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
-//!   `all_to_all`; `scan`; `barrier`; `values`: collectives of owned values, by move
-//! - Communicators: `split`: new communicators from old ones; `cartesian`: ranks on a grid
-//! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule; `template`:
-//!   Foster's hypercube template
+//!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`: collectives of
+//!   owned values, by move; `exact`: exact sums
+//! - Communicators: `split`: new communicators from old ones
+//! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `levels`: which ranks are
 //!   near each other
 //!
-//! What these share:
+//! Beside `Comm`: `cartesian`: ranks on a grid; `template`: Foster's hypercube template; `by_hand`: a reference for the
+//! executor.
 //!
-//! - `rank_state`: the state of one rank, common to all its communicators
-//! - `receive`: all receives; `envelope`: source, tag and status of a message; `bounded`: sends under a limited or
-//!   synchronous buffering mode; `request`: operations in progress; `asked`: what the rank keeps about them
-//! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
-//!   one fails; `kept`: cached results for repeated calls
-//! - `reduce_loop`: the unified loop of the papers; `link`: how the messages of a schedule travel; `at_cells`: short
-//!   vectors without messages; `direct`: long vectors without messages; `by_hand`: a reference for the executor
+//! What these share: `request`: operations in progress; `reduce_loop`: the unified loop of the papers, and `order`: the
+//! order of its folds. What runs a call is in [`execute`](crate::execute), and the state of a rank in
+//! [`engine`](crate::engine).
 
-mod agreement;
-mod asked;
-mod at_cells;
 mod bounded;
 mod by_hand;
-mod call;
-mod direct;
-mod envelope;
-mod failure;
-mod kept;
-mod link;
-mod open_requests;
+mod cartesian;
 mod order;
-mod rank_state;
-mod receive;
 mod reduce_loop;
 mod request;
+mod template;
 
 // Each of the modules below adds a topic to the page of `Comm`, in this order. The blank lines keep rustfmt from
 // sorting them.
@@ -73,363 +60,32 @@ mod scan;
 
 mod barrier;
 
+mod using;
+
 mod values;
 
-mod split;
+mod exact;
 
-mod cartesian;
+mod split;
 
 mod reduce_over;
 
 mod run_schedule;
 
-mod template;
-
 mod run_call;
 
 mod levels;
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::mem;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::thread;
-
+#[doc(hidden)]
+pub use by_hand::all_reduce_by_hand;
 pub use cartesian::{Cartesian, even_grid};
-pub use envelope::{Source, Status, Tag};
 pub use order::{Order, Survivors};
 pub use probe::Message;
-pub(crate) use rank_state::is_inside;
 pub use reduce_over::{ReduceOver, ReduceValueOver};
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
 pub use split::Level;
-pub use template::Side;
+pub use template::{Side, hypercube};
+pub use using::Using;
 
-use crate::Rank;
-#[cfg(doc)]
-use crate::error::ErrorKind;
-use crate::error::{Error, Gone, Result, Site};
-use crate::execute::Workspace;
-use crate::topology::Levels;
-use crate::transport::lanes::Ends;
-use crate::transport::memory::eager_limit::Buffering;
-use crate::transport::memory::shared_vectors::Lists;
-use crate::transport::progress::wait::Live;
-use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
-use crate::transport::trace::call_event::CallEvent;
-use crate::transport::trace::words::{DescribeCall, OnComm};
-use crate::transport::{CommShared, Fabric};
-use crate::unwind;
-use at_cells::LazyCellPort;
-use kept::KeptCalls;
-use rank_state::{Core, WhenUnwinding};
-
-/// A communicator: the ranks of a world, as seen by one of them.
-///
-/// It stays on the thread of its rank (it is neither `Send` nor `Sync`), and all its methods take `&self`. Every
-/// operation returns a [`Result`]: no rank can make another wait for ever.
-///
-/// # Examples
-///
-/// A ring of messages, an all-reduce in place, and a communicator for each half of the ranks:
-///
-/// ```
-/// use rankfold::{World, op};
-///
-/// let results = World::new(4).run(|comm| {
-///     let (me, ranks) = (comm.rank(), comm.size());
-///
-///     // Each rank sends its number to its right neighbour and receives that of its left neighbour.
-///     let (right, left) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
-///     comm.send(right, 0, &[me])?;
-///     let (received, status) = comm.recv::<usize>(left, 0)?;
-///     assert_eq!((received[0], status.source), (left, left));
-///
-///     // The buffer of every rank becomes the sum of the buffers of all ranks.
-///     let mut sums = [me, 1];
-///     comm.all_reduce(&mut sums, op::Sum)?;
-///     assert_eq!(sums, [6, 4]);
-///
-///     // Ranks of the same colour form a communicator. Their keys are equal, so they keep their order.
-///     let half = comm.split(me as u32 / 2, 0)?;
-///     let mut sum = [me];
-///     half.all_reduce(&mut sum, op::Sum)?;
-///     Ok((half.rank(), sum[0]))
-/// })?;
-/// assert_eq!(results, [(0, 1), (1, 1), (0, 5), (1, 5)]);
-/// # Ok::<(), rankfold::WorldError>(())
-/// ```
-///
-/// # Methods by topic
-///
-/// This page is in the order of this table. The search finds a method by its MPI name, too: `MPI_Allreduce`.
-///
-/// | topic | methods |
-/// |---|---|
-/// | send and receive | [`send`](Self::send), [`recv`](Self::recv), [`recv_into`](Self::recv_into), [`sendrecv`](Self::sendrecv), [`send_value`](Self::send_value), ...; [`probe`](Self::probe), [`probe_matched`](Self::probe_matched), ... |
-/// | requests | [`isend`](Self::isend), [`irecv`](Self::irecv), ...; [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some); [`scope`](Self::scope) |
-/// | reductions | [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`reduce_scatter`](Self::reduce_scatter) |
-/// | movements | [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all) |
-/// | scans | [`scan`](Self::scan), [`exclusive_scan`](Self::exclusive_scan) |
-/// | barrier | [`barrier`](Self::barrier) |
-/// | owned values | [`broadcast_value`](Self::broadcast_value), [`reduce_value`](Self::reduce_value), [`all_reduce_value`](Self::all_reduce_value), ... |
-/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`shrink`](Self::shrink) |
-/// | topologies, schedules | [`cartesian`](Self::cartesian), [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule), [`hypercube`](Self::hypercube) |
-/// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
-///
-/// A collective has up to four forms: in place (`all_reduce`), from one buffer into another (`all_reduce_into`), with a
-/// closure as operator (`all_reduce_by`), and with an algorithm of your choice (`all_reduce_with`). `_v` stands for
-/// blocks of any lengths.
-///
-/// # Errors
-///
-/// Any operation can fail with [`Usage`](ErrorKind::Usage) if it is called from inside an operator or a schedule, with
-/// [`Deadlock`](ErrorKind::Deadlock) if what it waits for can never come, with [`TimedOut`](ErrorKind::TimedOut) if the
-/// [world's timeout](crate::World::timeout) expires, and with [`RankGone`](ErrorKind::RankGone) if a rank that it needs
-/// has ended. A collective can also fail with [`Mismatch`](ErrorKind::Mismatch), and with [`Broken`](ErrorKind::Broken)
-/// because another rank's call of it failed. Each method documents its further errors.
-///
-/// ```compile_fail,E0277
-/// rankfold::World::new(2).run(|comm| {
-///     std::thread::scope(|s| s.spawn(|| comm.rank())); // another thread is not this rank
-///     Ok(())
-/// });
-/// ```
-#[doc(alias = "MPI_Comm")]
-pub struct Comm {
-    /// Declared first, so that the lanes are given back before the rank has ended.
-    lanes: Ends,
-    core: Rc<Core>,
-    shared: Arc<CommShared>,
-    /// This rank's number in this communicator.
-    me: Rank,
-    cell_port: LazyCellPort,
-    /// The number of collectives that this rank has begun on this communicator.
-    calls: Cell<u32>,
-    /// The combined fingerprint of all of them.
-    prints: Cell<u32>,
-    /// How often this rank has called `shrink` on this communicator.
-    shrinks: Cell<u32>,
-    /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
-    /// another.
-    levels: OnceCell<Option<Arc<Levels>>>,
-}
-
-/// # Introspection: rank and size
-///
-/// The numbers of this rank and of the others.
-impl Comm {
-    /// Returns the number of this rank: `0..size`.
-    #[doc(alias = "MPI_Comm_rank")]
-    #[inline]
-    pub fn rank(&self) -> Rank {
-        self.me
-    }
-
-    /// Returns the number of ranks.
-    #[doc(alias = "MPI_Comm_size")]
-    #[inline]
-    pub fn size(&self) -> usize {
-        self.shared.members.size()
-    }
-
-    /// Returns the world rank of a rank of this communicator, as reports and errors print it.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there is no such rank.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// World::new(4).run(|comm| {
-    ///     let odd = comm.split(comm.rank() as u32 % 2, 0)?;
-    ///     assert_eq!(odd.world_rank(1), comm.rank() % 2 + 2);
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[doc(alias = "MPI_Group_translate_ranks")]
-    #[inline]
-    pub fn world_rank(&self, rank: Rank) -> Rank {
-        self.shared.members.world(rank)
-    }
-
-    /// Makes this thread rank `me` of a world of which it is not yet a rank. `live` counts it among the ranks that need
-    /// a CPU; it is `None` where the caller counts it elsewhere.
-    pub(crate) fn enter(fabric: &Arc<Fabric>, me: Rank, live: Option<Live>) -> Comm {
-        let (limit, fault) = fabric.next_fault(me, 0);
-        let core = Rc::new(Core {
-            port: fabric.port(me),
-            workspace: Workspace::default(),
-            lists: Lists::default(),
-            kept: KeptCalls::default(),
-            entered: Cell::new(0),
-            limit: Cell::new(limit),
-            fault: Cell::new(fault),
-            depth: Cell::new(unwind::depth()),
-            follows: RefCell::new(None),
-            bounded: fabric.settings.buffering != Buffering::Unbounded,
-            synchronous: fabric.settings.buffering == Buffering::Zero,
-            asked: RefCell::default(),
-            printed: Cell::new(Some(fabric.printed.clone())),
-        });
-        Core::sit_down(&core, live);
-        Comm::of(core, fabric.all.clone(), me)
-    }
-
-    /// Makes this thread, which already counts as live, the same rank again for another run; see [`rest`](Self::rest).
-    pub(crate) fn enter_again(&self, again: Reuse) {
-        let core = &self.core;
-        let (limit, fault) = self.fabric().next_fault(core.port.me, 0);
-        core.limit.set(limit);
-        core.fault.set(fault);
-        core.depth.set(unwind::depth());
-        core.port.begin_again(again);
-        Core::sit_down(core, None);
-    }
-
-    /// Leaves this thread after the end of the rank. If this `Comm` is all that is alive of the rank, and nothing is
-    /// pending, the rank may [enter](Self::enter_again) the next run of the same fabric on any thread; the result then
-    /// says where it stands.
-    pub(crate) fn rest(&self) -> Option<EndState> {
-        let core = &self.core;
-        core.stand_up();
-        core.workspace.clear();
-        core.follows.take();
-        let alone = self.is_alone();
-        if !alone {
-            core.port.leave();
-        }
-        let idle = core.asked.borrow().is_empty() && core.port.is_idle();
-        (alone && idle).then(|| EndState {
-            calls: (self.calls.get(), self.prints.get()),
-            cells: self.cell_port.last(),
-            lanes: self.lanes.traffic(),
-        })
-    }
-
-    /// Whether this `Comm` is all that is alive of this rank.
-    fn is_alone(&self) -> bool {
-        Rc::strong_count(&self.core) == 1 && Rc::weak_count(&self.core) == 0
-    }
-
-    /// Records that the rank has ended. If part of it was forgotten, its unreceived messages are counted all the same.
-    pub(crate) fn leave(&self) {
-        let core = &self.core;
-        if Rc::strong_count(core) > 1 {
-            core.port.leave();
-        }
-    }
-
-    /// Whether this rank has begun no operation in this run.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.core.port.is_quiet()
-    }
-
-    /// This rank's end of a communicator in which it has the number `me`.
-    fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
-        let make = core.port.fabric.settings.lanes;
-        if core.port.fabric.settings.near.has_bounds() {
-            // Most algorithms have a partner for each bit of a rank's number, and trees and rings a few more.
-            let partners = shared.members.size().ilog2() as usize + 4;
-            shared.lanes.offer(me, partners, make);
-        }
-        Comm {
-            lanes: shared.lanes.ends(me, make),
-            core,
-            shared,
-            me,
-            cell_port: LazyCellPort::default(),
-            calls: Cell::new(0),
-            prints: Cell::new(0),
-            shrinks: Cell::new(0),
-            levels: OnceCell::new(),
-        }
-    }
-
-    /// The seed of this world, or 0.
-    pub(crate) fn seed(&self) -> u64 {
-        self.fabric().settings.seed.unwrap_or(0)
-    }
-
-    #[inline]
-    fn fabric(&self) -> &Arc<Fabric> {
-        &self.core.port.fabric
-    }
-
-    /// Records how this rank ended, and nothing more; the first record counts.
-    pub(crate) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
-        let core = &self.core;
-        let alone = !consequence || core.follows.borrow().is_none();
-        if why == Gone::Returned && alone && !core.has_ended() {
-            core.limit.set(0);
-            core.port.record_return();
-        } else {
-            core.end(why, site, consequence);
-        }
-    }
-
-    /// Runs one operation: refuses it inside operators, counts it, and adds the call site to its errors.
-    #[inline]
-    fn op<R>(
-        &self,
-        site: Site,
-        show: &dyn Fn() -> String,
-        body: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        self.recorded(&|| CallEvent::at(site), show, body)
-    }
-
-    /// Like [`op`](Self::op), for an operation whose arguments the recorder stores. The recorder asks for them when it
-    /// writes the record, which may be after the message has left.
-    #[inline]
-    fn recorded<R>(
-        &self,
-        call: &impl DescribeCall,
-        show: &dyn Fn() -> String,
-        body: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let recorder = &self.core.port.recorder;
-        let context = self.shared.context;
-        let call = &OnComm { call, context };
-        let token = recorder.begin(call, show);
-        let result = self.guarded(call, show, body);
-        recorder.end(token, call, show, result.is_ok());
-        result
-    }
-
-    #[inline]
-    fn guarded<R>(
-        &self,
-        call: &impl DescribeCall,
-        show: &dyn Fn() -> String,
-        body: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        if thread::panicking() {
-            // A destructor makes this call while the rank unwinds: no rank may wait for this one from here on.
-            self.core.end_by_panic();
-        }
-        let core = &*self.core;
-        let unwinding = WhenUnwinding(|| core.unwinds_in(call, show));
-        let result = core.begin().and_then(|()| body());
-        mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, call.describe().site, &self.shared))
-    }
-
-    #[inline]
-    fn check_rank(&self, what: &str, rank: Rank) -> Result<()> {
-        match rank < self.size() {
-            true => Ok(()),
-            false => Err(no_such_rank(what, rank, self.size())),
-        }
-    }
-}
-
-#[cold]
-fn no_such_rank(what: &str, rank: Rank, size: usize) -> Error {
-    Error::usage(format!("{what} {rank} is not one of the {size} ranks"))
-}
+pub use crate::engine::{Comm, Source, Status, Tag};

@@ -8,9 +8,9 @@ use std::panic::Location;
 use std::time::{Duration, Instant};
 
 use super::Comm;
-use super::envelope::{Source, Status, Tag, has_room, is_of, is_value};
-use super::receive::{Receive, receive};
 use crate::Rank;
+use crate::engine::envelope::{Source, Status, Tag, has_room, is_of, is_value};
+use crate::engine::receive::{Receive, receive};
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Result, Site};
@@ -350,7 +350,7 @@ fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
     format!("sendrecv(to {to}, tag {send_tag}, from {from}, tag {tag})")
 }
 
-/// What the recorder stores about a call that sends.
+/// The recorder's entry of a call that sends.
 #[inline]
 fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> CallEvent {
     CallEvent {

@@ -9,9 +9,9 @@ use std::panic::Location;
 use std::time::Instant;
 
 use super::Comm;
-use super::envelope::{Source, Status, Tag, has_room, is_of, is_value};
-use super::receive::{Receive, receive};
 use super::start::opened;
+use crate::engine::envelope::{Source, Status, Tag, has_room, is_of, is_value};
+use crate::engine::receive::{Receive, receive};
 use crate::error::{ErrorKind, Result};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
@@ -35,7 +35,7 @@ impl fmt::Debug for Message<'_> {
 
 /// # Probe
 ///
-/// What has arrived, before it is received.
+/// Messages that have arrived and are not yet received.
 impl Comm {
     /// Blocks until a message matches and returns its status, without receiving it.
     ///

@@ -1,12 +1,13 @@
 //! Reduce: the root gets the fold of the vectors of all ranks.
 
 use super::Comm;
-use super::kept::ask;
 use super::run_call::kept_unless;
+use super::using::Using;
 use crate::Rank;
-use crate::collective::{Algorithm, Collective};
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
-use crate::op::{Associative, Element, Operator};
+use crate::op::{Element, Operator};
 
 /// # Reduce
 ///
@@ -57,81 +58,7 @@ impl Comm {
         buf: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        self.reduce_if(None, root, buf, &op)
-    }
-
-    /// [`reduce`](Self::reduce) with a closure, which must be associative.
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce`](Self::reduce).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// // x -> 2x + rank, one after another: composing maps does not commute.
-    /// let maps = World::new(3).run(|comm| {
-    ///     let mut map = [(2, comm.rank() as u64)];
-    ///     comm.reduce_by(1, &mut map, |f, g| (f.0 * g.0, f.0 * g.1 + f.1))?;
-    ///     Ok(map[0])
-    /// })?;
-    /// assert_eq!(maps[1], (8, 2 * 1 + 4 * 2));
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_by<T: Element>(
-        &self,
-        root: Rank,
-        buf: &mut [T],
-        op: impl Fn(T, T) -> T,
-    ) -> Result<()> {
-        self.reduce(root, buf, Associative(op))
-    }
-
-    /// [`reduce`](Self::reduce) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`reduce`](Self::reduce).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm, op};
-    ///
-    /// let sums = World::new(5).run(|comm| {
-    ///     let mut v = [comm.rank() as u32];
-    ///     comm.reduce_with("fibonacci".parse().unwrap(), 0, &mut v, op::Sum)?;
-    ///     Ok(v[0])
-    /// })?;
-    /// assert_eq!(sums[0], 10);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        root: Rank,
-        buf: &mut [T],
-        op: impl Operator<T>,
-    ) -> Result<()> {
-        self.reduce_if(Some(algorithm), root, buf, &op)
-    }
-
-    #[track_caller]
-    fn reduce_if<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        root: Rank,
-        buf: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
-        let ask = ask(Collective::Reduce, buf.len()).to_root(root).folding(op);
-        let (input, output) = kept_unless(self.rank() == root, buf);
-        self.run_call(ask.by(algorithm), input, output, op)
+        self.automatic().reduce(root, buf, op)
     }
 
     /// [`reduce`](Self::reduce) from inputs that stay unchanged on all ranks: the result goes to the root's `output`.
@@ -146,7 +73,7 @@ impl Comm {
     /// # Cost
     ///
     /// As [`reduce`](Self::reduce). A long vector is not copied first if all ranks fold it
-    /// [directly](Algorithm::Direct).
+    /// directly ([`Algorithm::Direct`](crate::Algorithm::Direct)).
     ///
     /// # Errors
     ///
@@ -174,88 +101,40 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        self.reduce_into_if(None, root, input, output, &op)
+        self.automatic().reduce_into(root, input, output, op)
     }
+}
 
-    /// [`reduce_into`](Self::reduce_into) with a closure, which must be associative.
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce_into`](Self::reduce_into).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let first = World::new(3).run(|comm| {
-    ///     let mut first = ['?'];
-    ///     comm.reduce_into_by(0, &[['a', 'b', 'c'][comm.rank()]], &mut first, |left, _| left)?;
-    ///     Ok(first[0])
-    /// })?;
-    /// assert_eq!(first, ['a', '?', '?']);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
+impl Using<'_> {
+    /// [`Comm::reduce`].
     #[track_caller]
-    pub fn reduce_into_by<T: Element>(
+    pub fn reduce<T: Element>(
         &self,
         root: Rank,
-        input: &[T],
-        output: &mut [T],
-        op: impl Fn(T, T) -> T,
+        buf: &mut [T],
+        op: impl Operator<T>,
     ) -> Result<()> {
-        self.reduce_into(root, input, output, Associative(op))
+        let ask = ask(Collective::Reduce, buf.len()).to_root(root);
+        let ask = ask.folding(&op).by(self.algorithm);
+        let (input, output) = kept_unless(self.comm.rank() == root, buf);
+        self.comm.run_call(ask, input, output, &op)
     }
 
-    /// [`reduce_into`](Self::reduce_into) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`reduce_into`](Self::reduce_into).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm, op};
-    ///
-    /// let sums = World::new(5).run(|comm| {
-    ///     let mut sum = [0];
-    ///     comm.reduce_into_with(Algorithm::Direct, 0, &[comm.rank()], &mut sum, op::Sum)?;
-    ///     Ok(sum[0])
-    /// })?;
-    /// assert_eq!(sums, [10, 0, 0, 0, 0]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
+    /// [`Comm::reduce_into`].
     #[track_caller]
-    pub fn reduce_into_with<T: Element>(
+    pub fn reduce_into<T: Element>(
         &self,
-        algorithm: Algorithm,
         root: Rank,
         input: &[T],
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        self.reduce_into_if(Some(algorithm), root, input, output, &op)
-    }
-
-    #[track_caller]
-    fn reduce_into_if<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        root: Rank,
-        input: &[T],
-        output: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
-        let at_root = self.rank() == root;
-        let mut ask = ask(Collective::Reduce, input.len())
-            .to_root(root)
-            .folding(op);
-        if !at_root {
-            return self.run_call(ask.by(algorithm), input, &mut [], op);
+        let ask = ask(Collective::Reduce, input.len()).to_root(root);
+        let mut ask = ask.folding(&op).by(self.algorithm);
+        if self.comm.rank() != root {
+            return self.comm.run_call(ask, input, &mut [], &op);
         }
         ask.from_input = true;
-        self.run_reduce_into(ask.by(algorithm), input, output, op)
+        self.comm.run_reduce_into(ask, input, output, &op)
     }
 }

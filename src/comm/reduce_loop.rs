@@ -14,9 +14,9 @@
 //! comes from a predecessor. A rank that is done may already send for its next call, so the receive matches the call
 //! number too.
 
-use super::call::{From, InCall};
 use super::order::{Order, Survivors};
 use crate::Rank;
+use crate::engine::call::{From, InCall};
 use crate::error::{ErrorKind, Result};
 use crate::op::{Element, Operator, copied, fold_left, fold_right};
 use crate::topology::Topology;

@@ -3,11 +3,11 @@
 use std::panic::Location;
 
 use super::Comm;
-use super::call::elements;
 use super::order::{Order, Survivors};
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
+use crate::engine::call::elements;
 use crate::error::{Error, Result, Site};
-use crate::op::{Associative, Element, Kind, Operator, copied, fold_right};
+use crate::op::{Element, Operator, OperatorKind, copied, fold_right};
 use crate::topology::Topology;
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
@@ -59,18 +59,6 @@ impl Comm {
             order,
             site: Location::caller(),
         }
-    }
-
-    /// [`reduce_over`](Self::reduce_over) with a closure, which must be associative.
-    #[track_caller]
-    #[allow(private_interfaces)]
-    pub fn reduce_over_by<'a, T: Element, F: Fn(T, T) -> T>(
-        &'a self,
-        topology: &'a Topology,
-        buf: &'a mut [T],
-        op: F,
-    ) -> ReduceOver<'a, T, impl Operator<T> + use<'a, T, F>> {
-        self.reduce_over(topology, buf, Associative(op))
     }
 
     /// Builds a reduction of owned values, by move, over a topology. `fold` must be associative. The operands stay in
@@ -287,7 +275,7 @@ fn values<V: 'static>(
 ) -> Call {
     let call = comm.call(Verb::ReduceOver, site);
     Call {
-        op: Kind::Closure,
+        op: OperatorKind::Closure,
         info: Some(Info::of::<V>()),
         ..over(call, topology, order, tolerant)
     }

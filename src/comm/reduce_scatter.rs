@@ -1,11 +1,12 @@
 //! Reduce-scatter: every rank gets one block of the fold of the vectors of all ranks.
 
 use super::Comm;
-use super::kept::ask;
 use super::run_call::blocks_of;
-use crate::collective::{Algorithm, Collective};
+use super::using::Using;
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
-use crate::op::{Associative, Element, Operator};
+use crate::op::{Element, Operator};
 
 /// # Reduce-scatter
 ///
@@ -52,79 +53,7 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        self.reduce_scatter_if(None, input, output, &op)
-    }
-
-    /// [`reduce_scatter`](Self::reduce_scatter) with a closure, which must be associative.
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce_scatter`](Self::reduce_scatter).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let most = World::new(2).run(|comm| {
-    ///     let mut mine = [0];
-    ///     comm.reduce_scatter_by(&[comm.rank(), 7], &mut mine, |a, b| a.max(b))?;
-    ///     Ok(mine[0])
-    /// })?;
-    /// assert_eq!(most, [1, 7]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_scatter_by<T: Element>(
-        &self,
-        input: &[T],
-        output: &mut [T],
-        op: impl Fn(T, T) -> T,
-    ) -> Result<()> {
-        self.reduce_scatter(input, output, Associative(op))
-    }
-
-    /// [`reduce_scatter`](Self::reduce_scatter) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`reduce_scatter`](Self::reduce_scatter).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::{World, collective::Algorithm, op};
-    ///
-    /// let sums = World::new(3).run(|comm| {
-    ///     let mut mine = [0];
-    ///     comm.reduce_scatter_with(Algorithm::Ring, &[1, 2, 3], &mut mine, op::Sum)?;
-    ///     Ok(mine[0])
-    /// })?;
-    /// assert_eq!(sums, [3, 6, 9]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_scatter_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        input: &[T],
-        output: &mut [T],
-        op: impl Operator<T>,
-    ) -> Result<()> {
-        self.reduce_scatter_if(Some(algorithm), input, output, &op)
-    }
-
-    #[track_caller]
-    fn reduce_scatter_if<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        input: &[T],
-        output: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
-        let ask = ask(Collective::ReduceScatter, input.len()).folding(op);
-        self.run_call(ask.by(algorithm), input, output, op)
+        self.automatic().reduce_scatter(input, output, op)
     }
 
     /// [`reduce_scatter`](Self::reduce_scatter) with blocks of any lengths: `counts[r]` elements for rank `r`, the same
@@ -159,5 +88,20 @@ impl Comm {
     ) -> Result<()> {
         let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
         self.run_call_v(ask, blocks_of(self, counts), input, output, &op)
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::reduce_scatter`].
+    #[track_caller]
+    pub fn reduce_scatter<T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        op: impl Operator<T>,
+    ) -> Result<()> {
+        let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
+        let ask = ask.by(self.algorithm);
+        self.comm.run_call(ask, input, output, &op)
     }
 }

@@ -9,7 +9,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::asked::{Asked, Until, Way, show_all};
+use crate::engine::request_state::{Direction, RequestState, Until, show_all};
 use crate::error::{Error, Result};
 use crate::transport::memory::packet::Packet;
 
@@ -22,7 +22,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 /// all calls of the rank, so a request also makes progress in calls other than the one that waits for it.
 ///
 /// A request that is *dropped* is detached: its send is still delivered, and the message that it would receive is left
-/// to other receives. A request that is *forgotten* goes on, and what it owns is leaked. Either way the report lists it
+/// to other receives. A request that is *forgotten* goes on, and its contents are leaked. Either way the report lists it
 /// as [unfinished](crate::Report::unfinished).
 ///
 /// A request stays with its rank and its communicator:
@@ -46,7 +46,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 #[must_use = "a request is waited for, or cancelled"]
 pub struct Request<'c, R> {
     comm: &'c Comm,
-    asked: Rc<Asked>,
+    state: Rc<RequestState>,
     /// `None` once the result has been returned.
     finish: Option<Finish<'c, R>>,
     /// Whether a scope completes it.
@@ -55,15 +55,15 @@ pub struct Request<'c, R> {
 
 impl<R> fmt::Debug for Request<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.asked, self.asked.site)
+        write!(f, "{} at {}", self.state, self.state.site)
     }
 }
 
 impl<'c, R> Request<'c, R> {
-    pub(super) fn new(comm: &'c Comm, asked: Rc<Asked>, finish: Finish<'c, R>) -> Self {
+    pub(super) fn new(comm: &'c Comm, state: Rc<RequestState>, finish: Finish<'c, R>) -> Self {
         Request {
             comm,
-            asked,
+            state,
             finish: Some(finish),
             scoped: false,
         }
@@ -75,13 +75,13 @@ impl<'c, R> Request<'c, R> {
         self
     }
 
-    pub(super) fn asked(&self) -> &Rc<Asked> {
-        &self.asked
+    pub(super) fn state(&self) -> &Rc<RequestState> {
+        &self.state
     }
 
     /// Whether it can still be waited for.
     pub(super) fn is_open(&self) -> bool {
-        self.finish.is_some() && !self.asked.over.get()
+        self.finish.is_some() && !self.state.over.get()
     }
 
     pub(super) fn check_open(&self) -> Result<()> {
@@ -89,8 +89,8 @@ impl<'c, R> Request<'c, R> {
             true => Ok(()),
             false => Err(Error::usage(format!(
                 "{} of line {} is over: its result was given already",
-                self.asked,
-                self.asked.site.line()
+                self.state,
+                self.state.site.line()
             ))),
         }
     }
@@ -109,11 +109,11 @@ impl<'c, R> Request<'c, R> {
     pub(super) fn conclude(&mut self) -> Result<R> {
         self.check_open()?;
         let core = &self.comm.core;
-        core.close(&self.asked);
+        core.close(&self.state);
         let Some(finish) = self.finish.take() else {
             return Err(Error::usage("the request is over"));
         };
-        let Way::Receive { slot, .. } = &self.asked.way else {
+        let Direction::Receive { slot, .. } = &self.state.direction else {
             return finish(&mut Packet::empty());
         };
         let (mut packet, arrival) = slot.take();
@@ -132,7 +132,7 @@ impl<'c, R> Request<'c, R> {
     pub(super) fn give_up(&mut self) -> bool {
         let open = self.is_open();
         self.finish = None;
-        open && self.comm.core.revoke(&self.asked)
+        open && self.comm.core.revoke(&self.state)
     }
 
     /// Waits until the operation is complete and returns its result: the buffer that was sent, or the message.
@@ -177,12 +177,12 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(mut self) -> Result<R> {
-        let (comm, asked) = (self.comm, self.asked.clone());
-        let show = || format!("wait for {}", show_all(std::slice::from_ref(&asked)));
+        let (comm, state) = (self.comm, self.state.clone());
+        let show = || format!("wait for {}", show_all(std::slice::from_ref(&state)));
         let site = Location::caller();
         comm.op(site, &show, || {
             self.check_open()?;
-            let one = std::slice::from_ref(&asked);
+            let one = std::slice::from_ref(&state);
             let waited = comm.core.await_ready(one, Until::All, &show, site);
             waited.inspect_err(|_| _ = self.give_up())?;
             self.conclude()
@@ -219,11 +219,11 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Test")]
     #[track_caller]
     pub fn test(&mut self) -> Result<Option<R>> {
-        let (comm, asked) = (self.comm, self.asked.clone());
-        let show = || format!("test of {asked}");
+        let (comm, state) = (self.comm, self.state.clone());
+        let show = || format!("test of {state}");
         comm.op(Location::caller(), &show, || {
             self.check_open()?;
-            match comm.core.try_ready(&asked) {
+            match comm.core.try_ready(&state) {
                 Ok(true) => self.conclude().map(Some),
                 Ok(false) => Ok(None),
                 Err(error) => {
@@ -237,7 +237,7 @@ impl<'c, R> Request<'c, R> {
     /// Returns whether [`wait`](Self::wait) would return at once, even if with an error.
     #[doc(alias = "MPI_Request_get_status")]
     pub fn is_done(&self) -> bool {
-        !self.is_open() || !matches!(self.comm.core.try_ready(&self.asked), Ok(false))
+        !self.is_open() || !matches!(self.comm.core.try_ready(&self.state), Ok(false))
     }
 
     /// Ends the operation without its result. Returns whether it is as if it had never been started. For a receive this
@@ -263,8 +263,8 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Cancel")]
     #[track_caller]
     pub fn cancel(mut self) -> Result<bool> {
-        let (comm, asked) = (self.comm, self.asked.clone());
-        let show = || format!("cancel {asked}");
+        let (comm, state) = (self.comm, self.state.clone());
+        let show = || format!("cancel {state}");
         comm.op(Location::caller(), &show, || Ok(self.give_up()))
     }
 }
@@ -272,7 +272,7 @@ impl<'c, R> Request<'c, R> {
 impl<R> Drop for Request<'_, R> {
     fn drop(&mut self) {
         if self.is_open() && !self.scoped {
-            self.comm.core.abandon(&self.asked);
+            self.comm.core.abandon(&self.state);
         }
     }
 }

@@ -4,13 +4,13 @@
 use std::rc::Rc;
 
 use super::Comm;
-use super::at_cells::AtCellPort;
-use super::call::{Described, InCall, elements};
-use super::kept::{Ask, Kept, Way, With};
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
+use crate::engine::at_cells::AtCellPort;
+use crate::engine::call::{Described, InCall, elements};
+use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
-use crate::op::{Element, Kind, Operator};
+use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Verb, digest};
@@ -97,7 +97,7 @@ impl Comm {
         self.again(
             &kept.described,
             || Ok(()),
-            |inside| inside.go(kept.way, &kept.shape, input, output, op),
+            |inside| inside.go(&kept.plan, input, output, op),
         )
     }
 
@@ -116,11 +116,11 @@ impl Comm {
             || Ok(()),
             |inside| {
                 let mut input = input;
-                if !matches!(kept.way, Way::Direct) {
+                if !matches!(kept.plan.path, CallPath::Direct) {
                     output.copy_from_slice(input);
                     input = &[];
                 }
-                inside.go(kept.way, &kept.shape, input, output, op)
+                inside.go(&kept.plan, input, output, op)
             },
         )
     }
@@ -128,7 +128,12 @@ impl Comm {
     /// Returns the cached description of a call, and caches it first if there is none. `lengths` are those of input and
     /// output.
     #[inline(always)]
-    fn kept<T: Element>(&self, ask: &Ask, op: Kind, lengths: (usize, usize)) -> Result<Rc<Kept>> {
+    fn kept<T: Element>(
+        &self,
+        ask: &Ask,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Rc<Kept>> {
         let with = With::new::<T>(self, op, lengths);
         match self.core.kept.find(ask, &with) {
             Some(kept) => Ok(kept),
@@ -149,8 +154,7 @@ impl Comm {
         Ok(self.core.kept.put(Kept {
             ask,
             with,
-            way: Way::of(algorithm, &shape),
-            shape,
+            plan: Plan::new(algorithm, shape),
             described,
         }))
     }
@@ -181,21 +185,25 @@ impl Comm {
             Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape),
             Err(_) => Algorithm::Cells,
         };
-        let way = Way::of(algorithm, &shape);
         let described = self.describe_call::<T>(&ask, &shape, op.kind());
+        let plan = Plan::new(algorithm, shape);
         self.again(
             &described,
             || checked,
-            |inside| inside.go(way, &shape, input, output, op),
+            |inside| inside.go(&plan, input, output, op),
         )
     }
 
-    /// What must be the same on all ranks.
-    fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: Kind) -> Described {
+    /// The properties that must be the same on all ranks.
+    fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: OperatorKind) -> Described {
         let collective = shape.collective;
         let call = Call {
             root: collective.has_root().then_some(shape.root),
-            op: if collective.folds() { op } else { Kind::None },
+            op: if collective.folds() {
+                op
+            } else {
+                OperatorKind::None
+            },
             algorithm: fingerprint(shape, ask.algorithm),
             ..self.describe_data::<T>(ask, shape)
         };
@@ -274,21 +282,21 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
 }
 
 impl InCall<'_> {
-    /// Runs the call in the given way.
+    /// Runs the call as planned.
     #[inline]
     fn go<T: Element>(
         &self,
-        way: Way,
-        shape: &Shape,
+        plan: &Plan,
         input: &[T],
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        match way {
-            Way::Cells => over_cells(&mut AtCellPort::new(self), shape, input, output, op),
-            Way::Gate => self.pass_gate(),
-            Way::Direct => self.run_direct(shape, input, output, op),
-            Way::Steps(algorithm) => self.run_steps(algorithm, shape, input, output, op),
+        let shape = &plan.shape;
+        match plan.path {
+            CallPath::Cells => over_cells(&mut AtCellPort::new(self), shape, input, output, op),
+            CallPath::Gate => self.pass_gate(),
+            CallPath::Direct => self.run_direct(plan, input, output, op),
+            CallPath::Steps(algorithm) => self.run_steps(algorithm, shape, input, output, op),
         }
     }
 

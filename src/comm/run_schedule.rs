@@ -4,9 +4,9 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::Comm;
-use super::call::{InCall, elements};
 use crate::Rank;
 use crate::check::{Goal, check};
+use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
 use crate::op::{Element, Operator};
@@ -16,7 +16,7 @@ use crate::unwind;
 
 /// # Schedules
 ///
-/// What each rank does in each step, as data.
+/// The actions of each rank in each step, as data.
 impl Comm {
     /// Runs a schedule on all ranks.
     ///

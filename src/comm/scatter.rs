@@ -1,10 +1,11 @@
 //! Scatter: every rank gets a block of the root's vector.
 
 use super::Comm;
-use super::kept::ask;
 use super::run_call::blocks_of;
+use super::using::Using;
 use crate::Rank;
-use crate::collective::{Algorithm, Collective};
+use crate::collective::Collective;
+use crate::engine::kept::ask;
 use crate::error::Result;
 use crate::op::{Element, First};
 
@@ -50,52 +51,7 @@ impl Comm {
         all: Option<&[T]>,
         block: &mut [T],
     ) -> Result<()> {
-        self.scatter_if(None, root, all, block)
-    }
-
-    /// [`scatter`](Self::scatter) with the algorithm of your choice, the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the algorithm [refuses](Algorithm::refused) the call; otherwise as
-    /// [`scatter`](Self::scatter).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rankfold::World;
-    ///
-    /// let blocks = World::new(2).run(|comm| {
-    ///     let mut mine = [0];
-    ///     let all = (comm.rank() == 0).then_some(&[5, 6][..]);
-    ///     comm.scatter_with("flat".parse().unwrap(), 0, all, &mut mine)?;
-    ///     Ok(mine[0])
-    /// })?;
-    /// assert_eq!(blocks, [5, 6]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    #[track_caller]
-    pub fn scatter_with<T: Element>(
-        &self,
-        algorithm: Algorithm,
-        root: Rank,
-        all: Option<&[T]>,
-        block: &mut [T],
-    ) -> Result<()> {
-        self.scatter_if(Some(algorithm), root, all, block)
-    }
-
-    #[track_caller]
-    fn scatter_if<T: Element>(
-        &self,
-        algorithm: Option<Algorithm>,
-        root: Rank,
-        all: Option<&[T]>,
-        block: &mut [T],
-    ) -> Result<()> {
-        let length = block.len().saturating_mul(self.size());
-        let ask = ask(Collective::Scatter, length).to_root(root);
-        self.run_call(ask.by(algorithm), all.unwrap_or(&[]), block, &First)
+        self.automatic().scatter(root, all, block)
     }
 
     /// [`scatter`](Self::scatter) with blocks of any lengths: `counts[r]` elements to rank `r`, the same counts on
@@ -137,5 +93,22 @@ impl Comm {
             block,
             &First,
         )
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::scatter`].
+    #[track_caller]
+    pub fn scatter<T: Element>(
+        &self,
+        root: Rank,
+        all: Option<&[T]>,
+        block: &mut [T],
+    ) -> Result<()> {
+        let length = block.len().saturating_mul(self.comm.size());
+        let ask = ask(Collective::Scatter, length)
+            .to_root(root)
+            .by(self.algorithm);
+        self.comm.run_call(ask, all.unwrap_or(&[]), block, &First)
     }
 }

@@ -11,13 +11,13 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::asked::{Asked, Until, Way};
-use super::envelope::{Source, Status, Tag, has_room, is_of};
-use super::rank_state::Core;
-use super::receive::receive;
 use super::request::Request;
 use super::start::opened;
 use crate::Rank;
+use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
+use crate::engine::rank_state::Core;
+use crate::engine::receive::receive;
+use crate::engine::request_state::{Direction, RequestState, Until};
 use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
@@ -34,7 +34,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// One request of a scope, which completes it whatever becomes of the handle.
 struct Begun<'env> {
     core: Rc<Core>,
-    asked: Rc<Asked>,
+    state: Rc<RequestState>,
     /// How to store the message; `None` for a send.
     land: Option<Land<'env>>,
 }
@@ -44,11 +44,13 @@ type Land<'env> = Box<dyn FnOnce(&mut Packet) -> Result<()> + 'env>;
 impl Begun<'_> {
     /// Ends a request that is ready and that was not waited for.
     fn conclude(mut self) -> Result<()> {
-        let (Way::Receive { slot, .. }, Some(land)) = (&self.asked.way, self.land.take()) else {
-            self.core.close(&self.asked);
+        let (Direction::Receive { slot, .. }, Some(land)) =
+            (&self.state.direction, self.land.take())
+        else {
+            self.core.close(&self.state);
             return Ok(());
         };
-        self.core.close(&self.asked);
+        self.core.close(&self.state);
         let (mut packet, arrival) = slot.take();
         let port = &self.core.port;
         let landed = land(&mut packet);
@@ -64,8 +66,8 @@ impl Begun<'_> {
 impl Drop for Begun<'_> {
     /// Cancels a request that has not ended by now: the scope has failed, or unwinds.
     fn drop(&mut self) {
-        if !self.asked.over.get() {
-            self.core.revoke(&self.asked);
+        if !self.state.over.get() {
+            self.core.revoke(&self.state);
         }
     }
 }
@@ -175,13 +177,13 @@ impl Comm {
 
     /// Waits for all requests of a scope that were not waited for, and ends them.
     fn finish_all(&self, mut begun: Vec<Begun<'_>>, site: Site) -> Result<()> {
-        begun.retain(|one| !one.asked.over.get());
+        begun.retain(|one| !one.state.over.get());
         if begun.is_empty() {
             return Ok(());
         }
-        let asked: Vec<_> = begun.iter().map(|one| one.asked.clone()).collect();
-        self.several(&asked, "scope, at its end,", site, |show| {
-            self.core.await_ready(&asked, Until::All, show, site)?;
+        let states: Vec<_> = begun.iter().map(|one| one.state.clone()).collect();
+        self.several(&states, "scope, at its end,", site, |show| {
+            self.core.await_ready(&states, Until::All, show, site)?;
             begun.into_iter().try_for_each(Begun::conclude)
         })
     }
@@ -207,8 +209,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
         self.comm.op(site, &show, || {
-            let way = self.comm.start_send("isend", to, tag, data)?;
-            let request = self.comm.request(way, site, Box::new(move |_| Ok(data)));
+            let direction = self.comm.start_send("isend", to, tag, data)?;
+            let request = self
+                .comm
+                .request(direction, site, Box::new(move |_| Ok(data)));
             Ok(self.keep(request, None))
         })
     }
@@ -247,7 +251,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> ScopedRequest<'scope, R> {
         self.begun.borrow_mut().push(Begun {
             core: self.comm.core.clone(),
-            asked: request.asked().clone(),
+            state: request.state().clone(),
             land,
         });
         ScopedRequest(request.scoped())

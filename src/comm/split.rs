@@ -4,10 +4,10 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::Comm;
-use super::call::InCall;
 use crate::Rank;
+use crate::engine::call::InCall;
 use crate::error::{Result, Site};
-use crate::machine::{Cpus, Kind, Machine, Object};
+use crate::machine::{Cpus, Machine, Object, ObjectKind};
 use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::communicator::members::Members;
@@ -43,9 +43,9 @@ impl Level {
     /// form a part of their own.
     fn parts(self, machine: &Machine, ranks: &[Vec<usize>]) -> Vec<u32> {
         let kind = match self {
-            Level::Package => Kind::Package,
-            Level::Numa => Kind::Node,
-            Level::L3 => Kind::L3,
+            Level::Package => ObjectKind::Package,
+            Level::Numa => ObjectKind::Node,
+            Level::L3 => ObjectKind::L3,
         };
         let parts = machine.tree.all(kind);
         let inside =

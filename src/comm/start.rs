@@ -3,11 +3,11 @@
 use std::panic::Location;
 
 use super::Comm;
-use super::asked::Way;
-use super::envelope::{Source, Status, Tag, is_of, is_value};
-use super::receive::{Receive, receive};
 use super::request::{Finish, Request};
 use crate::Rank;
+use crate::engine::envelope::{Source, Status, Tag, is_of, is_value};
+use crate::engine::receive::{Receive, receive};
+use crate::engine::request_state::Direction;
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result, Site};
@@ -58,8 +58,8 @@ impl Comm {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
         self.op(site, &show, || {
-            let way = self.start_send("isend", to, tag, &data)?;
-            Ok(self.request(way, site, Box::new(|_| Ok(data))))
+            let direction = self.start_send("isend", to, tag, &data)?;
+            Ok(self.request(direction, site, Box::new(|_| Ok(data))))
         })
     }
 
@@ -70,9 +70,9 @@ impl Comm {
         to: Rank,
         tag: u32,
         data: &[T],
-    ) -> Result<Way> {
+    ) -> Result<Direction> {
         self.check_peer("the receiver", to)?;
-        Ok(Way::Send {
+        Ok(Direction::Send {
             verb,
             to,
             tag,
@@ -110,13 +110,13 @@ impl Comm {
         self.op(site, &show, || {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
-            let way = Way::Send {
+            let direction = Direction::Send {
                 verb: "isend_value",
                 to,
                 tag,
                 receipt: self.post_owned(to, packet, size_of::<V>())?,
             };
-            Ok(self.request(way, site, Box::new(|_| Ok(()))))
+            Ok(self.request(direction, site, Box::new(|_| Ok(()))))
         })
     }
 
@@ -195,17 +195,17 @@ impl Comm {
             self.check_source(&call)?;
             let want = self.want(&call);
             let slot = self.core.port.inbox().post(want, &**self.fabric());
-            Ok(self.request(Way::Receive { call, slot }, site, finish))
+            Ok(self.request(Direction::Receive { call, slot }, site, finish))
         })
     }
 
     pub(super) fn request<'c, R>(
         &'c self,
-        way: Way,
+        direction: Direction,
         site: Site,
         finish: Finish<'c, R>,
     ) -> Request<'c, R> {
-        Request::new(self, self.core.ask(way, &self.shared, site), finish)
+        Request::new(self, self.core.ask(direction, &self.shared, site), finish)
     }
 
     /// Makes progress: takes in the messages that have arrived, so that messages for posted receives are received now

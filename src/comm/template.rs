@@ -3,9 +3,9 @@
 use std::panic::Location;
 
 use super::Comm;
-use super::call::{From, InCall};
+use crate::engine::call::{From, InCall};
 use crate::error::{Error, Result};
-use crate::op::Kind;
+use crate::op::OperatorKind;
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
 use crate::unwind;
@@ -19,73 +19,68 @@ pub enum Side {
     Right,
 }
 
-/// # Hypercube template
+/// Runs the hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose number
+/// differs in bit `i`, and computes its next state from both.
 ///
-/// One pattern of exchanges for many collectives.
-impl Comm {
-    /// Runs the hypercube template: for each dimension `i`, every rank exchanges its state with the rank whose number
-    /// differs in bit `i`, and computes its next state from both.
-    ///
-    /// `op(mine, theirs, side)` gets the side on which `theirs` belongs. The result depends on `op`:
-    ///
-    /// ```text
-    /// fold                      an all-reduce
-    /// nothing to carry          a barrier
-    /// concatenate               an all-gather
-    /// (prefix, total)           a scan
-    /// ```
-    ///
-    /// # Cost
-    ///
-    /// log₂ P steps of one state each; the state is cloned in each step.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the number of ranks is not a power of two; otherwise as
-    /// [`broadcast`](Self::broadcast).
-    ///
-    /// # Examples
-    ///
-    /// A scan: the prefix grows only by states from lower ranks, the total by all states.
-    ///
-    /// ```
-    /// use rankfold::{Side, World};
-    ///
-    /// let prefixes = World::new(4).run(|comm| {
-    ///     let name = ["a", "b", "c", "d"][comm.rank()].to_string();
-    ///     let (prefix, _) = comm.hypercube((name.clone(), name), |mine, theirs, side| match side {
-    ///         Side::Left => (theirs.1.clone() + &mine.0, theirs.1 + &mine.1),
-    ///         Side::Right => (mine.0, mine.1 + &theirs.1),
-    ///     })?;
-    ///     Ok(prefix)
-    /// })?;
-    /// assert_eq!(prefixes, ["a", "ab", "abc", "abcd"]);
-    /// # Ok::<(), rankfold::WorldError>(())
-    /// ```
-    ///
-    /// # Source
-    ///
-    /// Foster, *Designing and Building Parallel Programs*, 11.1.
-    #[track_caller]
-    pub fn hypercube<V: Clone + Send + 'static>(
-        &self,
-        state: V,
-        op: impl FnMut(V, V, Side) -> V,
-    ) -> Result<V> {
-        let call = Call {
-            op: Kind::Closure,
-            info: Some(Info::of::<V>()),
-            ..self.call(Verb::Hypercube, Location::caller())
-        };
-        let cube = self.size().is_power_of_two().then_some(());
-        let cube = cube.ok_or_else(|| {
-            let ranks = self.size();
-            Error::usage(format!(
-                "a hypercube has a power of two of ranks, and there are {ranks}"
-            ))
-        });
-        self.collective(call, || cube, |inside| inside.across_all(state, op))
-    }
+/// `op(mine, theirs, side)` gets the side on which `theirs` belongs. The result depends on `op`:
+///
+/// ```text
+/// fold                      an all-reduce
+/// nothing to carry          a barrier
+/// concatenate               an all-gather
+/// (prefix, total)           a scan
+/// ```
+///
+/// # Cost
+///
+/// log₂ P steps of one state each; the state is cloned in each step.
+///
+/// # Errors
+///
+/// [`Usage`](crate::ErrorKind::Usage) if the number of ranks is not a power of two; otherwise as
+/// [`broadcast`](Comm::broadcast).
+///
+/// # Examples
+///
+/// A scan: the prefix grows only by states from lower ranks, the total by all states.
+///
+/// ```
+/// use rankfold::{Side, World, hypercube};
+///
+/// let prefixes = World::new(4).run(|comm| {
+///     let name = ["a", "b", "c", "d"][comm.rank()].to_string();
+///     let (prefix, _) = hypercube(comm, (name.clone(), name), |mine, theirs, side| match side {
+///         Side::Left => (theirs.1.clone() + &mine.0, theirs.1 + &mine.1),
+///         Side::Right => (mine.0, mine.1 + &theirs.1),
+///     })?;
+///     Ok(prefix)
+/// })?;
+/// assert_eq!(prefixes, ["a", "ab", "abc", "abcd"]);
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, 11.1.
+#[track_caller]
+pub fn hypercube<V: Clone + Send + 'static>(
+    comm: &Comm,
+    state: V,
+    op: impl FnMut(V, V, Side) -> V,
+) -> Result<V> {
+    let call = Call {
+        op: OperatorKind::Closure,
+        info: Some(Info::of::<V>()),
+        ..comm.call(Verb::Hypercube, Location::caller())
+    };
+    let cube = comm.size().is_power_of_two().then_some(());
+    let cube = cube.ok_or_else(|| {
+        let ranks = comm.size();
+        Error::usage(format!(
+            "a hypercube has a power of two of ranks, and there are {ranks}"
+        ))
+    });
+    comm.collective(call, || cube, |inside| inside.across_all(state, op))
 }
 
 impl InCall<'_> {

@@ -6,13 +6,13 @@
 use std::panic::Location;
 
 use super::Comm;
-use super::call::{From, InCall};
 use super::order::Order;
 use super::reduce_loop::fold_values;
 use crate::Rank;
 use crate::collective::Collective;
+use crate::engine::call::{From, InCall};
 use crate::error::{Error, Result, Site};
-use crate::op::Kind;
+use crate::op::OperatorKind;
 use crate::topology::{Topology, Triple};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::memory::head::Info;
@@ -85,7 +85,7 @@ impl Comm {
     ) -> Result<Option<V>> {
         let call = self.value_call::<V>(Collective::Reduce, Some(root), Location::caller());
         let call = Call {
-            op: Kind::Closure,
+            op: OperatorKind::Closure,
             ..call
         };
         let checked = self.check_rank("the root", root);
@@ -126,7 +126,7 @@ impl Comm {
     ) -> Result<V> {
         let call = self.value_call::<V>(Collective::AllReduce, None, Location::caller());
         let call = Call {
-            op: Kind::Closure,
+            op: OperatorKind::Closure,
             ..call
         };
         self.collective(

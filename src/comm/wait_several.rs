@@ -4,8 +4,8 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::asked::{Asked, Until, show_all};
 use super::request::Request;
+use crate::engine::request_state::{RequestState, Until, show_all};
 use crate::error::{Error, Result, Site};
 
 /// # Wait for several requests
@@ -44,12 +44,12 @@ impl Comm {
         requests: impl IntoIterator<Item = Request<'c, R>>,
     ) -> Result<Vec<R>> {
         let mut requests: Vec<_> = requests.into_iter().collect();
-        let asked = all(&requests);
+        let states = all(&requests);
         let site = Location::caller();
-        let result = self.several(&asked, "wait_all", site, |show| {
+        let result = self.several(&states, "wait_all", site, |show| {
             requests.iter().try_for_each(|one| one.check_rank(self))?;
             requests.iter().try_for_each(Request::check_open)?;
-            self.core.await_ready(&asked, Until::All, show, site)?;
+            self.core.await_ready(&states, Until::All, show, site)?;
             requests.iter_mut().map(Request::conclude).collect()
         });
         if result.is_err() {
@@ -90,14 +90,14 @@ impl Comm {
     #[doc(alias = "MPI_Waitany")]
     #[track_caller]
     pub fn wait_any<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Option<(usize, R)>> {
-        let asked = open(requests);
+        let states = open(requests);
         let site = Location::caller();
-        self.several(&asked, "wait_any", site, |show| {
+        self.several(&states, "wait_any", site, |show| {
             requests.iter().try_for_each(|one| one.check_rank(self))?;
-            if asked.is_empty() {
+            if states.is_empty() {
                 return Ok(None);
             }
-            let waited = self.core.await_one(&asked, show, site);
+            let waited = self.core.await_one(&states, show, site);
             let place = waited.inspect_err(|_| give_up_revoked(requests))?;
             conclude_one(requests, place).map(Some)
         })
@@ -129,14 +129,14 @@ impl Comm {
     #[doc(alias = "MPI_Waitsome")]
     #[track_caller]
     pub fn wait_some<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Vec<(usize, R)>> {
-        let asked = open(requests);
+        let states = open(requests);
         let site = Location::caller();
-        self.several(&asked, "wait_some", site, |show| {
+        self.several(&states, "wait_some", site, |show| {
             requests.iter().try_for_each(|one| one.check_rank(self))?;
-            if asked.is_empty() {
+            if states.is_empty() {
                 return Ok(Vec::new());
             }
-            let waited = self.core.await_one(&asked, show, site);
+            let waited = self.core.await_one(&states, show, site);
             let place = waited.inspect_err(|_| give_up_revoked(requests))?;
             if self.core.port.is_controlled() {
                 // One of the complete requests, chosen as for `wait_any`.
@@ -153,12 +153,12 @@ impl Comm {
     /// Runs one operation on several requests.
     pub(super) fn several<A>(
         &self,
-        asked: &[Rc<Asked>],
+        states: &[Rc<RequestState>],
         verb: &str,
         site: Site,
         body: impl FnOnce(&dyn Fn() -> String) -> Result<A>,
     ) -> Result<A> {
-        let show = || format!("{verb} for {}", show_all(asked));
+        let show = || format!("{verb} for {}", show_all(states));
         self.op(site, &show, || body(&show))
     }
 }
@@ -175,21 +175,21 @@ fn conclude_one<R>(requests: &mut [Request<'_, R>], place: usize) -> Result<(usi
     Ok((place, one.conclude()?))
 }
 
-fn all<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
-    requests.iter().map(|one| one.asked().clone()).collect()
+fn all<R>(requests: &[Request<'_, R>]) -> Vec<Rc<RequestState>> {
+    requests.iter().map(|one| one.state().clone()).collect()
 }
 
-fn open<R>(requests: &[Request<'_, R>]) -> Vec<Rc<Asked>> {
+fn open<R>(requests: &[Request<'_, R>]) -> Vec<Rc<RequestState>> {
     let open = requests.iter().filter(|one| one.is_open());
-    open.map(|one| one.asked().clone()).collect()
+    open.map(|one| one.state().clone()).collect()
 }
 
 /// After a failure, ends all requests whose communicator has been revoked.
 fn give_up_revoked<R>(requests: &mut [Request<'_, R>]) {
-    let revoked = requests.iter_mut().filter(|one| one.asked().is_revoked());
+    let revoked = requests.iter_mut().filter(|one| one.state().is_revoked());
     revoked.for_each(|one| _ = one.give_up());
 }
 
 fn is_ready<R>(request: &Request<'_, R>) -> bool {
-    request.is_open() && request.asked().is_ready()
+    request.is_open() && request.state().is_ready()
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::pipeline::clamped;
 use super::two_tree::{deal, whole};
-use super::{Form, Load, Pipeline, Way, assert_some};
+use super::{Form, Load, Pipeline, TreeUse, assert_some};
 use crate::Rank;
 
 /// The number of ranks is not a power of two.
@@ -44,10 +44,10 @@ impl Error for NotAPowerOfTwo {}
 /// # Examples
 ///
 /// ```
-/// use rankfold::cost::{Way, esbt};
+/// use rankfold::cost::{TreeUse, esbt};
 ///
-/// assert_eq!(esbt(8, 100, 4, Way::Broadcast)?.cost().steps, 7);
-/// let refused = esbt(13, 100, 4, Way::Broadcast).unwrap_err();
+/// assert_eq!(esbt(8, 100, 4, TreeUse::Broadcast)?.cost().steps, 7);
+/// let refused = esbt(13, 100, 4, TreeUse::Broadcast).unwrap_err();
 /// assert_eq!(refused.ranks, 13);
 /// # Ok::<(), rankfold::cost::NotAPowerOfTwo>(())
 /// ```
@@ -60,7 +60,7 @@ pub fn esbt(
     ranks: usize,
     length: usize,
     segments: usize,
-    way: Way,
+    tree_use: TreeUse,
 ) -> Result<Form, NotAPowerOfTwo> {
     assert_some(ranks);
     if !ranks.is_power_of_two() {
@@ -79,7 +79,7 @@ pub fn esbt(
             one_each(),
         )
     };
-    Ok(Form::new(ranks, cost, load).put_to(way))
+    Ok(Form::new(ranks, cost, load).put_to(tree_use))
 }
 
 /// The number of times that a rank other than 0 forwards a segment of a tree.

@@ -1,6 +1,6 @@
 //! Floyd's all-pairs shortest paths by rows: its time, and its poor scalability.
 
-use super::{Form, Model, Scaling, Way, ceil_log2, whole};
+use super::{Form, Model, Scaling, TreeUse, ceil_log2, whole};
 use crate::topology::Topology;
 
 /// Floyd's algorithm on `n` nodes. The rows of the distance matrix are distributed over the ranks in blocks, and a row
@@ -33,7 +33,7 @@ pub struct Floyd {
 impl Floyd {
     /// The broadcast of one row of `n` elements to all ranks.
     fn row(n: usize, ranks: usize) -> Form {
-        whole(&Topology::binomial(ranks), n, Way::Broadcast)
+        whole(&Topology::binomial(ranks), n, TreeUse::Broadcast)
     }
 
     /// The time for `n` nodes on `ranks` ranks: the relaxations of the rank with the most rows, and all broadcasts.

@@ -10,7 +10,7 @@ use crate::span;
 
 /// The use of a tree: as a broadcast, a reduce, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum TreeUse {
     /// From the root to all ranks.
     Broadcast,
     /// From all ranks to the root, folded on the way.
@@ -60,11 +60,11 @@ impl Form {
     }
 
     /// A form that broadcasts, converted to the given use.
-    pub(super) fn put_to(self, way: Way) -> Form {
-        match way {
-            Way::Broadcast => self,
-            Way::Reduce => self.into_reduction(),
-            Way::AllReduce => self.clone().into_reduction().then(self),
+    pub(super) fn put_to(self, tree_use: TreeUse) -> Form {
+        match tree_use {
+            TreeUse::Broadcast => self,
+            TreeUse::Reduce => self.into_reduction(),
+            TreeUse::AllReduce => self.clone().into_reduction().then(self),
         }
     }
 

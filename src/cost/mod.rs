@@ -58,7 +58,7 @@ pub use exchange::{
     hybrid_all_reduce, simple_exchange,
 };
 pub use floyd::Floyd;
-pub use form::{Form, Way};
+pub use form::{Form, TreeUse};
 pub use pipeline::{Pipeline, in_segments};
 pub use scaling::{Scaling, constant_for};
 pub use scan::{dissemination, exclusive_scan, inclusive_scan};

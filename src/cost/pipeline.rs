@@ -1,6 +1,6 @@
 //! Pipelines of segments, and the best number of segments.
 
-use super::{Cost, Form, Model, Way, assert_some, ceil_log2, tree};
+use super::{Cost, Form, Model, TreeUse, assert_some, ceil_log2, tree};
 use crate::topology::Topology;
 
 /// The duration of a pipeline: the first of k segments takes `first` steps, each later one `period` more.
@@ -8,12 +8,12 @@ use crate::topology::Topology;
 /// # Examples
 ///
 /// ```
-/// use rankfold::cost::{Model, Pipeline, Way};
+/// use rankfold::cost::{Model, Pipeline, TreeUse};
 ///
 /// let chain = Pipeline::chain(8);
 /// assert_eq!((chain.steps(1), chain.steps(4)), (7, 10));
 /// let model = Model { alpha: 6.0, beta: 1.0, gamma: 0.0 };
-/// assert_eq!(chain.best_segments(100, Way::Broadcast, &model), 10); // √(100 · 6 · 1/6)
+/// assert_eq!(chain.best_segments(100, TreeUse::Broadcast, &model), 10); // √(100 · 6 · 1/6)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pipeline {
@@ -97,12 +97,12 @@ impl Pipeline {
     ///
     /// `√(N (D - π) β / (π α))` rounded down or up, whichever is faster, with `D` steps for the first segment and the
     /// period `π`. For a reduce, `β + γ` replaces `β`; for an all-reduce, the mean of both does.
-    pub fn best_segments(&self, length: usize, way: Way, model: &Model) -> usize {
+    pub fn best_segments(&self, length: usize, tree_use: TreeUse, model: &Model) -> usize {
         let Model { alpha, beta, gamma } = *model;
-        let share = match way {
-            Way::Broadcast => 0.0,
-            Way::Reduce => 1.0,
-            Way::AllReduce => 0.5,
+        let share = match tree_use {
+            TreeUse::Broadcast => 0.0,
+            TreeUse::Reduce => 1.0,
+            TreeUse::AllReduce => 0.5,
         };
         // Steps without messages take no time.
         let (first, period) = (self.first as f64, self.period.min(self.first) as f64);
@@ -141,10 +141,10 @@ impl Pipeline {
 /// # Examples
 ///
 /// ```
-/// use rankfold::cost::{Way, in_segments};
+/// use rankfold::cost::{TreeUse, in_segments};
 /// use rankfold::topology::Topology;
 ///
-/// let form = in_segments(&Topology::in_order(8), 2, 100, 4, Way::Broadcast);
+/// let form = in_segments(&Topology::in_order(8), 2, 100, 4, TreeUse::Broadcast);
 /// assert_eq!((form.cost().steps, form.cost().moved), (11, 11.0 * 25.0));
 /// assert_eq!(form.load(4).messages_out, 4 * 2);
 /// ```
@@ -158,12 +158,12 @@ pub fn in_segments(
     period: usize,
     length: usize,
     segments: usize,
-    way: Way,
+    tree_use: TreeUse,
 ) -> Form {
     assert!(period > 0, "segments that all start at once");
     let segments = clamped(segments, length);
     let cost = Pipeline::along(tree, period).cost(length, segments);
-    tree::broadcast(tree, cost, segments, length).put_to(way)
+    tree::broadcast(tree, cost, segments, length).put_to(tree_use)
 }
 
 /// The number of segments, at least 1 and at most the number of elements.

@@ -1,6 +1,6 @@
 //! Whole messages along a tree, in its single-port form.
 
-use super::{Cost, Form, Load, Way};
+use super::{Cost, Form, Load, TreeUse};
 use crate::Rank;
 use crate::topology::Topology;
 
@@ -14,21 +14,21 @@ use crate::topology::Topology;
 /// # Examples
 ///
 /// ```
-/// use rankfold::cost::{Way, whole};
+/// use rankfold::cost::{TreeUse, whole};
 /// use rankfold::topology::Topology;
 ///
 /// let tree = Topology::k_tree(13, 2);
-/// assert_eq!(whole(&tree, 100, Way::AllReduce).cost().steps, 2 * 5);
-/// let root = whole(&tree, 100, Way::Reduce).load(0);
+/// assert_eq!(whole(&tree, 100, TreeUse::AllReduce).cost().steps, 2 * 5);
+/// let root = whole(&tree, 100, TreeUse::Reduce).load(0);
 /// assert_eq!((root.messages_in, root.folded), (5, 500)); // from 1, 2, 3, 6 and 9
 /// ```
 ///
 /// # Source
 ///
 /// Xiong, *Towards Unified Description for Reduction Algorithms*, 2015.
-pub fn whole(tree: &Topology, length: usize, way: Way) -> Form {
+pub fn whole(tree: &Topology, length: usize, tree_use: TreeUse) -> Form {
     let cost = Cost::moving(tree.port_steps(), length as f64);
-    broadcast(tree, cost, 1, length).put_to(way)
+    broadcast(tree, cost, 1, length).put_to(tree_use)
 }
 
 /// A broadcast of `length` elements in `messages` messages, each of which a rank receives once and forwards to all of
@@ -60,7 +60,7 @@ pub(super) fn broadcast(tree: &Topology, cost: Cost, messages: usize, length: us
 /// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, 4.1.
 pub fn hypercube_broadcast(ranks: usize, length: usize, source: Rank) -> Form {
     assert!(source < ranks, "source {source} of {ranks} ranks");
-    let binomial = whole(&Topology::binomial(ranks), length, Way::Broadcast);
+    let binomial = whole(&Topology::binomial(ranks), length, TreeUse::Broadcast);
     if !ranks.is_power_of_two() {
         return binomial.rooted(source);
     }

@@ -1,7 +1,7 @@
 //! Two binary trees at once, in which no rank is an inner node twice.
 
 use super::pipeline::clamped;
-use super::{Form, Load, Pipeline, Way};
+use super::{Form, Load, Pipeline, TreeUse};
 use crate::Rank;
 use crate::span;
 
@@ -21,9 +21,9 @@ use crate::span;
 /// # Examples
 ///
 /// ```
-/// use rankfold::cost::{Way, two_tree};
+/// use rankfold::cost::{TreeUse, two_tree};
 ///
-/// let form = two_tree(8, 100, 4, Way::Broadcast);
+/// let form = two_tree(8, 100, 4, TreeUse::Broadcast);
 /// assert_eq!(form.cost().steps, 8);
 /// // Rank 6 has two children in the first tree and none in the second.
 /// assert_eq!((form.load(6).messages_out, form.load(6).elements_out), (4, 100));
@@ -33,7 +33,7 @@ use crate::span;
 ///
 /// Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan*,
 /// Parallel Computing 35, 2009, section 3.
-pub fn two_tree(ranks: usize, length: usize, segments: usize, way: Way) -> Form {
+pub fn two_tree(ranks: usize, length: usize, segments: usize, tree_use: TreeUse) -> Form {
     let cost = Pipeline::two_tree(ranks).cost(length, clamped(segments, length));
     let turns = deal(length, clamped(segments, length), 2);
     let others = ranks - 1;
@@ -45,7 +45,7 @@ pub fn two_tree(ranks: usize, length: usize, segments: usize, way: Way) -> Form 
         let inner = [rank, second_position(rank, others)].map(|v| children(v, others));
         Load::moving(whole(&turns, inner), whole(&turns, [1, 1]))
     };
-    Form::new(ranks, cost, load).put_to(way)
+    Form::new(ranks, cost, load).put_to(tree_use)
 }
 
 /// The position of a rank in the second tree, in `1..=last`.

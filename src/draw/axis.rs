@@ -1,6 +1,6 @@
 //! A logarithmic axis: which numbers are marked on it, and where a number lies.
 
-/// What an axis counts.
+/// The unit of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Powers of two, with binary prefixes.

@@ -143,7 +143,7 @@ impl Chart {
     }
 }
 
-/// How curves are distinguished, even without colours.
+/// The marks by which curves are distinguished, even without colours.
 struct Look {
     ink: Ink,
     dash: Dash,
@@ -185,7 +185,7 @@ struct Frame {
 struct Name {
     text: String,
     end: Point,
-    /// Where it is written, so that names do not overlap.
+    /// The position of its text, so that names do not overlap.
     y: f64,
     style: Style,
 }

@@ -40,7 +40,7 @@ pub(super) enum Ink {
     Shade(u8),
 }
 
-/// How a line is dashed.
+/// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dash {
     Solid,
@@ -48,7 +48,7 @@ pub(super) enum Dash {
     Dotted,
 }
 
-/// How a line is drawn.
+/// The stroke of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stroke {
     pub ink: Ink,
@@ -67,7 +67,7 @@ impl Stroke {
     }
 }
 
-/// What a line or a circle represents; a class in the SVG, by which a page or a test can find it.
+/// The meaning of a line or a circle; a class in the SVG, by which a page or a test can find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Guide,

@@ -3,7 +3,7 @@
 use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::svg;
 
-/// Where the cells begin; the names are above them and left of them.
+/// The position of the first cell; the names are above the cells and left of them.
 const TOP: f64 = 72.0;
 const LEFT: f64 = 56.0;
 /// Approximate width and height of all cells together.

@@ -39,7 +39,7 @@ fn sample(sign: Sign, left: Point, figure: &mut Figure) {
         Sign::FoldRight | Sign::FoldLeft => Outcome::Folds,
         Sign::Replace => Outcome::Replaces,
         Sign::Lone => Outcome::Lone,
-        Sign::Copy => return copy_mark(left, right, figure),
+        Sign::Copy | Sign::LocalFold => return copy_mark(left, right, figure),
         Sign::Send | Sign::Clash | Sign::Empty | Sign::Buffers | Sign::Runs => return,
     };
     arrow([left, right], end, 1.6, Role::Mark, figure);

@@ -1,4 +1,4 @@
-//! What is too large to be drawn, and what to do instead.
+//! The maximum size of a drawing, and the advice for schedules that exceed it.
 
 use std::{error, fmt};
 

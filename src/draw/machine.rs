@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::traffic::count;
 use crate::Rank;
-use crate::machine::{Kind, Machine, Object, Placement};
+use crate::machine::{Machine, Object, ObjectKind, Placement};
 
 /// Size of a CPU's box.
 const WIDTH: f64 = 84.0;
@@ -56,7 +56,7 @@ impl<'a> Seen<'a> {
         let bytes = bytes.map_or(String::new(), |bytes| format!(" {}", size(bytes)));
         let own = format!("{}{number}{bytes}", object.kind);
         match object.children.as_slice() {
-            [only] if only.kind != Kind::Cpu => format!("{own}, {}", self.name(only)),
+            [only] if only.kind != ObjectKind::Cpu => format!("{own}, {}", self.name(only)),
             _ => own,
         }
     }
@@ -68,7 +68,7 @@ impl<'a> Seen<'a> {
                 .iter()
                 .find(|node| Some(node.number) == number)
         };
-        (object.kind == Kind::Node).then(|| node(object.number)?.bytes)?
+        (object.kind == ObjectKind::Node).then(|| node(object.number)?.bytes)?
     }
 
     /// Returns a CPU's description for text, where shapes cannot tell CPUs apart.
@@ -88,14 +88,17 @@ fn size(bytes: u64) -> String {
 /// Returns the last of a chain of only children: the object that contains several, or CPUs.
 fn innermost(object: &Object) -> &Object {
     match object.children.as_slice() {
-        [only] if only.kind != Kind::Cpu => innermost(only),
+        [only] if only.kind != ObjectKind::Cpu => innermost(only),
         _ => object,
     }
 }
 
 /// Returns whether it contains nothing but CPUs.
 fn is_last(object: &Object) -> bool {
-    object.children.iter().all(|child| child.kind == Kind::Cpu)
+    object
+        .children
+        .iter()
+        .all(|child| child.kind == ObjectKind::Cpu)
 }
 
 pub(super) fn heading(machine: &Machine, placement: &Placement) -> String {
@@ -126,7 +129,7 @@ pub(super) fn text(machine: &Machine, placement: &Placement) -> String {
 }
 
 fn below(seen: &Seen<'_>, object: &Object, indent: &str, text: &mut String) {
-    if is_last(object) && object.kind == Kind::Machine {
+    if is_last(object) && object.kind == ObjectKind::Machine {
         return cpus(seen, object, indent, text);
     }
     let mut children = object.children.iter().peekable();
@@ -137,7 +140,7 @@ fn below(seen: &Seen<'_>, object: &Object, indent: &str, text: &mut String) {
         } else {
             ("├─ ", "│  ")
         };
-        if child.kind == Kind::Cpu {
+        if child.kind == ObjectKind::Cpu {
             *text += &format!("{indent}{corner}{}\n", seen.cpu(child.cpus[0]));
             continue;
         }
@@ -195,7 +198,7 @@ struct Boxed {
 }
 
 fn boxed(seen: &Seen<'_>, object: &Object) -> Boxed {
-    if object.kind == Kind::Cpu {
+    if object.kind == ObjectKind::Cpu {
         return leaf(seen, object.cpus[0]);
     }
     let name = seen.name(object);

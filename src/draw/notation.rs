@@ -1,4 +1,4 @@
-//! How a message, a copy and a region are written, the same in pictures and in text.
+//! The notation of messages, copies and regions, the same in pictures and in text.
 
 use super::traffic::Traffic;
 use crate::Rank;
@@ -65,6 +65,7 @@ pub(super) enum Sign {
     FoldLeft,
     Replace,
     Copy,
+    LocalFold,
     Lone,
     Clash,
     Empty,
@@ -72,12 +73,13 @@ pub(super) enum Sign {
     Runs,
 }
 
-const SIGNS: [Sign; 10] = [
+const SIGNS: [Sign; 11] = [
     Sign::Send,
     Sign::FoldRight,
     Sign::FoldLeft,
     Sign::Replace,
     Sign::Copy,
+    Sign::LocalFold,
     Sign::Lone,
     Sign::Clash,
     Sign::Empty,
@@ -94,6 +96,10 @@ impl Sign {
             Sign::FoldLeft => ["q⊕ a..b", "folded: received from q ⊕ held"],
             Sign::Replace => ["←q a..b", "replaced by what comes from q"],
             Sign::Copy => ["a..b⇒c..d", "copied inside the rank, before it sends"],
+            Sign::LocalFold => [
+                "⇒⊕, ⊕⇒",
+                "folded inside the rank: held ⊕ copied, copied ⊕ held",
+            ],
             Sign::Lone => ["q?", "q does not take part: the message has one end only"],
             Sign::Clash => [
                 "two …!",
@@ -112,12 +118,16 @@ impl Sign {
         let lands = |combine| {
             (traffic.messages()).any(|message| message.landed.is_some_and(|(_, c)| c == combine))
         };
+        let copies = |folds| {
+            (traffic.copies()).any(|(.., copy)| (copy.combine != Combine::Replace) == folds)
+        };
         match self {
             Sign::Send => traffic.messages().any(|message| message.sent.is_some()),
             Sign::FoldRight => lands(Combine::FoldRight),
             Sign::FoldLeft => lands(Combine::FoldLeft),
             Sign::Replace => lands(Combine::Replace),
-            Sign::Copy => traffic.copies().next().is_some(),
+            Sign::Copy => copies(false),
+            Sign::LocalFold => copies(true),
             Sign::Lone => traffic.messages().any(|message| message.is_lone()),
             Sign::Clash => traffic.clashes().next().is_some(),
             Sign::Empty => traffic.regions().any(|region| region.is_empty()),

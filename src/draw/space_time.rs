@@ -5,7 +5,7 @@ use super::arrow::{MARK, arrow, copy_mark, cross};
 use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::legend;
 use super::notation;
-use super::traffic::{Message, Traffic};
+use super::traffic::{DrawnMessage, Traffic};
 use crate::Rank;
 use crate::schedule::Transfer;
 
@@ -64,7 +64,7 @@ struct Scale {
 impl Scale {
     fn of(panels: &[Traffic]) -> Scale {
         let messages = || panels.iter().flat_map(|traffic| traffic.messages());
-        let widest = |text: fn(&Message) -> Option<String>| {
+        let widest = |text: fn(&DrawnMessage) -> Option<String>| {
             let widths = messages().filter_map(|message| Some(Style::CODE.width(&text(&message)?)));
             widths.fold(0.0, f64::max)
         };
@@ -83,7 +83,7 @@ impl Scale {
     }
 
     /// Returns the thickness of an arrow.
-    fn thickness(&self, message: &Message) -> f64 {
+    fn thickness(&self, message: &DrawnMessage) -> f64 {
         let share = message.elements() as f64 / self.most.max(1) as f64;
         if self.uneven { 1.0 + 2.2 * share } else { 1.6 }
     }
@@ -99,7 +99,7 @@ impl Scale {
 }
 
 /// Returns the label at the start of a message.
-fn sent(message: &Message) -> Option<String> {
+fn sent(message: &DrawnMessage) -> Option<String> {
     let (peer, region) = (message.to, message.sent?);
     Some(notation::send(
         &Transfer { peer, region },
@@ -108,7 +108,7 @@ fn sent(message: &Message) -> Option<String> {
 }
 
 /// Returns the label at the end of a message.
-fn landed(message: &Message) -> Option<String> {
+fn landed(message: &DrawnMessage) -> Option<String> {
     let (into, combine) = message.landed?;
     Some(notation::recv(
         message.from,
@@ -126,7 +126,7 @@ struct Panel<'a> {
     names: f64,
     /// The width of the labels of local copies and clashes, for each step.
     own: Vec<f64>,
-    /// Where each step starts, and where the last one ends.
+    /// The position where each step starts, and where the last one ends.
     starts: Vec<f64>,
 }
 
@@ -234,7 +234,7 @@ impl<'a> Panel<'a> {
         at(x, self.line(if exists { rank } else { other }))
     }
 
-    fn message(&self, message: &Message, figure: &mut Figure) {
+    fn message(&self, message: &DrawnMessage, figure: &mut Figure) {
         let (from, to) = (self.departure(message.step), self.arrival(message.step));
         let (from, to) = (
             self.place(message.from, message.to, from),

@@ -14,7 +14,7 @@ const BETWEEN_COLUMNS: &str = "  ";
 
 pub(super) fn text(panels: &[Traffic]) -> String {
     let tables: Vec<StepTable> = panels.iter().map(StepTable::new).collect();
-    let sides: Vec<Side> = (tables.iter().zip(shares(&tables)))
+    let sides: Vec<DividedTable> = (tables.iter().zip(shares(&tables)))
         .map(|(table, room)| table.side(room))
         .collect();
     let headings = tables.iter().map(|table| table.heading.as_str());
@@ -53,7 +53,7 @@ fn shares(tables: &[StepTable]) -> Vec<usize> {
     vec![share(left, right), share(right, left)]
 }
 
-/// What every rank does in every step, as text.
+/// The actions of every rank in every step, as text.
 struct StepTable {
     heading: String,
     /// By step and then by rank; each cell has one action per line.
@@ -66,7 +66,7 @@ struct StepTable {
 type Block = Vec<Vec<String>>;
 
 /// A table divided into blocks, and the width of the widest.
-struct Side {
+struct DividedTable {
     width: usize,
     blocks: Vec<Block>,
 }
@@ -115,13 +115,13 @@ impl StepTable {
     }
 
     /// Divides the table into blocks of at most `room` characters.
-    fn side(&self, room: usize) -> Side {
+    fn side(&self, room: usize) -> DividedTable {
         let cuts = self.cuts(room);
         let widest = cuts
             .iter()
             .map(|columns| self.width_of(columns.clone()))
             .max();
-        Side {
+        DividedTable {
             width: width(&self.heading).max(widest.unwrap_or(0)),
             blocks: cuts
                 .into_iter()
@@ -198,7 +198,7 @@ fn cell(traffic: &Traffic, rank: Rank, step: usize) -> Vec<String> {
 }
 
 /// Joins one block of each side; a rank has its row at the same height in both.
-fn beside(sides: &[Side], block: usize) -> Vec<String> {
+fn beside(sides: &[DividedTable], block: usize) -> Vec<String> {
     let rows = sides.iter().filter_map(|side| side.blocks.get(block));
     let most = rows.map(Vec::len).max().unwrap_or(0);
     (0..most)
@@ -206,8 +206,8 @@ fn beside(sides: &[Side], block: usize) -> Vec<String> {
         .collect()
 }
 
-fn row_of(sides: &[Side], block: usize, row: usize) -> Vec<String> {
-    let of = |side: &Side| {
+fn row_of(sides: &[DividedTable], block: usize, row: usize) -> Vec<String> {
+    let of = |side: &DividedTable| {
         side.blocks
             .get(block)
             .and_then(|block| block.get(row))
@@ -229,7 +229,7 @@ fn row_of(sides: &[Side], block: usize, row: usize) -> Vec<String> {
 }
 
 /// Joins a part of each side into one line.
-fn join<'a>(sides: &[Side], parts: impl Iterator<Item = &'a str>) -> String {
+fn join<'a>(sides: &[DividedTable], parts: impl Iterator<Item = &'a str>) -> String {
     let padded = sides
         .iter()
         .zip(parts)

@@ -87,7 +87,7 @@ to right, a bar for each call, and an arrow for each message from where it was s
 
 struct Panel<'a> {
     run: &'a Timeline,
-    /// Where time starts.
+    /// The position of time 0.
     left: f64,
     /// Pixels per second.
     stretch: f64,

@@ -12,13 +12,13 @@ pub(super) struct Traffic {
     pub title: String,
     pub ranks: usize,
     pub steps: Range<usize>,
-    /// What each rank does, by step and then by rank.
+    /// The actions of each rank, by step and then by rank.
     moves: Vec<Step>,
 }
 
 /// A message with its two ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct DrawnMessage {
     pub step: usize,
     pub from: Rank,
     pub to: Rank,
@@ -28,7 +28,7 @@ pub(super) struct Message {
     pub landed: Option<(Region, Combine)>,
 }
 
-/// How a message ends.
+/// The end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Folds,
@@ -37,7 +37,7 @@ pub(super) enum Outcome {
     Lone,
 }
 
-impl Message {
+impl DrawnMessage {
     /// Returns how it ends.
     pub fn outcome(&self) -> Outcome {
         match (self.sent, self.landed) {
@@ -96,7 +96,7 @@ impl Traffic {
     }
 
     /// Returns all messages, each once.
-    pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
+    pub fn messages(&self) -> impl Iterator<Item = DrawnMessage> + '_ {
         self.places().flat_map(|(step, rank)| {
             let sent = self.step(rank, step).send;
             let lone = (self.step(rank, step).recv).filter(|recv| !self.sends(recv, rank, step));
@@ -119,8 +119,8 @@ impl Traffic {
         Some((recv.region, peer.combine))
     }
 
-    fn sent(&self, from: Rank, send: Transfer, step: usize) -> Message {
-        Message {
+    fn sent(&self, from: Rank, send: Transfer, step: usize) -> DrawnMessage {
+        DrawnMessage {
             step,
             from,
             to: send.peer,
@@ -129,8 +129,8 @@ impl Traffic {
         }
     }
 
-    fn unsent(&self, to: Rank, recv: Transfer, step: usize) -> Message {
-        Message {
+    fn unsent(&self, to: Rank, recv: Transfer, step: usize) -> DrawnMessage {
+        DrawnMessage {
             step,
             from: recv.peer,
             to,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::kind::nothing_came;
 use super::{Deadlock, Error, ErrorKind, Gone, Mismatch};
 use crate::Rank;
 
@@ -35,6 +36,11 @@ impl Cause {
             ErrorKind::Broken { rank, error } => Cause::Other {
                 rank: *rank,
                 error: error.clone(),
+            },
+            // The state of every rank is in that rank's own error.
+            ErrorKind::TimedOut { waited, .. } => Cause::Other {
+                rank,
+                error: nothing_came(*waited).into(),
             },
             other => Cause::Other {
                 rank,

@@ -36,7 +36,7 @@ pub struct Stuck {
     pub site: Site,
     /// The communicator of the call, such as `dup of world at src/main.rs:7:20`; `None` for the world.
     pub comm: Option<Arc<str>>,
-    /// What it waits for, unless it is part of the cycle.
+    /// The ranks or events that it waits for, unless it is part of the cycle.
     pub note: Option<String>,
     /// Whether it is in a send that waits to be received because the world's [buffering](crate::World::buffering) has
     /// no room for the message: the program needs a buffer here.

@@ -21,7 +21,7 @@ pub enum ErrorKind {
     RankGone {
         /// The rank that is gone.
         rank: Rank,
-        /// How it ended.
+        /// The way in which it ended.
         why: Gone,
         /// The line where it panicked, or of the last operation that failed in it, where known.
         site: Option<Arc<str>>,
@@ -62,9 +62,9 @@ pub enum ErrorKind {
     Refused(Arc<dyn StdError + Send + Sync>),
     /// The timeout of the call, or of the world, expired.
     TimedOut {
-        /// How long the rank waited.
+        /// The duration of the wait.
         waited: Duration,
-        /// Where every rank was at that moment.
+        /// The state of every rank at that moment.
         picture: String,
     },
     /// A failure injected by a test.
@@ -102,12 +102,17 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the schedule does not do what it should: {fault}")
             }
             ErrorKind::TimedOut { waited, picture } => {
-                write!(f, "nothing came within {waited:.1?}\n{picture}")
+                write!(f, "{}\n{picture}", nothing_came(*waited))
             }
             ErrorKind::Injected => f.write_str("injected failure"),
             ErrorKind::User(error) => error.fmt(f),
         }
     }
+}
+
+/// The first line of the error of a wait that took too long.
+pub(super) fn nothing_came(waited: Duration) -> String {
+    format!("nothing came within {waited:.1?}")
 }
 
 fn wrong_type(f: &mut fmt::Formatter<'_>, sent: &str, wanted: &str, message: &str) -> fmt::Result {
@@ -123,7 +128,7 @@ fn broken(f: &mut fmt::Formatter<'_>, rank: Rank, error: &str) -> fmt::Result {
     write!(f, "{broken} in rank {rank} with \"{error}\"")
 }
 
-/// How a rank ended.
+/// The way in which a rank ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Gone {

@@ -9,7 +9,7 @@ use crate::Rank;
 /// Collective calls of one communicator that do not match.
 #[derive(Debug)]
 pub struct Mismatch {
-    /// What each rank called, as far as it is known.
+    /// The call of each rank, as far as it is known.
     pub calls: Vec<Called>,
     /// The ranks that differ from the strict majority, if there is one.
     pub odd: Vec<Rank>,

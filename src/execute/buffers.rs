@@ -4,13 +4,13 @@
 use std::mem;
 use std::ops::Range;
 
-use super::rooms::{Rooms, at_least};
 use super::view::{View, fold, not_there, nothing, run_of};
-use super::{Link, wrong};
+use crate::engine::call::InCall;
+use crate::engine::combine::wrong;
+use crate::engine::workspace::{Rooms, at_least};
 use crate::error::Result;
 use crate::op::{Element, Operator, append, fold_two};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
-use crate::transport::lanes::lane::Form;
 use crate::unwind;
 
 /// Input, output and the rooms of one call.
@@ -26,7 +26,6 @@ pub(crate) struct Buffers<'a, T> {
 /// A message that is sent and one that is received in the same step.
 #[derive(Clone, Copy)]
 struct Both {
-    form: Form,
     send: Transfer,
     recv: Transfer,
     combine: Combine,
@@ -63,7 +62,7 @@ impl<'a, T: Element> Buffers<'a, T> {
     #[inline]
     pub(super) fn run(
         &mut self,
-        link: &impl Link,
+        link: &InCall<'_>,
         step: Step,
         op: &impl Operator<T>,
     ) -> Result<()> {
@@ -73,19 +72,17 @@ impl<'a, T: Element> Buffers<'a, T> {
         if let Some(clash) = step.clash {
             return Err(wrong(format!("has two {clash} in one step")));
         }
-        let form = form(&step);
         match (step.send, step.recv) {
             (None, None) => Ok(()),
-            (None, Some(recv)) => self.receive(link, form, recv, step.combine, op),
+            (None, Some(recv)) => self.receive(link, recv, step.combine, op),
             (Some(send), recv) => {
                 let combine = step.combine;
-                match (self.post(link, form, send)?, recv) {
+                match (self.post(link, send)?, recv) {
                     (true, None) => Ok(()),
-                    (true, Some(recv)) => self.receive(link, form, recv, combine, op),
-                    (false, None) => self.lend(link, form, send),
+                    (true, Some(recv)) => self.receive(link, recv, combine, op),
+                    (false, None) => self.lend(link, send),
                     (false, Some(recv)) => {
                         let both = Both {
-                            form,
                             send,
                             recv,
                             combine,
@@ -99,28 +96,27 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// Posts a copy of the elements to send, if they are short.
     #[inline]
-    fn post(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<bool> {
+    fn post(&mut self, link: &InCall<'_>, send: Transfer) -> Result<bool> {
         if send.region.count != 1 {
             self.check_runs(send.region)?;
             self.pack(send.region)?;
-            return link.post(send.peer, form, &self.rooms.stage);
+            return link.post(send.peer, &self.rooms.stage);
         }
-        link.post(send.peer, form, self.read(send.region)?)
+        link.post(send.peer, self.read(send.region)?)
     }
 
     /// Waits for a message, and folds it into its region.
     #[inline]
     fn receive(
         &mut self,
-        link: &impl Link,
-        form: Form,
+        link: &InCall<'_>,
         recv: Transfer,
         combine: Combine,
         op: &impl Operator<T>,
     ) -> Result<()> {
         self.check_runs(recv.region)?;
         let count = recv.region.elements();
-        link.receive(recv.peer, form, count, &mut |data: &[T]| {
+        link.receive(recv.peer, count, &mut |data: &[T]| {
             let Some(&some) = data.first() else {
                 return Ok(());
             };
@@ -132,18 +128,18 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 
     /// Lends a message that is too long for a packet, or for which there is no room, in a step that receives nothing.
-    fn lend(&mut self, link: &impl Link, form: Form, send: Transfer) -> Result<()> {
+    fn lend(&mut self, link: &InCall<'_>, send: Transfer) -> Result<()> {
         let data = match send.region.count {
             1 => self.read(send.region)?,
             _ => &self.rooms.stage, // packed by `post`
         };
-        link.lend(send.peer, form, data, &mut || Ok(()))
+        link.lend(send.peer, data, &mut || Ok(()))
     }
 
     /// Lends a message, and receives another meanwhile.
     fn lend_and_receive(
         &mut self,
-        link: &impl Link,
+        link: &InCall<'_>,
         both: Both,
         op: &impl Operator<T>,
     ) -> Result<()> {
@@ -164,25 +160,23 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 
     /// Lends the packed elements, while anything else may be written.
-    fn lend_stage(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
+    fn lend_stage(&mut self, link: &InCall<'_>, both: Both, op: &impl Operator<T>) -> Result<()> {
         let Both {
-            form,
             send,
             recv,
             combine,
         } = both;
         let stage = mem::take(&mut self.rooms.stage);
-        let done = link.lend(send.peer, form, &stage, &mut || {
-            self.receive(link, form, recv, combine, op)
+        let done = link.lend(send.peer, &stage, &mut || {
+            self.receive(link, recv, combine, op)
         });
         self.rooms.stage = stage;
         done
     }
 
     /// Lends one run while others are written.
-    fn lend_beside(&mut self, link: &impl Link, both: Both, op: &impl Operator<T>) -> Result<()> {
+    fn lend_beside(&mut self, link: &InCall<'_>, both: Both, op: &impl Operator<T>) -> Result<()> {
         let Both {
-            form,
             send,
             recv,
             combine,
@@ -195,8 +189,8 @@ impl<'a, T: Element> Buffers<'a, T> {
         let from = self.room(send.region);
         let (sent, mut view) = self.split(from, run_of(send.region), into)?;
         let count = recv.region.elements();
-        link.lend(send.peer, form, sent, &mut || {
-            link.receive(recv.peer, form, count, &mut |data: &[T]| {
+        link.lend(send.peer, sent, &mut || {
+            link.receive(recv.peer, count, &mut |data: &[T]| {
                 fold(view.reborrow(), recv.region, combine, data, op)
             })
         })
@@ -205,7 +199,7 @@ impl<'a, T: Element> Buffers<'a, T> {
     /// Lends a run of the output and folds into its place in the spare room, or the other way round.
     fn fold_out_of_place(
         &mut self,
-        link: &impl Link,
+        link: &InCall<'_>,
         both: Both,
         op: &impl Operator<T>,
     ) -> Result<()> {
@@ -221,8 +215,8 @@ impl<'a, T: Element> Buffers<'a, T> {
             true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
             false => (&spare[run.clone()], &mut output[run.clone()], 0..0),
         };
-        link.lend(send.peer, both.form, held, &mut || {
-            link.receive(recv.peer, both.form, run.len(), &mut |data: &[T]| {
+        link.lend(send.peer, held, &mut || {
+            link.receive(recv.peer, run.len(), &mut |data: &[T]| {
                 unwind::operator(|| match both.combine {
                     Combine::FoldLeft => fold_two(op, into, data, held),
                     _ => fold_two(op, into, held, data),
@@ -404,15 +398,6 @@ impl<'a, T: Element> Buffers<'a, T> {
         };
         let data = held.get(run).ok_or_else(nothing)?;
         Ok((data, View::whole(into)))
-    }
-}
-
-/// The form of a step: an exchange if both of its peers are the same rank.
-#[inline]
-fn form(step: &Step) -> Form {
-    match (step.send, step.recv) {
-        (Some(send), Some(recv)) if send.peer == recv.peer => Form::Exchange,
-        _ => Form::OneWay,
     }
 }
 

@@ -6,108 +6,22 @@
 //! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: this module
 //! only defines which rank needs what from which.
 
-use std::ops::Range;
-
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call, Collective};
+use crate::engine::at_cells::{AtCellPort, Early, Read, Readers};
+use crate::engine::combine::combined;
 use crate::error::{Error, Result};
 use crate::moves;
-use crate::op::{Element, First, Operator, fold_left, fold_right};
+use crate::op::{Element, First, Operator};
 use crate::schedule::Combine;
 use crate::transport::memory::cells;
-use crate::unwind;
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
-
-/// The cells of the ranks in one call, as seen by this rank.
-pub(crate) trait AtCells {
-    fn rank(&self) -> Rank;
-
-    /// Writes this rank's cell for `readers`; a reader reads `share` of the elements. A function for each kind of share:
-    /// a choice at run time costs a short call 4 %.
-    fn write<T: Element>(
-        &mut self,
-        data: &[T],
-        readers: Readers,
-        share: impl Fn(Rank) -> usize,
-    ) -> Result<()>;
-
-    /// Waits until all other ranks have written their cells.
-    fn wait_for_all(&mut self) -> Result<()>;
-
-    /// Whether ranks take turns on the CPUs. Waiting for one particular rank is then expensive, and which rank folds
-    /// may be left open.
-    fn takes_turns(&self) -> bool;
-
-    /// Writes this rank's cell for the last rank to arrive.
-    fn bring<T: Element>(&mut self, data: &[T]) -> Result<()>;
-
-    /// Waits until all ranks have arrived and the last of them has released the others; returns that rank. `None` if it
-    /// is this rank, and all wait for it.
-    fn come(&mut self) -> Result<Option<Rank>>;
-
-    /// Writes this rank's cell for all others, as the last rank to arrive, before it releases them.
-    fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()>;
-
-    /// Releases all ranks, as the last rank to arrive.
-    fn let_go(&mut self);
-
-    /// Prefetches a cell of `count` elements that will be read soon.
-    fn ask_for<T: Element>(&self, from: Rank, count: usize);
-
-    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with `into`, if the
-    /// cell has `read.count` elements.
-    fn take<T: Element>(&mut self, read: Read, into: &mut [T], op: &impl Operator<T>)
-    -> Result<()>;
-
-    /// Declares that this rank reads nothing of this call any more. Without buffering, waits until its own cell, if it
-    /// was written, has been read.
-    fn leave(&mut self, written_for: Option<Readers>) -> Result<()>;
-}
-
-/// A read of a cell.
-#[derive(Clone, Debug)]
-pub(crate) struct Read {
-    /// The writer.
-    pub from: Rank,
-    /// The number of elements in the cell.
-    pub count: usize,
-    /// The elements that are taken.
-    pub part: Range<usize>,
-    pub combine: Combine,
-    pub early: Early,
-}
-
-/// Which messages' cache lines are requested before it is known that they are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Early {
-    All,
-    /// Only those of short messages. Of two ranks that write at the same time, each would take the last lines of a
-    /// longer message away while the other still writes them.
-    Short,
-}
-
-/// The ranks that read a cell, besides its writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
-    One(Rank),
-    All,
-}
-
-impl Readers {
-    /// Whether a rank, not the writer, is a reader.
-    pub(crate) fn include(self, rank: Rank) -> bool {
-        match self {
-            Readers::One(one) => rank == one,
-            Readers::All => true,
-        }
-    }
-}
 
 /// Runs this rank's part of a call. The buffers have the lengths of the call's [shape](Call).
 #[inline]
 pub(crate) fn over_cells<T: Element>(
-    cells: &mut impl AtCells,
+    cells: &mut AtCellPort<'_>,
     call: &Call,
     input: &[T],
     output: &mut [T],
@@ -153,8 +67,8 @@ fn not_served(call: &Call) -> Error {
 }
 
 /// One rank at the cells of a call.
-struct Table<'a, C> {
-    cells: &'a mut C,
+struct Table<'a, 'c> {
+    cells: &'a mut AtCellPort<'c>,
     call: &'a Call,
     ranks: usize,
     me: Rank,
@@ -163,7 +77,7 @@ struct Table<'a, C> {
     written_for: Option<Readers>,
 }
 
-impl<C: AtCells> Table<'_, C> {
+impl Table<'_, '_> {
     #[inline]
     fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
         self.write(data, Readers::One(reader), |_| data.len())
@@ -405,7 +319,7 @@ impl<C: AtCells> Table<'_, C> {
         Ok(())
     }
 
-    fn all_others(&self) -> impl Iterator<Item = Rank> + use<C> {
+    fn all_others(&self) -> impl Iterator<Item = Rank> + use<> {
         let me = self.me;
         (0..self.ranks).filter(move |rank| *rank != me)
     }
@@ -441,20 +355,5 @@ impl<C: AtCells> Table<'_, C> {
             from = skip(from + 1);
         }
         Ok(())
-    }
-}
-
-/// Combines elements of another rank with those held.
-#[inline]
-pub(crate) fn combined<T: Element>(
-    combine: Combine,
-    held: &mut [T],
-    theirs: &[T],
-    op: &impl Operator<T>,
-) {
-    match combine {
-        Combine::Replace => held.copy_from_slice(theirs),
-        Combine::FoldRight => unwind::operator(|| fold_right(op, held, theirs)),
-        Combine::FoldLeft => unwind::operator(|| fold_left(op, held, theirs)),
     }
 }

@@ -1,8 +1,8 @@
 //! The executor: one short loop between a schedule and the lanes.
 //!
 //! For each step it asks the schedule what this rank does, posts or lends what is sent, and folds what arrives into its
-//! region. The schedule is pure data and the [`Link`] knows neither steps nor regions; this is the only place where the
-//! two meet.
+//! region. The schedule is pure data, and the call that moves the messages ([`InCall`]) knows neither steps nor regions;
+//! this is the only place where the two meet.
 //!
 //! - *Short* messages are copied into their packet before anything arrives, so the elements may be folded in place.
 //! - *Long* messages are lent: the receiver reads them out of the sender's buffer. The step ends when the loan is
@@ -10,48 +10,24 @@
 //! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*: into a second
 //!   room, which then holds these elements until they are moved again or the call ends.
 //!
-//! Short vectors do without steps: `cells`.
+//! Short vectors do without steps (`cells`), and so do long ones that the ranks access where they lie (`direct`).
 //!
-//! `buffers` knows where elements are, `rooms` is the memory that calls use one after the other.
+//! `buffers` knows where elements are.
 
 mod buffers;
 mod cells;
-mod rooms;
+mod direct;
 mod view;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use cells::{AtCells, Early, Read, Readers, combined, over_cells};
-pub(crate) use rooms::Workspace;
+pub(crate) use cells::over_cells;
 
 use crate::Rank;
+use crate::engine::call::InCall;
+use crate::engine::combine::wrong;
 use crate::error::{Error, Result};
 use crate::op::{Element, Operator};
 use crate::schedule::Schedule;
-use crate::transport::lanes::lane::Form;
-
-/// Moves the messages of one call between this rank and others.
-pub(crate) trait Link {
-    /// Posts a copy of a short message. `false` if it is not short, or if there is no room; the caller then lends it.
-    fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool>;
-
-    /// Lends elements to their receiver, and returns when the loan is settled. `meanwhile` runs after the post.
-    fn lend<T: Element>(
-        &self,
-        to: Rank,
-        form: Form,
-        data: &[T],
-        meanwhile: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<()>;
-
-    /// Shows the next message from a rank, which has `count` elements, to `arrived`.
-    fn receive<T: Element>(
-        &self,
-        from: Rank,
-        form: Form,
-        count: usize,
-        arrived: &mut dyn FnMut(&[T]) -> Result<()>,
-    ) -> Result<()>;
-}
 
 /// Runs the steps of `rank` in a schedule.
 ///
@@ -62,7 +38,7 @@ pub(crate) trait Link {
 pub(crate) fn execute<T: Element>(
     schedule: &(impl Schedule + ?Sized),
     rank: Rank,
-    link: &impl Link,
+    link: &InCall<'_>,
     mut buffers: Buffers<'_, T>,
     op: &impl Operator<T>,
 ) -> Result<()> {
@@ -81,12 +57,4 @@ pub(crate) fn execute<T: Element>(
 #[cold]
 fn goes_back(step: usize) -> Error {
     wrong(format!("goes back after step {step}"))
-}
-
-/// The error for a schedule that cannot be run.
-#[cold]
-fn wrong(what: String) -> Error {
-    Error::usage(format!(
-        "the schedule {what}: `check` it, or run it in a world that checks"
-    ))
 }

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::wrong;
+use crate::engine::combine::{combined, wrong};
 use crate::error::{Error, Result};
-use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::op::{Element, Operator};
 use crate::schedule::{Combine, Region};
-use crate::unwind;
 
 /// A room that may be written, except for a gap in it.
 pub(super) struct View<'v, T> {
@@ -66,43 +65,13 @@ pub(super) fn fold<T: Element>(
     mut view: View<'_, T>,
     region: Region,
     combine: Combine,
-    data: &[T],
-    op: &impl Operator<T>,
-) -> Result<()> {
-    if combine == Combine::Replace {
-        return replace(view, region, data);
-    }
-    unwind::operator(|| {
-        each_run(region, data, |run, part| {
-            let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
-            match combine {
-                Combine::FoldLeft => fold_left(op, held, part),
-                _ => fold_right(op, held, part),
-            }
-            Ok(())
-        })
-    })
-}
-
-#[inline]
-pub(super) fn replace<T: Element>(mut view: View<'_, T>, region: Region, data: &[T]) -> Result<()> {
-    each_run(region, data, |run, part| {
-        let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
-        held.copy_from_slice(part);
-        Ok(())
-    })
-}
-
-/// Calls `f` with each run of a region and its part of the elements.
-#[inline]
-pub(super) fn each_run<T>(
-    region: Region,
     mut data: &[T],
-    mut f: impl FnMut(Range<usize>, &[T]) -> Result<()>,
+    op: &impl Operator<T>,
 ) -> Result<()> {
     for run in region.runs() {
         let (part, rest) = data.split_at_checked(run.len()).ok_or_else(nothing)?;
-        f(run, part)?;
+        let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
+        combined(combine, held, part, op);
         data = rest;
     }
     Ok(())

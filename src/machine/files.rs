@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use super::Cpus;
 use super::ranges::parse;
-use super::tree::{Kind, Machine, MachineSource, Node, Parts};
+use super::tree::{Machine, MachineSource, Node, ObjectKind, Parts};
 
 impl Machine {
     /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another machine's files.
@@ -87,22 +87,22 @@ fn list(path: &Path) -> Option<Vec<usize>> {
 }
 
 /// The sets of CPUs that share a part with a CPU; the second name is that of older kernels.
-const SHARED: [(Kind, &str, &str, &str); 4] = [
+const SHARED: [(ObjectKind, &str, &str, &str); 4] = [
     (
-        Kind::Package,
+        ObjectKind::Package,
         "package_cpus_list",
         "core_siblings_list",
         "physical_package_id",
     ),
-    (Kind::Die, "die_cpus_list", "die_cpus_list", "die_id"),
+    (ObjectKind::Die, "die_cpus_list", "die_cpus_list", "die_id"),
     (
-        Kind::Group,
+        ObjectKind::Group,
         "cluster_cpus_list",
         "cluster_cpus_list",
         "cluster_id",
     ),
     (
-        Kind::Core,
+        ObjectKind::Core,
         "core_cpus_list",
         "thread_siblings_list",
         "core_id",
@@ -128,9 +128,9 @@ fn caches(folder: &Path, parts: &mut Parts) {
         };
         let instructions = word(&folder.join("type")).is_some_and(|kind| kind == "Instruction");
         let kind = match level {
-            1 if !instructions => Kind::L1,
-            2 if !instructions => Kind::L2,
-            3 => Kind::L3,
+            1 if !instructions => ObjectKind::L1,
+            2 if !instructions => ObjectKind::L2,
+            3 => ObjectKind::L3,
             _ => continue,
         };
         if let Some(shared) = list(&folder.join("shared_cpu_list")) {

@@ -17,7 +17,7 @@
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
-use super::tree::{Kind, Parts};
+use super::tree::{ObjectKind, Parts};
 
 /// Environment variables that replace the real machine.
 const STAND_INS: [&str; 4] = [
@@ -57,21 +57,21 @@ fn add(object: &TopologyObject, parts: &mut Parts) {
     };
     let bytes = kind.is_cache().then(|| object.cache_attributes()).flatten();
     let bytes = bytes.map(|cache| cache.size()).filter(|&bytes| bytes > 0);
-    let number = number.filter(|_| !kind.is_cache() && kind != Kind::Group);
+    let number = number.filter(|_| !kind.is_cache() && kind != ObjectKind::Group);
     let cpus = object.cpuset().into_iter().flatten();
     parts.add(kind, number, bytes, cpus.map(|cpu| cpu as usize));
 }
 
 /// Instruction caches and other kinds of objects are not part of the tree.
-fn kind(of: &ObjectType) -> Option<Kind> {
+fn kind(of: &ObjectType) -> Option<ObjectKind> {
     match of {
-        ObjectType::Package => Some(Kind::Package),
-        ObjectType::Group => Some(Kind::Group),
-        ObjectType::Die => Some(Kind::Die),
-        ObjectType::L3Cache => Some(Kind::L3),
-        ObjectType::L2Cache => Some(Kind::L2),
-        ObjectType::L1Cache => Some(Kind::L1),
-        ObjectType::Core => Some(Kind::Core),
+        ObjectType::Package => Some(ObjectKind::Package),
+        ObjectType::Group => Some(ObjectKind::Group),
+        ObjectType::Die => Some(ObjectKind::Die),
+        ObjectType::L3Cache => Some(ObjectKind::L3),
+        ObjectType::L2Cache => Some(ObjectKind::L2),
+        ObjectType::L1Cache => Some(ObjectKind::L1),
+        ObjectType::Core => Some(ObjectKind::Core),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::show::Bytes;
-use super::tree::{Kind, Machine};
+use super::tree::{Machine, ObjectKind};
 
 /// The system's description of the first processor.
 pub(crate) fn processor() -> Processor {
@@ -33,14 +33,14 @@ impl Machine {
     /// The parts of the machine: `package 1, l3 1 x 32 MiB, core 8, cpu 16`.
     pub(crate) fn parts(&self) -> String {
         let kinds = [
-            Kind::Package,
-            Kind::L3,
-            Kind::L2,
-            Kind::L1,
-            Kind::Core,
-            Kind::Cpu,
+            ObjectKind::Package,
+            ObjectKind::L3,
+            ObjectKind::L2,
+            ObjectKind::L1,
+            ObjectKind::Core,
+            ObjectKind::Cpu,
         ];
-        let part = |kind: Kind| {
+        let part = |kind: ObjectKind| {
             let all = self.tree.all(kind);
             let first = all.first()?;
             Some(match first.bytes {

@@ -61,4 +61,4 @@ pub(crate) use near::{Near, ways};
 pub use place::{Bind, BindError, Placement, Unpinned, place};
 pub(crate) use show::Bytes;
 pub use text::MachineError;
-pub use tree::{Kind, Machine, MachineSource, Node, Object};
+pub use tree::{Machine, MachineSource, Node, Object, ObjectKind};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::place::Placement;
-use super::tree::{Kind, Machine, Object};
+use super::tree::{Machine, Object, ObjectKind};
 
 /// The ranks of a world as far as the machine distinguishes them: a pure function of the machine, of the planned
 /// placement and of the selected kinds, and therefore the same on all ranks.
@@ -11,7 +11,7 @@ use super::tree::{Kind, Machine, Object};
 pub(crate) enum Near {
     /// The part that each rank is in, one number for each of these kinds, from the outside to the inside.
     Ways {
-        kinds: Vec<Kind>,
+        kinds: Vec<ObjectKind>,
         of_rank: Vec<Vec<usize>>,
     },
     /// The ranks are not distinguished, for this reason.
@@ -31,7 +31,7 @@ impl Near {
     }
 
     /// The proximity of ranks placed on this machine, by `kinds` in any order.
-    pub(crate) fn of(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Near {
+    pub(crate) fn of(machine: &Machine, placement: &Placement, kinds: &[ObjectKind]) -> Near {
         let mut kinds = kinds.to_vec();
         kinds.sort_unstable();
         kinds.dedup();
@@ -51,7 +51,7 @@ impl Near {
 }
 
 /// The kinds in words, as in `package, NUMA node or L3 cache`.
-fn words(kinds: &[Kind]) -> String {
+fn words(kinds: &[ObjectKind]) -> String {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.noun()).collect();
     match names.split_last() {
         Some((last, [])) => (*last).into(),
@@ -65,7 +65,7 @@ fn words(kinds: &[Kind]) -> String {
 pub(crate) fn ways(
     machine: &Machine,
     placement: &Placement,
-    kinds: &[Kind],
+    kinds: &[ObjectKind],
 ) -> Option<Vec<Vec<usize>>> {
     let parts: Vec<BTreeMap<usize, usize>> =
         kinds.iter().map(|&kind| parts(machine, kind)).collect();
@@ -79,7 +79,7 @@ pub(crate) fn ways(
 }
 
 /// The part of a kind that each CPU is in.
-fn parts(machine: &Machine, kind: Kind) -> BTreeMap<usize, usize> {
+fn parts(machine: &Machine, kind: ObjectKind) -> BTreeMap<usize, usize> {
     let cpus = |(i, part): (usize, &Object)| -> Vec<(usize, usize)> {
         part.cpus.iter().map(|&cpu| (cpu, i)).collect()
     };

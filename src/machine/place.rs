@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::ranges::{Ranges, parse};
 use super::spread::{self, Slowness};
-use super::tree::{Kind, Machine};
+use super::tree::{Machine, ObjectKind};
 use super::{Cpus, PinError};
 use crate::Rank;
 
@@ -18,7 +18,7 @@ use crate::Rank;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Bind {
-    /// As [`Bind::Core`] where that is safe: nothing else in this process is pinned, there is a CPU for every rank, and
+    /// As [`Bind::Core`] if that is safe: nothing else in this process is pinned, there is a CPU for every rank, and
     /// the quota covers all CPUs of the mask. Otherwise no rank is pinned.
     #[default]
     Auto,
@@ -178,10 +178,10 @@ impl Machine {
         let slow = &Slowness::of(self);
         Ok(match wish {
             Bind::Scatter => spread::scatter(&tree),
-            Bind::Numa => spread::shares(&tree, Kind::Node, ranks, slow),
-            Bind::L3 => spread::shares(&tree, Kind::L3, ranks, slow),
+            Bind::Numa => spread::shares(&tree, ObjectKind::Node, ranks, slow),
+            Bind::L3 => spread::shares(&tree, ObjectKind::L3, ranks, slow),
             Bind::Compact => spread::compact(&tree, ranks, slow),
-            _ => spread::shares(&tree, Kind::Machine, ranks, slow),
+            _ => spread::shares(&tree, ObjectKind::Machine, ranks, slow),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::{Kind, Machine, Object};
+use super::tree::{Machine, Object, ObjectKind};
 
 /// The slowness of each CPU: 0 for the fastest kind, and for all CPUs if the kinds are unknown.
 pub(super) struct Slowness(BTreeMap<usize, usize>);
@@ -55,7 +55,7 @@ pub(super) fn scatter(tree: &Object) -> Vec<usize> {
 
 /// An even share of neighbouring ranks for each domain of a kind, and within it one per core while there are cores,
 /// fast ones first.
-pub(super) fn shares(tree: &Object, kind: Kind, ranks: usize, slow: &Slowness) -> Vec<usize> {
+pub(super) fn shares(tree: &Object, kind: ObjectKind, ranks: usize, slow: &Slowness) -> Vec<usize> {
     let domains = domains(tree, kind);
     let shares = deal(ranks, &domains.iter().map(|d| d.cpus()).collect::<Vec<_>>());
     let each = domains.iter().zip(shares);
@@ -121,7 +121,7 @@ fn per_core(objects: &[&Object], share: usize, slow: &Slowness) -> Vec<usize> {
 
 /// The CPUs of each core; a CPU outside all known cores is a core of its own.
 fn cores_of<'a>(object: &'a Object, cores: &mut Vec<&'a [usize]>) {
-    if matches!(object.kind, Kind::Core | Kind::Cpu) {
+    if matches!(object.kind, ObjectKind::Core | ObjectKind::Cpu) {
         cores.push(&object.cpus);
     } else {
         object
@@ -131,13 +131,13 @@ fn cores_of<'a>(object: &'a Object, cores: &mut Vec<&'a [usize]>) {
     }
 }
 
-fn domains(tree: &Object, kind: Kind) -> Vec<Domain<'_>> {
+fn domains(tree: &Object, kind: ObjectKind) -> Vec<Domain<'_>> {
     let mut found = Vec::new();
     find(tree, kind, &mut found);
     found
 }
 
-fn find<'a>(object: &'a Object, kind: Kind, found: &mut Vec<Domain<'a>>) {
+fn find<'a>(object: &'a Object, kind: ObjectKind, found: &mut Vec<Domain<'a>>) {
     if object.kind == kind {
         return found.push(Domain::Object(object));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::Cpus;
 use super::ranges::parse;
-use super::tree::{Domain, Kind, Machine, MachineSource, Node, Parts};
+use super::tree::{Domain, Machine, MachineSource, Node, ObjectKind, Parts};
 
 /// The maximum number of CPUs of a machine in text form: a short text can ask for any number.
 const MOST_CPUS: usize = 1 << 13;
@@ -111,7 +111,7 @@ fn words(text: &str) -> Vec<String> {
 #[derive(Debug)]
 enum Level {
     Objects {
-        kind: Kind,
+        kind: ObjectKind,
         count: usize,
         is: Attributes,
     },
@@ -297,7 +297,7 @@ fn level(word: &str) -> Result<Level, MachineError> {
     {
         let (name, is) = split(word, inner)?;
         return match kind(word, name)? {
-            Kind::Node => Ok(Level::Memory(is)),
+            ObjectKind::Node => Ok(Level::Memory(is)),
             _ => Err(wrong(word, "only `numa` stands in brackets")),
         };
     }
@@ -346,20 +346,25 @@ fn split<'a>(word: &str, head: &'a str) -> Result<(&'a str, Attributes), Machine
     Ok((head, is))
 }
 
-fn kind(word: &str, name: &str) -> Result<Kind, MachineError> {
+fn kind(word: &str, name: &str) -> Result<ObjectKind, MachineError> {
     let lower = name.to_ascii_lowercase();
     let known = match lower.as_str() {
-        "pack" | "socket" => Some(Kind::Package),
-        "numanode" | "node" => Some(Kind::Node),
-        "pu" => Some(Kind::Cpu),
-        "l3cache" => Some(Kind::L3),
-        "l2cache" => Some(Kind::L2),
-        "l1d" | "l1cache" => Some(Kind::L1),
+        "pack" | "socket" => Some(ObjectKind::Package),
+        "numanode" | "node" => Some(ObjectKind::Node),
+        "pu" => Some(ObjectKind::Cpu),
+        "l3cache" => Some(ObjectKind::L3),
+        "l2cache" => Some(ObjectKind::L2),
+        "l1d" | "l1cache" => Some(ObjectKind::L1),
         "machine" => None,
-        _ => Kind::ALL.into_iter().find(|kind| kind.name() == lower),
+        _ => ObjectKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == lower),
     };
     known.ok_or_else(|| {
-        let known: Vec<_> = Kind::ALL[1..].iter().map(|kind| kind.name()).collect();
+        let known: Vec<_> = ObjectKind::ALL[1..]
+            .iter()
+            .map(|kind| kind.name())
+            .collect();
         let known = known.join(", ");
         wrong(
             word,
@@ -393,7 +398,7 @@ struct Maker {
     kinds: BTreeMap<usize, Vec<usize>>,
     indexes: Option<Vec<usize>>,
     /// The number of objects of each kind so far.
-    made: BTreeMap<Kind, usize>,
+    made: BTreeMap<ObjectKind, usize>,
 }
 
 impl Maker {
@@ -416,7 +421,7 @@ impl Maker {
                 for _ in 0..*count {
                     self.object(*kind, is, inside)?;
                 }
-                if is.indexes.is_some() && *kind == Kind::Cpu {
+                if is.indexes.is_some() && *kind == ObjectKind::Cpu {
                     self.indexes.clone_from(&is.indexes);
                 }
             }
@@ -426,15 +431,15 @@ impl Maker {
 
     fn object(
         &mut self,
-        kind: Kind,
+        kind: ObjectKind,
         is: &Attributes,
         inside: &[Level],
     ) -> Result<(), MachineError> {
         let first = self.count;
         match kind {
-            Kind::Cpu if inside.is_empty() => self.cpu()?,
-            Kind::Cpu => return Err(MachineError::new("`cpu`: nothing is inside a CPU")),
-            Kind::Node => {
+            ObjectKind::Cpu if inside.is_empty() => self.cpu()?,
+            ObjectKind::Cpu => return Err(MachineError::new("`cpu`: nothing is inside a CPU")),
+            ObjectKind::Node => {
                 let node = self.parts.nodes.len();
                 self.parts.nodes.push(Node::default());
                 self.make(inside)?;

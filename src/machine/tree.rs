@@ -10,7 +10,7 @@ use super::Cpus;
 /// The order is that of nesting if two objects have the same CPUs: the greater one is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ObjectKind {
     /// The whole machine.
     Machine,
     /// A physical package, which sits in a socket.
@@ -33,60 +33,60 @@ pub enum Kind {
     Cpu,
 }
 
-impl Kind {
+impl ObjectKind {
     /// All kinds, from the outside to the inside.
-    pub const ALL: [Kind; 10] = [
-        Kind::Machine,
-        Kind::Package,
-        Kind::Group,
-        Kind::Node,
-        Kind::Die,
-        Kind::L3,
-        Kind::L2,
-        Kind::L1,
-        Kind::Core,
-        Kind::Cpu,
+    pub const ALL: [ObjectKind; 10] = [
+        ObjectKind::Machine,
+        ObjectKind::Package,
+        ObjectKind::Group,
+        ObjectKind::Node,
+        ObjectKind::Die,
+        ObjectKind::L3,
+        ObjectKind::L2,
+        ObjectKind::L1,
+        ObjectKind::Core,
+        ObjectKind::Cpu,
     ];
 
     /// Its name in text, as in [`Machine::from_text`].
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Machine => "machine",
-            Kind::Package => "package",
-            Kind::Group => "group",
-            Kind::Node => "numa",
-            Kind::Die => "die",
-            Kind::L3 => "l3",
-            Kind::L2 => "l2",
-            Kind::L1 => "l1",
-            Kind::Core => "core",
-            Kind::Cpu => "cpu",
+            ObjectKind::Machine => "machine",
+            ObjectKind::Package => "package",
+            ObjectKind::Group => "group",
+            ObjectKind::Node => "numa",
+            ObjectKind::Die => "die",
+            ObjectKind::L3 => "l3",
+            ObjectKind::L2 => "l2",
+            ObjectKind::L1 => "l1",
+            ObjectKind::Core => "core",
+            ObjectKind::Cpu => "cpu",
         }
     }
 
     /// The noun for it in a sentence.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
-            Kind::Machine => "machine",
-            Kind::Package => "package",
-            Kind::Group => "cluster",
-            Kind::Node => "NUMA node",
-            Kind::Die => "die",
-            Kind::L3 => "L3 cache",
-            Kind::L2 => "L2 cache",
-            Kind::L1 => "L1 cache",
-            Kind::Core => "core",
-            Kind::Cpu => "CPU",
+            ObjectKind::Machine => "machine",
+            ObjectKind::Package => "package",
+            ObjectKind::Group => "cluster",
+            ObjectKind::Node => "NUMA node",
+            ObjectKind::Die => "die",
+            ObjectKind::L3 => "L3 cache",
+            ObjectKind::L2 => "L2 cache",
+            ObjectKind::L1 => "L1 cache",
+            ObjectKind::Core => "core",
+            ObjectKind::Cpu => "CPU",
         }
     }
 
     /// Whether this is a cache.
     pub const fn is_cache(self) -> bool {
-        matches!(self, Kind::L3 | Kind::L2 | Kind::L1)
+        matches!(self, ObjectKind::L3 | ObjectKind::L2 | ObjectKind::L1)
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Kind {
 #[non_exhaustive]
 pub struct Object {
     /// The kind of the object.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Its number in the system: unique for CPUs and NUMA nodes, not necessarily for other kinds.
     pub number: Option<usize>,
     /// The size of a cache in bytes, if known.
@@ -110,13 +110,13 @@ pub struct Object {
 
 impl Object {
     /// All objects of a kind in this one, itself included, in the order of the tree.
-    pub fn all(&self, kind: Kind) -> Vec<&Object> {
+    pub fn all(&self, kind: ObjectKind) -> Vec<&Object> {
         let mut found = Vec::new();
         self.collect(kind, &mut found);
         found
     }
 
-    fn collect<'a>(&'a self, kind: Kind, found: &mut Vec<&'a Object>) {
+    fn collect<'a>(&'a self, kind: ObjectKind, found: &mut Vec<&'a Object>) {
         if self.kind == kind {
             found.push(self);
         }
@@ -205,10 +205,10 @@ impl fmt::Display for MachineSource {
 /// # Examples
 ///
 /// ```
-/// use rankfold::machine::{Kind, Machine};
+/// use rankfold::machine::{ObjectKind, Machine};
 ///
 /// let machine = Machine::from_text("package:2 l3:2 core:4 cpu:2")?;
-/// assert_eq!(machine.tree.all(Kind::L3).len(), 4);
+/// assert_eq!(machine.tree.all(ObjectKind::L3).len(), 4);
 /// assert_eq!(machine.usable.mask.len(), 32);
 /// println!("{}", Machine::here());
 /// # Ok::<(), rankfold::machine::MachineError>(())
@@ -259,7 +259,7 @@ impl Machine {
 
     /// The number of distinct cores of these CPUs. A CPU outside the tree counts as a core of its own.
     pub fn distinct_cores(&self, cpus: &[usize]) -> usize {
-        let cores = self.tree.all(Kind::Core);
+        let cores = self.tree.all(ObjectKind::Core);
         let core = |cpu: &usize| cores.iter().position(|core| core.cpus.contains(cpu));
         let found: BTreeSet<Result<usize, usize>> =
             cpus.iter().map(|cpu| core(cpu).ok_or(*cpu)).collect();
@@ -270,7 +270,7 @@ impl Machine {
 /// A set of CPUs that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Domain {
-    pub kind: Kind,
+    pub kind: ObjectKind,
     pub number: Option<usize>,
     pub bytes: Option<u64>,
     pub cpus: BTreeSet<usize>,
@@ -297,7 +297,7 @@ impl Parts {
     /// Adds a domain, unless it has no CPU or already exists.
     pub(super) fn add(
         &mut self,
-        kind: Kind,
+        kind: ObjectKind,
         number: Option<usize>,
         bytes: Option<u64>,
         cpus: impl IntoIterator<Item = usize>,
@@ -320,12 +320,12 @@ impl Parts {
         for node in 0..self.nodes.len() {
             let Node { number, cpus, .. } = &self.nodes[node];
             let (number, cpus) = (*number, cpus.clone());
-            self.add(Kind::Node, Some(number), None, cpus);
+            self.add(ObjectKind::Node, Some(number), None, cpus);
         }
         let all: BTreeSet<usize> = self.cpus.iter().copied().collect();
         let domains = telling(std::mem::take(&mut self.domains), &all);
         let root = Domain {
-            kind: Kind::Machine,
+            kind: ObjectKind::Machine,
             number: None,
             bytes: None,
             cpus: all,
@@ -357,12 +357,14 @@ fn telling(mut domains: Vec<Domain>, all: &BTreeSet<usize>) -> Vec<Domain> {
     for domain in &mut domains {
         domain.cpus.retain(|cpu| all.contains(cpu));
     }
-    domains.retain(|domain| !domain.cpus.is_empty() && domain.kind != Kind::Machine);
+    domains.retain(|domain| !domain.cpus.is_empty() && domain.kind != ObjectKind::Machine);
     // A group equal to another domain carries no information; some systems have one around every core.
-    let others = domains.iter().filter(|other| other.kind != Kind::Group);
+    let others = domains
+        .iter()
+        .filter(|other| other.kind != ObjectKind::Group);
     let others: BTreeSet<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
     let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !others.contains(cpus);
-    domains.retain(|domain| domain.kind != Kind::Group || says(&domain.cpus));
+    domains.retain(|domain| domain.kind != ObjectKind::Group || says(&domain.cpus));
     domains.sort_by_key(|domain| (usize::MAX - domain.cpus.len(), domain.kind));
     domains
 }
@@ -381,13 +383,13 @@ fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
             nest(&top, below, places)
         })
         .collect();
-    if domain.kind != Kind::Cpu {
+    if domain.kind != ObjectKind::Cpu {
         let alone = domain.cpus.iter().filter(|cpu| !owner.contains_key(cpu));
         children.extend(alone.map(|&cpu| leaf(cpu)));
     }
     children.sort_by_cached_key(|child| child.cpus.iter().map(|cpu| places.get(cpu)).min());
     let cpus = match domain.kind {
-        Kind::Cpu => domain.cpus.iter().copied().collect(),
+        ObjectKind::Cpu => domain.cpus.iter().copied().collect(),
         _ => children
             .iter()
             .flat_map(|child| child.cpus.clone())
@@ -433,7 +435,7 @@ impl Outermost {
 
 fn leaf(cpu: usize) -> Object {
     Object {
-        kind: Kind::Cpu,
+        kind: ObjectKind::Cpu,
         number: Some(cpu),
         bytes: None,
         cpus: vec![cpu],

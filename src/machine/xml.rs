@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::Cpus;
 use super::text::MachineError;
-use super::tree::{Kind, Machine, MachineSource, Node, Parts};
+use super::tree::{Machine, MachineSource, Node, ObjectKind, Parts};
 
 /// The maximum number of CPUs: few letters of a file can stand for any number.
 const MOST_CPUS: usize = 1 << 16;
@@ -113,15 +113,15 @@ impl Reading {
     }
 }
 
-fn kind_of(name: &str) -> Option<Kind> {
+fn kind_of(name: &str) -> Option<ObjectKind> {
     match name {
-        "Package" => Some(Kind::Package),
-        "Group" => Some(Kind::Group),
-        "Die" => Some(Kind::Die),
-        "L3Cache" => Some(Kind::L3),
-        "L2Cache" => Some(Kind::L2),
-        "L1Cache" => Some(Kind::L1),
-        "Core" => Some(Kind::Core),
+        "Package" => Some(ObjectKind::Package),
+        "Group" => Some(ObjectKind::Group),
+        "Die" => Some(ObjectKind::Die),
+        "L3Cache" => Some(ObjectKind::L3),
+        "L2Cache" => Some(ObjectKind::L2),
+        "L1Cache" => Some(ObjectKind::L1),
+        "Core" => Some(ObjectKind::Core),
         _ => None,
     }
 }

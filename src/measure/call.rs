@@ -44,17 +44,19 @@ pub fn folded<T: Number>(
     };
     match (collective, point.algorithm) {
         (Collective::Reduce, None) => comm.reduce(root, output, op),
-        (Collective::Reduce, Some(by)) => comm.reduce_with(by, root, output, op),
+        (Collective::Reduce, Some(by)) => comm.using(by).reduce(root, output, op),
         (Collective::ReduceScatter, None) => comm.reduce_scatter(input, output, op),
-        (Collective::ReduceScatter, Some(by)) => comm.reduce_scatter_with(by, input, output, op),
+        (Collective::ReduceScatter, Some(by)) => comm.using(by).reduce_scatter(input, output, op),
         (Collective::Scan, None) => comm.scan(output, op),
-        (Collective::Scan, Some(by)) => comm.scan_with(by, output, op),
+        (Collective::Scan, Some(by)) => comm.using(by).scan(output, op),
         (Collective::ExclusiveScan, None) => comm.exclusive_scan(output, identity, op),
-        (Collective::ExclusiveScan, Some(by)) => comm.exclusive_scan_with(by, output, identity, op),
+        (Collective::ExclusiveScan, Some(by)) => {
+            comm.using(by).exclusive_scan(output, identity, op)
+        }
         (_, None) if into => comm.all_reduce_into(input, output, op),
-        (_, Some(by)) if into => comm.all_reduce_into_with(by, input, output, op),
+        (_, Some(by)) if into => comm.using(by).all_reduce_into(input, output, op),
         (_, None) => comm.all_reduce(output, op),
-        (_, Some(by)) => comm.all_reduce_with(by, output, op),
+        (_, Some(by)) => comm.using(by).all_reduce(output, op),
     }
 }
 
@@ -67,17 +69,17 @@ fn moved<T: Number>(point: &Point, comm: &Comm, vectors: &mut Vectors<T>) -> Res
     let at_root = || (comm.rank() == root).then_some(&input[..]);
     match (collective, point.algorithm) {
         (Collective::Broadcast, None) => comm.broadcast(root, output),
-        (Collective::Broadcast, Some(by)) => comm.broadcast_with(by, root, output),
+        (Collective::Broadcast, Some(by)) => comm.using(by).broadcast(root, output),
         (Collective::Gather, None) => comm.gather_into(root, input, output),
-        (Collective::Gather, Some(by)) => comm.gather_into_with(by, root, input, output),
+        (Collective::Gather, Some(by)) => comm.using(by).gather_into(root, input, output),
         (Collective::Scatter, None) => comm.scatter(root, at_root(), output),
-        (Collective::Scatter, Some(by)) => comm.scatter_with(by, root, at_root(), output),
+        (Collective::Scatter, Some(by)) => comm.using(by).scatter(root, at_root(), output),
         (Collective::AllGather, None) => comm.all_gather(input, output),
-        (Collective::AllGather, Some(by)) => comm.all_gather_with(by, input, output),
+        (Collective::AllGather, Some(by)) => comm.using(by).all_gather(input, output),
         (Collective::AllToAll, None) => comm.all_to_all(input, output),
-        (Collective::AllToAll, Some(by)) => comm.all_to_all_with(by, input, output),
+        (Collective::AllToAll, Some(by)) => comm.using(by).all_to_all(input, output),
         (_, None) => comm.barrier(),
-        (_, Some(by)) => comm.barrier_with(by),
+        (_, Some(by)) => comm.using(by).barrier(),
     }
 }
 

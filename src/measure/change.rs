@@ -20,9 +20,9 @@ pub(super) const FEWEST_PASSES: usize = 5;
 /// The confidence of the interval of a ratio.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// A point in the runs of one side.
+/// The times of a point in the runs before a change, or after it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Side {
+pub(super) struct RunTimes {
     /// The logarithm of the median of each run.
     medians: Vec<f64>,
     /// The scatter of each run's passes, as a standard deviation of logarithms.
@@ -31,19 +31,19 @@ pub(super) struct Side {
     fewest: usize,
 }
 
-impl Side {
-    /// Builds a side from the median and the passes of each run.
-    pub(super) fn of<'a>(runs: impl Iterator<Item = (f64, &'a [f64])>) -> Side {
-        let mut side = Side {
+impl RunTimes {
+    /// Builds them from the median and the passes of each run.
+    pub(super) fn of<'a>(runs: impl Iterator<Item = (f64, &'a [f64])>) -> RunTimes {
+        let mut times = RunTimes {
             fewest: usize::MAX,
-            ..Side::default()
+            ..RunTimes::default()
         };
         for (middle, passes) in runs {
-            side.medians.push(middle.ln());
-            side.scatter.push(scatter(passes));
-            side.fewest = side.fewest.min(passes.len());
+            times.medians.push(middle.ln());
+            times.scatter.push(scatter(passes));
+            times.fewest = times.fewest.min(passes.len());
         }
-        side
+        times
     }
 
     pub(super) fn middle(&self) -> f64 {
@@ -107,18 +107,19 @@ impl Difference {
 
 /// Returns the differences of all points. `drift` is the logarithm of the change of the machine itself between the two
 /// sides.
-pub(super) fn differences(points: &[(Side, Side)], drift: f64) -> Vec<Difference> {
+pub(super) fn differences(points: &[(RunTimes, RunTimes)], drift: f64) -> Vec<Difference> {
     let runs = points.first().map_or((0, 0), |(before, after)| {
         (before.medians.len(), after.medians.len())
     });
     let freedom = (runs.0 + runs.1).saturating_sub(2);
-    let variance =
-        |(before, after): &(Side, Side)| (before.squares() + after.squares()) / freedom as f64;
+    let variance = |(before, after): &(RunTimes, RunTimes)| {
+        (before.squares() + after.squares()) / freedom as f64
+    };
     let pooled = mean(&points.iter().map(variance).collect::<Vec<_>>());
     let shares = (1.0 / runs.0 as f64 + 1.0 / runs.1 as f64).sqrt();
     let usual = usual_scatter(points);
     let drift = drift.abs() / std::f64::consts::SQRT_2;
-    let one = |point: &(Side, Side)| {
+    let one = |point: &(RunTimes, RunTimes)| {
         let (before, after) = point;
         let spread = match freedom {
             0 => assumed(before, after, usual),
@@ -143,7 +144,7 @@ pub(super) fn differences(points: &[(Side, Side)], drift: f64) -> Vec<Difference
 }
 
 /// Returns the scatter of the median point's passes, since the few passes of one point may agree by luck.
-fn usual_scatter(points: &[(Side, Side)]) -> f64 {
+fn usual_scatter(points: &[(RunTimes, RunTimes)]) -> f64 {
     let all = points
         .iter()
         .map(|(before, after)| before.most_scatter().max(after.most_scatter()));
@@ -155,7 +156,7 @@ fn usual_scatter(points: &[(Side, Side)]) -> f64 {
 }
 
 /// Returns the assumed spread of single runs: at least the scatter of this point's passes and of the others'.
-fn assumed(before: &Side, after: &Side, usual: f64) -> Option<(f64, usize)> {
+fn assumed(before: &RunTimes, after: &RunTimes, usual: f64) -> Option<(f64, usize)> {
     if before.fewest.min(after.fewest) < FEWEST_PASSES {
         return None;
     }

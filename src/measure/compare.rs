@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::change::{self, CONFIDENCE, Difference, FEWEST_PASSES, Side, holm};
+use super::change::{self, CONFIDENCE, Difference, FEWEST_PASSES, RunTimes, holm};
 use super::record::{Measured, Run};
 use super::statistics::{Interval, mean, median, rank_sum, sorted};
 
@@ -21,11 +21,11 @@ const PASSES_CHANCE: f64 = 0.01;
 /// Times that differ by no more than this share count as the same.
 const SAME: f64 = 0.05;
 
-/// What all runs have measured, with caveats for the reader.
+/// The results of all runs, with caveats for the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The points that all runs measured, in the order of the first run.
-    pub lines: Vec<Line>,
+    pub points: Vec<ComparedPoint>,
     /// Number of runs before, and after.
     pub runs: (usize, usize),
     /// Number of points of the runs before, and of the runs after, that not all runs have.
@@ -75,7 +75,7 @@ impl fmt::Display for Verdict {
 
 /// A point of all runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ComparedPoint {
     /// The first run's result before.
     pub before: Measured,
     /// The first run's result after.
@@ -93,14 +93,14 @@ pub struct Line {
     pub verdict: Verdict,
 }
 
-impl Line {
-    fn new(point: &Point<'_>, of: Difference, chance: f64) -> Line {
+impl ComparedPoint {
+    fn new(point: &Point<'_>, of: Difference, chance: f64) -> ComparedPoint {
         let interval = of.interval().map(|(low, high)| Interval {
             low: low.exp(),
             high: high.exp(),
             confidence: CONFIDENCE,
         });
-        Line {
+        ComparedPoint {
             before: point.before[0].clone(),
             after: point.after[0].clone(),
             time_us: (middle(&point.before), middle(&point.after)),
@@ -141,7 +141,7 @@ fn verdict(ratio: f64, interval: Option<Interval>, chance: f64) -> Verdict {
 /// lies within 5 % of 1. Otherwise it is inconclusive.
 pub fn compare(before: &[Run], after: &[Run]) -> Comparison {
     let points = points(before, after);
-    let sides: Vec<(Side, Side)> = points.iter().map(Point::sides).collect();
+    let sides: Vec<(RunTimes, RunTimes)> = points.iter().map(Point::sides).collect();
     let differences = change::differences(&sides, drift(before, after));
     let chances = holm(
         &differences
@@ -149,13 +149,13 @@ pub fn compare(before: &[Run], after: &[Run]) -> Comparison {
             .map(Difference::chance)
             .collect::<Vec<_>>(),
     );
-    let of = |at: usize| Line::new(&points[at], differences[at], chances[at]);
-    let lines: Vec<Line> = (0..points.len()).map(of).collect();
+    let of = |at: usize| ComparedPoint::new(&points[at], differences[at], chances[at]);
+    let lines: Vec<ComparedPoint> = (0..points.len()).map(of).collect();
     Comparison {
         alone: (alone(before, &lines), alone(after, &lines)),
         runs: (before.len(), after.len()),
         remarks: remarks(before, after, &lines),
-        lines,
+        points: lines,
     }
 }
 
@@ -166,10 +166,10 @@ struct Point<'a> {
 }
 
 impl Point<'_> {
-    fn sides(&self) -> (Side, Side) {
+    fn sides(&self) -> (RunTimes, RunTimes) {
         let of = |runs: &[&Measured]| {
             let runs = runs.iter();
-            Side::of(runs.map(|one| (one.time_us.p50, one.passes_us.as_slice())))
+            RunTimes::of(runs.map(|one| (one.time_us.p50, one.passes_us.as_slice())))
         };
         (of(&self.before), of(&self.after))
     }
@@ -213,7 +213,7 @@ fn points<'a>(before: &'a [Run], after: &'a [Run]) -> Vec<Point<'a>> {
 }
 
 /// Returns the number of points of these runs that are not compared.
-fn alone(runs: &[Run], lines: &[Line]) -> usize {
+fn alone(runs: &[Run], lines: &[ComparedPoint]) -> usize {
     let mut others: Vec<&Measured> = Vec::new();
     for one in runs.iter().flat_map(|run| &run.results) {
         let known = |other: &Measured| other.key() == one.key();
@@ -241,7 +241,7 @@ fn drift(before: &[Run], after: &[Run]) -> f64 {
         .map_or(0.0, |(before, after)| after - before)
 }
 
-fn remarks(before: &[Run], after: &[Run], lines: &[Line]) -> Vec<String> {
+fn remarks(before: &[Run], after: &[Run], lines: &[ComparedPoint]) -> Vec<String> {
     let mut remarks = Vec::new();
     if let (Some(first), Some(second)) = (before.first(), after.first()) {
         remarks.extend(unlike(first, second, "differ"));
@@ -299,9 +299,10 @@ fn unlike(first: &Run, second: &Run, how: &str) -> Vec<String> {
 }
 
 /// Warns of too few passes: with one run of each program, the passes must show the scatter.
-fn few(lines: &[Line], runs: usize) -> Option<String> {
-    let few =
-        |line: &&Line| line.before.passes_us.len().min(line.after.passes_us.len()) < FEWEST_PASSES;
+fn few(lines: &[ComparedPoint], runs: usize) -> Option<String> {
+    let few = |line: &&ComparedPoint| {
+        line.before.passes_us.len().min(line.after.passes_us.len()) < FEWEST_PASSES
+    };
     let line = lines.iter().find(few).filter(|_| runs == 2)?;
     let (a, b) = (line.before.passes_us.len(), line.after.passes_us.len());
     Some(format!(
@@ -310,7 +311,7 @@ fn few(lines: &[Line], runs: usize) -> Option<String> {
 }
 
 /// Advises a second pair of runs where it would tell more.
-fn again(lines: &[Line], runs: usize) -> Option<String> {
+fn again(lines: &[ComparedPoint], runs: usize) -> Option<String> {
     let count = lines.iter().filter(|line| line.may_matter()).count();
     (runs == 2 && count > 0).then(|| {
         let points = if count == 1 { "1 point differs" } else { &format!("{count} points differ") };

@@ -14,7 +14,7 @@ use super::run::{Control, Effort, Failure, pass};
 use super::vectors::Vectors;
 use crate::collective::{Algorithm, Collective};
 use crate::draw::Heat;
-use crate::machine::{Bind, Kind, Machine};
+use crate::machine::{Bind, Machine, ObjectKind};
 use crate::{Comm, op};
 
 /// Name and version of the format in which latencies are stored.
@@ -25,13 +25,13 @@ pub const LATENCY_SCHEMA: &str = "rankfold.latency/1";
 /// # Examples
 ///
 /// ```
-/// use rankfold::measure::Way;
+/// use rankfold::measure::MessagePath;
 ///
-/// assert_eq!("slot".parse(), Ok(Way::Slot));
-/// assert!("slots".parse::<Way>().unwrap_err().to_string().contains("did you mean `slot`?"));
+/// assert_eq!("slot".parse(), Ok(MessagePath::Slot));
+/// assert!("slots".parse::<MessagePath>().unwrap_err().to_string().contains("did you mean `slot`?"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum MessagePath {
     /// One cache line that two threads write in turn: the time of the machine itself.
     Raw,
     /// An exchange as collectives do it, through slots.
@@ -42,50 +42,50 @@ pub enum Way {
     Mailbox,
 }
 
-const WAYS: [(&str, Way, &str); 4] = [
+const MESSAGE_PATHS: [(&str, MessagePath, &str); 4] = [
     (
         "raw",
-        Way::Raw,
+        MessagePath::Raw,
         "one cache line written in turns, half a round trip",
     ),
     (
         "slot",
-        Way::Slot,
+        MessagePath::Slot,
         "all_reduce by exchange through slots, one message each way at once",
     ),
     (
         "channel",
-        Way::Channel,
+        MessagePath::Channel,
         "all_reduce by exchange through channels, one message each way at once",
     ),
     (
         "mailbox",
-        Way::Mailbox,
+        MessagePath::Mailbox,
         "send and recv through mailboxes, half a round trip",
     ),
 ];
 
-impl Way {
+impl MessagePath {
     /// Returns all ways, the bare machine first.
-    pub fn all() -> impl Iterator<Item = Way> {
-        WAYS.into_iter().map(|(_, way, _)| way)
+    pub fn all() -> impl Iterator<Item = MessagePath> {
+        MESSAGE_PATHS.into_iter().map(|(_, way, _)| way)
     }
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
-        WAYS[self as usize].0
+        MESSAGE_PATHS[self as usize].0
     }
 
     /// Returns in words what its time measures.
     pub fn meaning(self) -> &'static str {
-        WAYS[self as usize].2
+        MESSAGE_PATHS[self as usize].2
     }
 
     /// Returns the seconds that 8 bytes take from one of the two CPUs to the other.
     ///
     /// # Errors
     ///
-    /// As [`pass`]; for [`Way::Raw`] only [`Failure::Thread`].
+    /// As [`pass`]; for [`MessagePath::Raw`] only [`Failure::Thread`].
     pub fn seconds(
         self,
         machine: &Machine,
@@ -93,14 +93,16 @@ impl Way {
         effort: &Effort,
         control: &Control,
     ) -> Result<f64, Failure> {
-        if self == Way::Raw {
+        if self == MessagePath::Raw {
             return cache_line(&Pair::of(machine, cpu)).map_err(Failure::Thread);
         }
         let point = self.point(cpu);
         // Not any call, of which the compiler would have to make all others as well.
         let body = |comm: &Comm, vectors: &mut Vectors<u64>| match self {
-            Way::Mailbox => to_and_fro(comm, vectors),
-            _ => comm.all_reduce_with(Algorithm::Exchange, &mut vectors.output, op::Sum),
+            MessagePath::Mailbox => to_and_fro(comm, vectors),
+            _ => comm
+                .using(Algorithm::Exchange)
+                .all_reduce(&mut vectors.output, op::Sum),
         };
         Ok(pass(&point, effort, control, &body)?.median())
     }
@@ -108,30 +110,30 @@ impl Way {
     fn point(self, [a, b]: [usize; 2]) -> Point {
         let exchange = Subject::from(Collective::AllReduce);
         let (subject, algorithm) = match self {
-            Way::Mailbox => (Subject::Send, None),
+            MessagePath::Mailbox => (Subject::Send, None),
             _ => (exchange, Some(Algorithm::Exchange)),
         };
         Point {
             algorithm,
             bind: Bind::Cpus(vec![a, b]),
-            channels: self == Way::Channel,
+            channels: self == MessagePath::Channel,
             ..Point::new(subject, 2, 1, Type::U64)
         }
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for MessagePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Way {
+impl FromStr for MessagePath {
     type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<Way, UnknownName> {
-        let known = || WAYS.map(|(known, ..)| known).to_vec();
-        let found = Way::all().find(|way| way.name() == name);
+    fn from_str(name: &str) -> Result<MessagePath, UnknownName> {
+        let known = || MESSAGE_PATHS.map(|(known, ..)| known).to_vec();
+        let found = MessagePath::all().find(|way| way.name() == name);
         found.ok_or_else(|| UnknownName::new("way", name, known()))
     }
 }
@@ -177,7 +179,7 @@ pub struct Latency {
 pub struct Table {
     /// `raw`, `slot`, `channel` or `mailbox`.
     pub way: String,
-    /// What its times measure.
+    /// The quantity that its times measure.
     pub meaning: String,
     /// Nanoseconds one way, a row for each CPU: medians of the passes. Each pair is measured once per pass, so both
     /// directions have the same time. A CPU and itself have none.
@@ -204,7 +206,7 @@ impl Latency {
 pub fn in_order(machine: &Machine, cpus: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut ordered: Vec<usize> = machine
         .tree
-        .all(Kind::Cpu)
+        .all(ObjectKind::Cpu)
         .iter()
         .filter_map(|cpu| cpu.number)
         .collect();
@@ -222,7 +224,11 @@ pub fn in_order(machine: &Machine, cpus: &[usize]) -> (Vec<usize>, Vec<usize>) {
                 .iter()
                 .position(|part| part.cpus.contains(&cpu))
         };
-        (part(Kind::Package), machine.node_of(cpu), part(Kind::L3))
+        (
+            part(ObjectKind::Package),
+            machine.node_of(cpu),
+            part(ObjectKind::L3),
+        )
     };
     let begins = |i: &usize| place(ordered[*i]) != place(ordered[*i - 1]);
     let breaks = (1..ordered.len()).filter(begins).collect();
@@ -235,7 +241,7 @@ mod tests {
 
     #[test]
     fn every_way_is_called_by_its_name() {
-        for way in Way::all() {
+        for way in MessagePath::all() {
             assert_eq!(way.name().parse(), Ok(way));
         }
     }
@@ -247,7 +253,7 @@ mod tests {
             machine.usable.mask[0],
             machine.usable.mask[machine.usable.mask.len() - 1],
         ];
-        for way in Way::all().filter(|way| *way != Way::Raw || cpu[0] != cpu[1]) {
+        for way in MessagePath::all().filter(|way| *way != MessagePath::Raw || cpu[0] != cpu[1]) {
             let seconds = way.seconds(&machine, cpu, &Effort::samples(2), &Control::default());
             assert!(seconds.unwrap() > 0.0, "{way}");
         }

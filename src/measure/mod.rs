@@ -65,13 +65,13 @@ mod vectors;
 
 pub use call::{call, folded};
 pub use clock::{process_cpu, thread_cpu};
-pub use compare::{COMPARE_SCHEMA, Comparison, Line, Verdict, compare};
+pub use compare::{COMPARE_SCHEMA, ComparedPoint, Comparison, Verdict, compare};
 pub use fit::{Sample, fit, worst};
 pub use ground::{Pair, add, cache_line, copy, each_on};
 pub use host::Host;
 pub use kinds::{Op, Type, UnknownName};
-pub use latency::{LATENCY_SCHEMA, Latency, Table, Way, in_order};
-pub use noise::{Load, Noise, Watch};
+pub use latency::{LATENCY_SCHEMA, Latency, MessagePath, Table, in_order};
+pub use noise::{CpuTimes, Noise, Watch};
 pub use plot::{chart, spread_in_words};
 pub use point::{Point, Subject};
 pub use record::{Build, Limit, Measured, Run, SCHEMA, Settings, Times};

@@ -6,19 +6,19 @@ use std::time::Instant;
 use super::clock::process_cpu;
 use super::ground::{Pair, cache_line};
 
-/// What all CPUs have done since the system started, in seconds.
+/// Times of all CPUs by state since the system started, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct CpuTimes {
     /// Work of any process.
     pub busy: f64,
     /// Time for which a virtual machine was ready to run while others had its CPUs.
     pub stolen: f64,
 }
 
-impl Load {
+impl CpuTimes {
     /// Returns the system's own counts; `None` where there are none.
-    pub fn now() -> Option<Load> {
-        Load::parse(&fs::read_to_string("/proc/stat").ok()?)
+    pub fn now() -> Option<CpuTimes> {
+        CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
     /// Parses the first line of `/proc/stat`.
@@ -26,12 +26,12 @@ impl Load {
     /// # Examples
     ///
     /// ```
-    /// use rankfold::measure::Load;
+    /// use rankfold::measure::CpuTimes;
     ///
-    /// let load = Load::parse("cpu  100 20 30 4000 50 6 7 800 90 0\ncpu0 ...").unwrap();
+    /// let load = CpuTimes::parse("cpu  100 20 30 4000 50 6 7 800 90 0\ncpu0 ...").unwrap();
     /// assert!((load.busy - 1.63).abs() < 1e-9 && (load.stolen - 8.0).abs() < 1e-9);
     /// ```
-    pub fn parse(stat: &str) -> Option<Load> {
+    pub fn parse(stat: &str) -> Option<CpuTimes> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let words = line.split_whitespace().map(str::parse);
         let ticks: Vec<f64> = words.collect::<Result<_, _>>().ok()?;
@@ -39,7 +39,7 @@ impl Load {
             return None;
         };
         // Linux counts in hundredths of a second here, whatever its own tick is.
-        Some(Load {
+        Some(CpuTimes {
             busy: (user + nice + system + irq + soft) / 100.0,
             stolen: stolen / 100.0,
         })
@@ -60,7 +60,7 @@ fn rates() -> Vec<f64> {
 #[derive(Debug)]
 pub struct Watch {
     begin: Instant,
-    load: Option<Load>,
+    load: Option<CpuTimes>,
     own: f64,
     pair: Option<Pair>,
     noise: Noise,
@@ -87,7 +87,7 @@ impl Watch {
     pub fn start(pair: Option<Pair>) -> Watch {
         let mut watch = Watch {
             begin: Instant::now(),
-            load: Load::now(),
+            load: CpuTimes::now(),
             own: process_cpu(),
             pair,
             noise: Noise::default(),
@@ -112,7 +112,7 @@ impl Watch {
         self.look();
         let wall = self.begin.elapsed().as_secs_f64();
         let own = process_cpu() - self.own;
-        let since = self.load.zip(Load::now());
+        let since = self.load.zip(CpuTimes::now());
         self.noise.wall_s = wall;
         // Ticks are coarse, and the process's own time is not: the difference may be negative.
         let rate = |seconds: f64| (seconds / wall).max(0.0);
@@ -224,7 +224,7 @@ mod tests {
             "intr 1 2 3 4 5 6 7 8",
             "cpu  1 2 3 4 5 6 x 8",
         ] {
-            assert_eq!(Load::parse(wrong), None, "{wrong}");
+            assert_eq!(CpuTimes::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -257,6 +257,6 @@ mod tests {
         watch.look();
         let noise = watch.finish();
         assert!(noise.line_ns.is_empty() && noise.wall_s > 0.0);
-        assert_eq!(noise.others_cpus.is_some(), Load::now().is_some());
+        assert_eq!(noise.others_cpus.is_some(), CpuTimes::now().is_some());
     }
 }

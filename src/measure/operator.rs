@@ -2,7 +2,7 @@
 
 use super::kinds::Op;
 use crate::op::named::{Fold, Task};
-use crate::op::{And, Kind, Max, Min, Operator, Or, Product, Sum, Xor};
+use crate::op::{And, Max, Min, Operator, OperatorKind, Or, Product, Sum, Xor};
 
 /// `$op` are the operators that these types have.
 macro_rules! chosen {
@@ -23,8 +23,8 @@ macro_rules! chosen {
             }
 
             #[inline]
-            fn kind(&self) -> Kind {
-                KINDS[*self as usize]
+            fn kind(&self) -> OperatorKind {
+                OPERATOR_KINDS[*self as usize]
             }
 
             fn meant<F: Fold<$t>>(&self, Task(fold): Task<F>) {
@@ -40,14 +40,14 @@ macro_rules! chosen {
 chosen!(i32, i64, u8, u32, u64 => (Sum, Product, Min, Max, And, Or, Xor));
 chosen!(f32, f64 => (Sum, Product, Min, Max));
 
-const KINDS: [Kind; 7] = [
-    Kind::Sum,
-    Kind::Product,
-    Kind::Min,
-    Kind::Max,
-    Kind::And,
-    Kind::Or,
-    Kind::Xor,
+const OPERATOR_KINDS: [OperatorKind; 7] = [
+    OperatorKind::Sum,
+    OperatorKind::Product,
+    OperatorKind::Min,
+    OperatorKind::Max,
+    OperatorKind::And,
+    OperatorKind::Or,
+    OperatorKind::Xor,
 ];
 
 #[cold]

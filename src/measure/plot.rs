@@ -128,7 +128,7 @@ fn note(run: &Run, first: &Measured, shown: &[&Measured]) -> String {
     )
 }
 
-/// What distinguishes the results, and so is part of a curve's name.
+/// The attributes that distinguish the results, and so are part of a curve's name.
 struct Varies {
     collective: bool,
     algorithm: bool,

@@ -134,7 +134,7 @@ pub struct Point {
     pub into: bool,
     /// Whether each rank rewrites its vector before each call, untimed.
     pub fresh: bool,
-    /// How the ranks are bound.
+    /// The binding of the ranks.
     pub bind: Bind,
     /// Whether collectives go through channels instead of slots, to compare the two.
     pub channels: bool,

@@ -29,13 +29,13 @@ pub struct Run {
     pub started: u64,
     /// The machine.
     pub machine: Host,
-    /// How carefully it was measured.
+    /// The effort of the measurement.
     pub settings: Settings,
     /// Other load on the machine during the run.
     pub noise: Noise,
     /// Caveats for the reader, one sentence each.
     pub remarks: Vec<String>,
-    /// What the machine can do without messages, measured in the same run.
+    /// The limits of the machine without messages, measured in the same run.
     pub limits: Vec<Limit>,
     /// Whether the run was interrupted: points then have fewer passes, or are missing.
     pub interrupted: bool,
@@ -55,7 +55,7 @@ pub struct Build {
     pub optimised: bool,
 }
 
-/// How carefully something was measured.
+/// The effort of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {

@@ -23,7 +23,7 @@ const MOST: usize = 2000;
 /// Maximum number of calls in a batch.
 const MOST_CALLS: u64 = 1 << 20;
 
-/// How long a pass takes samples.
+/// The time for which a pass takes samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Time for which samples are taken, unless `samples` is set.
@@ -258,7 +258,7 @@ struct Shared<'a> {
 /// Entry and exit, since the origin.
 type Span = (Duration, Duration);
 
-/// What one rank measured.
+/// The measurements of one rank.
 #[derive(Default)]
 struct Seen {
     /// One span per sample.

@@ -5,7 +5,7 @@ use super::vectors::{Number, Vectors, Wrong};
 use crate::collective::{Call, Choice};
 use crate::{Comm, Rank, Result};
 
-/// What a point does on one rank.
+/// The work of a point on one rank.
 pub type Body<'a, T> = dyn Fn(&Comm, &mut Vectors<T>) -> Result<()> + Sync + 'a;
 
 /// A point with its call.

@@ -96,7 +96,7 @@ pub(super) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &
 }
 
 /// The size of a cache line in bytes.
-const LINE: usize = 64;
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// The number of elements before the first one that begins a cache line; 0 if none ever does.
 ///
@@ -104,8 +104,8 @@ const LINE: usize = 64;
 #[inline]
 pub(crate) fn lead<T>(vector: *const T) -> usize {
     let size = size_of::<T>();
-    let before = vector.addr().wrapping_neg() % LINE;
-    match size > 0 && LINE.is_multiple_of(size) && before.is_multiple_of(size) {
+    let before = vector.addr().wrapping_neg() % CACHE_LINE;
+    match size > 0 && CACHE_LINE.is_multiple_of(size) && before.is_multiple_of(size) {
         true => before / size,
         false => 0,
     }

@@ -28,6 +28,7 @@
 
 use crate::Rank;
 use crate::topology::last_before;
+pub(crate) use crate::topology::least_after;
 
 mod combine;
 mod faults;
@@ -241,11 +242,6 @@ macro_rules! forward {
 
 forward!(impl<S: Schedule + ?Sized> Schedule for &S);
 forward!(impl<S: Schedule + ?Sized> Schedule for Box<S>);
-
-/// The least step after `after`, if there is one.
-pub(crate) fn least_after(after: Option<usize>) -> Option<usize> {
-    after.map_or(Some(0), |step| step.checked_add(1))
-}
 
 /// The first step, not before `least`, in which the rank is not idle.
 fn first_from(schedule: &impl Schedule, rank: Rank, least: usize) -> Option<usize> {

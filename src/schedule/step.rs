@@ -180,7 +180,7 @@ pub struct LocalCopy {
     pub from: Region,
     /// The destination.
     pub to: Region,
-    /// How the elements of the source are combined with those of the destination.
+    /// The combination of the elements of the source with those of the destination.
     pub combine: Combine,
 }
 
@@ -206,7 +206,7 @@ impl LocalCopy {
     }
 }
 
-/// How an element that arrives, in a message or from another region, is combined with the held one.
+/// The combination of an element that arrives, in a message or from another region, with the held one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Combine {
     /// It replaces the held one.
@@ -263,7 +263,7 @@ pub struct Step {
     pub send: Option<Transfer>,
     /// The incoming message.
     pub recv: Option<Transfer>,
-    /// How arriving elements are combined with the held ones.
+    /// The combination of arriving elements with the held ones.
     pub combine: Combine,
     /// Set where overlaid schedules use a port twice. No schedule that passes [`check`](crate::check) has such a step,
     /// and schedules that do not pass must not be run.

@@ -11,11 +11,11 @@ faults_of_schedules! {
 ///
 /// ```
 /// use rankfold::schedule::{FoldAlong, Schedule};
-/// use rankfold::simulate::{Machine, simulate};
+/// use rankfold::simulate::{MachineModel, simulate};
 /// use rankfold::topology::Topology;
 ///
 /// let chain = || FoldAlong::new(Topology::chain(4).single_port(), 8);
-/// let fault = simulate(&chain().overlay(chain()), &Machine::default()).unwrap_err();
+/// let fault = simulate(&chain().overlay(chain()), &MachineModel::default()).unwrap_err();
 /// assert_eq!(fault.to_string(), "rank 2 has two receives in step 0");
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -28,11 +28,11 @@ pub struct Link {
 /// # Examples
 ///
 /// ```
-/// use rankfold::simulate::{Link, Machine};
+/// use rankfold::simulate::{Link, MachineModel};
 ///
 /// let shared = Link { latency: 80e-9, overhead: 40e-9, gap: 40e-9, per_byte: 0.05e-9 };
 /// let network = Link { latency: 1e-6, overhead: 0.3e-6, gap: 0.3e-6, per_byte: 0.1e-9 };
-/// let cluster = Machine::two_level(64, shared, network).fold_cost(0.1e-9).element_bytes(8);
+/// let cluster = MachineModel::two_level(64, shared, network).fold_cost(0.1e-9).element_bytes(8);
 /// assert_eq!((cluster.link(3, 63), cluster.link(63, 64)), (&shared, &network));
 /// ```
 ///
@@ -41,7 +41,7 @@ pub struct Link {
 /// Alexandrov, Ionescu, Schauser and Scheiman, *LogGP: incorporating long messages into the LogP model*, SPAA 1995;
 /// with `b` bytes in place of its `b - 1`, so that an empty message is not a special case.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
+pub struct MachineModel {
     inside: Link,
     between: Link,
     /// The number of ranks of a node.
@@ -52,16 +52,16 @@ pub struct Machine {
     element_bytes: usize,
 }
 
-impl Machine {
+impl MachineModel {
     /// The same link between any two ranks. Folds cost nothing and elements have one byte, unless
     /// [`fold_cost`](Self::fold_cost) and [`element_bytes`](Self::element_bytes) change that.
-    pub const fn flat(link: Link) -> Machine {
-        Machine::two_level(usize::MAX, link, link)
+    pub const fn flat(link: Link) -> MachineModel {
+        MachineModel::two_level(usize::MAX, link, link)
     }
 
     /// Nodes of `node` consecutive ranks, with one link within a node and another between nodes.
-    pub const fn two_level(node: usize, inside: Link, between: Link) -> Machine {
-        Machine {
+    pub const fn two_level(node: usize, inside: Link, between: Link) -> MachineModel {
+        MachineModel {
             inside,
             between,
             node,
@@ -81,20 +81,20 @@ impl Machine {
     ///
     /// ```
     /// use rankfold::collective::simple_exchange;
-    /// use rankfold::simulate::{Machine, simulate};
+    /// use rankfold::simulate::{MachineModel, simulate};
     ///
-    /// let machine = Machine::alpha_beta_gamma(100.0, 2.0, 1.0);
+    /// let machine = MachineModel::alpha_beta_gamma(100.0, 2.0, 1.0);
     /// let time = simulate(&simple_exchange(16, 10), &machine).unwrap().total;
     /// assert_eq!(time, 4.0 * (100.0 + 10.0 * (2.0 + 1.0)));
     /// ```
-    pub const fn alpha_beta_gamma(alpha: f64, beta: f64, gamma: f64) -> Machine {
+    pub const fn alpha_beta_gamma(alpha: f64, beta: f64, gamma: f64) -> MachineModel {
         let link = Link {
             latency: alpha,
             overhead: 0.0,
             gap: alpha,
             per_byte: beta,
         };
-        Machine::flat(link).fold_cost(gamma)
+        MachineModel::flat(link).fold_cost(gamma)
     }
 
     /// The same machine, but the ranks of a node share one link to the other nodes: g and G apply to all of them
@@ -108,32 +108,32 @@ impl Machine {
     ///
     /// ```
     /// use rankfold::collective::simple_exchange;
-    /// use rankfold::simulate::{Link, Machine, simulate};
+    /// use rankfold::simulate::{Link, MachineModel, simulate};
     ///
     /// let link = Link { latency: 3.0, overhead: 1.0, gap: 2.0, per_byte: 0.0 };
-    /// let machine = Machine::two_level(4, link, link);
-    /// let time = |machine: &Machine| simulate(&simple_exchange(8, 1), machine).unwrap().total;
+    /// let machine = MachineModel::two_level(4, link, link);
+    /// let time = |machine: &MachineModel| simulate(&simple_exchange(8, 1), machine).unwrap().total;
     /// assert_eq!(time(&machine), 3.0 * 5.0);
     /// assert_eq!(time(&machine.shared_links()), 3.0 * 5.0 + 3.0 * 2.0); // the last of four waits for three
     /// ```
-    pub const fn shared_links(self) -> Machine {
-        Machine {
+    pub const fn shared_links(self) -> MachineModel {
+        MachineModel {
             shared: true,
             ..self
         }
     }
 
     /// The same machine with a fold cost of `seconds` per element.
-    pub const fn fold_cost(self, seconds: f64) -> Machine {
-        Machine {
+    pub const fn fold_cost(self, seconds: f64) -> MachineModel {
+        MachineModel {
             fold: seconds,
             ..self
         }
     }
 
     /// The same machine with elements of `bytes` bytes.
-    pub const fn element_bytes(self, bytes: usize) -> Machine {
-        Machine {
+    pub const fn element_bytes(self, bytes: usize) -> MachineModel {
+        MachineModel {
             element_bytes: bytes,
             ..self
         }
@@ -177,15 +177,15 @@ impl Machine {
 
 /// A model, not a measurement: round figures on the order of threads on one machine. Latency 100 ns, overhead and gap
 /// 50 ns, 10 GB/s per port, 0.2 ns per fold, elements of 8 bytes.
-impl Default for Machine {
-    fn default() -> Machine {
+impl Default for MachineModel {
+    fn default() -> MachineModel {
         let link = Link {
             latency: 100e-9,
             overhead: 50e-9,
             gap: 50e-9,
             per_byte: 0.1e-9,
         };
-        Machine::flat(link).fold_cost(0.2e-9).element_bytes(8)
+        MachineModel::flat(link).fold_cost(0.2e-9).element_bytes(8)
     }
 }
 
@@ -239,7 +239,7 @@ pub(super) struct Tolls {
 }
 
 impl Tolls {
-    pub(super) fn new(machine: &Machine) -> Result<Tolls, SimulateError> {
+    pub(super) fn new(machine: &MachineModel) -> Result<Tolls, SimulateError> {
         machine.check()?;
         let toll = |link| Toll::new(link, machine.element_bytes);
         Ok(Tolls {

@@ -20,8 +20,8 @@
 //! - completes the step when it has sent, and received and folded; a local fold comes on top.
 //!
 //! Local copies cost nothing, and ports are the only resource that messages share: wires have unlimited capacity,
-//! except where the ranks of a node [share a link](Machine::shared_links). With `g = L + 2 o` (see
-//! [`Machine::alpha_beta_gamma`]) both are `α + n β`, and the result equals the closed formulas.
+//! except where the ranks of a node [share a link](MachineModel::shared_links). With `g = L + 2 o` (see
+//! [`MachineModel::alpha_beta_gamma`]) both are `α + n β`, and the result equals the closed formulas.
 //!
 //! # Cost
 //!
@@ -32,7 +32,7 @@
 //! - `machine`: links and machines;
 //! - `run`: the ranks, step by step, with `agenda`, which ranks act next, and `blame`, which rank broke a law;
 //! - `wires`: links shared by the ranks of a node;
-//! - `load`: the load of each rank;
+//! - `busy_time`: the time for which each rank is busy;
 //! - `path`: the critical path;
 //! - `fault`: the error type.
 //!
@@ -42,12 +42,12 @@
 //!
 //! ```
 //! use rankfold::schedule::{FoldAlong, Schedule};
-//! use rankfold::simulate::{Machine, simulate};
+//! use rankfold::simulate::{MachineModel, simulate};
 //! use rankfold::topology::{OwnSteps, Topology};
 //!
 //! let chain = FoldAlong::new(OwnSteps::new(Topology::chain(1000)), 1 << 16).reversed();
-//! let whole = simulate(&chain, &Machine::default()).unwrap().total;
-//! let cut = simulate(&chain.pipelined(64, 1), &Machine::default()).unwrap().total;
+//! let whole = simulate(&chain, &MachineModel::default()).unwrap().total;
+//! let cut = simulate(&chain.pipelined(64, 1), &MachineModel::default()).unwrap().total;
 //! assert!(cut < whole / 20.0);
 //! ```
 
@@ -56,8 +56,8 @@ use crate::schedule::Schedule;
 
 mod agenda;
 mod blame;
+mod busy_time;
 mod fault;
-mod load;
 mod machine;
 mod path;
 mod run;
@@ -65,10 +65,10 @@ mod tally;
 mod visit;
 mod wires;
 
+pub use busy_time::{BusyTime, BusyTimes, busy_times};
 pub use fault::SimulateError;
-pub use load::{Load, Loads, loads};
-pub use machine::{Link, Machine};
-pub use path::{Cause, CriticalPath, Hop, critical_path};
+pub use machine::{Link, MachineModel};
+pub use path::{Cause, CriticalPath, CriticalStep, critical_path};
 
 use run::{Loops, Simulation};
 
@@ -119,17 +119,17 @@ impl Timing {
 ///
 /// ```
 /// use rankfold::schedule::FoldAlong;
-/// use rankfold::simulate::{Machine, simulate};
+/// use rankfold::simulate::{MachineModel, simulate};
 /// use rankfold::topology::Topology;
 ///
 /// let tree = FoldAlong::new(Topology::binomial(1 << 10).single_port(), 100);
-/// let timing = simulate(&tree, &Machine::alpha_beta_gamma(50.0, 1.0, 0.5)).unwrap();
+/// let timing = simulate(&tree, &MachineModel::alpha_beta_gamma(50.0, 1.0, 0.5)).unwrap();
 /// assert_eq!(timing.total, 10.0 * (50.0 + 100.0 * (1.0 + 0.5)));
 /// assert_eq!((timing.last(), timing.messages), (0, 1023));
 /// ```
 pub fn simulate<S: Schedule + ?Sized>(
     schedule: &S,
-    machine: &Machine,
+    machine: &MachineModel,
 ) -> Result<Timing, SimulateError> {
     finish(&schedule, &schedule, machine)
 }
@@ -138,7 +138,7 @@ pub fn simulate<S: Schedule + ?Sized>(
 fn finish(
     schedule: &dyn Schedule,
     loops: &dyn Loops,
-    machine: &Machine,
+    machine: &MachineModel,
 ) -> Result<Timing, SimulateError> {
     let mut run = Simulation::new(schedule, machine)?.with(loops);
     run.finish(&mut ())?;
@@ -156,9 +156,9 @@ fn finish(
 ///
 /// ```
 /// use rankfold::collective::RingReduceScatter;
-/// use rankfold::simulate::{Machine, simulate, simulate_while};
+/// use rankfold::simulate::{MachineModel, simulate, simulate_while};
 ///
-/// let (ring, machine) = (RingReduceScatter::new(9, 90), Machine::default());
+/// let (ring, machine) = (RingReduceScatter::new(9, 90), MachineModel::default());
 /// let mut steps = Vec::new();
 /// let timing = simulate_while(&ring, &machine, &mut |done| {
 ///     steps.push(done);
@@ -170,7 +170,7 @@ fn finish(
 /// ```
 pub fn simulate_while<S: Schedule + ?Sized>(
     schedule: &S,
-    machine: &Machine,
+    machine: &MachineModel,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Option<Timing>, SimulateError> {
     finish_while(&schedule, &schedule, machine, go_on)
@@ -180,7 +180,7 @@ pub fn simulate_while<S: Schedule + ?Sized>(
 fn finish_while(
     schedule: &dyn Schedule,
     loops: &dyn Loops,
-    machine: &Machine,
+    machine: &MachineModel,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Option<Timing>, SimulateError> {
     let mut run = Simulation::new(schedule, machine)?.with(loops);
@@ -193,7 +193,7 @@ fn finish_while(
 }
 
 /// The timing of a completed run.
-fn timing(run: Simulation<'_, dyn Schedule + '_>, steps: usize, machine: &Machine) -> Timing {
+fn timing(run: Simulation<'_, dyn Schedule + '_>, steps: usize, machine: &MachineModel) -> Timing {
     let sums = run.sums;
     let finish = run.into_clock();
     Timing {

@@ -4,7 +4,7 @@
 //! the rank waited for its message. That takes one word per step and rank, too much to keep for all. The run therefore
 //! leaves marks, and is repeated from mark to mark, the last stretch first.
 
-use super::machine::{Machine, Tolls};
+use super::machine::{MachineModel, Tolls};
 use super::run::{Mark, Simulation};
 use super::visit::{Visit, Watch};
 use super::{SimulateError, latest};
@@ -26,7 +26,7 @@ pub enum Cause {
 
 /// A stretch of the critical path: one step of one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hop {
+pub struct CriticalStep {
     /// The rank that completes the step at the end of the stretch.
     pub rank: Rank,
     /// The step.
@@ -45,7 +45,7 @@ pub struct Hop {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CriticalPath {
     /// The stretches in order of time.
-    pub hops: Vec<Hop>,
+    pub steps: Vec<CriticalStep>,
     /// The time at which the last rank is done.
     pub total: f64,
 }
@@ -57,7 +57,7 @@ pub struct CriticalPath {
 ///
 /// The time of three runs. In addition to the memory of a run, it needs memory proportional to the square root of the
 /// number of ranks times the number of their active steps: 0.1 GB for 2^20 ranks and 2^26 active steps in total. The
-/// path itself has at most one hop per step.
+/// path itself has at most one entry for each step.
 ///
 /// # Errors
 ///
@@ -67,19 +67,19 @@ pub struct CriticalPath {
 ///
 /// ```
 /// use rankfold::schedule::{FoldAlong, Schedule};
-/// use rankfold::simulate::{Cause, Link, Machine, critical_path};
+/// use rankfold::simulate::{Cause, Link, MachineModel, critical_path};
 /// use rankfold::topology::Topology;
 ///
 /// let broadcast = FoldAlong::new(Topology::chain(4).single_port(), 10).reversed();
 /// let link = Link { latency: 5.0, overhead: 0.0, gap: 0.0, per_byte: 1.0 };
-/// let path = critical_path(&broadcast, &Machine::flat(link)).unwrap();
-/// let way: Vec<_> = path.hops.iter().map(|hop| (hop.peer, hop.rank, hop.end)).collect();
-/// assert_eq!(way, [(0, 1, 15.0), (1, 2, 30.0), (2, 3, 45.0)]);
-/// assert!(path.hops.iter().all(|hop| hop.cause == Cause::Waits));
+/// let path = critical_path(&broadcast, &MachineModel::flat(link)).unwrap();
+/// let route: Vec<_> = path.steps.iter().map(|step| (step.peer, step.rank, step.end)).collect();
+/// assert_eq!(route, [(0, 1, 15.0), (1, 2, 30.0), (2, 3, 45.0)]);
+/// assert!(path.steps.iter().all(|step| step.cause == Cause::Waits));
 /// ```
 pub fn critical_path<S: Schedule + ?Sized>(
     schedule: &S,
-    machine: &Machine,
+    machine: &MachineModel,
 ) -> Result<CriticalPath, SimulateError> {
     let tolls = Tolls::new(machine)?;
     if tolls.sharing_nodes(schedule.ranks()) > 0 {
@@ -98,7 +98,7 @@ pub fn critical_path<S: Schedule + ?Sized>(
         until = step;
     }
     Ok(CriticalPath {
-        hops: trail.hops(schedule, &tolls),
+        steps: trail.steps(schedule, &tolls),
         total,
     })
 }
@@ -106,7 +106,7 @@ pub fn critical_path<S: Schedule + ?Sized>(
 /// The marks from which the run can be repeated, the first at its start, and the finish time of each rank.
 fn marks<S: Schedule + ?Sized>(
     schedule: &S,
-    machine: &Machine,
+    machine: &MachineModel,
 ) -> Result<(Vec<Mark>, Vec<f64>), SimulateError> {
     let mut run = Simulation::new(schedule, machine)?;
     run.finish(&mut ())?;
@@ -194,24 +194,24 @@ impl Trail {
     }
 
     /// The path in order of time, with the same sums of times as in the run.
-    fn hops<S: Schedule + ?Sized>(self, schedule: &S, tolls: &Tolls) -> Vec<Hop> {
+    fn steps<S: Schedule + ?Sized>(self, schedule: &S, tolls: &Tolls) -> Vec<CriticalStep> {
         let mut at = 0.0;
-        let hop = |(step, rank, waited)| {
-            let hop = hop(schedule, tolls, (step, rank, waited), at)?;
-            at = hop.end;
-            Some(hop)
+        let entry = |(step, rank, waited)| {
+            let step = critical_step(schedule, tolls, (step, rank, waited), at)?;
+            at = step.end;
+            Some(step)
         };
-        self.found.into_iter().rev().filter_map(hop).collect()
+        self.found.into_iter().rev().filter_map(entry).collect()
     }
 }
 
 /// One step of a rank that begins at `start`; `None` if the rank only copies.
-fn hop<S: Schedule + ?Sized>(
+fn critical_step<S: Schedule + ?Sized>(
     schedule: &S,
     tolls: &Tolls,
     (number, rank, waited): (usize, Rank, bool),
     start: f64,
-) -> Option<Hop> {
+) -> Option<CriticalStep> {
     let never = f64::NEG_INFINITY;
     let (own, sender) = if waited {
         (never, start)
@@ -229,7 +229,7 @@ fn hop<S: Schedule + ?Sized>(
         (None, None) if visit.folding > 0.0 => (Cause::Folds, rank),
         (None, None) => return None,
     };
-    Some(Hop {
+    Some(CriticalStep {
         rank,
         step: number,
         peer,

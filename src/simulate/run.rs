@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::{io, thread};
 
 use super::agenda::Agenda;
-use super::machine::{Machine, Tolls};
+use super::machine::{MachineModel, Tolls};
 use super::tally::{Sums, Tally};
 use super::visit::{Visit, Watch};
 use super::wires::Wires;
@@ -187,7 +187,7 @@ pub(super) struct Simulation<'a, S: ?Sized> {
 impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
     pub(super) fn new(
         schedule: &'a S,
-        machine: &Machine,
+        machine: &MachineModel,
     ) -> Result<Simulation<'a, S>, SimulateError> {
         let ranks = schedule.ranks();
         match ranks {
@@ -387,7 +387,7 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Machine, SHARE, SimulateError, Simulation, Watch};
+    use super::{MachineModel, SHARE, SimulateError, Simulation, Watch};
     use crate::Rank;
     use crate::schedule::{FoldAlong, Lengths, Schedule, Step};
     use crate::topology::Circle;
@@ -432,7 +432,7 @@ mod tests {
 
     fn clocks(threads: usize, watch: &mut impl Watch) -> (Vec<f64>, u64, u128) {
         let circle = FoldAlong::new(Circle::new(RANKS), 3);
-        let mut run = Simulation::new(&circle, &Machine::default()).unwrap();
+        let mut run = Simulation::new(&circle, &MachineModel::default()).unwrap();
         run.threads = threads;
         for (rank, clock) in run.clock.iter_mut().enumerate() {
             *clock = (rank % 1013) as f64 * 1e-7;
@@ -456,7 +456,7 @@ mod tests {
         for lame in [0, SHARE, 2 * SHARE - 1, RANKS - 1] {
             let inner = FoldAlong::new(Circle::new(RANKS), 3);
             let schedule = Lame { inner, lame };
-            let mut run = Simulation::new(&schedule, &Machine::default()).unwrap();
+            let mut run = Simulation::new(&schedule, &MachineModel::default()).unwrap();
             run.threads = 4;
             let found = run.finish(&mut ());
             let rank = (lame + 1) % RANKS;

@@ -1,4 +1,4 @@
-//! What is counted over ranks and steps, and the fingerprint by which messages are matched.
+//! Counts over ranks and steps, and the fingerprint by which messages are matched.
 
 use std::ops::AddAssign;
 

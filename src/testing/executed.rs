@@ -76,7 +76,7 @@ fn start(call: &Call, rank: Rank) -> (Vec<Term>, Vec<Term>) {
     }
 }
 
-/// What one rank executed in a call.
+/// The actions that one rank executed in a call.
 struct Executed {
     algorithm: Algorithm,
     output: Vec<Term>,
@@ -409,7 +409,7 @@ fn traced(trace: &Trace, calls: usize) -> Vec<Vec<Message>> {
     all
 }
 
-/// Where messages are traced, rank 0 folds for all also where there are more ranks than CPUs.
+/// When messages are traced, rank 0 folds for all, even with more ranks than CPUs.
 #[test]
 fn what_a_traced_call_executes_and_counts_is_what_was_proved() {
     for ranks in [2, 3, 5, 8, 13] {

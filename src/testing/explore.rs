@@ -331,7 +331,7 @@ impl Session<'_> {
     }
 }
 
-/// What makes the choices of a run.
+/// The chooser of a run.
 #[derive(Debug)]
 enum Plan {
     Search(Search),

@@ -15,8 +15,11 @@ use crate::machine::Bind;
 use crate::transport::memory::eager_limit::Buffering;
 use crate::world::{World, WorldError};
 
-/// How long a wait may take in a test, unless `RANKFOLD_TIMEOUT` is set.
+/// Maximum duration of a wait in a test, unless `RANKFOLD_TIMEOUT` is set.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Time for the ranks to get a CPU for the first time on a loaded machine.
+const TO_BEGIN: Duration = Duration::from_secs(2);
 
 /// `RANKFOLD_TIMEOUT` in seconds, or the default.
 pub(super) fn patience() -> Duration {
@@ -277,9 +280,10 @@ fn watched(
         // The receiver is gone if this took too long.
         let _ = done.send(result.map(drop));
     };
-    // Twice the patience, so that ranks that wait have time to report what they wait for.
+    // So that ranks that wait have time to report what they wait for.
+    let patience = patience.saturating_mul(2).saturating_add(TO_BEGIN);
     let watch = thread::Builder::new().spawn(run);
-    match end.recv_timeout(patience.saturating_mul(2)) {
+    match end.recv_timeout(patience) {
         Ok(result) => Some(result),
         Err(RecvTimeoutError::Timeout) => None,
         Err(RecvTimeoutError::Disconnected) => match watch.map(thread::JoinHandle::join) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Rank;
-use crate::machine::{Kind, Machine, Placement, ways};
+use crate::machine::{Machine, ObjectKind, Placement, ways};
 
 /// The maximum number of nested levels; no known machine has this many.
 pub(super) const MOST_LEVELS: usize = 12;
@@ -42,7 +42,7 @@ pub struct Levels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Level {
     /// The machine part that its groups stand for, if known.
-    kind: Option<Kind>,
+    kind: Option<ObjectKind>,
     /// For each member, its group and its index within that group.
     of: Vec<(usize, usize)>,
     /// The members of each group.
@@ -57,7 +57,7 @@ struct Level {
 
 impl Levels {
     /// The default kinds: packages, NUMA nodes and L3 caches.
-    pub const DEFAULT: [Kind; 3] = [Kind::Package, Kind::Node, Kind::L3];
+    pub const DEFAULT: [ObjectKind; 3] = [ObjectKind::Package, ObjectKind::Node, ObjectKind::L3];
 
     /// All ranks in one group.
     ///
@@ -117,15 +117,15 @@ impl Levels {
     /// # Examples
     ///
     /// ```
-    /// use rankfold::machine::{Bind, Kind, Machine};
+    /// use rankfold::machine::{Bind, ObjectKind, Machine};
     /// use rankfold::topology::Levels;
     ///
     /// let machine = Machine::from_text("package:2 numa:2 core:4")?;
-    /// let levels = Levels::by(&machine, &machine.place(16, &Bind::Compact, true)?, &[Kind::Package]);
+    /// let levels = Levels::by(&machine, &machine.place(16, &Bind::Compact, true)?, &[ObjectKind::Package]);
     /// assert_eq!(levels.to_string(), "16 ranks in 2 packages in one");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn by(machine: &Machine, placement: &Placement, kinds: &[Kind]) -> Levels {
+    pub fn by(machine: &Machine, placement: &Placement, kinds: &[ObjectKind]) -> Levels {
         match ways(machine, placement, kinds) {
             Some(ways) => Levels::named(&ways, kinds),
             None => Levels::flat(placement.cpu.len()),
@@ -153,7 +153,7 @@ impl Levels {
     }
 
     /// The same for paths whose numbers denote parts of these kinds.
-    pub(crate) fn named(ways: &[Vec<usize>], kinds: &[Kind]) -> Levels {
+    pub(crate) fn named(ways: &[Vec<usize>], kinds: &[ObjectKind]) -> Levels {
         assert!(!ways.is_empty(), "levels of 0 ranks");
         let depth = ways[0].len();
         assert!(
@@ -291,7 +291,11 @@ impl Levels {
 
 impl Level {
     /// `of_rank` is the member of each rank; members with the same path form a group.
-    fn new<'a>(kind: Option<Kind>, of_rank: &[usize], way: impl Fn(Rank) -> &'a [usize]) -> Level {
+    fn new<'a>(
+        kind: Option<ObjectKind>,
+        of_rank: &[usize],
+        way: impl Fn(Rank) -> &'a [usize],
+    ) -> Level {
         let mut level = Level {
             kind,
             of: Vec::new(),
@@ -323,7 +327,10 @@ impl std::fmt::Display for Levels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ranks", self.ranks)?;
         for level in &self.levels[..self.depth() - 1] {
-            let (groups, noun) = (level.members.len(), level.kind.map_or("group", Kind::noun));
+            let (groups, noun) = (
+                level.members.len(),
+                level.kind.map_or("group", ObjectKind::noun),
+            );
             let plural = if groups == 1 { "" } else { "s" };
             write!(f, " in {groups} {noun}{plural}")?;
         }

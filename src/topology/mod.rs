@@ -1,4 +1,4 @@
-//! Who sends to whom: sets of triples `<p, t, q>`, "in step t, rank p sends to rank q".
+//! Logical topologies: sets of triples `<p, t, q>`, "in step t, rank p sends to rank q".
 //!
 //! A [`Topology`] is such a set, validated to be a rooted in-tree: every rank except the root has exactly one
 //! successor, steps rise along every path, and every path ends at the root. A fold along it delivers every rank's
@@ -378,7 +378,7 @@ impl Topology {
 
 /// The least step after `after`, if there is one.
 #[inline]
-fn least_after(after: Option<usize>) -> Option<usize> {
+pub(crate) fn least_after(after: Option<usize>) -> Option<usize> {
     after.map_or(Some(0), |step| step.checked_add(1))
 }
 

@@ -1,4 +1,4 @@
-//! What other ranks see of one rank: where its messages arrive, whether it sleeps, what it has done so far.
+//! The endpoint of a rank, which other ranks see: its mailbox, whether it sleeps, its counts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +17,7 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::Record;
 use crate::transport::wakeup::sleeper::Sleeper;
 
-/// What other ranks see of one rank.
+/// The part of a rank that other ranks see.
 pub(in crate::transport) struct Endpoint {
     /// Present until the rank enters.
     pub(in crate::transport) parker: parking_lot::Mutex<Option<Parker>>,
@@ -34,7 +34,7 @@ pub(in crate::transport) struct Endpoint {
     pub(in crate::transport) log: CachePadded<CallLog>,
     /// Accounts for the bytes buffered for this rank, where a limit applies.
     pub(in crate::transport) account: Account,
-    /// What the rank does, from its entry on, if that is recorded.
+    /// The rank's record, from its entry on, if there is one.
     pub(in crate::transport) record: OnceLock<Arc<Record>>,
 }
 
@@ -68,7 +68,8 @@ impl Endpoint {
     }
 }
 
-/// What a rank has done so far. Only the rank writes it; all accesses are relaxed, since it is read for reports only.
+/// Counts of a rank's operations so far. Only the rank writes them; all accesses are relaxed, since they are read for
+/// reports only.
 pub(in crate::transport) struct Tally {
     /// Operations begun.
     pub(in crate::transport) begun: AtomicU64,

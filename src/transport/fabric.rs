@@ -1,4 +1,4 @@
-//! What all ranks of a world share: their endpoints, the registry of waits, the communicators.
+//! The state that all ranks of a world share: their endpoints, the registry of waits, the communicators.
 
 use std::any::Any;
 use std::fmt;
@@ -61,7 +61,7 @@ pub(crate) struct Fabric {
     pub(crate) printed: Arc<AtomicBool>,
 }
 
-/// What changes with each run, in a cache line of its own: ranks read it, and nothing writes it while they run.
+/// The state of the present run, in a cache line of its own: ranks read it, and nothing writes it while they run.
 pub(in crate::transport) struct Present {
     pub(in crate::transport) run: crate::transport::wakeup::sleeper::Present,
     /// When the run began, as a [note](Clock::note) of the clock.
@@ -114,15 +114,15 @@ pub(crate) struct Settings {
     pub chooser: Option<Arc<dyn Chooser>>,
     /// The seed, for reports and for everything drawn at random.
     pub seed: Option<u64>,
-    /// How much of what is sent is buffered.
+    /// The buffering mode.
     pub buffering: Buffering,
-    /// What the lanes of collectives are made of.
+    /// The implementation of the lanes of collectives.
     pub lanes: Make,
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
-    /// Where the ranks wait, if colliding ranks may move to other CPUs.
+    /// The CPUs on which ranks wait, if colliding ranks may move to other CPUs.
     pub spots: Option<Arc<WaitingCpus>>,
-    /// What the layers above consult to choose an algorithm. It is the same on all ranks.
+    /// Data that the layers above consult to choose an algorithm. It is the same on all ranks.
     pub tuning: Option<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -9,11 +9,12 @@
 //!   [`eager_limit`](memory::eager_limit): how much is buffered without one
 //! - [`mailbox`](matching::mailbox): what a rank receives: matching, order, unexpected messages;
 //!   [`posted_receives`](matching::posted_receives): receives that wait for their messages
+//! - [`ring`](memory::ring): the memory through which one rank hands packets to one other: of slots and of fast boxes
 //! - [`fast_box`](memory::fast_box): a shortcut past the mailbox for the most frequent sender;
 //!   [`incoming`](matching::incoming): mailbox and fast box in one order
 //! - [`lane`](lanes::lane): the lanes of collective packets, each one direction between two ranks, and the channel
-//!   implementation; [`slot`](lanes::slot), [`slot_words`](lanes::slot_words) and [`slot_lanes`](lanes::slot_lanes):
-//!   the implementation in cache lines; [`lanes`](lanes): the lanes of a communicator
+//!   implementation; [`slot`](lanes::slot) and [`slot_lanes`](lanes::slot_lanes): the implementation in cache lines;
+//!   [`lanes`](lanes): the lanes of a communicator
 //! - [`epoch`](memory::epoch): the words of a call in which ranks access each other's memory;
 //!   [`shared_vectors`](memory::shared_vectors): the guards around it, and all uses of the pointers
 //! - [`cells`](memory::cells): places that one rank writes and all may read, for short vectors
@@ -31,8 +32,8 @@
 //!   the next run uses again
 //! - [`scheduler`](deadlock::scheduler): controlled worlds, in which a chooser decides which message comes first
 //! - [`wait_for_graph`](deadlock::wait_for_graph): which ranks can never proceed; [`registry`](deadlock::registry): the
-//!   registry of waits and ends around it; [`mismatch`](deadlock::mismatch): which ranks' collective calls differ from
-//!   the others'
+//!   registry of waits and ends around it; [`detector`](deadlock::detector): when ranks look for a deadlock, and why none
+//!   is missed; [`mismatch`](deadlock::mismatch): which ranks' collective calls differ from the others'
 //! - [`origin`](trace::origin): where a communicator comes from, for reports
 
 pub(crate) mod communicator;

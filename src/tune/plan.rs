@@ -1,4 +1,4 @@
-//! What is measured: which collectives, among how many ranks, on how many bytes, by which algorithms.
+//! The points that are measured: collectives, numbers of ranks, numbers of bytes, algorithms.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::machine::{Bind, Machine};
 use crate::measure::{Point, Type};
 use crate::topology::{Levels, TreeName};
 
-/// What is measured, and for how long.
+/// The points to measure, and the time for each.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The machine, which must be this one.

@@ -1,4 +1,4 @@
-//! What a run left behind: who is to blame, what was lost, and the ranks' records. Read once, when the ranks have ended.
+//! The findings of a run: culprits, lost messages and the ranks' records. Read once, when the ranks have ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::left::Lost;
 use super::outcome::{End, Outcomes};
 use super::recent::Recent;
-use super::venue::Venue;
+use super::setup::Setup;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Gone, Mismatch};
 use crate::machine::Placement;
@@ -26,7 +26,7 @@ pub struct Counts {
     pub bytes: u64,
     /// The waits so long that it stopped spinning and slept.
     pub sleeps: u64,
-    /// How long it waited in total. Waits so short that it kept spinning are not counted.
+    /// Total time of its waits, except waits so short that it kept spinning.
     pub waiting: Duration,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Findings {
     pub grounds: Grounds,
 }
 
-/// What the verdict on a run rests on besides what its report shows.
+/// The facts on which the verdict on a run rests besides those that its report shows.
 #[derive(Debug)]
 pub(super) struct Grounds {
     pub strict: bool,
@@ -59,7 +59,7 @@ impl Findings {
     /// Reads what the ranks left behind in the fabric.
     pub(super) fn read(
         outcomes: &dyn Outcomes,
-        venue: &Venue,
+        setup: &Setup,
         fabric: &Fabric,
         placement: Placement,
         wall: Duration,
@@ -79,10 +79,10 @@ impl Findings {
             unfinished: unfinished(outcomes, fabric),
             placement,
             counts: fabric.tallies().map(Counts::of).collect(),
-            seed: venue.settings.seed,
+            seed: setup.settings.seed,
             wall,
             grounds: Grounds {
-                strict: venue.strict,
+                strict: setup.strict,
                 unnoticed: false,
                 followed,
                 recent,

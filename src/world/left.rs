@@ -1,4 +1,4 @@
-//! What ranks left behind: messages that were never received, requests that were never completed.
+//! Leftovers of a run: messages that were never received, requests that were never completed.
 
 use std::fmt;
 use std::sync::Arc;

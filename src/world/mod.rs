@@ -1,19 +1,17 @@
 //! [`World`]: the number of ranks, where they run, and what happens when one fails.
 //!
 //! - `mod` the settings; `tuning`: the tuning table that its collectives follow, checked against this machine
-//! - `venue` where its ranks run, decided before any of them begins
+//! - `setup` where its ranks run, decided before any of them begins
 //! - `run` one run on fresh threads
 //! - `report` the outcome of a run; `outcome`: that of one rank; `error`: why it failed
 //! - `findings` what a run left behind; `left`: messages and requests; `recent`: records; `verdict`: the judgement
 //! - `trace` the full trace of a run; `perfetto`: its export for a viewer
 //! - `dump` printing the state of a running world on a signal
-//! - `team` ranks that stay for many runs; `crew`: its runs; `round`: one run; `pool`: its threads, and how jobs reach
-//!   them; `inside`: which teams a thread belongs to
+//! - `team` ranks that stay for many runs; `team_threads`: its runs; `team_run`: one run; `pool`: its threads, and how
+//!   jobs reach them; `inside`: which teams a thread belongs to
 //! - `seat` ranks on threads that the library did not start
 //! - `rank` the life of one rank on its thread
 
-mod came;
-mod crew;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;
 mod error;
@@ -26,13 +24,15 @@ mod pool;
 mod rank;
 mod recent;
 mod report;
-mod round;
+mod returned;
 mod run;
 mod seat;
+mod setup;
 mod team;
+mod team_run;
+mod team_threads;
 mod trace;
 mod tuning;
-mod venue;
 mod verdict;
 
 use std::sync::Arc;
@@ -53,7 +53,7 @@ use crate::collective::TuningTable;
 use crate::comm::Comm;
 #[cfg(doc)]
 use crate::machine::Placement;
-use crate::machine::{Bind, Kind, Machine};
+use crate::machine::{Bind, Machine, ObjectKind};
 use crate::topology::Levels;
 use crate::transport::Fault;
 use crate::transport::deadlock::choice::{BySeed, Chooser};
@@ -97,7 +97,7 @@ pub struct World {
     /// The machine to plan for instead of the real one.
     machine: Option<Arc<Machine>>,
     /// The kinds of levels that collectives follow.
-    levels: Vec<Kind>,
+    levels: Vec<ObjectKind>,
     tuning: Option<Arc<TuningTable>>,
     /// Whether the caller starts the threads of its ranks.
     on_seats: bool,
@@ -181,19 +181,19 @@ impl World {
     ///
     /// ```
     /// use rankfold::World;
-    /// use rankfold::machine::{Kind, Machine};
+    /// use rankfold::machine::{ObjectKind, Machine};
     ///
     /// let world = World::new(16).machine(Machine::from_text("package:2 numa:2 l3:2 core:2")?);
     /// let levels = |world: World| {
     ///     let all = world.run(|comm| Ok(comm.levels().map(|levels| levels.to_string())));
     ///     all.map(|all| all[0].clone())
     /// };
-    /// let nodes = levels(world.clone().levels(&[Kind::Node]))?;
+    /// let nodes = levels(world.clone().levels(&[ObjectKind::Node]))?;
     /// assert_eq!(nodes.as_deref(), Some("16 ranks in 4 NUMA nodes in one"));
     /// assert_eq!(levels(world.levels(&[]))?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn levels(mut self, kinds: &[Kind]) -> World {
+    pub fn levels(mut self, kinds: &[ObjectKind]) -> World {
         self.levels = kinds.to_vec();
         self
     }

@@ -31,7 +31,7 @@ impl<R, E> Outcome<R, E> {
         Outcome::Panicked { message, site }
     }
 
-    /// How the rank ended, without what it returned.
+    /// The end of the rank, without its return value.
     fn end(&self) -> End {
         match self {
             Outcome::Returned(_) => End::Returned,
@@ -65,7 +65,7 @@ impl<R, E> Outcome<R, E> {
     }
 }
 
-/// How a rank ended.
+/// The end of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Returned,
@@ -78,7 +78,7 @@ pub(super) enum End {
 pub(super) trait Outcomes {
     fn ranks(&self) -> usize;
 
-    /// How a rank ended.
+    /// The end of a rank.
     fn end(&self, rank: Rank) -> End;
 
     /// Replaces the outcome of a rank.
@@ -86,7 +86,7 @@ pub(super) trait Outcomes {
 }
 
 impl dyn Outcomes + '_ {
-    /// How the ranks ended, in rank order.
+    /// The ends of the ranks, in rank order.
     pub(super) fn ends(&self) -> impl Iterator<Item = End> {
         (0..self.ranks()).map(|rank| self.end(rank))
     }

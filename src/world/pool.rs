@@ -27,17 +27,16 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::{self, MaybeUninit};
-use std::process;
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
-use super::came::{Came, Part, Rest};
 use super::inside::{Inside, is_inside};
 use super::outcome::End;
 use super::rank::{Body, Pin, live};
+use super::returned::{Continuation, Part, Returned};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -49,7 +48,7 @@ use crate::transport::progress::wait::{Live, Patience};
 use crate::transport::reuse::fabric_reuse::Reuse;
 use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;
-use crate::unwind;
+use crate::unwind::{self, AbortOnDrop};
 
 /// State shared by the caller of a run and the ranks that have threads.
 pub(super) struct Pool {
@@ -59,7 +58,7 @@ pub(super) struct Pool {
     lines: Box<[CachePadded<Line>]>,
     /// The caller of a run.
     caller: CachePadded<Sleeper>,
-    /// How all of these wait.
+    /// The patience of all of these.
     patience: Patience,
     /// The CPUs on which they wait, if they may have to move apart.
     spots: Option<Arc<WaitingCpus>>,
@@ -174,7 +173,7 @@ struct AnyFrame {
     _aligned: [usize; 0],
 }
 
-/// What all ranks may need of a run, in the caller's stack frame.
+/// The state of a run that all ranks may need, in the caller's stack frame.
 struct Frame<'a, R, E> {
     fabric: &'a Arc<Fabric>,
     ranks: usize,
@@ -205,7 +204,7 @@ pub(super) struct Kept(Option<Box<Comm>>);
 // When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core was left,
 // strong or weak, nor an open request, so whatever refers to anything inside moves with the `Comm`. Rooms for elements
 // hold vectors of `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses
-// it: `crew` keeps it locked for the duration of a run.
+// it: `team_threads` keeps it locked for the duration of a run.
 unsafe impl Send for Kept {}
 
 impl Kept {
@@ -216,7 +215,7 @@ impl Kept {
         again: Option<Reuse>,
         fabric: &dyn Fn() -> &'a Arc<Fabric>,
         body: &mut dyn Body,
-    ) -> Rest {
+    ) -> Continuation {
         let comm = match (again, self.0.take()) {
             (Some(again), Some(comm)) => {
                 comm.enter_again(again);
@@ -232,9 +231,13 @@ impl Kept {
         match comm.rest() {
             Some(rest) if end == End::Returned => {
                 self.0 = Some(comm);
-                if quiet { Rest::Quiet } else { Rest::At(rest) }
+                if quiet {
+                    Continuation::Quiet
+                } else {
+                    Continuation::At(rest)
+                }
             }
-            _ => Rest::Unclean,
+            _ => Continuation::Unclean,
         }
     }
 }
@@ -365,7 +368,7 @@ impl Pool {
         fabric: &Arc<Fabric>,
         again: Option<Reuse>,
         f: &F,
-    ) -> Came<R, E>
+    ) -> Returned<R, E>
     where
         F: Fn(&Comm) -> Result<R, E> + Sync,
         R: Send,
@@ -388,15 +391,15 @@ impl Pool {
             // Meanwhile the other ranks are still running.
             values.reserve_exact(ranks);
         });
-        let mut came = Came::Quiet(values);
+        let mut returned = Returned::Quiet(values);
         if self.first > 0 {
-            came.push(mine, ranks);
+            returned.push(mine, ranks);
         }
         for place in 0..self.lines.len() {
             // SAFETY: the order was made for this frame's type, and each answer is taken once.
-            came.push(unsafe { self.taken(place, &frame) }, ranks);
+            returned.push(unsafe { self.taken(place, &frame) }, ranks);
         }
-        came
+        returned
     }
 
     /// The outcome of a rank that has a thread.
@@ -461,19 +464,10 @@ struct UntilDone<'a> {
     _live: Option<Live>,
 }
 
-/// Aborts the process when dropped.
-struct AbortOnUnwind;
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        process::abort();
-    }
-}
-
 impl Drop for UntilDone<'_> {
     fn drop(&mut self) {
         // Ranks that still run use what the caller's frame holds: it may not unwind past them.
-        let all_are_done = AbortOnUnwind;
+        let all_are_done = AbortOnDrop;
         let pool = self.pool;
         for line in &pool.lines {
             line.job_slot

@@ -19,15 +19,15 @@ use crate::transport::Fabric;
 use crate::transport::progress::wait::Live;
 use crate::unwind::{self, Panic};
 
-/// What a thread needs to become a rank.
+/// The state that a thread needs to become a rank.
 pub(super) struct Start {
     pub fabric: Arc<Fabric>,
     pub rank: Rank,
-    /// Where to run, if the rank is to be pinned.
+    /// The CPU of the rank, if it is to be pinned.
     pub pin: Option<Pin>,
 }
 
-/// Where a rank is to run.
+/// The CPU on which a rank is to run.
 #[derive(Clone)]
 pub(super) struct Pin {
     pub cpu: usize,
@@ -46,7 +46,7 @@ impl Pin {
     }
 }
 
-/// What one rank is to run, and where its outcome goes, with the types of the program erased.
+/// The body of one rank and the place of its outcome, with the types of the program erased.
 pub(super) trait Body {
     /// Runs the program as this rank and keeps what it returned; the result says whether that is a value.
     fn run(&mut self, comm: &Comm) -> bool;

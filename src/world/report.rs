@@ -34,7 +34,7 @@ pub struct Report<R, E = Error> {
     pub lost: Vec<Lost>,
     /// Requests that were neither waited for nor cancelled, of ranks that returned.
     pub unfinished: Vec<Unfinished>,
-    /// Where the ranks ran.
+    /// The placement of the ranks.
     pub placement: Placement,
     /// The activity of each rank.
     pub counts: Vec<Counts>,

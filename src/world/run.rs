@@ -12,8 +12,8 @@ use super::outcome::{Outcome, Outcomes};
 use super::rank::{Body, BodyOf, Start, broken};
 use super::report::{Report, settle};
 use super::seat::Seats;
+use super::setup::Setup;
 use super::team::Team;
-use super::venue::Venue;
 use super::verdict::{Refused, Verdict};
 use super::{World, WorldError};
 use crate::comm::Comm;
@@ -171,9 +171,9 @@ impl World {
             on_seats: true,
             ..self.clone()
         };
-        let venue = Venue::new(&unpinned, false)?;
-        let starts = venue.starts(&venue.fabric());
-        Ok(Seats::new(starts, venue))
+        let setup = Setup::new(&unpinned, false)?;
+        let starts = setup.starts(&setup.fabric());
+        Ok(Seats::new(starts, setup))
     }
 }
 
@@ -232,9 +232,9 @@ impl World {
 
     /// Runs a program on fresh threads.
     fn conduct(&self, program: &mut dyn Program) -> Result<Findings, Refused> {
-        let venue = Venue::new(self, false)?;
-        let fabric = venue.fabric();
-        let starts = venue.starts(&fabric);
+        let setup = Setup::new(self, false)?;
+        let fabric = setup.fabric();
+        let starts = setup.starts(&fabric);
         let begin = Instant::now();
         let joined = live(starts, program)?;
         let outcomes = program.outcomes();
@@ -246,9 +246,9 @@ impl World {
                 Err(()) => _ = unwind::quietly(|| outcomes.panicked(rank, broken())),
             }
         }
-        let placement = venue.placement(unpinned);
+        let placement = setup.placement(unpinned);
         let wall = begin.elapsed();
-        Ok(Findings::read(outcomes, &venue, &fabric, placement, wall))
+        Ok(Findings::read(outcomes, &setup, &fabric, placement, wall))
     }
 }
 

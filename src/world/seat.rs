@@ -3,9 +3,10 @@
 use parking_lot::Mutex;
 
 use super::rank::Start;
-use super::venue::Venue;
+use super::setup::Setup;
 use crate::Rank;
-use crate::comm::{Comm, is_inside};
+use crate::comm::Comm;
+use crate::engine::is_inside;
 use crate::error::{Error, Result};
 use crate::transport::progress::wait::Live;
 
@@ -32,17 +33,17 @@ use crate::transport::progress::wait::Live;
 /// ```
 pub struct Seats {
     seats: Vec<Mutex<Option<Seat>>>,
-    _venue: Option<Venue>,
+    _setup: Option<Setup>,
     /// Why there are no seats.
     refused: Option<String>,
 }
 
 impl Seats {
-    pub(super) fn new(starts: Vec<Start>, venue: Venue) -> Seats {
+    pub(super) fn new(starts: Vec<Start>, setup: Setup) -> Seats {
         let seat = |start| Mutex::new(Some(Seat { start: Some(start) }));
         Seats {
             seats: starts.into_iter().map(seat).collect(),
-            _venue: Some(venue),
+            _setup: Some(setup),
             refused: None,
         }
     }
@@ -51,7 +52,7 @@ impl Seats {
     pub(super) fn none(why: String) -> Seats {
         Seats {
             seats: Vec::new(),
-            _venue: None,
+            _setup: None,
             refused: Some(why),
         }
     }

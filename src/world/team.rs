@@ -13,8 +13,8 @@
 
 use std::fmt;
 
-use super::crew::{Crew, Threads};
-use super::round::RoundOf;
+use super::team_run::TeamRunOf;
+use super::team_threads::{TeamThreads, Threads};
 use super::{Report, World, WorldError};
 use crate::comm::Comm;
 use crate::error::Result;
@@ -37,18 +37,18 @@ use crate::error::Result;
 /// before it sleeps, unless there are more ranks than CPUs. No rank is pinned; a rank that finds itself on the CPU of
 /// another one moves to a free one, on Linux, and may still run anywhere.
 pub struct Team {
-    crew: Box<dyn Crew>,
+    threads: Box<dyn Threads>,
 }
 
 impl Team {
     pub(super) fn start(world: &World) -> Result<Team, WorldError> {
-        let crew = Box::new(Threads::start(world)?);
-        Ok(Team { crew })
+        let threads = Box::new(TeamThreads::start(world)?);
+        Ok(Team { threads })
     }
 
     /// Returns the number of ranks.
     pub fn size(&self) -> usize {
-        self.crew.size()
+        self.threads.size()
     }
 
     /// Runs `f` once on every rank, as [`World::run`] does.
@@ -66,9 +66,9 @@ impl Team {
         &self,
         f: impl Fn(&Comm) -> Result<R> + Sync,
     ) -> Result<Vec<R>, WorldError> {
-        let mut round = RoundOf::new(&f);
-        let verdict = self.crew.decide(&mut round);
-        round.settle(verdict)
+        let mut team_run = TeamRunOf::new(&f);
+        let verdict = self.threads.decide(&mut team_run);
+        team_run.settle(verdict)
     }
 
     /// Runs `f` once on every rank and reports the outcome of each, as [`World::try_run_each`] does.
@@ -94,9 +94,9 @@ impl Team {
         &self,
         f: impl Fn(&Comm) -> Result<R, E> + Sync,
     ) -> Result<Report<R, E>, WorldError<E>> {
-        let mut round = RoundOf::new(&f);
-        let findings = self.crew.report(&mut round)?;
-        Ok(round.report(findings))
+        let mut team_run = TeamRunOf::new(&f);
+        let findings = self.threads.report(&mut team_run)?;
+        Ok(team_run.report(findings))
     }
 }
 

@@ -103,9 +103,9 @@ enum Mark {
 }
 
 /// Communicator, sender, receiver, and tag or number of the call.
-type Way = (u32, Rank, Rank, u32);
+type MessageKey = (u32, Rank, Rank, u32);
 
-fn way(head: Head, to: Rank) -> Way {
+fn key(head: Head, to: Rank) -> MessageKey {
     (head.context(), head.source(), to, head.tag())
 }
 
@@ -274,9 +274,9 @@ impl Trace {
 #[derive(Default)]
 struct Reader {
     /// Messages that have not been received yet.
-    open: HashMap<Way, VecDeque<usize>>,
-    /// Receives, in the order of each rank: rank, index among its marks, way, time, call.
-    taken: Vec<(Rank, usize, Way, Duration, usize)>,
+    open: HashMap<MessageKey, VecDeque<usize>>,
+    /// Receives, in the order of each rank: rank, index among its marks, key, time, call.
+    taken: Vec<(Rank, usize, MessageKey, Duration, usize)>,
 }
 
 impl Reader {
@@ -301,11 +301,11 @@ impl Reader {
                     time,
                 } => inside.last().map(|&call| {
                     let sent = message(*head, *to, *bytes, *time, call);
-                    self.sent(way(*head, *to), sent, trace)
+                    self.sent(key(*head, *to), sent, trace)
                 }),
                 Event::Received { head, time } => inside.last().map(|&call| {
                     let (place, time) = (trace.marks[rank].len(), Duration::from_nanos(*time));
-                    let taken = (rank, place, way(*head, rank), time, call);
+                    let taken = (rank, place, key(*head, rank), time, call);
                     self.taken.push(taken);
                     Mark::Received(None)
                 }),
@@ -315,17 +315,17 @@ impl Reader {
     }
 
     /// Adds a message, which waits for its receive.
-    fn sent(&mut self, way: Way, message: TracedMessage, trace: &mut Trace) -> Mark {
+    fn sent(&mut self, key: MessageKey, message: TracedMessage, trace: &mut Trace) -> Mark {
         let id = trace.messages.len();
-        self.open.entry(way).or_default().push_back(id);
+        self.open.entry(key).or_default().push_back(id);
         trace.messages.push(message);
         Mark::Sent(id)
     }
 
     /// Matches every receive with the first open message for it.
     fn match_ends(mut self, trace: &mut Trace) {
-        for (rank, place, way, time, call) in self.taken {
-            let message = self.open.get_mut(&way).and_then(VecDeque::pop_front);
+        for (rank, place, key, time, call) in self.taken {
+            let message = self.open.get_mut(&key).and_then(VecDeque::pop_front);
             trace.marks[rank][place] = Mark::Received(message);
             if let Some(message) = message {
                 trace.messages[message].received = Some(time);

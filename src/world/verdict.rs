@@ -13,7 +13,7 @@ use crate::transport::Unfinished;
 
 /// A [`WorldError`](super::WorldError) without the ranks' own errors, whose type depends on the program.
 pub(super) enum Verdict {
-    /// What this rank did is to blame: it failed, panicked, or returned while `needed_by` failed without it.
+    /// This rank is to blame: it failed, panicked, or returned while `needed_by` failed without it.
     Blame {
         rank: Rank,
         needed_by: Option<Rank>,

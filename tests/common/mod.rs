@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
+use rankfold::check::Goal;
+use rankfold::collective::Call;
 use rankfold::op::{Element, Operator};
 use rankfold::topology::{Topology, Triple};
 use rankfold::{Comm, Error, ErrorKind, Rank, Report, Team, World};
@@ -197,6 +199,21 @@ pub fn any_tree(order: &[Rank], parents: &[usize], gaps: &[usize]) -> Topology {
         steps[parent(i)] = steps[parent(i)].max(steps[i] + 1 + gaps[i]);
     }
     Topology::from_triples(order.len(), order[0], triples).unwrap()
+}
+
+// ── proofs ──
+
+/// Returns the goal of a call.
+pub fn goal(call: &Call) -> Goal {
+    let goal = Goal::of(call.collective, call.root, call.length());
+    let goal = match call.from_input {
+        true => goal.from_input(),
+        false => goal,
+    };
+    match call.commutes || !call.collective.folds() {
+        true => goal,
+        false => goal.in_rank_order(),
+    }
 }
 
 // ── errors ──

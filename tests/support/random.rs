@@ -357,7 +357,7 @@ impl Whole {
             Whole::Compose { root, length } => {
                 // An associative operator that keeps only the left operand: the result is the first rank's.
                 let mut data = elements(id, me, length);
-                comm.reduce_by(root, &mut data, |first, _| first)?;
+                comm.reduce(root, &mut data, |first, _| first)?;
                 if me == root {
                     assert_eq!(data, elements(id, 0, length), "reduce {id}");
                 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rankfold::measure::{self, COMPARE_SCHEMA, Comparison, Line, Run, SCHEMA, Verdict};
+use rankfold::measure::{self, COMPARE_SCHEMA, ComparedPoint, Comparison, Run, SCHEMA, Verdict};
 use serde_json::{Value, json};
 
 use super::bench::figure;
@@ -99,7 +99,7 @@ fn read(path: &Path) -> Result<Run, Stop> {
 
 fn text(comparison: &Comparison, style: Style) -> String {
     let Comparison {
-        lines,
+        points: lines,
         alone,
         remarks,
         ..
@@ -117,7 +117,7 @@ fn text(comparison: &Comparison, style: Style) -> String {
     text
 }
 
-fn rows(lines: &[Line]) -> String {
+fn rows(lines: &[ComparedPoint]) -> String {
     let heads = [
         "collective",
         "algorithm",
@@ -130,7 +130,7 @@ fn rows(lines: &[Line]) -> String {
         "by chance",
         "verdict",
     ];
-    let row = |line: &Line| {
+    let row = |line: &ComparedPoint| {
         let one = &line.before;
         let interval = line
             .interval
@@ -153,7 +153,11 @@ fn rows(lines: &[Line]) -> String {
 
 /// Returns how many points have which verdict, and the method behind the verdicts.
 fn summary(comparison: &Comparison) -> String {
-    let Comparison { lines, runs, .. } = comparison;
+    let Comparison {
+        points: lines,
+        runs,
+        ..
+    } = comparison;
     let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
     let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", count(verdict)));
     format!(
@@ -195,7 +199,7 @@ fn coloured(table: &str, style: Style) -> String {
 }
 
 fn json(comparison: &Comparison) -> Value {
-    let line = |line: &Line| {
+    let line = |line: &ComparedPoint| {
         json!({
             "collective": line.before.collective,
             "algorithm": line.before.algorithm,
@@ -214,7 +218,7 @@ fn json(comparison: &Comparison) -> Value {
         "test": "two-sided t-test on the logarithms of the runs' medians, Holm's correction, 5 %; same: 95 % interval within 5 %",
         "runs_before": comparison.runs.0,
         "runs_after": comparison.runs.1,
-        "results": comparison.lines.iter().map(line).collect::<Vec<_>>(),
+        "results": comparison.points.iter().map(line).collect::<Vec<_>>(),
         "only_before": comparison.alone.0,
         "only_after": comparison.alone.1,
         "remarks": comparison.remarks,

@@ -8,8 +8,8 @@ use rankfold::WorldError;
 use rankfold::draw::Heat;
 use rankfold::machine::Machine;
 use rankfold::measure::{
-    Control, Effort, Failure, Host, LATENCY_SCHEMA, Latency, Pair, Table, Watch, Way, in_order,
-    median, sorted,
+    Control, Effort, Failure, Host, LATENCY_SCHEMA, Latency, MessagePath, Pair, Table, Watch,
+    in_order, median, sorted,
 };
 
 use super::bench::{build, control};
@@ -37,7 +37,7 @@ pub struct Arguments {
     cpus: Option<Cpus>,
     /// Which ways: `raw`, `slot`, `channel`, `mailbox`.
     #[arg(long, value_name = "WAYS", value_delimiter = ',')]
-    ways: Vec<Way>,
+    ways: Vec<MessagePath>,
     /// How often all pairs are gone through, in turn.
     #[arg(long, value_name = "N", default_value_t = 3)]
     passes: usize,
@@ -62,7 +62,7 @@ enum Format {
 pub struct Plan {
     pub machine: Machine,
     pub cpus: Vec<usize>,
-    pub ways: Vec<Way>,
+    pub ways: Vec<MessagePath>,
     pub passes: usize,
     /// For each pair, way and pass.
     pub time: Duration,
@@ -95,7 +95,7 @@ impl Plan {
         let cpus = wanted(arguments, &machine)?;
         let mut ways = arguments.ways.clone();
         if ways.is_empty() {
-            ways.extend(Way::all());
+            ways.extend(MessagePath::all());
         }
         Ok(Plan {
             machine,
@@ -201,13 +201,18 @@ fn tables(
     Ok(tables.collect())
 }
 
-fn nanoseconds(plan: &Plan, way: Way, pair: [usize; 2], control: &Control) -> Result<f64, Stop> {
+fn nanoseconds(
+    plan: &Plan,
+    way: MessagePath,
+    pair: [usize; 2],
+    control: &Control,
+) -> Result<f64, Stop> {
     let seconds = way.seconds(&plan.machine, pair, &Effort::time(plan.time), control);
     Ok(1e9 * seconds.map_err(|failure| failed(way, failure))?)
 }
 
 /// Distinguishes the system's refusals from faults.
-fn failed(way: Way, failure: Failure) -> Stop {
+fn failed(way: MessagePath, failure: Failure) -> Stop {
     let line = format!("{way}: {failure}").replace('\n', "; ");
     match failure {
         Failure::Thread(_) | Failure::World(WorldError::Spawn { .. }) => Stop::Input(line),
@@ -226,7 +231,7 @@ fn remarks(latency: &Latency) -> Vec<String> {
     remarks
 }
 
-fn table(way: Way, count: usize, pairs: &[[usize; 2]], times: &[Vec<f64>]) -> Table {
+fn table(way: MessagePath, count: usize, pairs: &[[usize; 2]], times: &[Vec<f64>]) -> Table {
     let matrix = |of: &dyn Fn(&[f64]) -> f64| {
         let mut cells = vec![vec![None; count]; count];
         for ([a, b], times) in pairs.iter().zip(times) {
@@ -338,7 +343,7 @@ mod tests {
     fn a_pair_has_one_time_in_both_directions_and_a_cpu_none_with_itself() {
         let pairs = [[0, 1], [0, 2], [1, 2]];
         let times = vec![vec![3.0, 1.0, 2.0], vec![], vec![5.0]];
-        let table = table(Way::Raw, 3, &pairs, &times);
+        let table = table(MessagePath::Raw, 3, &pairs, &times);
         assert_eq!(table.ns[0], [None, Some(2.0), None]);
         assert_eq!(table.ns[1], [Some(2.0), None, Some(5.0)]);
         assert_eq!(table.min_ns[1][0], Some(1.0));

@@ -4,7 +4,7 @@ use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call, WithSchedule};
 use rankfold::schedule::Schedule;
-use rankfold::simulate::{MOST_RANKS, Machine, SimulateError, Timing, simulate_while};
+use rankfold::simulate::{MOST_RANKS, MachineModel, SimulateError, Timing, simulate_while};
 
 use super::choice::{Choice, Pair, call};
 use super::numbers::{Ranges, Sizes, elements};
@@ -61,7 +61,7 @@ struct Model {
 }
 
 impl Model {
-    fn machine(&self, element_bytes: usize) -> Result<Machine, Stop> {
+    fn machine(&self, element_bytes: usize) -> Result<MachineModel, Stop> {
         let Model { alpha, beta, gamma } = *self;
         for (option, ns) in [("alpha", alpha), ("beta", beta), ("gamma", gamma)] {
             if let Some(ns) = ns.filter(|ns| !(ns.is_finite() && *ns >= 0.0)) {
@@ -71,10 +71,10 @@ impl Model {
             }
         }
         let machine = if alpha.or(beta).or(gamma).is_none() {
-            Machine::default()
+            MachineModel::default()
         } else {
             let seconds = |ns: Option<f64>| ns.unwrap_or(0.0) * 1e-9;
-            Machine::alpha_beta_gamma(seconds(alpha), seconds(beta), seconds(gamma))
+            MachineModel::alpha_beta_gamma(seconds(alpha), seconds(beta), seconds(gamma))
         };
         Ok(machine.element_bytes(element_bytes))
     }
@@ -82,7 +82,7 @@ impl Model {
 
 /// Times any schedule, in loops compiled for its type; with work, it reports progress until it is stopped.
 struct Simulated<'a> {
-    machine: &'a Machine,
+    machine: &'a MachineModel,
     work: Option<(&'a Work, f64)>,
 }
 
@@ -200,7 +200,7 @@ impl Plan<'_> {
     }
 
     /// Returns the lines of all calls, or of those that were timed before it was stopped.
-    fn lines(&self, machine: &Machine, work: &Work) -> Result<Vec<Line>, Stop> {
+    fn lines(&self, machine: &MachineModel, work: &Work) -> Result<Vec<Line>, Stop> {
         let mut lines = Vec::new();
         for call in self.calls() {
             let (pair, ranks, bytes, call) = call?;
@@ -233,7 +233,7 @@ fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
 }
 
 /// Returns the seconds of a call on a machine, if the algorithm supports it and the machine can be simulated.
-pub fn seconds(algorithm: Algorithm, call: &Call, machine: &Machine) -> Option<f64> {
+pub fn seconds(algorithm: Algorithm, call: &Call, machine: &MachineModel) -> Option<f64> {
     let alone = Simulated {
         machine,
         work: None,

@@ -7,9 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::op::{
-    And, Associative, First, Max, MaxLoc, Min, MinLoc, Or, Product, Sum, Xor, commutative,
-};
+use crate::op::{And, First, Max, MaxLoc, Min, MinLoc, Or, Product, Sum, Xor, commutative};
 
 /// The instruction sets of this machine.
 fn sets() -> Vec<Set> {
@@ -328,23 +326,23 @@ proptest! {
 
     #[test]
     fn every_set_leaves_the_same_bits_of_closures_and_wide_elements(case in cases()) {
-        case.check::<f32>(Associative(|a: f32, b: f32| a * 0.5 + b))?;
+        case.check::<f32>(|a: f32, b: f32| a * 0.5 + b)?;
         case.check::<u32>(commutative(|a: u32, b| a.rotate_left(5) ^ b))?;
-        case.check::<(u64, u64)>(Associative(|f: (u64, u64), g: (u64, u64)| {
+        case.check::<(u64, u64)>(|f: (u64, u64), g: (u64, u64)| {
             (f.0.wrapping_mul(g.0), f.0.wrapping_mul(g.1).wrapping_add(f.1))
-        }))?;
+        })?;
         let wide = Case { n: case.n % 20, ..case };
         wide.check::<[u64; 200]>(First)?;
-        wide.check::<[u64; 200]>(Associative(|a: [u64; 200], b: [u64; 200]| {
+        wide.check::<[u64; 200]>(|a: [u64; 200], b: [u64; 200]| {
             std::array::from_fn(|i| a[i].wrapping_sub(b[i]))
-        }))?;
+        })?;
     }
 }
 
 #[test]
 fn elements_of_no_size_are_folded() {
     let (mut acc, right) = ([(); 9], [(); 12]);
-    fold_right(&Associative(|(), ()| ()), &mut acc, &right);
+    fold_right(&|(), ()| (), &mut acc, &right);
     fold_left(&First, &mut acc, &right);
     fold_two(&First, &mut acc, &right, &right);
 }
@@ -352,10 +350,10 @@ fn elements_of_no_size_are_folded() {
 #[test]
 fn an_operator_that_panics_leaves_what_was_folded_before() {
     for at in [0, 1, 77, 299] {
-        let op = Associative(|a: u32, b: u32| {
+        let op = |a: u32, b: u32| {
             assert_ne!(a, at, "as asked");
             a + b
-        });
+        };
         let (mut acc, right): (Vec<u32>, _) = ((0..300).collect(), [1000; 300]);
         let result = catch_unwind(AssertUnwindSafe(|| fold_right(&op, &mut acc, &right)));
         assert!(result.is_err());

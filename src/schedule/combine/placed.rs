@@ -11,7 +11,7 @@ use crate::schedule::{
 };
 use crate::span::Blocks;
 
-/// Where the result of a reduction stays, and therefore where it is folded.
+/// The buffer in which the result of a reduction stays, and in which it is therefore folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In every rank's output: from inputs to outputs.

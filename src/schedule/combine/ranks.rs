@@ -8,7 +8,7 @@ use crate::schedule::{
 };
 use crate::span::{self, Blocks};
 
-/// What the ranks that stood aside receive at the end.
+/// The elements that the ranks that stood aside receive at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandOut {
     /// Nothing: only one rank has the result.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::error::{Mismatch, Site};
 use crate::names::Collective;
-use crate::op::Kind;
+use crate::op::OperatorKind;
 use crate::transport::memory::head::Info;
 use crate::transport::trace::call_event::{CallEvent, Peer};
 
@@ -141,7 +141,7 @@ pub(crate) struct Call {
     /// Number of elements; `None` if there are none or they may differ.
     pub length: Option<usize>,
     pub info: Option<&'static Info>,
-    pub op: Kind,
+    pub op: OperatorKind,
     /// What distinguishes algorithms, as a hash; 0: automatic choice.
     pub algorithm: u32,
     /// This rank's part in the collective, as a hash: for the examination of the call, and not compared here.
@@ -208,7 +208,7 @@ impl fmt::Display for Call {
             (None, Some(info)) => Some(info.name().to_owned()),
             _ => None,
         };
-        let op = (self.op != Kind::None).then(|| format!("{:?}", self.op));
+        let op = (self.op != OperatorKind::None).then(|| format!("{:?}", self.op));
         let detail = !matches!(self.detail, Detail::None);
         let detail = detail.then(|| self.detail.to_string());
         let parts: Vec<_> = [root, data, op, detail].into_iter().flatten().collect();

@@ -9,7 +9,7 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Where the ranks of a communicator meet.
+/// The word at which the ranks of a communicator meet.
 #[derive(Debug)]
 pub(crate) struct Gate {
     word: CachePadded<AtomicU64>,

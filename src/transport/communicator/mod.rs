@@ -1,4 +1,4 @@
-//! What the members of a communicator share.
+//! The state that the members of a communicator share.
 
 pub(crate) mod call;
 pub(crate) mod call_log;

@@ -1,4 +1,4 @@
-//! What the members of one communicator share.
+//! The state that the members of one communicator share.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ use crate::transport::wakeup::sleeper::RunNumber;
 
 use crate::transport::endpoint::Endpoint;
 
-/// What the members of one communicator share.
+/// The state that the members of one communicator share.
 pub(crate) struct CommShared {
     /// Even. It is the context of point-to-point messages; collectives use the next number.
     pub context: u32,
@@ -37,7 +37,7 @@ pub(crate) struct CommShared {
     /// Why every operation fails here, once a member has begun to leave the ended ranks behind.
     pub revoked: OnceLock<Cause>,
     pub shrinking: Shrinking<CommShared>,
-    /// What the layers above have computed about the members, once for all of them.
+    /// Facts that the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
@@ -70,7 +70,7 @@ impl CommShared {
         self.origin.name()
     }
 
-    /// Where its ranks meet to access each other's memory; created by the first to come.
+    /// The epoch at which its ranks meet to access each other's memory; created by the first to arrive.
     #[inline]
     pub(crate) fn epoch(&self) -> &Epoch {
         self.epoch.get_or_init(|| Epoch::new(self.members.size()))

@@ -1,4 +1,4 @@
-//! How the surviving members of a communicator leave the ended ones behind: which have come, and where they go.
+//! The agreement by which the surviving members of a communicator leave the ended ones behind.
 //!
 //! A member comes by registering its rank, and waits until every other member has come as well or has ended. The first
 //! to see that creates the new communicator of the members that have come, in their old order; the others find it. A

@@ -1,4 +1,4 @@
-//! How the controlled scheduler moves a world on: it chooses once every rank has ended or sleeps.
+//! The moves of the controlled scheduler: it chooses once every rank has ended or sleeps.
 
 use crate::Rank;
 use crate::error::Cause;

@@ -26,14 +26,15 @@
 //! # Ends that are not in the registry yet
 //!
 //! ```text
-//! returns:   posts;  endpoint ← gone;   light();  waiting > 0?   then: opens the registry, wakes waiters
+//! returns:   posts;  endpoint ← gone;   light();  waiting > 0?   then: opens the registry
 //! sleeper:   (registry open)  waiting + 1;  flag ← ASLEEP;  heavy();  takes in the ends;  looks;  walks
 //! ```
 //!
 //! A rank that returns while no rank waits leaves the registry closed. One of the two fences comes first. If it is that
 //! of the returning rank, the sleeper takes in its end, and finds everything that it had posted before. Otherwise the
-//! returning rank sees that a rank waits, and takes the lock after the sleeper has released it, as any other end does.
-//! To the sleeper it was running until then.
+//! returning rank sees that a rank waits, and opens the registry after the sleeper has released it. Whoever opens the
+//! registry takes in such ends, and wakes the ranks that need them. To the sleeper the returning rank was running until
+//! then.
 
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -254,7 +255,7 @@ impl Fabric {
         Cause::Deadlock(deadlock)
     }
 
-    /// What a rank outside the cycle waits for.
+    /// The event that a rank outside the cycle waits for.
     pub(in crate::transport) fn note(&self, registry: &Registry, needs: &Needs) -> String {
         match needs {
             Needs::One(one) => format!("waits for rank {one}"),
@@ -301,8 +302,8 @@ impl Fabric {
     }
 
     /// Records the ranks that have returned and marked this only at their endpoints, and wakes the ranks that need them.
-    /// Who opens the registry may come before the rank that returned and would wake them: it must not take them for
-    /// stuck.
+    /// The rank that opens the registry may come before the rank that returned and would wake them: it must not take
+    /// them for stuck.
     pub(in crate::transport) fn take_in_ends(&self, registry: &mut Registry) {
         let run = self.run();
         for (rank, endpoint) in self.endpoints.iter().enumerate() {
@@ -338,7 +339,8 @@ impl Fabric {
         fences::light();
         // Relaxed: the fence orders it.
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            self.wake_if(&self.open_registry(), |wait| wait.needs.involves(rank));
+            // Opening it takes in this end, and wakes the ranks that need this one.
+            drop(self.open_registry());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Finds the ranks whose collective call differs from the others', by comparing the ranks' records of their calls.
 //!
 //! A rank is odd if it differs from a strict majority of *all* members, so that ranks still to come cannot outvote the
-//! verdict. Where that is not decided yet, the comparison also names the ranks whose records are awaited.
+//! verdict. While that is undecided, the comparison also names the ranks whose records are awaited.
 
 use crate::Rank;
 use crate::error::{Called, Gone, Mismatch};

@@ -1,10 +1,11 @@
 //! What each rank of a world is doing, as reports print it: waits, last operations, and which ranks are awake.
 
 use std::iter;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Rank;
-use crate::error::on;
+use crate::error::{Gone, on};
 use crate::transport::Fabric;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::trace::operation::{Operation, Progress, lines};
@@ -37,7 +38,7 @@ impl Fabric {
     ) -> String {
         match (&registry.entries[rank], own) {
             (_, Some((me, mine))) if rank == me => waiting(mine),
-            (RankEntry { end: Some(end), .. }, _) => end.why.to_string(),
+            (RankEntry { end: Some(end), .. }, _) => ended(&end.why),
             (
                 RankEntry {
                     wait: Some(wait), ..
@@ -86,6 +87,27 @@ impl Fabric {
             _ if self.settings.record => format!("outside rankfold for at least {quiet:.1?}"),
             _ => format!("awake, and has begun no operation for at least {quiet:.1?}"),
         }
+    }
+}
+
+/// How a rank ended: only the beginning of its error, since that may hold a picture itself. If each picture held those
+/// of all ranks that ended before, their length would double from one to the next.
+fn ended(why: &Gone) -> String {
+    match why {
+        Gone::Returned => why.to_string(),
+        Gone::Failed(error) => Gone::Failed(beginning(error)).to_string(),
+        Gone::Panicked(message) => Gone::Panicked(beginning(message)).to_string(),
+    }
+}
+
+/// The first line of a text, or as much of it as fits into one.
+fn beginning(text: &Arc<str>) -> Arc<str> {
+    const MOST: usize = 160;
+    let line = text.lines().next().unwrap_or_default();
+    let kept: String = line.chars().take(MOST).collect();
+    match kept.len() == text.trim_end().len() {
+        true => kept.into(),
+        false => format!("{kept} ...").into(),
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct RankEntry {
     pub(in crate::transport) wait: Option<Wait>,
     /// What the rank needs in a bound wait, which nothing ends early, and since when it waits.
     pub(in crate::transport) bound: Option<(Needs, Instant)>,
-    /// What others decided about this wait.
+    /// The decision of others about this wait.
     pub(in crate::transport) verdict: Option<Cause>,
     pub(in crate::transport) end: Option<RankEnd>,
 }

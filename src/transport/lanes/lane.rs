@@ -26,27 +26,19 @@ use crate::transport::memory::packet::Packet;
 /// Number of short messages that a rank may post before the receiver takes one.
 const CREDIT: usize = 4;
 
-/// Whether a message is one half of an exchange: the same two ranks send to each other in the same step. Both ends know
-/// this, so the two halves may share a path of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    OneWay,
-    Exchange,
-}
-
 /// A rank's ends of the lanes of one communicator.
 pub(crate) trait Lanes {
     /// Whether a short message may be posted now. If not, lend it.
-    fn has_room(&self, to: Rank, form: Form) -> bool;
+    fn has_room(&self, to: Rank) -> bool;
 
     /// Posts a copy of a short message, right after [`has_room`](Self::has_room) returned `true`.
-    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]);
+    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]);
 
     /// Posts a packet: a lent one at any time, another one under the rules for a short message.
-    fn post_packet(&self, to: Rank, form: Form, packet: Packet);
+    fn post_packet(&self, to: Rank, packet: Packet);
 
     /// Moves the next packet from a rank into `place`. Returns whether there was one.
-    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool;
+    fn take(&self, from: Rank, place: &mut Packet) -> bool;
 }
 
 /// Both ends of one lane. The receiving end stays here, so a post never fails, and packets that were never taken can be
@@ -161,20 +153,20 @@ impl ChannelLanes {
 }
 
 impl Lanes for ChannelLanes {
-    fn has_room(&self, to: Rank, _: Form) -> bool {
+    fn has_room(&self, to: Rank) -> bool {
         self.out(to, Out::has_room)
     }
 
     #[inline]
-    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
-        self.post_packet(to, form, Packet::eager(head, data));
+    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+        self.post_packet(to, Packet::eager(head, data));
     }
 
-    fn post_packet(&self, to: Rank, _: Form, packet: Packet) {
+    fn post_packet(&self, to: Rank, packet: Packet) {
         self.out(to, |out| out.post(packet));
     }
 
-    fn take(&self, from: Rank, _: Form, place: &mut Packet) -> bool {
+    fn take(&self, from: Rank, place: &mut Packet) -> bool {
         let mut into = self.into.borrow_mut();
         let lane = into.get(from, || self.registry.lane(from, self.me).take);
         let Ok(packet) = lane.try_recv() else {
@@ -261,7 +253,7 @@ mod tests {
         registry.offer(2, 2);
         let left = |to| registry.spares.lock().get(&to).map_or(0, Vec::len);
         let sender = ChannelLanes::new(0, Arc::default());
-        assert!(sender.has_room(2, Form::OneWay), "without any it makes one");
+        assert!(sender.has_room(2), "without any it makes one");
         registry.lane(0, 2);
         registry.lane(0, 2);
         assert_eq!(left(2), 1, "one for each pair");

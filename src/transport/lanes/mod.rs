@@ -3,18 +3,17 @@
 pub(crate) mod lane;
 pub(crate) mod slot;
 pub(crate) mod slot_lanes;
-pub(crate) mod slot_words;
 
 use std::sync::Arc;
 
 use crate::Rank;
 use crate::op::Element;
-use crate::transport::lanes::lane::{ChannelLanes, Form, LaneBook, Lanes};
+use crate::transport::lanes::lane::{ChannelLanes, LaneBook, Lanes};
 use crate::transport::lanes::slot_lanes::{SlotBook, SlotLanes};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
-/// What lanes are made of.
+/// The implementation of lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Make {
     #[default]
@@ -88,55 +87,55 @@ pub(crate) struct Reference(ChannelLanes);
 
 impl Lanes for Reference {
     #[inline(never)]
-    fn has_room(&self, to: Rank, form: Form) -> bool {
-        self.0.has_room(to, form)
+    fn has_room(&self, to: Rank) -> bool {
+        self.0.has_room(to)
     }
 
     #[inline(never)]
-    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
-        self.0.post(to, form, head, data);
+    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+        self.0.post(to, head, data);
     }
 
     #[inline(never)]
-    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
-        self.0.post_packet(to, form, packet);
+    fn post_packet(&self, to: Rank, packet: Packet) {
+        self.0.post_packet(to, packet);
     }
 
     #[inline(never)]
-    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool {
-        self.0.take(from, form, place)
+    fn take(&self, from: Rank, place: &mut Packet) -> bool {
+        self.0.take(from, place)
     }
 }
 
 impl Lanes for Ends {
     #[inline]
-    fn has_room(&self, to: Rank, form: Form) -> bool {
+    fn has_room(&self, to: Rank) -> bool {
         match self {
-            Ends::Slots(lanes) => lanes.has_room(to, form),
-            Ends::Channels(lanes) => lanes.has_room(to, form),
+            Ends::Slots(lanes) => lanes.has_room(to),
+            Ends::Channels(lanes) => lanes.has_room(to),
         }
     }
 
     #[inline]
-    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
+    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
         match self {
-            Ends::Slots(lanes) => lanes.post(to, form, head, data),
-            Ends::Channels(lanes) => lanes.post(to, form, head, data),
+            Ends::Slots(lanes) => lanes.post(to, head, data),
+            Ends::Channels(lanes) => lanes.post(to, head, data),
         }
     }
 
-    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
+    fn post_packet(&self, to: Rank, packet: Packet) {
         match self {
-            Ends::Slots(lanes) => lanes.post_packet(to, form, packet),
-            Ends::Channels(lanes) => lanes.post_packet(to, form, packet),
+            Ends::Slots(lanes) => lanes.post_packet(to, packet),
+            Ends::Channels(lanes) => lanes.post_packet(to, packet),
         }
     }
 
     #[inline]
-    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool {
+    fn take(&self, from: Rank, place: &mut Packet) -> bool {
         match self {
-            Ends::Slots(lanes) => lanes.take(from, form, place),
-            Ends::Channels(lanes) => lanes.take(from, form, place),
+            Ends::Slots(lanes) => lanes.take(from, place),
+            Ends::Channels(lanes) => lanes.take(from, place),
         }
     }
 }
@@ -205,7 +204,7 @@ mod tests {
         print: u32,
     }
 
-    /// Calls `$f` with elements of the message's type. There are more types than a direction remembers.
+    /// Calls `$f` with elements of the message's type.
     macro_rules! with_elements {
         ($message:expr, $f:ident, $($args:expr),*) => {{
             let Message { kind, count, print, .. } = $message;
@@ -224,10 +223,10 @@ mod tests {
         }};
     }
 
-    fn post_to<T: Element>(data: &[T], head: Head, ends: &Ends, to: Rank, form: Form) {
+    fn post_to<T: Element>(data: &[T], head: Head, ends: &Ends, to: Rank) {
         match Packet::fits(data) {
-            true => ends.post(to, form, head, data),
-            false => ends.post_packet(to, form, Packet::copied(head, data.to_vec())),
+            true => ends.post(to, head, data),
+            false => ends.post_packet(to, Packet::copied(head, data.to_vec())),
         }
     }
 
@@ -237,9 +236,9 @@ mod tests {
     }
 
     impl Message {
-        fn post(self, ends: &Ends, to: Rank, form: Form) {
+        fn post(self, ends: &Ends, to: Rank) {
             let head = Head::new(9, 1 - to, self.tag, self.print);
-            with_elements!(self, post_to, head, ends, to, form);
+            with_elements!(self, post_to, head, ends, to);
         }
 
         fn is_in(self, packet: &Packet, from: Rank) -> bool {
@@ -251,8 +250,7 @@ mod tests {
     fn message() -> impl Strategy<Value = Message> {
         let tag = prop_oneof![4 => 0..3_u32, 1 => 250..260_u32, 1 => any::<u32>()];
         let count = prop_oneof![5 => 0..2_usize, 2 => 2..10_usize, 1 => 15..18_usize];
-        // Usually few types, so that they stay known.
-        let kind = prop_oneof![3 => 0..3_u8, 1 => 0..9_u8];
+        let kind = 0..9_u8;
         (kind, count, tag, any::<u32>()).prop_map(|(kind, count, tag, print)| Message {
             kind,
             count,
@@ -261,22 +259,15 @@ mod tests {
         })
     }
 
-    fn form() -> impl Strategy<Value = Form> {
-        prop_oneof![3 => Just(Form::Exchange), 1 => Just(Form::OneWay)]
-    }
-
     /// What one rank does next.
     #[derive(Clone, Copy, Debug)]
     enum Action {
-        Post(Message, Form),
-        Take(Form),
+        Post(Message),
+        Take,
     }
 
     fn action() -> impl Strategy<Value = (Rank, Action)> {
-        let action = prop_oneof![
-            (message(), form()).prop_map(|(message, form)| Action::Post(message, form)),
-            form().prop_map(Action::Take),
-        ];
+        let action = prop_oneof![message().prop_map(Action::Post), Just(Action::Take),];
         (0..2_usize, action)
     }
 
@@ -290,19 +281,19 @@ mod tests {
     /// Performs the action, and compares with the queues.
     fn act(ends: &[Ends; 2], lines: &mut [Line; 2], me: Rank, action: Action) {
         match action {
-            Action::Post(message, form) => {
-                let room = ends[me].has_room(1 - me, form);
+            Action::Post(message) => {
+                let room = ends[me].has_room(1 - me);
                 assert!(room || lines[me].queue.len() >= 4, "room for a few");
                 // Where there is no room, one more is lent, and its sender waits for it.
                 if room || !lines[me].crowded {
-                    message.post(&ends[me], 1 - me, form);
+                    message.post(&ends[me], 1 - me);
                     lines[me].crowded = !room;
                     lines[me].queue.push_back(message);
                 }
             }
-            Action::Take(form) => {
+            Action::Take => {
                 let mut place = Packet::empty();
-                let there = ends[me].take(1 - me, form, &mut place);
+                let there = ends[me].take(1 - me, &mut place);
                 let line = &mut lines[1 - me];
                 let expected = line.queue.pop_front();
                 line.crowded &= !line.queue.is_empty();
@@ -314,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_of_any_form_arrive_whole_and_in_order_and_what_nobody_took_is_found(
+        fn messages_arrive_whole_and_in_order_and_what_nobody_took_is_found(
             actions in prop::collection::vec(action(), 0..120)
         ) {
             for subject in subjects() {
@@ -340,20 +331,20 @@ mod tests {
 
         #[test]
         fn two_threads_that_post_and_take_in_turn_get_each_others_messages(
-            steps in prop::collection::vec(((message(), form(), form()), (message(), form(), form())), 1..60)
+            steps in prop::collection::vec((message(), message()), 1..60)
         ) {
             for subject in subjects() {
                 let [first, second] = subject.ends();
                 let run = |ends: Ends, me: Rank| {
                     for (step, (mine, theirs)) in steps.iter().enumerate() {
                         let [mine, theirs] = if me == 0 { [mine, theirs] } else { [theirs, mine] };
-                        assert!(ends.has_room(1 - me, mine.1), "all before the last were taken");
-                        mine.0.post(&ends, 1 - me, mine.1);
+                        assert!(ends.has_room(1 - me), "all before the last were taken");
+                        mine.post(&ends, 1 - me);
                         let mut place = Packet::empty();
-                        while !ends.take(1 - me, mine.2, &mut place) {
+                        while !ends.take(1 - me, &mut place) {
                             thread::yield_now();
                         }
-                        assert!(theirs.0.is_in(&place, 1 - me), "step {step} of {}", subject.name);
+                        assert!(theirs.is_in(&place, 1 - me), "step {step} of {}", subject.name);
                     }
                 };
                 thread::scope(|scope| {
@@ -378,18 +369,18 @@ mod tests {
             };
             let (mut sent, mut read) = (0, 0);
             for _ in 0..50 {
-                while sender.has_room(1, Form::OneWay) {
-                    message(sent).post(&sender, 1, Form::OneWay);
+                while sender.has_room(1) {
+                    message(sent).post(&sender, 1);
                     sent += 1;
                 }
                 assert!((4..8).contains(&(sent - read)), "{}", subject.name);
                 while read < sent {
-                    assert!(reader.take(0, Form::OneWay, &mut place));
+                    assert!(reader.take(0, &mut place));
                     assert!(message(read).is_in(&place, 0));
                     read += 1;
                 }
             }
-            assert!(!reader.take(0, Form::OneWay, &mut place));
+            assert!(!reader.take(0, &mut place));
         }
     }
 
@@ -404,11 +395,11 @@ mod tests {
             };
             for print in 0..10 {
                 let [first, _second] = subject.ends();
-                message(print).post(&first, 1, Form::Exchange);
+                message(print).post(&first, 1);
                 drop(first);
                 let [_first, second] = subject.ends();
                 let mut place = Packet::empty();
-                assert!(second.take(0, Form::Exchange, &mut place));
+                assert!(second.take(0, &mut place));
                 assert!(message(print).is_in(&place, 0));
             }
         }

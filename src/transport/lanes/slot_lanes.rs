@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::op::Element;
-use crate::transport::lanes::lane::{Form, Lanes, Peers};
+use crate::transport::lanes::lane::{Lanes, Peers};
 use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
@@ -111,22 +111,22 @@ impl SlotLanes {
 
 impl Lanes for SlotLanes {
     #[inline]
-    fn has_room(&self, to: Rank, _: Form) -> bool {
+    fn has_room(&self, to: Rank) -> bool {
         self.end(to, PairEnd::has_room)
     }
 
     #[inline]
-    fn post<T: Element>(&self, to: Rank, form: Form, head: Head, data: &[T]) {
-        self.end(to, |end| end.post(form, head, data));
+    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+        self.end(to, |end| end.post(head, data));
     }
 
-    fn post_packet(&self, to: Rank, form: Form, packet: Packet) {
-        self.end(to, |end| end.post_packet(form, packet));
+    fn post_packet(&self, to: Rank, packet: Packet) {
+        self.end(to, |end| end.post_packet(packet));
     }
 
     #[inline]
-    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> bool {
-        self.end(from, |end| end.take(form, place))
+    fn take(&self, from: Rank, place: &mut Packet) -> bool {
+        self.end(from, |end| end.take(place))
     }
 }
 

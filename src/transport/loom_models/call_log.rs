@@ -11,7 +11,7 @@ use std::panic::Location;
 
 use super::explore;
 use crate::names::Collective;
-use crate::op::Kind;
+use crate::op::OperatorKind;
 use crate::transport::communicator::call::{Call, Detail, Verb};
 use crate::transport::communicator::call_log::CallLog;
 
@@ -23,7 +23,7 @@ fn call(context: u32, length: usize) -> Call {
         root: None,
         length: Some(length),
         info: None,
-        op: Kind::None,
+        op: OperatorKind::None,
         algorithm: 0,
         part: 0,
         tolerant: false,

@@ -261,7 +261,7 @@ fn world_of_cells(life: impl Fn(&Port) -> Result<()> + 'static) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-/// The last stage of the waits in `comm::at_cells`.
+/// The last stage of the waits in `engine::at_cells`.
 struct Sleepy<'a> {
     port: &'a Port,
     cell_port: CellPort,

@@ -1,14 +1,13 @@
-//! Proves that messages through a fast box are read whole and once, are not overwritten while they are read, and arrive
-//! in one order with those through the mailbox; also where the fast box passes from one rank to another.
+//! Proves that messages through a fast box arrive in one order with those through the mailbox; also where the fast box
+//! passes from one rank to another. That they arrive whole is proved in `ring`.
 //!
 //! The fast box and the rule by which its reader looks at both paths are the real ones, in loom's cells, which report
 //! every access that is not ordered with the ones before. It has two cells here, so that they are soon overwritten. The
 //! mailbox is a model of the channel: places are counted before they are filled, and taken before they are read.
 //!
-//! Checked by hand: the models fail with the release of a turn, of the read count or of the owner's word relaxed, or
-//! the acquire of any of them; with a fast box that is used while there is mail; with mail that is taken though it was
-//! not there before the look at the fast box, or before any look at the fast box. That senders look at the mailbox is
-//! their own rule, which the model repeats; `tests/two_ways.rs` tests the real one.
+//! Checked by hand: the models fail with a fast box that is used while there is mail; with mail that is taken though it
+//! was not there before the look at the fast box, or before any look at the fast box. That senders look at the mailbox
+//! is their own rule, which the model repeats; `tests/two_ways.rs` tests the real one.
 
 use std::sync::Arc;
 

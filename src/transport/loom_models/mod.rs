@@ -11,7 +11,7 @@
 //! - `receipt`: a rank that waits until its message is received is woken, and a revoked message is not received
 //! - `fabric_reuse`: what a run leaves at the endpoints has no meaning in the next
 //! - `shrink`: the surviving ranks find each other
-//! - `slot`: what two ranks hand each other is read whole, once and in order
+//! - `ring`: what one rank hands another is read whole, once and in order
 //! - `fast_box`: messages past the mailbox are read whole, once and in order with the mail
 //! - `gate`: no rank leaves a barrier early
 //! - `epoch`: no rank accesses the memory of a rank that has left
@@ -39,9 +39,9 @@ mod job_slot;
 mod loan;
 mod receipt;
 mod rendezvous;
+mod ring;
 mod shrink;
 mod sleeper;
-mod slot;
 
 use std::panic::Location;
 use std::rc::Rc;

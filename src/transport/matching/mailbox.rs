@@ -33,7 +33,7 @@ pub(crate) struct Inbox {
     posted: Posted,
     /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
     /// dropped, never in the middle of a receive.
-    buried: Vec<Packet>,
+    to_drop: Vec<Packet>,
     /// Messages that a posted receive from any source wants stay in their queue, with all behind them, until the
     /// chooser has decided which queue the receive takes from.
     controlled: bool,
@@ -47,7 +47,7 @@ impl Inbox {
             arrivals: 0,
             taken: 0,
             posted: Posted::default(),
-            buried: Vec::new(),
+            to_drop: Vec::new(),
             controlled: false,
         }
     }
@@ -90,7 +90,7 @@ impl Inbox {
             .iter_mut()
             .filter(|(key, _)| key.0 == want.context)
         {
-            sweep(queue, &mut self.buried, lenders);
+            sweep(queue, &mut self.to_drop, lenders);
             let arrival = open(queue, &self.posted, self.controlled)
                 .find(|early| want.accepts(early.packet.head))
                 .map(|early| early.arrival);
@@ -144,7 +144,7 @@ impl Inbox {
     fn discard(&mut self, place: &mut Packet) {
         let dead = mem::replace(place, Packet::empty());
         if dead.is_owned() {
-            self.buried.push(dead);
+            self.to_drop.push(dead);
         }
     }
 
@@ -165,7 +165,7 @@ impl Inbox {
         let keys: Vec<_> = self.early.keys().copied().collect();
         for key in keys {
             let mut queue = self.early.remove(&key).unwrap_or_default();
-            sweep(&mut queue, &mut self.buried, lenders);
+            sweep(&mut queue, &mut self.to_drop, lenders);
             self.settle(&mut queue, lenders);
             if !queue.is_empty() {
                 self.early.insert(key, queue);
@@ -245,7 +245,7 @@ impl Inbox {
         queue.is_some_and(|queue| self.contended(queue).is_some())
     }
 
-    /// What posted receives from any source accept.
+    /// The messages that posted receives from any source accept.
     pub(in crate::transport) fn wild(&self) -> impl Iterator<Item = Want> {
         self.posted.wild()
     }
@@ -310,7 +310,7 @@ impl Inbox {
 
     /// Whether nothing is kept here and no receive is posted; there may be mail.
     pub(in crate::transport) fn is_idle(&self) -> bool {
-        self.early.is_empty() && self.posted.is_empty() && self.buried.is_empty()
+        self.early.is_empty() && self.posted.is_empty() && self.to_drop.is_empty()
     }
 
     /// The place in the order of arrival of the message handed out last.
@@ -355,8 +355,8 @@ impl Inbox {
             .chain(late)
             .partition(|packet| packet.is_dead(lenders));
         // The inbox is no longer in use, but this rank may be unwinding, or the thread may be no rank of the world.
-        let buried = mem::take(&mut self.buried).into_iter();
-        buried.chain(dead).for_each(unwind::drop_quietly);
+        let to_drop = mem::take(&mut self.to_drop).into_iter();
+        to_drop.chain(dead).for_each(unwind::drop_quietly);
         left
     }
 
@@ -386,12 +386,12 @@ fn open<'a>(
 }
 
 /// Removes the messages that their sender has revoked.
-fn sweep(queue: &mut VecDeque<Early>, buried: &mut Vec<Packet>, lenders: &impl Lenders) {
+fn sweep(queue: &mut VecDeque<Early>, to_drop: &mut Vec<Packet>, lenders: &impl Lenders) {
     if queue.iter().any(|early| early.packet.is_dead(lenders)) {
         let (dead, live): (VecDeque<_>, VecDeque<_>) = mem::take(queue)
             .into_iter()
             .partition(|early| early.packet.is_dead(lenders));
         *queue = live;
-        buried.extend(dead.into_iter().map(|early| early.packet));
+        to_drop.extend(dead.into_iter().map(|early| early.packet));
     }
 }

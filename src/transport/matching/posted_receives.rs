@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// What became of a message that was offered.
+/// The result of offering a message.
 pub(in crate::transport) enum Offered {
     /// A slot has taken it.
     Taken,
@@ -89,13 +89,13 @@ impl Posted {
         self.first(packet).map(|want| want.source.is_none())
     }
 
-    /// What the first slot that wants a message accepts.
+    /// The messages that the first open slot accepts.
     pub(in crate::transport) fn first(&self, packet: &Packet) -> Option<Want> {
         let mut wants = self.0.iter().map(|slot| slot.want);
         wants.find(|want| want.accepts(packet.head))
     }
 
-    /// What the slots for any source accept.
+    /// The messages that the slots for any source accept.
     pub(in crate::transport) fn wild(&self) -> impl Iterator<Item = Want> {
         let wants = self.0.iter().map(|slot| slot.want);
         wants.filter(|want| want.source.is_none())

@@ -1,4 +1,4 @@
-//! What a receive accepts, and the queues that it takes messages from.
+//! The messages that a receive accepts, and the queues that it takes them from.
 
 use crate::Rank;
 use crate::transport::memory::head::Head;

@@ -9,6 +9,7 @@ use std::ptr;
 use std::slice;
 
 use crate::op::Element;
+pub(super) use crate::op::kernels::CACHE_LINE;
 
 /// Views elements as their bytes, initialised or not.
 pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
@@ -19,7 +20,7 @@ pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] 
 /// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub(in crate::transport) struct Octet(MaybeUninit<[u8; OCTET]>);
+pub(super) struct Octet(MaybeUninit<[u8; OCTET]>);
 
 const OCTET: usize = 8;
 
@@ -110,33 +111,12 @@ pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8)
         match data {
             // The most frequent messages have a size known here and need no call of `memcpy`.
             [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
+            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
             _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
         }
     }
 }
-
-/// Copies a message to memory with space for it.
-///
-/// # Safety
-///
-/// `to` is valid for writes of the bytes of `data`, and does not overlap `data`.
-#[inline]
-pub(super) unsafe fn copy_short<T: Element>(data: &[T], to: *mut u8) {
-    let from = data.as_ptr().cast::<u8>();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match data {
-            // The most frequent messages have a size known here and need no call of `memcpy`.
-            [_] => ptr::copy_nonoverlapping(from, to, size_of::<T>()),
-            [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
-            _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
-        }
-    }
-}
-
-/// Size of a cache line in bytes.
-pub(super) const CACHE_LINE: usize = 64;
 
 /// Prefetches a line of a message. Nothing is read: the line may be written at this moment.
 #[inline]

@@ -38,7 +38,7 @@ use crate::Rank;
 use crate::op::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::awaited::{Awaited, Waiting};
-use crate::transport::memory::bytes::{CACHE_LINE as LINE, copy_short, prefetch};
+use crate::transport::memory::bytes::{CACHE_LINE, copy_out, prefetch};
 use crate::transport::memory::head::Info;
 use crate::transport::memory::stamp::{Label, Stamp};
 
@@ -303,7 +303,7 @@ impl CellPort {
         let place = self.place();
         self.lines[place] = 0;
         if bytes > NEAR {
-            self.lines[place] = bytes.div_ceil(LINE);
+            self.lines[place] = bytes.div_ceil(CACHE_LINE);
             column.far[self.place()].with_mut(|far| {
                 // SAFETY: no other thread accesses the place (see the head), and every message that fits has space
                 // there.
@@ -320,7 +320,7 @@ impl CellPort {
             let body = near.body.as_mut_ptr().cast::<u8>();
             if bytes <= NEAR {
                 // SAFETY: it fits, as just checked, and the memory is not the caller's.
-                unsafe { copy_short(data, body) };
+                unsafe { copy_out(data, body) };
             }
         });
         // Release: pairs with the acquire in `find`.
@@ -362,7 +362,7 @@ impl CellPort {
         let (column, place) = (&self.cells.columns[from], self.place());
         let (cell, far) = (&column.cells[place], &column.far[place]);
         if bytes > NEAR {
-            let lines = bytes.div_ceil(LINE).min(FETCHED);
+            let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
             (0..lines).for_each(|line| prefetch(ptr::from_ref(far).cast(), line));
         }
         // Acquire: pairs with the release in `post`.
@@ -423,7 +423,7 @@ impl CellPort {
             let far = &column.far[place];
             for line in 0..self.lines[place] {
                 // SAFETY: as above, and the place has at least this many lines.
-                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * LINE).write(0) });
+                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * CACHE_LINE).write(0) });
             }
         }
     }

@@ -12,7 +12,6 @@
 #![allow(unsafe_code)]
 
 use std::mem::{self, MaybeUninit, size_of_val};
-use std::process;
 use std::ptr;
 
 use crate::Rank;
@@ -20,10 +19,11 @@ use crate::op::Element;
 use crate::op::copies::{Copies, CopyRole, StoreKind};
 use crate::op::kernels::copy_bytes_past_caches;
 use crate::transport::memory::bytes::bytes;
-use crate::transport::memory::copy_claims::{CopyClaims, JOINT, Side, part, parts};
+use crate::transport::memory::copy_claims::{COOPERATIVE, CopyClaims, Side, part, parts};
 use crate::transport::memory::lend::Loan;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
+use crate::unwind::AbortOnDrop;
 
 /// How a borrower copies, and how it waits for a lender that helps it.
 pub(crate) trait Taker {
@@ -50,14 +50,14 @@ impl Packet {
     ) -> Option<()> {
         self.open(lenders, |data: &[T]| {
             let to = &mut to[..data.len()];
-            if !self.is_lent() || size_of_val(data) < JOINT {
+            if !self.is_lent() || size_of_val(data) < COOPERATIVE {
                 return taker.copies().copy(to, data);
             }
             let (source, to): (_, *mut [T]) = (self.source(), to);
             let claims = lenders.claims(source);
             // SAFETY: `to` is as long as `data`, which is a loan that was claimed and is not yet settled; the borrow of
             // `to` lasts as long as this call, and no other reference is made from it meanwhile.
-            unsafe { copy_jointly(claims, source, taker, to.cast(), bytes(data)) }
+            unsafe { copy_cooperatively(claims, source, taker, to.cast(), bytes(data)) }
         })
     }
 }
@@ -68,7 +68,7 @@ impl Packet {
 ///
 /// `claims` belongs to `lender`, the lender of `from`. The caller has claimed that loan and not settled it. `to` has as
 /// many bytes as `from`, and no other code accesses them.
-unsafe fn copy_jointly(
+unsafe fn copy_cooperatively(
     claims: &CopyClaims,
     lender: Rank,
     taker: &impl Taker,
@@ -76,11 +76,12 @@ unsafe fn copy_jointly(
     from: &[MaybeUninit<u8>],
 ) {
     let side = Side::of(taker.me(), lender);
-    let nobody_leaves = NobodyLeaves;
+    // The borrower may not abandon a destination that its lender may still write to.
+    let until_all_is_copied = AbortOnDrop;
     // SAFETY: the caller's promise; the lender does not access the parts that are taken here.
     let copy = || unsafe { copy_parts(claims, side, CopyRole::Received, taker.copies(), to, from) };
     claims.borrow(to, parts(from.len()), copy, |done| taker.stay(lender, done));
-    mem::forget(nobody_leaves);
+    mem::forget(until_all_is_copied);
 }
 
 /// The lender's side: copies the parts that the borrower leaves, if the borrower has published a destination. Returns
@@ -95,7 +96,7 @@ pub(in crate::transport) fn help(
     // SAFETY: what is open is this loan, see the head of `copy_claims`. Its borrower has published a destination of its
     // length, and keeps it valid until the parts taken here are reported.
     let copy = |to| unsafe { copy_parts(claims, side, CopyRole::Helped, copies, to, from) };
-    from.len() >= JOINT && claims.help(copy)
+    from.len() >= COOPERATIVE && claims.help(copy)
 }
 
 /// Takes parts from the end of `side` and copies them, until none are left. Returns how many it took.
@@ -130,13 +131,4 @@ unsafe fn copy_parts(
         copied
     });
     taken
-}
-
-/// Aborts the process if a borrower would abandon a destination that its lender may still write to.
-struct NobodyLeaves;
-
-impl Drop for NobodyLeaves {
-    fn drop(&mut self) {
-        process::abort();
-    }
 }

@@ -34,7 +34,7 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 /// The shortest message, in bytes, that both ends copy; its receiver copies a shorter one alone. The receiver has to
 /// fetch from the lender's cache what the lender writes. Below this length, where both ends rewrite and read their
 /// buffers, that costs more than it saves.
-pub(crate) const JOINT: usize = 512 << 10;
+pub(crate) const COOPERATIVE: usize = 512 << 10;
 /// Bytes of a part.
 const PART: usize = 64 << 10;
 

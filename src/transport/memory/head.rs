@@ -64,24 +64,6 @@ impl Head {
         }
     }
 
-    /// Creates a head from its two words.
-    #[inline]
-    pub(in crate::transport) fn of(line: u64, call: u64) -> Self {
-        Head { line, call }
-    }
-
-    /// Communicator and source: the same for all messages of a lane.
-    #[inline]
-    pub(in crate::transport) fn line(self) -> u64 {
-        self.line
-    }
-
-    /// Tag and fingerprint.
-    #[inline]
-    pub(in crate::transport) fn call(self) -> u64 {
-        self.call
-    }
-
     /// The communicator, and whether point-to-point or collective.
     #[inline]
     pub(crate) fn context(self) -> u32 {

@@ -14,5 +14,6 @@ pub(crate) mod lenders;
 pub(crate) mod loan;
 pub(crate) mod packet;
 pub(crate) mod receipt;
+pub(crate) mod ring;
 pub(crate) mod shared_vectors;
 pub(crate) mod stamp;

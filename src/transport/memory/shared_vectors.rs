@@ -14,7 +14,7 @@
 //!   (by its id), the job, and the length of every vector were found to be what the rank expects.
 //! - *No rank leaves early.* From its arrival on a rank is inside [`Inside`], whose end, also by unwinding, is either
 //!   an abort or the wait until all are out. It never leaves its frame, so it cannot be forgotten. Should the wait
-//!   return too early, or panic, the process [aborts](NobodyLeaves).
+//!   return too early, or panic, the process [aborts](AbortOnDrop).
 //! - *No rank's pointers change meanwhile.* They are read again and again between *go* and *out*. The epoch refuses a
 //!   rank that arrives while what it has brought is out, so what was compared stays the same, whatever is called from
 //!   inside the call.
@@ -48,18 +48,18 @@ use std::cell::{RefCell, RefMut};
 use std::marker::PhantomData;
 use std::mem;
 use std::ops::Range;
-use std::process;
 use std::ptr;
 use std::slice;
 
 use crate::Rank;
 use crate::moves;
 use crate::op::copies::{BEYOND, Copies, CopyRole, LONG, StoreKind};
-use crate::op::kernels::{self, To, copy, copy_bytes_past_caches, fold_several};
+use crate::op::kernels::{self, CACHE_LINE, To, copy, copy_bytes_past_caches, fold_several};
 use crate::op::{Element, Operator};
 use crate::span;
 use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket, Turned};
 use crate::transport::memory::head::Info;
+use crate::unwind::AbortOnDrop;
 
 /// What ranks do with each other's vectors: the same on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,26 +257,18 @@ impl<W: Waiting> Inside<'_, W> {
     /// Reports out, and waits until all ranks have.
     #[inline]
     fn report(&mut self, well: bool) {
-        let nobody_leaves = NobodyLeaves;
+        // No rank may leave its frame, by return or by a panic in the wait, while others may still access its vectors: a
+        // read of freed memory would be worse.
+        let until_all_are_out = AbortOnDrop;
         self.epoch.report_out(self.me, self.ticket, well);
         self.stage = Stage::Out;
         let (mut next, ticket) = (0, self.ticket);
         let mut all_out = || self.epoch.all_out_from(&mut next, ticket);
         self.waiting.stay(ticket, &mut all_out);
         if self.epoch.take_back(self.me, ticket) {
-            mem::forget(nobody_leaves);
+            mem::forget(until_all_are_out);
         }
         self.waiting.rouse();
-    }
-}
-
-/// Aborts the process if a rank would leave its frame, by return or by a panic in the wait, while others may still
-/// access its vectors: a read of freed memory would be worse.
-struct NobodyLeaves;
-
-impl Drop for NobodyLeaves {
-    fn drop(&mut self) {
-        process::abort();
     }
 }
 
@@ -352,7 +344,7 @@ impl<T: Element> Vectors<'_, T> {
         assert_eq!(self.coming.job, Job::Shares, "who may touch what");
         let (n, written) = in_common(self.coming.epoch);
         let lead = written.map_or(0, |start| kernels::lead(start.cast::<T>().cast_const()));
-        let line = (LINE / size_of::<T>().max(1)).max(1);
+        let line = (CACHE_LINE / size_of::<T>().max(1)).max(1);
         share(n, line, lead, self.ranks(), self.coming.me)
     }
 
@@ -586,9 +578,6 @@ fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
     }
     (n, written)
 }
-
-/// The number of bytes of a cache line.
-const LINE: usize = 64;
 
 /// The elements that a rank accesses of vectors of `n` elements: whole cache lines, of `line` elements, of the first
 /// vector that is written, which has `lead` elements before its first line.

@@ -43,7 +43,7 @@ pub(crate) struct Port {
     pub(in crate::transport) spins: Cell<u32>,
     /// Number of looks for which a lender waits before it copies; adapts like `spins`.
     pub(in crate::transport) lending: Cell<u32>,
-    /// What the rank has learnt about long copies.
+    /// The rank's measurements of long copies.
     pub(crate) copies: Copies,
 }
 
@@ -137,7 +137,7 @@ impl Port {
         self.endpoint.tally.sent(bytes);
     }
 
-    /// Where this rank logs its collective calls.
+    /// The log of this rank's collective calls.
     #[inline]
     pub(crate) fn log(&self) -> &CallLog {
         &self.endpoint.log
@@ -267,7 +267,7 @@ impl Port {
         ours.then_some(queue)
     }
 
-    /// What this rank could get, for the chooser to choose among.
+    /// The messages that this rank could receive, for the chooser to choose among.
     pub(in crate::transport) fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
         if !self.fabric.is_controlled() {
             return None;

@@ -1,4 +1,4 @@
-//! How a rank posts a message, or lends it until its receiver has read it.
+//! Sending: a rank posts a message, or lends it until its receiver has read it.
 
 use std::time::{Duration, Instant};
 

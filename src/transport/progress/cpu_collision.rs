@@ -28,7 +28,7 @@ const STAY: u64 = 20_000_000;
 /// The bits of a note that hold the CPU; the time is above them.
 const CPU: u64 = (1 << 16) - 1;
 
-/// Where the ranks of a world were when they last began to yield.
+/// The CPU of each rank of a world when it last began to yield.
 #[derive(Debug)]
 pub(crate) struct WaitingCpus {
     each: Box<[CachePadded<Spot>]>,

@@ -1,4 +1,4 @@
-//! How ranks wait: spin, yield, park; and what wakes them.
+//! Waiting: spin, yield, park; and waking.
 
 pub(crate) mod cpu_collision;
 pub(crate) mod wait;

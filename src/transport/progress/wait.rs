@@ -28,7 +28,7 @@ use crate::transport::port::Port;
 pub(in crate::transport) const SPINS: u32 = 2000;
 /// Minimum number, so that a rank notices when spinning has become worthwhile again.
 pub(in crate::transport) const FEW_SPINS: u32 = 16;
-/// How long a rank yields before it parks, and the minimum number of yields.
+/// Time for which a rank yields before it parks, and the minimum number of yields.
 pub(in crate::transport) const YIELDING: Duration = Duration::from_micros(500);
 pub(in crate::transport) const YIELDS: u32 = 8;
 /// How long a thread that runs no rank at the moment looks for work, or for its end, and how many looks it takes before
@@ -65,7 +65,7 @@ impl Drop for Live {
     }
 }
 
-/// What a thread that runs no rank at the moment does before it goes to sleep.
+/// The stages of a thread that runs no rank at the moment, before it goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// There is a CPU for it: it spins for a moment, then yields.
@@ -137,7 +137,7 @@ pub(crate) fn are_crowded(live: usize, room: usize) -> bool {
     live > room
 }
 
-/// What a wait is about. The closures are called only when the wait takes long.
+/// The description of a wait. The closures are called only when the wait takes long.
 pub(crate) struct Reason<'a> {
     pub call: &'a dyn Fn() -> String,
     pub site: Site,

@@ -38,7 +38,7 @@ impl EndState {
     }
 }
 
-/// What a rank must know of a run that begins in the fabric of another.
+/// The numbers that a rank must know of a run that begins in the fabric of another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reuse {
     pub(in crate::transport) run: RunNumber,

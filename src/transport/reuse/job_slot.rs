@@ -1,4 +1,4 @@
-//! How a worker thread gets its next job and hands it back: one word, in a cache line of its own.
+//! The hand-over of jobs to a worker thread and back: one word, in a cache line of its own.
 //!
 //! ```text
 //! caller   word ← job;  light();  asleep? wake             looks until the word is empty

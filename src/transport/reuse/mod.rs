@@ -1,4 +1,4 @@
-//! What one run leaves for the next: worker threads and the fabric.
+//! Reuse by the next run: worker threads and the fabric.
 
 pub(crate) mod fabric_reuse;
 pub(crate) mod job_slot;

@@ -1,10 +1,10 @@
-//! What changes during an operation: the messages it has sent and received, and how far it has come.
+//! The state that changes during an operation: counts of messages, and progress.
 
 use crate::Rank;
 use crate::transport::trace::event_ring::NOTES;
 use crate::transport::trace::operation::{Passed, Progress};
 
-/// What a rank counts during the operation that it is inside.
+/// The counts of a rank during the operation that it is inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport) struct Course {
     pub sent: u64,

@@ -1,4 +1,4 @@
-//! What ranks record about what they do.
+//! The records of ranks: flight recorder, trace, clock.
 
 pub(crate) mod call_event;
 pub(crate) mod clock;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Rank;
 use crate::error::{Site, on};
 
-/// How far an operation has come.
+/// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
@@ -47,7 +47,7 @@ pub struct Operation {
     pub comm: Option<Arc<str>>,
     /// When it began, measured from the start of the world; at most some milliseconds too early.
     pub begun: Duration,
-    /// How far it has come.
+    /// Its progress.
     pub progress: Progress,
     /// Number of messages it has sent. For an operation that has not ended: up to its last long wait.
     pub sent: u64,

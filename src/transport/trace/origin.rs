@@ -1,4 +1,4 @@
-//! Where a communicator comes from: its name in reports.
+//! The origin of a communicator: its name in reports.
 //!
 //! A name is formatted when a report asks for it. A communicator keeps only the call that made it, the source line of
 //! that call on the rank that made it, and its parent's origin.
@@ -24,7 +24,7 @@ pub(crate) enum Birth {
     Shrink,
 }
 
-/// Where a communicator comes from.
+/// The origin of a communicator.
 #[derive(Debug)]
 pub(crate) struct Origin {
     birth: Birth,

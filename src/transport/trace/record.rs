@@ -41,7 +41,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// What others may read of one rank.
+/// The record of one rank that others may read.
 pub(crate) struct Record {
     pub(in crate::transport) ring: Option<Ring>,
     pub(in crate::transport) known: Mutex<Vec<Known>>,

@@ -25,7 +25,7 @@ type Key = [usize; 3];
 /// Number of cache places in which calls are found without a search.
 const NEAR: usize = 64;
 
-/// What is needed to end an operation: the enclosing operation, if there is one, and what that has counted.
+/// The state needed to end an operation: the enclosing operation, if there is one, and its counts.
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
     outer: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Recorder {
     inside: Cell<u64>,
     /// The last time that was noted: coarse times lag behind exact ones.
     time: Cell<u64>,
-    /// What that operation has sent and received so far.
+    /// The counts of messages that the operation has sent and received so far.
     course: Counted,
     /// Whether that operation is still to be recorded.
     later: Cell<bool>,

@@ -1,4 +1,4 @@
-//! How a sleeping rank is woken: the flag that every poster looks at, and the fence that orders it.
+//! Waking a sleeping rank: the flag that every poster looks at, and the fence that orders it.
 
 pub(crate) mod fences;
 pub(crate) mod sleeper;

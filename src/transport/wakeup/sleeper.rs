@@ -20,8 +20,8 @@
 //! Whether a rank has ended is kept in other bits of the flag than whether it is asleep: a rank that unwinds counts as
 //! ended and may still sleep until others no longer use its memory. Two values say that a rank has ended, and runs use
 //! them alternately. A flag that says so for one run therefore says nothing in the next, and no thread has to reset
-//! every rank's flag in between. All changes after that are read-modify-writes, so whoever sees that the rank has ended
-//! sees what it did before.
+//! every rank's flag in between. All changes after that are read-modify-writes, so a thread that sees that the
+//! rank has ended sees what it did before.
 
 use std::num::NonZeroU32;
 

@@ -4,7 +4,7 @@ use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::cost::{Model, simple_exchange};
 use rankfold::draw::Spread;
 use rankfold::measure::{self, Measured, Run, Type, median, sorted};
-use rankfold::simulate::Machine;
+use rankfold::simulate::MachineModel;
 
 use crate::simulate::seconds;
 
@@ -132,7 +132,7 @@ fn fold_seconds(run: &Run, element: usize) -> f64 {
 
 fn series(name: &str, own: &[&Measured], model: &Model, element: usize) -> Option<Series> {
     let algorithm: Algorithm = name.parse().ok()?;
-    let machine = Machine::alpha_beta_gamma(model.alpha, model.beta, model.gamma);
+    let machine = MachineModel::alpha_beta_gamma(model.alpha, model.beta, model.gamma);
     let point = |one: &&Measured| {
         let length = one.bytes / element;
         let call = Call::new(Collective::AllReduce, one.ranks, length).commuting();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rankfold::World;
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::machine::Machine;
-use rankfold::measure::{Control, Effort, Latency, Point, Type, Way};
+use rankfold::measure::{Control, Effort, Latency, MessagePath, Point, Type};
 
 use super::data::{Chosen, Data, REPORT_SCHEMA};
 use crate::bench::{self, Plan, SIZES};
@@ -60,7 +60,7 @@ fn latencies(machine: &Machine, seconds: f64, control: &Control) -> Result<Optio
         .step_by(mask.len().div_ceil(MOST_CPUS))
         .collect();
     let pairs = cpus.len() * (cpus.len() - 1) / 2;
-    let ways: Vec<Way> = Way::all().collect();
+    let ways: Vec<MessagePath> = MessagePath::all().collect();
     let passes = 3;
     let each = seconds / (pairs * ways.len() * passes) as f64;
     let plan = latency::Plan {

@@ -21,7 +21,8 @@ use std::mem::{self, ManuallyDrop, MaybeUninit, size_of};
 use std::ptr;
 use std::sync::Arc;
 
-use super::kind::Kind;
+use super::kind::PacketKind;
+use super::label::{EAGER_BYTES, Label};
 use crate::Rank;
 use crate::op::{Element, copied};
 use crate::transport::memory::bytes::{Octet, Piece, copied_bytes, copy_out};
@@ -29,9 +30,6 @@ use crate::transport::memory::head::{Head, Info};
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::Ticket;
 use crate::transport::memory::receipt::Receipt;
-
-/// The longest message, in bytes, that travels inside its packet.
-pub const EAGER_BYTES: usize = 32;
 
 /// A message on its way.
 ///
@@ -44,7 +42,7 @@ pub(crate) struct Packet {
     /// `None`: it never held anything.
     info: Option<&'static Info>,
     /// The initialised field of `body`.
-    kind: Kind,
+    kind: PacketKind,
     /// Number of elements of an eager or landed message.
     count: u32,
     pub(crate) head: Head,
@@ -53,7 +51,7 @@ pub(crate) struct Packet {
 
 /// `repr(C)`: every field begins where the body does, so bytes may be written there before the kind is.
 #[repr(C)]
-union Body {
+pub(in crate::transport) union Body {
     eager: MaybeUninit<[u8; EAGER_BYTES]>,
     lent: Lent,
     owned: ManuallyDrop<Owned>,
@@ -61,7 +59,7 @@ union Body {
 }
 
 /// The alignment of a body, and so of the elements of an eager message.
-pub(super) const BODY_ALIGN: usize = align_of::<Body>();
+pub(in crate::transport) const BODY_ALIGN: usize = align_of::<Body>();
 
 impl Body {
     /// An uninitialised body.
@@ -91,16 +89,6 @@ struct Owned {
     receipt: Option<Arc<Receipt>>,
 }
 
-/// A packet without the line of its head, which a lane knows: the content of a ring cell.
-#[repr(C)]
-pub(in crate::transport) struct Cargo {
-    info: Option<&'static Info>,
-    kind: Kind,
-    count: u32,
-    call: u64,
-    body: Body,
-}
-
 // It fits into one cache line, and fills it where pointers have 64 bits.
 const _: () = assert!(size_of::<Packet>() <= 64);
 const _: () = assert!(size_of::<Packet>() == 64 || size_of::<usize>() < 8);
@@ -119,7 +107,7 @@ impl Drop for Packet {
 
 impl Packet {
     #[inline]
-    fn new<T: 'static>(head: Head, kind: Kind, count: u32, body: Body) -> Packet {
+    fn new<T: 'static>(head: Head, kind: PacketKind, count: u32, body: Body) -> Packet {
         Packet {
             body,
             info: Some(Info::of::<T>()),
@@ -136,7 +124,7 @@ impl Packet {
             body: Body::new(),
             info: None,
             head: Head::default(),
-            kind: Kind::EMPTY,
+            kind: PacketKind::EMPTY,
             count: 0,
         }
     }
@@ -155,7 +143,7 @@ impl Packet {
     #[inline]
     pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
         assert!(Self::fits(data), "a long message in a short packet");
-        let mut packet = Self::new::<T>(head, Kind::EAGER, data.len() as u32, Body::new());
+        let mut packet = Self::new::<T>(head, PacketKind::EAGER, data.len() as u32, Body::new());
         if Octet::fits(data) {
             let mut octet = Octet::new();
             // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is written
@@ -179,19 +167,19 @@ impl Packet {
             ticket,
             copy: copy_lent::<T>,
         };
-        Self::new::<T>(head, Kind::LENT, 0, Body { lent })
+        Self::new::<T>(head, PacketKind::LENT, 0, Body { lent })
     }
 
     /// A message that owns its elements.
     pub(crate) fn copied<T: Element>(head: Head, elements: Vec<T>) -> Packet {
         let count = elements.len();
         let body = Self::owned(count, Box::new(elements));
-        Self::new::<T>(head, Kind::COPIED, 0, body)
+        Self::new::<T>(head, PacketKind::COPIED, 0, body)
     }
 
     /// A message that is one owned value, moved.
     pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
-        Self::new::<V>(head, Kind::VALUE, 0, Self::owned(1, Box::new(value)))
+        Self::new::<V>(head, PacketKind::VALUE, 0, Self::owned(1, Box::new(value)))
     }
 
     fn owned(count: usize, what: Box<dyn Any + Send>) -> Body {
@@ -213,20 +201,20 @@ impl Packet {
     }
 
     #[inline]
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> PacketKind {
         self.kind
     }
 
     /// Whether the elements are lent.
     #[inline]
     pub(in crate::transport) fn is_lent(&self) -> bool {
-        self.kind == Kind::LENT
+        self.kind == PacketKind::LENT
     }
 
     /// Whether it owns what it holds, so that dropping it has an effect.
     #[inline]
     pub(in crate::transport) fn is_owned(&self) -> bool {
-        self.kind == Kind::COPIED || self.kind == Kind::VALUE
+        self.kind == PacketKind::COPIED || self.kind == PacketKind::VALUE
     }
 
     pub(super) fn receipt(&self) -> Option<&Receipt> {
@@ -262,7 +250,7 @@ impl Packet {
     /// begin where the body does, at a multiple of `BODY_ALIGN`.
     #[inline]
     pub(super) fn as_eager(&self) -> Option<&MaybeUninit<[u8; EAGER_BYTES]>> {
-        if self.kind != Kind::EAGER {
+        if self.kind != PacketKind::EAGER {
             return None;
         }
         // SAFETY: the kind says that this field was written.
@@ -273,19 +261,19 @@ impl Packet {
     #[inline]
     pub(super) fn as_landed(&self) -> Option<&[Piece]> {
         // SAFETY: the kind says that this field was written.
-        (self.kind == Kind::LANDED).then(|| unsafe { &**self.body.landed })
+        (self.kind == PacketKind::LANDED).then(|| unsafe { &**self.body.landed })
     }
 
     /// The copied elements, in a `Vec`.
     #[inline]
     pub(super) fn as_copied(&self) -> Option<&dyn Any> {
         // SAFETY: the kind says that this field was written.
-        (self.kind == Kind::COPIED).then(|| unsafe { &*self.body.owned.what as &dyn Any })
+        (self.kind == PacketKind::COPIED).then(|| unsafe { &*self.body.owned.what as &dyn Any })
     }
 
     /// What is lent: [`count`](Self::count) elements of the type [`info`](Self::info), borrowed as the head says.
     pub(super) fn as_lent(&self) -> Option<Lent> {
-        if self.kind != Kind::LENT {
+        if self.kind != PacketKind::LENT {
             return None;
         }
         // SAFETY: the kind says that this field was written.
@@ -296,7 +284,7 @@ impl Packet {
     pub(super) fn take_owned(&mut self) -> Option<Box<dyn Any + Send>> {
         let emptied = self.kind.emptied();
         match mem::replace(&mut self.kind, emptied) {
-            Kind::COPIED | Kind::VALUE => {
+            PacketKind::COPIED | PacketKind::VALUE => {
                 // SAFETY: the kind said that this field was written, and says `EMPTY` from here on, so that nothing is
                 // taken twice.
                 let owned = unsafe { ManuallyDrop::take(&mut self.body.owned) };
@@ -311,8 +299,8 @@ impl Packet {
     fn clear(&mut self) {
         if self.is_owned() {
             drop(self.take_owned());
-        } else if self.kind == Kind::LANDED {
-            self.kind = Kind::EMPTY;
+        } else if self.kind == PacketKind::LANDED {
+            self.kind = PacketKind::EMPTY;
             // SAFETY: the kind said that this field was written, and no longer says so.
             unsafe { ManuallyDrop::drop(&mut self.body.landed) };
         }
@@ -322,10 +310,10 @@ impl Packet {
     #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
         match self.kind {
-            Kind::EAGER | Kind::LANDED => Some(self.count as usize),
+            PacketKind::EAGER | PacketKind::LANDED => Some(self.count as usize),
             // SAFETY: the kind says that this field was written.
-            Kind::COPIED => Some(unsafe { &self.body.owned }.count),
-            Kind::LENT => self.as_lent().map(|lent| lent.count),
+            PacketKind::COPIED => Some(unsafe { &self.body.owned }.count),
+            PacketKind::LENT => self.as_lent().map(|lent| lent.count),
             _ => None,
         }
     }
@@ -342,95 +330,56 @@ impl Packet {
         self.count().is_some() && self.info().is(Info::of::<T>())
     }
 
-    /// Splits it into the line of its head, and the rest.
+    /// Splits off its body, for a cell of a ring.
+    ///
+    /// # Panics
+    ///
+    /// If it has landed: such a packet stays with its receiver.
     #[inline]
-    pub(in crate::transport) fn into_cargo(self) -> (u64, Cargo) {
+    pub(in crate::transport) fn into_body(self) -> (Label, Body) {
+        assert!(
+            self.kind != PacketKind::LANDED,
+            "a landed message is not sent on"
+        );
         let packet = ManuallyDrop::new(self);
-        let cargo = Cargo {
-            info: packet.info,
-            kind: packet.kind,
-            count: packet.count,
-            call: packet.head.call(),
-            // SAFETY: moved out once, of a packet that is never touched or dropped again.
-            body: unsafe { ptr::read(&packet.body) },
-        };
-        (packet.head.line(), cargo)
+        // SAFETY: moved out once, of a packet that is never touched or dropped again.
+        let body = unsafe { ptr::read(&packet.body) };
+        (Label::new(packet.kind, packet.count), body)
     }
 
-    /// Moves the content of a cell into this packet, word by word: a move of the whole would stall.
+    /// Moves the content of a cell into this packet, word by word: a move of the whole would stall. A short message
+    /// that is longer than an eager one is copied to a buffer of its own.
     ///
     /// # Safety
     ///
-    /// `cargo` points to an initialised cargo that no thread writes meanwhile and that is never read again.
+    /// The label is that of [`into_body`](Self::into_body), `body` points to the body that came with it, and that is
+    /// never read again. Or it is [`Label::of`] a message of elements of the type `info`, `body` points to their bytes
+    /// in memory that is as large as a body at least, and elements of more than [`EAGER_BYTES`] bytes need no stricter
+    /// alignment than [`PIECE`](crate::transport::memory::bytes::PIECE). In both cases `body` is aligned to
+    /// [`BODY_ALIGN`], and no thread writes there meanwhile.
     #[inline]
-    pub(in crate::transport) unsafe fn load(&mut self, line: u64, cargo: *const Cargo) {
-        self.clear();
-        // SAFETY: the caller lets us move it out, and it is read only here.
-        unsafe {
-            self.info = (*cargo).info;
-            self.count = (*cargo).count;
-            self.head = Head::of(line, (*cargo).call);
-            self.body = ptr::read(&raw const (*cargo).body);
-            // Last, so that nothing is there unless all of it is.
-            self.kind = (*cargo).kind;
-        }
-    }
-
-    /// Puts a short message whose elements are in an octet into this packet.
-    ///
-    /// # Safety
-    ///
-    /// [`Octet::write`] has been called for the octet with `count` elements of the type `info`, and no thread writes it
-    /// meanwhile.
-    #[inline]
-    pub(in crate::transport) unsafe fn load_octet(
+    pub(in crate::transport) unsafe fn load(
         &mut self,
         head: Head,
         info: &'static Info,
-        count: u32,
-        octet: *const Octet,
+        label: Label,
+        body: *const u8,
     ) {
         self.clear();
         self.info = Some(info);
-        self.kind = Kind::EAGER;
-        self.count = count;
+        self.count = label.count();
         self.head = head;
-        // SAFETY: the body is larger than an octet, and begins at a multiple of eight.
-        unsafe { (&raw mut self.body).cast::<Octet>().write(*octet) };
-    }
-
-    /// Puts a short message into this packet; one that is longer than an eager one is copied to a buffer of its own.
-    ///
-    /// # Safety
-    ///
-    /// `bytes` points to `count` elements of the type `info`, in memory that has space for at least an eager message
-    /// and that no thread writes meanwhile. If the message is longer than an eager one, its elements need no stricter
-    /// alignment than [`PIECE`](crate::transport::memory::bytes::PIECE).
-    #[inline]
-    pub(in crate::transport) unsafe fn load_short(
-        &mut self,
-        head: Head,
-        info: &'static Info,
-        count: u32,
-        bytes: *const u8,
-    ) {
-        self.clear();
-        self.info = Some(info);
-        self.count = count;
-        self.head = head;
-        let length = count as usize * info.size();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; only short messages in cells are labelled as landed.
         unsafe {
-            if length <= EAGER_BYTES {
-                self.body.eager = bytes
-                    .cast::<MaybeUninit<[u8; EAGER_BYTES]>>()
-                    .read_unaligned();
-                self.kind = Kind::EAGER;
+            if label.kind() == PacketKind::LANDED {
+                let length = label.count() as usize * info.size();
+                self.body.landed = ManuallyDrop::new(copied_bytes(body, length));
             } else {
-                self.body.landed = ManuallyDrop::new(copied_bytes(bytes, length));
-                self.kind = Kind::LANDED;
+                self.body = ptr::read(body.cast());
             }
         }
+        // Last, so that nothing is there unless all of it is.
+        self.kind = label.kind();
     }
 
     /// The type that it holds.
@@ -442,35 +391,6 @@ impl Packet {
     #[inline]
     pub(crate) fn source(&self) -> Rank {
         self.head.source()
-    }
-}
-
-impl Cargo {
-    /// Creates a short message where it will be read, word by word: created elsewhere and moved here, it would stall on
-    /// its own words.
-    ///
-    /// # Safety
-    ///
-    /// `place` must be valid for a write.
-    ///
-    /// # Panics
-    ///
-    /// If it does not [fit](Packet::fits).
-    #[inline]
-    pub(in crate::transport) unsafe fn write_eager<T: Element>(
-        place: *mut Cargo,
-        head: Head,
-        data: &[T],
-    ) {
-        assert!(Packet::fits(data), "a long message in a short packet");
-        // SAFETY: the caller lets us write a cargo there, and its body has space for `data`, as just checked.
-        unsafe {
-            (&raw mut (*place).info).write(Some(Info::of::<T>()));
-            (&raw mut (*place).kind).write(Kind::EAGER);
-            (&raw mut (*place).count).write(data.len() as u32);
-            (&raw mut (*place).call).write(head.call());
-            copy_out(data, (&raw mut (*place).body).cast());
-        }
     }
 }
 

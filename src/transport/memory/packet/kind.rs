@@ -2,22 +2,32 @@
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
-pub(super) struct Kind(u32);
+pub(super) struct PacketKind(u32);
 
-impl Kind {
-    pub(super) const EAGER: Kind = Kind(0);
-    pub(super) const LENT: Kind = Kind(1);
-    pub(super) const COPIED: Kind = Kind(2);
-    pub(super) const VALUE: Kind = Kind(3);
+impl PacketKind {
+    pub(super) const EAGER: PacketKind = PacketKind(0);
+    pub(super) const LENT: PacketKind = PacketKind(1);
+    pub(super) const COPIED: PacketKind = PacketKind(2);
+    pub(super) const VALUE: PacketKind = PacketKind(3);
     /// What it owned has been taken out.
-    pub(super) const EMPTY: Kind = Kind(4);
+    pub(super) const EMPTY: PacketKind = PacketKind(4);
     /// The bytes of a short message that is longer than an eager one, copied to memory that its receiver keeps.
-    pub(super) const LANDED: Kind = Kind(5);
+    pub(super) const LANDED: PacketKind = PacketKind(5);
+
+    #[inline]
+    pub(super) fn bits(self) -> u64 {
+        self.0.into()
+    }
+
+    #[inline]
+    pub(super) fn from_bits(bits: u64) -> PacketKind {
+        PacketKind(bits as u32)
+    }
 
     /// The kind that is left after everything owned was taken out.
-    pub(super) fn emptied(self) -> Kind {
+    pub(super) fn emptied(self) -> PacketKind {
         match self {
-            Kind::COPIED | Kind::VALUE => Kind::EMPTY,
+            PacketKind::COPIED | PacketKind::VALUE => PacketKind::EMPTY,
             other => other,
         }
     }

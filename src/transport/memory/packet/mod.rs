@@ -3,9 +3,11 @@
 
 mod body;
 mod kind;
+mod label;
 mod open;
 mod receive;
 
-pub(in crate::transport) use body::Cargo;
-pub use body::EAGER_BYTES;
 pub(crate) use body::Packet;
+pub(in crate::transport) use body::{BODY_ALIGN, Body};
+pub use label::EAGER_BYTES;
+pub(in crate::transport) use label::Label;

@@ -9,7 +9,8 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use super::body::{BODY_ALIGN, EAGER_BYTES, Lent, Packet};
+use super::body::{BODY_ALIGN, Lent, Packet};
+use super::label::EAGER_BYTES;
 use crate::op::Element;
 use crate::transport::memory::bytes::{Piece, landed};
 use crate::transport::memory::lenders::{Lenders, Settle};

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use super::body::Packet;
-use super::kind::Kind;
+use super::kind::PacketKind;
 use crate::op::{Element, copied};
 use crate::transport::memory::head::Info;
 use crate::transport::memory::lenders::Lenders;
@@ -11,7 +11,7 @@ use crate::transport::memory::lenders::Lenders;
 impl Packet {
     /// Whether it holds nothing, or nothing any more.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kind() == Kind::EMPTY
+        self.kind() == PacketKind::EMPTY
     }
 
     /// Receives the message for a caller that will open it later: from here on it stays where it is, its sender is
@@ -31,7 +31,7 @@ impl Packet {
     /// Whether its sender has revoked it, or the loan behind it: it must not be read any more.
     #[inline]
     pub(crate) fn is_dead(&self, lenders: &impl Lenders) -> bool {
-        self.kind() != Kind::EAGER && self.is_taken_back(lenders)
+        self.kind() != PacketKind::EAGER && self.is_taken_back(lenders)
     }
 
     fn is_taken_back(&self, lenders: &impl Lenders) -> bool {
@@ -43,7 +43,7 @@ impl Packet {
 
     /// Whether it is one moved value of type `V`.
     pub(crate) fn holds_value<V: 'static>(&self) -> bool {
-        self.kind() == Kind::VALUE && self.info().is(Info::of::<V>())
+        self.kind() == PacketKind::VALUE && self.info().is(Info::of::<V>())
     }
 
     /// What it holds, for reports: `4 x f64` or `a value of alloc::string::String`.
@@ -81,8 +81,8 @@ impl Packet {
     /// Takes out the elements as a vector, without a copy if the packet owns them. `None` as in [`open`](Self::open).
     pub(crate) fn take_vec<T: Element>(&mut self, lenders: &impl Lenders) -> Option<Vec<T>> {
         match self.kind() {
-            Kind::COPIED if !self.accept(lenders) => None,
-            Kind::COPIED => self
+            PacketKind::COPIED if !self.accept(lenders) => None,
+            PacketKind::COPIED => self
                 .take_owned()
                 .and_then(|elements| elements.downcast().ok())
                 .map(|elements| *elements),

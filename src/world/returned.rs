@@ -1,4 +1,4 @@
-//! What comes back of the ranks of a run of a team: values alone, as long as every rank was quiet.
+//! The returns of the ranks of a team's run: values alone, as long as every rank was quiet.
 
 use std::fmt;
 use std::mem;
@@ -9,9 +9,9 @@ use crate::comm::Comm;
 use crate::error::Result;
 use crate::transport::reuse::fabric_reuse::EndState;
 
-/// Where a rank stands after its part of a run.
+/// The state of a rank after its part of a run.
 #[derive(Clone, Copy)]
-pub(super) enum Rest {
+pub(super) enum Continuation {
     /// It began no operation, and returned a value.
     Quiet,
     /// It returned a value, and stands here.
@@ -24,12 +24,12 @@ pub(super) enum Rest {
 pub(super) enum Part<R, E> {
     /// It began no operation, and returned this value.
     Quiet(R),
-    Told(Outcome<R, E>, Rest),
+    Active(Outcome<R, E>, Continuation),
 }
 
 impl<R, E: fmt::Display> Part<R, E> {
     /// Runs `f` by `live`, which runs the body as a rank.
-    pub(super) fn of<F>(f: &F, live: impl FnOnce(&mut dyn Body) -> Rest) -> Part<R, E>
+    pub(super) fn of<F>(f: &F, live: impl FnOnce(&mut dyn Body) -> Continuation) -> Part<R, E>
     where
         F: Fn(&Comm) -> Result<R, E>,
     {
@@ -39,8 +39,8 @@ impl<R, E: fmt::Display> Part<R, E> {
             outcome: &mut outcome,
         });
         match (outcome, rest) {
-            (Outcome::Returned(value), Rest::Quiet) => Part::Quiet(value),
-            (outcome, rest) => Part::Told(outcome, rest),
+            (Outcome::Returned(value), Continuation::Quiet) => Part::Quiet(value),
+            (outcome, rest) => Part::Active(outcome, rest),
         }
     }
 }
@@ -49,33 +49,33 @@ impl<R, E> Part<R, E> {
     pub(super) fn outcome(this: Option<Self>) -> Outcome<R, E> {
         match this {
             Some(Part::Quiet(value)) => Outcome::Returned(value),
-            Some(Part::Told(outcome, _)) => outcome,
+            Some(Part::Active(outcome, _)) => outcome,
             None => Outcome::of(broken()),
         }
     }
 }
 
 /// The outcomes of all ranks.
-pub(super) enum Came<R, E> {
+pub(super) enum Returned<R, E> {
     /// All ranks were quiet.
     Quiet(Vec<R>),
     /// `None` for a rank in which something panicked while it ended.
-    Told(Vec<Option<Part<R, E>>>),
+    Parts(Vec<Option<Part<R, E>>>),
 }
 
-impl<R, E> Came<R, E> {
+impl<R, E> Returned<R, E> {
     /// Adds the outcome of the next of `ranks` ranks.
     pub(super) fn push(&mut self, part: Option<Part<R, E>>, ranks: usize) {
         match (&mut *self, part) {
-            (Came::Quiet(values), Some(Part::Quiet(value))) => values.push(value),
-            (Came::Told(parts), part) => parts.push(part),
-            (Came::Quiet(values), part) => {
+            (Returned::Quiet(values), Some(Part::Quiet(value))) => values.push(value),
+            (Returned::Parts(parts), part) => parts.push(part),
+            (Returned::Quiet(values), part) => {
                 let mut parts = Vec::with_capacity(ranks);
                 for value in mem::take(values) {
                     parts.push(Some(Part::Quiet(value)));
                 }
                 parts.push(part);
-                *self = Came::Told(parts);
+                *self = Returned::Parts(parts);
             }
         }
     }
@@ -83,8 +83,8 @@ impl<R, E> Came<R, E> {
     /// The values of a run that ended clean.
     pub(super) fn values(self) -> Vec<R> {
         let parts = match self {
-            Came::Quiet(values) => return values,
-            Came::Told(parts) => parts,
+            Returned::Quiet(values) => return values,
+            Returned::Parts(parts) => parts,
         };
         let mut values = Vec::with_capacity(parts.len());
         for part in parts {
@@ -98,12 +98,12 @@ impl<R, E> Came<R, E> {
     pub(super) fn outcomes(self) -> Vec<Outcome<R, E>> {
         let mut outcomes = Vec::new();
         match self {
-            Came::Quiet(values) => {
+            Returned::Quiet(values) => {
                 for value in values {
                     outcomes.push(Outcome::Returned(value));
                 }
             }
-            Came::Told(parts) => {
+            Returned::Parts(parts) => {
                 for part in parts {
                     outcomes.push(Part::outcome(part));
                 }

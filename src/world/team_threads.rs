@@ -8,12 +8,12 @@ use std::time::Instant;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::World;
-use super::came::Rest;
 use super::findings::Findings;
 use super::outcome::Outcomes;
 use super::pool::{Caller, Kept, Pool};
-use super::round::Round;
-use super::venue::Venue;
+use super::returned::Continuation;
+use super::setup::Setup;
+use super::team_run::TeamRun;
 use super::verdict::{Refused, Verdict};
 use crate::machine::Bind;
 use crate::sync::Parker;
@@ -24,24 +24,24 @@ use crate::unwind;
 
 /// What a [`Team`](super::Team) asks of its threads. It holds them behind this trait, so that the code that drops them
 /// is not compiled again in the crate of the caller.
-pub(super) trait Crew: Send + Sync {
+pub(super) trait Threads: Send + Sync {
     /// The number of ranks.
     fn size(&self) -> usize;
 
     /// Runs a program, and judges the run.
-    fn decide(&self, round: &mut dyn Round) -> Result<(), Verdict>;
+    fn decide(&self, team_run: &mut dyn TeamRun) -> Result<(), Verdict>;
 
     /// Runs a program, and reports what it left behind.
-    fn report(&self, round: &mut dyn Round) -> Result<Findings, Refused>;
+    fn report(&self, team_run: &mut dyn TeamRun) -> Result<Findings, Refused>;
 }
 
 /// The threads of a team.
-pub(super) struct Threads {
+pub(super) struct TeamThreads {
     /// Locked for the duration of a run: runs of several callers take turns.
     between: Mutex<BetweenRuns>,
     pool: Arc<Pool>,
     threads: Vec<JoinHandle<()>>,
-    venue: Venue,
+    setup: Setup,
 }
 
 /// The state that the caller of a run works on.
@@ -51,7 +51,7 @@ struct BetweenRuns {
     fabric: Option<Arc<Fabric>>,
     /// Whether no rank did anything in that run, and no report of it was requested.
     quiet: bool,
-    /// Where each rank stood when it last reported; ranks that did nothing since still stand there.
+    /// The end state of each rank at its last report; it still holds for ranks that did nothing since.
     rests: Vec<EndState>,
 }
 
@@ -64,41 +64,41 @@ struct Ran<'t> {
     begin: Option<Instant>,
 }
 
-impl Crew for Threads {
+impl Threads for TeamThreads {
     fn size(&self) -> usize {
-        self.venue.ranks()
+        self.setup.ranks()
     }
 
-    fn decide(&self, round: &mut dyn Round) -> Result<(), Verdict> {
-        self.called(round, |round| {
-            let mut ran = self.conduct(round, false);
+    fn decide(&self, team_run: &mut dyn TeamRun) -> Result<(), Verdict> {
+        self.called(team_run, |team_run| {
+            let mut ran = self.conduct(team_run, false);
             if ran.clean {
-                ran.between.keep(ran.fabric, round.is_quiet());
+                ran.between.keep(ran.fabric, team_run.is_quiet());
                 return Ok(());
             }
-            let outcomes = round.outcomes();
+            let outcomes = team_run.outcomes();
             self.findings(ran, outcomes).conclude(outcomes)
         })?
     }
 
-    fn report(&self, round: &mut dyn Round) -> Result<Findings, Refused> {
-        self.called(round, |round| {
-            let ran = self.conduct(round, true);
-            self.findings(ran, round.outcomes())
+    fn report(&self, team_run: &mut dyn TeamRun) -> Result<Findings, Refused> {
+        self.called(team_run, |team_run| {
+            let ran = self.conduct(team_run, true);
+            self.findings(ran, team_run.outcomes())
         })
     }
 }
 
-impl Threads {
+impl TeamThreads {
     /// Starts the ranks.
-    pub(super) fn start(world: &World) -> Result<Threads, Refused> {
+    pub(super) fn start(world: &World) -> Result<TeamThreads, Refused> {
         let caller = matches!(world.bind, Bind::Auto | Bind::None);
-        let mut venue = Venue::new(world, caller)?;
-        let (ranks, first) = (venue.ranks(), usize::from(caller));
-        venue.placement.caller = caller.then_some(0);
-        let patience = patience(ranks, 1 - first, venue.settings.cpus);
+        let mut setup = Setup::new(world, caller)?;
+        let (ranks, first) = (setup.ranks(), usize::from(caller));
+        setup.placement.caller = caller.then_some(0);
+        let patience = patience(ranks, 1 - first, setup.settings.cpus);
         // Where the caller is not one of the ranks, its thread has no spot among theirs.
-        let spots = venue.settings.spots.clone().filter(|_| caller);
+        let spots = setup.settings.spots.clone().filter(|_| caller);
         let parker = Parker::new();
         let (pool, parkers) = Pool::new(first, ranks, patience, spots, &parker);
         let kept = Kept::default();
@@ -108,13 +108,13 @@ impl Threads {
             quiet: false,
             rests: Vec::new(),
         };
-        let mut team = Threads {
+        let mut team = TeamThreads {
             between: Mutex::new(between),
             pool: Arc::new(pool),
             threads: Vec::new(),
-            venue,
+            setup,
         };
-        let pins = team.venue.pins().into_iter().enumerate().skip(first);
+        let pins = team.setup.pins().into_iter().enumerate().skip(first);
         for ((rank, pin), parker) in pins.zip(parkers) {
             let pool = team.pool.clone();
             let thread = thread::Builder::new()
@@ -129,19 +129,19 @@ impl Threads {
     /// Calls a run on this thread, or on a new one if this thread cannot be a rank now.
     fn called<T: Send>(
         &self,
-        round: &mut dyn Round,
-        run: impl FnOnce(&mut dyn Round) -> T + Send,
+        team_run: &mut dyn TeamRun,
+        run: impl FnOnce(&mut dyn TeamRun) -> T + Send,
     ) -> Result<T, Refused> {
         if self.pool.is_inside() {
             let what = "a rank of a team may not run the same team";
             return Err(Refused::Usage(what.into()));
         }
         if unwind::can_enter() {
-            return Ok(run(round));
+            return Ok(run(team_run));
         }
         let thread = thread::Builder::new().name("rank-0".into());
         thread::scope(|scope| {
-            let caller = thread.spawn_scoped(scope, || run(round));
+            let caller = thread.spawn_scoped(scope, || run(team_run));
             let caller = caller.map_err(|error| Refused::Spawn { rank: 0, error })?;
             caller.join().map_err(|payload| {
                 unwind::discard(payload);
@@ -152,7 +152,7 @@ impl Threads {
 
     /// Conducts a whole run, and determines whether the next one can continue where it ended; with `timed` also how
     /// long it took.
-    fn conduct(&self, round: &mut dyn Round, timed: bool) -> Ran<'_> {
+    fn conduct(&self, team_run: &mut dyn TeamRun, timed: bool) -> Ran<'_> {
         let mut between = self.between.lock();
         let begin = timed.then(Instant::now);
         let (fabric, again) = match between.fabric.take() {
@@ -162,12 +162,12 @@ impl Threads {
             }
             None => {
                 between.rests = vec![EndState::default(); self.size()];
-                (self.venue.fabric(), None)
+                (self.setup.fabric(), None)
             }
         };
-        round.run(&self.pool, &mut between.caller, &fabric, again);
+        team_run.run(&self.pool, &mut between.caller, &fabric, again);
         let clean =
-            self.venue.is_lasting() && fabric.is_lasting() && between.is_clean(&fabric, round);
+            self.setup.is_lasting() && fabric.is_lasting() && between.is_clean(&fabric, team_run);
         if !clean {
             // What the ranks keep may hold contents of the report.
             self.pool.let_go(&mut between.caller);
@@ -180,13 +180,13 @@ impl Threads {
         }
     }
 
-    /// What a run left behind.
+    /// The findings of a run.
     fn findings(&self, mut ran: Ran<'_>, outcomes: &dyn Outcomes) -> Findings {
         let wall = ran
             .begin
             .map_or_else(Default::default, |begin| begin.elapsed());
-        let placement = self.venue.placement(self.pool.refused.lock().clone());
-        let findings = Findings::read(outcomes, &self.venue, &ran.fabric, placement, wall);
+        let placement = self.setup.placement(self.pool.refused.lock().clone());
+        let findings = Findings::read(outcomes, &self.setup, &ran.fabric, placement, wall);
         // The records belong to the report.
         if ran.clean && !ran.fabric.was_used() {
             ran.between.keep(ran.fabric, false);
@@ -197,15 +197,15 @@ impl Threads {
 
 impl BetweenRuns {
     /// Whether the next run can continue where this one ended.
-    fn is_clean(&mut self, fabric: &Fabric, round: &dyn Round) -> bool {
-        if round.is_quiet() {
+    fn is_clean(&mut self, fabric: &Fabric, team_run: &dyn TeamRun) -> bool {
+        if team_run.is_quiet() {
             return true;
         }
         for (rank, place) in self.rests.iter_mut().enumerate() {
-            match round.rest(rank) {
-                Rest::Quiet => {}
-                Rest::At(rest) => *place = rest,
-                Rest::Unclean => return false,
+            match team_run.rest(rank) {
+                Continuation::Quiet => {}
+                Continuation::At(rest) => *place = rest,
+                Continuation::Unclean => return false,
             }
         }
         fabric.ended_clean(self.rests.iter().copied())
@@ -217,7 +217,7 @@ impl BetweenRuns {
     }
 }
 
-/// How `ranks` ranks, and `others` other threads besides, wait for each other between runs.
+/// The patience with which `ranks` ranks, and `others` other threads besides, wait for each other between runs.
 fn patience(ranks: usize, others: usize, room: usize) -> Patience {
     match ranks {
         _ if are_crowded(ranks, room) => Patience::None,
@@ -226,7 +226,7 @@ fn patience(ranks: usize, others: usize, room: usize) -> Patience {
     }
 }
 
-impl Drop for Threads {
+impl Drop for TeamThreads {
     fn drop(&mut self) {
         self.pool.close();
         for thread in mem::take(&mut self.threads) {

@@ -5,24 +5,26 @@ use std::cell::{OnceCell, RefCell, RefMut};
 
 use super::agreement::Come;
 use super::call::{From, InCall};
+use super::combine::combined;
 use crate::Rank;
 use crate::error::Result;
-use crate::execute::{AtCells, Early, Read, Readers, combined};
 use crate::op::{Element, Operator};
+use crate::schedule::Combine;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::{cells::CellPort, stamp::Stamp};
+use std::ops::Range;
 
 /// The shortest message, in bytes, that [`Early::Short`] does not prefetch.
 const SHORT: usize = 512 + 1;
 
 /// A rank's end of the cells, created when it is first needed.
 #[derive(Default)]
-pub(super) struct LazyCellPort(OnceCell<RefCell<CellPort>>);
+pub(crate) struct LazyCellPort(OnceCell<RefCell<CellPort>>);
 
 impl LazyCellPort {
     /// The last call over cells that this rank took part in.
-    pub(super) fn last(&self) -> Option<Stamp> {
+    pub(crate) fn last(&self) -> Option<Stamp> {
         self.0.get()?.borrow().last()
     }
 
@@ -32,8 +34,8 @@ impl LazyCellPort {
     }
 }
 
-/// A rank at the cells in one call.
-pub(super) struct AtCellPort<'a> {
+/// The cells of the ranks in one call, as seen by this rank.
+pub(crate) struct AtCellPort<'a> {
     call: &'a InCall<'a>,
     cell_port: RefMut<'a, CellPort>,
     /// The turn of the gate at which all ranks wait for this one.
@@ -42,7 +44,7 @@ pub(super) struct AtCellPort<'a> {
 
 impl<'a> AtCellPort<'a> {
     #[inline]
-    pub(super) fn new(call: &'a InCall<'a>) -> Self {
+    pub(crate) fn new(call: &'a InCall<'a>) -> Self {
         let comm = call.comm;
         let cell_port = comm.cell_port.get(&comm.shared, comm.me).borrow_mut();
         AtCellPort {
@@ -53,14 +55,55 @@ impl<'a> AtCellPort<'a> {
     }
 }
 
-impl AtCells for AtCellPort<'_> {
+/// A read of a cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    /// The writer.
+    pub from: Rank,
+    /// The number of elements in the cell.
+    pub count: usize,
+    /// The elements that are taken.
+    pub part: Range<usize>,
+    pub combine: Combine,
+    pub early: Early,
+}
+
+/// Which messages' cache lines are requested before it is known that they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Early {
+    All,
+    /// Only those of short messages. Of two ranks that write at the same time, each would take the last lines of a
+    /// longer message away while the other still writes them.
+    Short,
+}
+
+/// The ranks that read a cell, besides its writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    One(Rank),
+    All,
+}
+
+impl Readers {
+    /// Whether a rank, not the writer, is a reader.
+    pub(crate) fn include(self, rank: Rank) -> bool {
+        match self {
+            Readers::One(one) => rank == one,
+            Readers::All => true,
+        }
+    }
+}
+
+impl AtCellPort<'_> {
     #[inline]
-    fn rank(&self) -> Rank {
+    pub(crate) fn rank(&self) -> Rank {
         self.call.rank()
     }
 
+    /// Writes this rank's cell for `readers`; a reader reads `share` of the elements. A function for each kind of share:
+    /// a choice at run time costs a short call 4 %.
     #[inline]
-    fn write<T: Element>(
+    pub(crate) fn write<T: Element>(
         &mut self,
         data: &[T],
         readers: Readers,
@@ -91,8 +134,9 @@ impl AtCells for AtCellPort<'_> {
         }
     }
 
+    /// Waits until all other ranks have written their cells.
     #[inline]
-    fn wait_for_all(&mut self) -> Result<()> {
+    pub(crate) fn wait_for_all(&mut self) -> Result<()> {
         self.call.settle();
         match self.cell_port.missing() {
             None => Ok(()),
@@ -100,15 +144,18 @@ impl AtCells for AtCellPort<'_> {
         }
     }
 
+    /// Whether ranks take turns on the CPUs. Waiting for one particular rank is then expensive, and which rank folds
+    /// may be left open.
     /// Not where messages are traced, nor where a scheduler chooses which message arrives first.
     #[inline]
-    fn takes_turns(&self) -> bool {
+    pub(crate) fn takes_turns(&self) -> bool {
         let fabric = self.call.comm.fabric();
         let core = &self.call.comm.core;
         fabric.is_crowded() && !fabric.settings.trace && !core.port.is_controlled()
     }
 
-    fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
+    /// Writes this rank's cell for the last rank to arrive.
+    pub(crate) fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.put(data)?;
         // Which rank folds is a matter of timing: messages are counted as if rank 0 did.
         let call = self.call;
@@ -117,14 +164,17 @@ impl AtCells for AtCellPort<'_> {
         Ok(())
     }
 
-    fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
+    /// Writes this rank's cell for all others, as the last rank to arrive, before it releases them.
+    pub(crate) fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
         let mut others = self.call.others();
         let gone = others.find_map(|rank| self.call.is_gone(rank));
         self.put(data)?;
         gone.map_or(Ok(()), |gone| Err(self.call.gone(gone)))
     }
 
-    fn come(&mut self) -> Result<Option<Rank>> {
+    /// Waits until all ranks have arrived and the last of them has released the others; returns that rank. `None` if it
+    /// is this rank, and all wait for it.
+    pub(crate) fn come(&mut self) -> Result<Option<Rank>> {
         Ok(match self.call.come()? {
             Come::Last(turn) => {
                 self.holds = Some(turn);
@@ -134,19 +184,23 @@ impl AtCells for AtCellPort<'_> {
         })
     }
 
-    fn let_go(&mut self) {
+    /// Releases all ranks, as the last rank to arrive.
+    pub(crate) fn let_go(&mut self) {
         if let Some(turn) = self.holds.take() {
             self.call.let_go(turn);
         }
     }
 
+    /// Prefetches a cell of `count` elements that will be read soon.
     #[inline]
-    fn ask_for<T: Element>(&self, from: Rank, count: usize) {
+    pub(crate) fn ask_for<T: Element>(&self, from: Rank, count: usize) {
         self.cell_port.find(from, count * size_of::<T>());
     }
 
+    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with `into`, if the
+    /// cell has `read.count` elements.
     #[inline(always)] // the short way, from one place for each kind of fold
-    fn take<T: Element>(
+    pub(crate) fn take<T: Element>(
         &mut self,
         read: Read,
         into: &mut [T],
@@ -177,8 +231,10 @@ impl AtCells for AtCellPort<'_> {
         Ok(())
     }
 
+    /// Declares that this rank reads nothing of this call any more. Without buffering, waits until its own cell, if it
+    /// was written, has been read.
     #[inline]
-    fn leave(&mut self, written_for: Option<Readers>) -> Result<()> {
+    pub(crate) fn leave(&mut self, written_for: Option<Readers>) -> Result<()> {
         self.cell_port.leave(self.call.stamp());
         let comm = self.call.comm;
         comm.shared.after_leaving(&self.cell_port);
@@ -255,7 +311,7 @@ impl InCall<'_> {
         (0..self.size()).filter(move |rank| *rank != me)
     }
 
-    /// What a wait for all other ranks that satisfy `which` needs.
+    /// The needs of a wait for all other ranks that satisfy `which`.
     fn all_of(&self, which: impl Fn(Rank) -> bool) -> Needs {
         let others = self.others().filter(|rank| which(*rank));
         Needs::All(others.map(|rank| self.comm.world_rank(rank)).collect())

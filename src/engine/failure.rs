@@ -13,9 +13,9 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
 use crate::transport::progress::wait::Reason;
 
-/// How long a rank that has found a mismatch waits at most for other ranks to reach the call.
+/// Maximum time for which a rank that has found a mismatch waits for other ranks to reach the call.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits before it looks again, initially.
+/// Initial time before it looks again.
 const SLICE: Duration = Duration::from_millis(1);
 
 impl Comm {
@@ -33,7 +33,7 @@ impl Comm {
 impl InCall<'_> {
     /// Handles the failure of the call, which breaks the communicator.
     #[cold]
-    pub(super) fn fails(&self, error: Error) -> Error {
+    pub(crate) fn fails(&self, error: Error) -> Error {
         let error = self.blaming_the_odd(error);
         self.comm.break_here(&error);
         error
@@ -108,7 +108,7 @@ impl InCall<'_> {
     }
 
     /// The mismatch proved by a packet of another call.
-    pub(super) fn strange(&self, packet: &Packet) -> Error {
+    pub(crate) fn strange(&self, packet: &Packet) -> Error {
         let fabric = self.comm.fabric();
         let first = self.number.min(packet.head.tag());
         let compared = fabric.compare_back(&self.comm.shared, first);
@@ -125,7 +125,7 @@ impl InCall<'_> {
 
     /// The mismatch proved by a cell of another call.
     #[cold]
-    pub(super) fn strange_cell(&self, from: Rank, label: Label) -> Error {
+    pub(crate) fn strange_cell(&self, from: Rank, label: Label) -> Error {
         let fabric = self.comm.fabric();
         let first = self.number.min(label.stamp.number);
         let compared = fabric.compare_back(&self.comm.shared, first);
@@ -138,7 +138,7 @@ impl InCall<'_> {
     }
 
     /// The mismatch of a message of this call whose length differs from this rank's schedule.
-    pub(super) fn unequal(&self, packet: &Packet, count: usize) -> Error {
+    pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let awaits = format!(" awaits {count} elements from rank {}", packet.source());
         let theirs = format!("{} sends {}", self.call, packet.contents());
         Error::new(ErrorKind::Mismatch(Arc::new(self.against(

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 
-use super::wrong;
+use super::combine::wrong;
 use crate::error::Result;
 use crate::op::Element;
 
@@ -25,7 +25,7 @@ pub(crate) struct Rooms<T> {
 /// Grows a room to at least `length` elements, filled with `some`. `length` comes from a schedule, which may ask for
 /// any number.
 #[inline]
-pub(super) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) -> Result<()> {
+pub(crate) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) -> Result<()> {
     if room.len() >= length {
         return Ok(());
     }

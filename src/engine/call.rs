@@ -10,7 +10,7 @@ use std::cell::{Cell, OnceCell};
 use super::Comm;
 use crate::Rank;
 use crate::error::{Error, Result, Site};
-use crate::op::{Element, Kind};
+use crate::op::{Element, OperatorKind};
 use crate::transport::communicator::call::{Call, Detail, Digest, Verb};
 use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::registry::Turn;
@@ -25,20 +25,20 @@ use crate::transport::trace::words::{DescribeCall, Words};
 use crate::unwind;
 
 /// A collective call in progress on one rank.
-pub(super) struct InCall<'a> {
-    pub(super) comm: &'a Comm,
-    pub(super) call: &'a Call,
-    pub(super) described: &'a Described,
+pub(crate) struct InCall<'a> {
+    pub(crate) comm: &'a Comm,
+    pub(crate) call: &'a Call,
+    pub(crate) described: &'a Described,
     /// The index of this collective among those of its communicator.
-    pub(super) number: u32,
-    pub(super) print: u32,
+    pub(crate) number: u32,
+    pub(crate) print: u32,
 }
 
 /// A call that can be made repeatedly without being described again.
-pub(super) struct Described {
+pub(crate) struct Described {
     call: Call,
     event: CallEvent,
-    /// What the recorder stores about it, once that is known.
+    /// Its entry in the recorder, once that is known.
     words: OnceCell<Words>,
     digest: Digest,
     /// Its entry in the log of this rank.
@@ -49,7 +49,7 @@ impl Described {
     /// Defers the record of the call until its message has left, until it waits, or until its end: time spent on the
     /// record before the first message leaves delays all ranks. Valid for calls whose waits all go through
     /// [`InCall::wait`].
-    pub(super) fn written_when_it_waits(self) -> Described {
+    pub(crate) fn written_when_it_waits(self) -> Described {
         let event = CallEvent {
             posts: true,
             ..self.event
@@ -77,14 +77,14 @@ impl DescribeCall for Described {
 
 impl Comm {
     /// Describes a collective that is about to begin.
-    pub(super) fn call(&self, verb: Verb, site: Site) -> Call {
+    pub(crate) fn call(&self, verb: Verb, site: Site) -> Call {
         Call {
             verb,
             context: self.shared.context,
             root: None,
             length: None,
             info: None,
-            op: Kind::None,
+            op: OperatorKind::None,
             algorithm: 0,
             part: 0,
             tolerant: false,
@@ -93,7 +93,7 @@ impl Comm {
         }
     }
 
-    pub(super) fn describe(&self, call: Call) -> Described {
+    pub(crate) fn describe(&self, call: Call) -> Described {
         Described {
             event: call.describe(),
             words: OnceCell::new(),
@@ -113,7 +113,7 @@ impl Comm {
     }
 
     /// Runs a collective from beginning to end; `check` may refuse it because of its arguments.
-    pub(super) fn collective<R>(
+    pub(crate) fn collective<R>(
         &self,
         call: Call,
         check: impl FnOnce() -> Result<()>,
@@ -124,7 +124,7 @@ impl Comm {
 
     /// The same for a call that is already described.
     #[inline]
-    pub(super) fn again<R>(
+    pub(crate) fn again<R>(
         &self,
         described: &Described,
         check: impl FnOnce() -> Result<()>,
@@ -162,16 +162,16 @@ impl Comm {
 }
 
 impl InCall<'_> {
-    pub(super) fn rank(&self) -> Rank {
+    pub(crate) fn rank(&self) -> Rank {
         self.comm.rank()
     }
 
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.comm.size()
     }
 
-    /// What a wait for packets `from` these ranks needs.
-    pub(super) fn needs(&self, from: &From<'_>) -> Needs {
+    /// The needs of a wait for packets `from` these ranks.
+    pub(crate) fn needs(&self, from: &From<'_>) -> Needs {
         let world = |rank: &Rank| self.comm.world_rank(*rank);
         match from {
             From::Rank(rank) => Needs::One(world(rank)),
@@ -179,7 +179,7 @@ impl InCall<'_> {
         }
     }
 
-    pub(super) fn wait<R>(
+    pub(crate) fn wait<R>(
         &self,
         needs: &dyn Fn() -> Needs,
         turn: Option<Turn>,
@@ -197,12 +197,12 @@ impl InCall<'_> {
     /// Lets the recorder store the call, unless it already has: after this rank's message has left, or before it looks
     /// for another one.
     #[inline]
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         let recorder = &self.comm.core.port.recorder;
         recorder.settle(self.described, &|| self.call.to_string());
     }
 
-    pub(super) fn with_reason<R>(
+    pub(crate) fn with_reason<R>(
         &self,
         needs: &dyn Fn() -> Needs,
         turn: Option<Turn>,
@@ -223,18 +223,18 @@ impl InCall<'_> {
     }
 
     #[inline]
-    pub(super) fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> Head {
         self.head_of(self.comm.core.port.me)
     }
 
     /// The head of a message of this call from world rank `source`.
     #[inline]
-    pub(super) fn head_of(&self, source: Rank) -> Head {
+    pub(crate) fn head_of(&self, source: Rank) -> Head {
         Head::new(self.call.context + 1, source, self.number, self.print)
     }
 
     #[inline]
-    pub(super) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Stamp {
         Stamp {
             print: self.print,
             number: self.number,
@@ -242,7 +242,7 @@ impl InCall<'_> {
     }
 
     /// Sends elements to `to`, which must not have ended.
-    pub(super) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
+    pub(crate) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.comm.core.tick()?;
         let ((), there) =
             self.comm
@@ -253,19 +253,19 @@ impl InCall<'_> {
     }
 
     /// Moves a value to `to`; returns whether that rank has not ended.
-    pub(super) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
+    pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
         self.comm.core.tick()?;
         let port = &self.comm.core.port;
         Ok(port.send_value(self.comm.world_rank(to), self.head(), value))
     }
 
     /// The error for a receiver that has ended.
-    pub(super) fn gone(&self, rank: Rank) -> Error {
+    pub(crate) fn gone(&self, rank: Rank) -> Error {
         self.comm.fabric().gone(self.comm.world_rank(rank))
     }
 
     /// The rank whose end made a wait for `from` fail; `None` if it failed for another reason.
-    pub(super) fn dead_among(&self, from: &From<'_>) -> Option<Rank> {
+    pub(crate) fn dead_among(&self, from: &From<'_>) -> Option<Rank> {
         let members = &self.comm.shared.members;
         let ranks = match from {
             From::Rank(rank) => std::slice::from_ref(rank),
@@ -278,7 +278,7 @@ impl InCall<'_> {
     }
 
     /// Shows the elements that one of `from` sends in this call to `arrived`; returns the sender too.
-    pub(super) fn expect<T: Element, R>(
+    pub(crate) fn expect<T: Element, R>(
         &self,
         from: &From<'_>,
         mut arrived: impl FnMut(&[T]) -> R,
@@ -298,7 +298,7 @@ impl InCall<'_> {
     }
 
     /// The value that one of `from` sends in this call, and its sender.
-    pub(super) fn expect_value<V: 'static>(&self, from: &From<'_>) -> Result<(Rank, V)> {
+    pub(crate) fn expect_value<V: 'static>(&self, from: &From<'_>) -> Result<(Rank, V)> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
         self.next(from, &mut packet)?;
@@ -339,13 +339,13 @@ impl InCall<'_> {
 
     /// Whether a packet is of this call.
     #[inline]
-    pub(super) fn is_ours(&self, packet: &Packet) -> bool {
+    pub(crate) fn is_ours(&self, packet: &Packet) -> bool {
         packet.head.tag() == self.number && packet.head.print() == self.print
     }
 }
 
 /// The ranks whose packets a step of a collective waits for.
-pub(super) enum From<'a> {
+pub(crate) enum From<'a> {
     /// This rank.
     Rank(Rank),
     /// Any of these ranks; all of their packets are needed in the end.
@@ -362,7 +362,7 @@ impl From<'_> {
 }
 
 /// Adds the description of elements of type `T` to a call.
-pub(super) fn elements<T: Element>(call: Call, length: usize) -> Call {
+pub(crate) fn elements<T: Element>(call: Call, length: usize) -> Call {
     Call {
         length: Some(length),
         info: Some(Info::of::<T>()),

@@ -3,7 +3,7 @@
 //! A program makes the same few calls over and over. Each is described for reports, checked, and given an algorithm
 //! when it is first made. The same call with the same arguments at the same line then skips all of that.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::mem;
 use std::panic::Location;
 use std::ptr;
@@ -11,15 +11,16 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::call::Described;
+use super::messages::Messages;
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::Site;
-use crate::op::{Element, Kind, Operator};
+use crate::op::{Element, Operator, OperatorKind};
 use crate::transport::memory::head::Info;
 
 /// The arguments of a call besides its data, its type and its operator.
 #[derive(Clone, Copy)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     pub site: Site,
     pub collective: Collective,
     /// The length of the whole vector, in elements.
@@ -33,18 +34,18 @@ pub(super) struct Ask {
 
 impl Ask {
     #[inline]
-    pub(super) fn to_root(self, root: Rank) -> Ask {
+    pub(crate) fn to_root(self, root: Rank) -> Ask {
         Ask { root, ..self }
     }
 
     #[inline(always)]
-    pub(super) fn by(self, algorithm: Option<Algorithm>) -> Ask {
+    pub(crate) fn by(self, algorithm: Option<Algorithm>) -> Ask {
         Ask { algorithm, ..self }
     }
 
     /// The same call with a fold.
     #[inline]
-    pub(super) fn folding<T: Element>(self, op: &impl Operator<T>) -> Ask {
+    pub(crate) fn folding<T: Element>(self, op: &impl Operator<T>) -> Ask {
         Ask {
             commutes: op.commutes(),
             ..self
@@ -82,7 +83,7 @@ impl Ask {
 /// A call at the caller's line.
 #[inline]
 #[track_caller]
-pub(super) fn ask(collective: Collective, length: usize) -> Ask {
+pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
     Ask {
         site: Location::caller(),
         collective,
@@ -94,10 +95,10 @@ pub(super) fn ask(collective: Collective, length: usize) -> Ask {
     }
 }
 
-/// What a call works on, besides its arguments.
+/// The operator, lengths, type and communicator of a call, besides its arguments.
 #[derive(Clone, Copy)]
-pub(super) struct With {
-    pub op: Kind,
+pub(crate) struct With {
+    pub op: OperatorKind,
     /// The lengths of input and output.
     pub lengths: (usize, usize),
     info: &'static Info,
@@ -106,7 +107,7 @@ pub(super) struct With {
 
 impl With {
     #[inline]
-    pub(super) fn new<T: Element>(comm: &Comm, op: Kind, lengths: (usize, usize)) -> With {
+    pub(crate) fn new<T: Element>(comm: &Comm, op: OperatorKind, lengths: (usize, usize)) -> With {
         With {
             op,
             lengths,
@@ -123,17 +124,34 @@ impl With {
 }
 
 /// A call that was described, checked and given an algorithm, all of which follows from `ask` and `with`.
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub ask: Ask,
     pub with: With,
-    pub shape: Shape,
-    pub way: Way,
+    pub plan: Plan,
     pub described: Described,
 }
 
-/// How the ranks of a call compute its result.
+/// What a call executes.
+pub(crate) struct Plan {
+    pub shape: Shape,
+    pub path: CallPath,
+    /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
+    pub messages: OnceCell<Messages>,
+}
+
+impl Plan {
+    pub(crate) fn new(algorithm: Algorithm, shape: Shape) -> Plan {
+        Plan {
+            path: CallPath::of(algorithm, &shape),
+            shape,
+            messages: OnceCell::new(),
+        }
+    }
+}
+
+/// The path by which the ranks of a call compute its result.
 #[derive(Clone, Copy)]
-pub(super) enum Way {
+pub(crate) enum CallPath {
     /// Each rank writes its cell and reads the cells of others.
     Cells,
     /// The ranks meet at one atomic word and send nothing.
@@ -144,14 +162,14 @@ pub(super) enum Way {
     Steps(Algorithm),
 }
 
-impl Way {
-    /// The way of an algorithm.
-    pub(super) fn of(algorithm: Algorithm, shape: &Shape) -> Way {
+impl CallPath {
+    /// The path of an algorithm.
+    fn of(algorithm: Algorithm, shape: &Shape) -> CallPath {
         match algorithm {
-            Algorithm::Cells => Way::Cells,
-            Algorithm::Gate => Way::Gate,
-            Algorithm::Direct if shape.ranks() > 1 => Way::Direct,
-            _ => Way::Steps(algorithm),
+            Algorithm::Cells => CallPath::Cells,
+            Algorithm::Gate => CallPath::Gate,
+            Algorithm::Direct if shape.ranks() > 1 => CallPath::Direct,
+            _ => CallPath::Steps(algorithm),
         }
     }
 }
@@ -161,12 +179,12 @@ const PLACES: usize = 16;
 /// The cache: two calls at each index, the last one that was stored first, so that two lines that share an index and
 /// alternate do not evict each other.
 #[derive(Default)]
-pub(super) struct KeptCalls(RefCell<[[Option<Rc<Kept>>; 2]; PLACES]>);
+pub(crate) struct KeptCalls(RefCell<[[Option<Rc<Kept>>; 2]; PLACES]>);
 
 impl KeptCalls {
     /// Looks up a call.
     #[inline(always)]
-    pub(super) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
+    pub(crate) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
         let calls = self.0.borrow();
         let is = |kept: &&Rc<Kept>| kept.ask.is(ask) && kept.with.is(with);
         let [first, second] = &calls[ask.place()];
@@ -175,7 +193,7 @@ impl KeptCalls {
     }
 
     /// Stores a call, reusing the memory of an evicted one if possible.
-    pub(super) fn put(&self, call: Kept) -> Rc<Kept> {
+    pub(crate) fn put(&self, call: Kept) -> Rc<Kept> {
         let [first, second] = &mut self.0.borrow_mut()[call.ask.place()];
         mem::swap(first, second);
         match first.as_mut().and_then(Rc::get_mut) {

@@ -1,4 +1,4 @@
-//! How a rank keeps its open requests, and how it waits for them.
+//! A rank's open requests, and waits for them.
 
 use std::cell::Cell;
 use std::mem;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use super::asked::{Asked, Until, Way};
 use super::rank_state::Core;
+use super::request_state::{Direction, RequestState, Until};
 use crate::error::{ErrorKind, Result, Site};
 use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -17,33 +17,40 @@ use crate::transport::{CommShared, Unfinished};
 
 impl Core {
     /// Records a request until it ends.
-    pub(super) fn ask(&self, way: Way, comm: &Arc<CommShared>, site: Site) -> Rc<Asked> {
-        let asked = Rc::new(Asked {
-            way,
+    pub(crate) fn ask(
+        &self,
+        direction: Direction,
+        comm: &Arc<CommShared>,
+        site: Site,
+    ) -> Rc<RequestState> {
+        let state = Rc::new(RequestState {
+            direction,
             comm: comm.clone(),
             site,
             over: Cell::new(false),
         });
-        self.asked.borrow_mut().push(asked.clone());
-        asked
+        self.requests.borrow_mut().push(state.clone());
+        state
     }
 
     /// Marks a request as ended.
-    pub(super) fn close(&self, asked: &Rc<Asked>) {
-        asked.over.set(true);
-        let mut all = self.asked.borrow_mut();
-        if let Some(place) = all.iter().rposition(|other| Rc::ptr_eq(other, asked)) {
+    pub(crate) fn close(&self, state: &Rc<RequestState>) {
+        state.over.set(true);
+        let mut all = self.requests.borrow_mut();
+        if let Some(place) = all.iter().rposition(|other| Rc::ptr_eq(other, state)) {
             all.swap_remove(place);
         }
     }
 
     /// Ends a request without its result: cancels a receive, and retracts a send if that is still possible. Returns
     /// whether that succeeded.
-    pub(super) fn revoke(&self, asked: &Rc<Asked>) -> bool {
-        self.close(asked);
-        match &asked.way {
-            Way::Send { receipt, .. } => receipt.as_ref().is_some_and(|receipt| receipt.revoke()),
-            Way::Receive { slot, .. } => {
+    pub(crate) fn revoke(&self, state: &Rc<RequestState>) -> bool {
+        self.close(state);
+        match &state.direction {
+            Direction::Send { receipt, .. } => {
+                receipt.as_ref().is_some_and(|receipt| receipt.revoke())
+            }
+            Direction::Receive { slot, .. } => {
                 self.port.inbox().unpost(slot, &*self.port.fabric);
                 true
             }
@@ -51,62 +58,62 @@ impl Core {
     }
 
     /// Ends a request that will not be waited for: a sent message is still delivered, a receive is cancelled.
-    pub(super) fn abandon(&self, asked: &Rc<Asked>) {
+    pub(crate) fn abandon(&self, state: &Rc<RequestState>) {
         if !thread::panicking() {
-            self.note_unfinished(asked);
+            self.note_unfinished(state);
         }
-        match &asked.way {
-            Way::Send { .. } => self.close(asked),
-            Way::Receive { .. } => _ = self.revoke(asked),
+        match &state.direction {
+            Direction::Send { .. } => self.close(state),
+            Direction::Receive { .. } => _ = self.revoke(state),
         }
     }
 
-    fn note_unfinished(&self, asked: &Asked) {
+    fn note_unfinished(&self, state: &RequestState) {
         self.port.fabric.unfinished.lock().push(Unfinished {
             rank: self.port.me,
-            call: asked.to_string(),
-            site: asked.site,
-            comm: asked.comm.name(),
+            call: state.to_string(),
+            site: state.site,
+            comm: state.comm.name(),
         });
     }
 
     /// Counts requests that are still open when the rank ends: these were forgotten.
-    pub(super) fn count_forgotten(&self) {
-        let forgotten = mem::take(&mut *self.asked.borrow_mut());
+    pub(crate) fn count_forgotten(&self) {
+        let forgotten = mem::take(&mut *self.requests.borrow_mut());
         if !thread::panicking() {
             forgotten
                 .iter()
-                .for_each(|asked| self.note_unfinished(asked));
+                .for_each(|state| self.note_unfinished(state));
         }
     }
 
     /// Waits until one or all of some requests are ready.
-    pub(super) fn await_ready(
+    pub(crate) fn await_ready(
         &self,
-        asked: &[Rc<Asked>],
+        states: &[Rc<RequestState>],
         until: Until,
         call: &dyn Fn() -> String,
         site: Site,
     ) -> Result<()> {
-        let ready = || self.are_ready(asked, until).then_some(());
+        let ready = || self.are_ready(states, until).then_some(());
         if ready().is_some() {
             return Ok(());
         }
-        self.wait_for(asked, until, call, site, None, ready)
+        self.wait_for(states, until, call, site, None, ready)
     }
 
     /// Waits until one of some requests is ready, and returns its index.
-    pub(super) fn await_one(
+    pub(crate) fn await_one(
         &self,
-        asked: &[Rc<Asked>],
+        states: &[Rc<RequestState>],
         call: &dyn Fn() -> String,
         site: Site,
     ) -> Result<usize> {
         if !self.port.is_controlled() {
-            self.await_ready(asked, Until::One, call, site)?;
-            return Ok(asked.iter().position(|one| one.is_ready()).unwrap_or(0));
+            self.await_ready(states, Until::One, call, site)?;
+            return Ok(states.iter().position(|one| one.is_ready()).unwrap_or(0));
         }
-        self.wait_for(asked, Until::One, call, site, None, || {
+        self.wait_for(states, Until::One, call, site, None, || {
             let place = self.port.chosen(None).map(|queue| queue.source);
             self.port.take_in();
             place
@@ -116,14 +123,14 @@ impl Core {
     /// Waits for requests until `look` finds what it looks for.
     fn wait_for<A>(
         &self,
-        asked: &[Rc<Asked>],
+        states: &[Rc<RequestState>],
         until: Until,
         call: &dyn Fn() -> String,
         site: Site,
         deadline: Option<Instant>,
         look: impl FnMut() -> Option<A>,
     ) -> Result<A> {
-        let open = || asked.iter().filter(|one| !one.is_ready());
+        let open = || states.iter().filter(|one| !one.is_ready());
         let comms = comms(open());
         let reason = Reason {
             call,
@@ -135,51 +142,51 @@ impl Core {
             turn: None,
             deadline,
             needs_buffer: open().any(|one| one.is_send()),
-            choice: Some(&|| sought(asked, until)),
+            choice: Some(&|| sought(states, until)),
         };
         self.port.wait(&reason, look)
     }
 
     /// Whether a request is ready once no other rank can proceed.
-    fn is_ready_at_last(&self, asked: &Rc<Asked>) -> Result<bool> {
-        let one = std::slice::from_ref(asked);
+    fn is_ready_at_last(&self, state: &Rc<RequestState>) -> Result<bool> {
+        let one = std::slice::from_ref(state);
         let ready = || self.are_ready(one, Until::All).then_some(());
-        let show = || format!("test of {asked}");
+        let show = || format!("test of {state}");
         let now = Some(Instant::now());
-        match self.wait_for(one, Until::All, &show, asked.site, now, ready) {
+        match self.wait_for(one, Until::All, &show, state.site, now, ready) {
             Ok(()) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn are_ready(&self, asked: &[Rc<Asked>], until: Until) -> bool {
+    fn are_ready(&self, states: &[Rc<RequestState>], until: Until) -> bool {
         self.port.take_in();
         match until {
-            Until::All => asked.iter().all(|one| one.is_ready()),
-            Until::One => asked.iter().any(|one| one.is_ready()),
+            Until::All => states.iter().all(|one| one.is_ready()),
+            Until::One => states.iter().any(|one| one.is_ready()),
         }
     }
 
     /// Whether a request is ready now; an error if it never can be.
-    pub(super) fn try_ready(&self, asked: &Rc<Asked>) -> Result<bool> {
+    pub(crate) fn try_ready(&self, state: &Rc<RequestState>) -> Result<bool> {
         if self.port.is_controlled() {
-            return self.is_ready_at_last(asked);
+            return self.is_ready_at_last(state);
         }
         self.port.take_in();
-        if asked.is_ready() {
+        if state.is_ready() {
             return Ok(true);
         }
-        if let Some(cause) = asked.comm.revoked.get() {
+        if let Some(cause) = state.comm.revoked.get() {
             return Err(cause.clone().into());
         }
-        let Some(error) = self.port.lost(&asked.needs()) else {
+        let Some(error) = self.port.lost(&state.needs()) else {
             self.port.give_turn();
             return Ok(false);
         };
         // A rank that has ended did everything before that.
         self.port.take_in();
-        if asked.is_ready() {
+        if state.is_ready() {
             Ok(true)
         } else {
             Err(error)
@@ -188,9 +195,9 @@ impl Core {
 }
 
 /// The communicators of some requests, without duplicates.
-fn comms<'a>(asked: impl Iterator<Item = &'a Rc<Asked>>) -> Vec<Arc<CommShared>> {
+fn comms<'a>(states: impl Iterator<Item = &'a Rc<RequestState>>) -> Vec<Arc<CommShared>> {
     let mut comms: Vec<Arc<CommShared>> = Vec::new();
-    for one in asked {
+    for one in states {
         if !comms.iter().any(|comm| Arc::ptr_eq(comm, &one.comm)) {
             comms.push(one.comm.clone());
         }
@@ -198,14 +205,14 @@ fn comms<'a>(asked: impl Iterator<Item = &'a Rc<Asked>>) -> Vec<Arc<CommShared>>
     comms
 }
 
-/// What a wait for requests looks for, where a scheduler chooses which message arrives first.
-fn sought(asked: &[Rc<Asked>], until: Until) -> Sought {
-    let slots = asked.iter().filter_map(|one| match &one.way {
-        Way::Receive { slot, .. } if !slot.is_filled() => Some(slot.want()),
+/// The messages that a wait for requests looks for, if a scheduler chooses which message arrives first.
+fn sought(states: &[Rc<RequestState>], until: Until) -> Sought {
+    let slots = states.iter().filter_map(|one| match &one.direction {
+        Direction::Receive { slot, .. } if !slot.is_filled() => Some(slot.want()),
         _ => None,
     });
     let one_of = until == Until::One;
-    let ready = (0..asked.len()).filter(|&place| one_of && asked[place].is_ready());
+    let ready = (0..states.len()).filter(|&place| one_of && states[place].is_ready());
     Sought {
         wants: slots.collect(),
         ready: ready.collect(),

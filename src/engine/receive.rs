@@ -17,7 +17,7 @@ use crate::transport::progress::wait::Reason;
 use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 
 /// One receiving call: what it accepts and how it prints.
-pub(super) struct Receive {
+pub(crate) struct Receive {
     pub verb: &'static str,
     pub from: Source,
     pub tag: Tag,
@@ -32,7 +32,7 @@ impl fmt::Display for Receive {
 }
 
 impl Receive {
-    pub(super) fn needs(&self, members: &Members) -> Needs {
+    pub(crate) fn needs(&self, members: &Members) -> Needs {
         match self.from {
             Source::Rank(rank) => Needs::One(members.world(rank)),
             Source::Any => Needs::Any(members.clone()),
@@ -41,9 +41,9 @@ impl Receive {
 }
 
 impl Receive {
-    /// What the recorder stores about it.
+    /// Its entry in the recorder.
     #[inline]
-    pub(super) fn describe(&self) -> CallEvent {
+    pub(crate) fn describe(&self) -> CallEvent {
         let peer = match self.from {
             Source::Rank(rank) => Peer::From(rank),
             Source::Any => Peer::FromAny,
@@ -62,7 +62,7 @@ impl Receive {
 }
 
 #[track_caller]
-pub(super) fn receive(
+pub(crate) fn receive(
     verb: &'static str,
     from: Source,
     tag: Tag,
@@ -86,7 +86,7 @@ fn clear(place: &mut Packet) {
 
 impl Comm {
     #[inline]
-    pub(super) fn check_source(&self, call: &Receive) -> Result<()> {
+    pub(crate) fn check_source(&self, call: &Receive) -> Result<()> {
         match call.from {
             Source::Rank(rank) => self.check_peer("the sender", rank),
             Source::Any => self.check_not_revoked(),
@@ -95,7 +95,7 @@ impl Comm {
 
     /// Checks that a message can go to a rank, or come from it.
     #[inline]
-    pub(super) fn check_peer(&self, what: &str, rank: Rank) -> Result<()> {
+    pub(crate) fn check_peer(&self, what: &str, rank: Rank) -> Result<()> {
         self.check_rank(what, rank)?;
         self.check_not_revoked()
     }
@@ -109,21 +109,21 @@ impl Comm {
     }
 
     #[inline]
-    pub(super) fn status(&self, packet: &Packet) -> Status {
+    pub(crate) fn status(&self, packet: &Packet) -> Status {
         Status::of(packet, self.member(packet))
     }
 
     /// The number in this communicator of the rank that sent a packet. The packet's context implies that it is a
     /// member.
     #[inline]
-    pub(super) fn member(&self, packet: &Packet) -> Rank {
+    pub(crate) fn member(&self, packet: &Packet) -> Rank {
         let source = packet.source();
         self.shared.members.member(source).unwrap_or(source)
     }
 
     /// Runs a receive from beginning to end.
     #[inline]
-    pub(super) fn receive<R>(
+    pub(crate) fn receive<R>(
         &self,
         call: &Receive,
         fits: impl Fn(&Packet) -> Result<()>,
@@ -138,7 +138,7 @@ impl Comm {
 
     /// Takes the first message that matches: opens it if it fits, and otherwise leaves it where it was.
     #[inline]
-    pub(super) fn take<R>(
+    pub(crate) fn take<R>(
         &self,
         call: &Receive,
         fits: impl Fn(&Packet) -> Result<()>,
@@ -163,7 +163,7 @@ impl Comm {
 
     /// The messages that a call accepts.
     #[inline]
-    pub(super) fn want(&self, call: &Receive) -> Want {
+    pub(crate) fn want(&self, call: &Receive) -> Want {
         let tag = match call.tag {
             Tag::Is(tag) => Some(tag),
             Tag::Any => None,
@@ -181,7 +181,7 @@ impl Comm {
 
     /// Waits for the first message that matches, and puts it into `place`.
     #[inline]
-    pub(super) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
+    pub(crate) fn next(&self, call: &Receive, place: &mut Packet) -> Result<()> {
         let want = self.want(call);
         if self.core.port.receive_now(&want, place) {
             Ok(())
@@ -193,7 +193,7 @@ impl Comm {
     // A separate function, compiled once for all types: a message that has already arrived needs no reason to wait for
     // it.
     #[inline(never)]
-    pub(super) fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
+    pub(crate) fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
         let reason = Reason {
             call: &|| call.to_string(),
             site: call.site,

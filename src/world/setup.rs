@@ -1,4 +1,4 @@
-//! Where the ranks of a world run, and the settings that follow from it: decided before any rank begins.
+//! The CPUs on which the ranks of a world run, and the settings that follow: decided before any rank begins.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::unwind;
 /// No system gives one process more threads than this.
 const MAX_RANKS: usize = 1 << 16;
 
-/// Where a world runs: its settings, and the CPUs it found.
-pub(super) struct Venue {
+/// The settings of a world, and the CPUs it found.
+pub(super) struct Setup {
     pub settings: Settings,
     pub placement: Placement,
     cpus: Cpus,
@@ -33,9 +33,9 @@ pub(super) struct Venue {
     _open: Open,
 }
 
-impl Venue {
+impl Setup {
     /// Finds the CPUs of a world. With `caller`, the thread that calls a run is one of the ranks.
-    pub(super) fn new(world: &World, caller: bool) -> Result<Venue, Refused> {
+    pub(super) fn new(world: &World, caller: bool) -> Result<Setup, Refused> {
         // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
         unwind::install_hook();
         check_size(world.ranks)?;
@@ -47,7 +47,7 @@ impl Venue {
         let tuning = tuning::of(world).map_err(Refused::Usage)?;
         let usable = room_to_spin(&machine, &placement);
         let spots = spots(world, &placement, caller, usable);
-        Ok(Venue {
+        Ok(Setup {
             settings: settings(world, usable, near, spots, tuning),
             placement,
             cpus: machine.usable,
@@ -70,7 +70,7 @@ impl Venue {
         self.placement.cpu.len()
     }
 
-    /// What the ranks of a new run share; nothing of an earlier run is left in it.
+    /// The state that the ranks of a new run share; nothing of an earlier run is left in it.
     pub(super) fn fabric(&self) -> Arc<Fabric> {
         let fabric = Fabric::new(self.ranks(), self.settings.clone());
         #[cfg(all(unix, feature = "signal"))]
@@ -80,7 +80,7 @@ impl Venue {
         fabric
     }
 
-    /// What each rank needs to begin.
+    /// The state that each rank needs to begin.
     pub(super) fn starts(&self, fabric: &Arc<Fabric>) -> Vec<Start> {
         let start = |(rank, pin)| Start {
             fabric: fabric.clone(),
@@ -90,7 +90,7 @@ impl Venue {
         self.pins().into_iter().enumerate().map(start).collect()
     }
 
-    /// Where the ranks ran, except those that could not be pinned.
+    /// The CPUs of the ranks, except those that could not be pinned.
     pub(super) fn placement(
         &self,
         refused: impl IntoIterator<Item = (Rank, PinError)>,
@@ -102,7 +102,7 @@ impl Venue {
         placement
     }
 
-    /// Where each rank is to be pinned.
+    /// The CPU to which each rank is to be pinned.
     pub(super) fn pins(&self) -> Vec<Option<Pin>> {
         let cpus = Arc::new(self.cpus.clone());
         let all = WaitGroup::new();
@@ -125,7 +125,7 @@ fn check_size(ranks: usize) -> Result<(), Refused> {
     }
 }
 
-/// Where the ranks are pinned on this machine, and which of them are near each other on the machine to plan for.
+/// The CPUs to which ranks are pinned on this machine, and the groups of near ranks on the machine to plan for.
 fn place(
     world: &World,
     machine: &Machine,

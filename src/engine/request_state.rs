@@ -1,4 +1,4 @@
-//! What a rank keeps about each of its pending operations.
+//! The state of each pending operation of a rank.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,8 +14,8 @@ use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::receipt::Receipt;
 
 /// A pending operation, as shared by the request, its scope and its rank.
-pub(super) struct Asked {
-    pub way: Way,
+pub(crate) struct RequestState {
+    pub direction: Direction,
     /// The communicator on which it was started.
     pub comm: Arc<CommShared>,
     pub site: Site,
@@ -24,7 +24,7 @@ pub(super) struct Asked {
 }
 
 /// A request's direction.
-pub(super) enum Way {
+pub(crate) enum Direction {
     /// A message that has been posted; with a receipt if the sender must wait until it is received.
     Send {
         verb: &'static str,
@@ -36,47 +36,47 @@ pub(super) enum Way {
     Receive { call: Receive, slot: Rc<Slot> },
 }
 
-impl Asked {
+impl RequestState {
     /// Whether it can be concluded.
-    pub(super) fn is_ready(&self) -> bool {
-        match &self.way {
-            Way::Send { receipt, .. } => receipt.as_ref().is_none_or(|it| it.is_accepted()),
-            Way::Receive { slot, .. } => slot.is_filled(),
+    pub(crate) fn is_ready(&self) -> bool {
+        match &self.direction {
+            Direction::Send { receipt, .. } => receipt.as_ref().is_none_or(|it| it.is_accepted()),
+            Direction::Receive { slot, .. } => slot.is_filled(),
         }
     }
 
-    pub(super) fn needs(&self) -> Needs {
-        match &self.way {
-            Way::Send { to, .. } => Needs::One(self.comm.members.world(*to)),
-            Way::Receive { call, .. } => call.needs(&self.comm.members),
+    pub(crate) fn needs(&self) -> Needs {
+        match &self.direction {
+            Direction::Send { to, .. } => Needs::One(self.comm.members.world(*to)),
+            Direction::Receive { call, .. } => call.needs(&self.comm.members),
         }
     }
 
     /// Whether its communicator has been revoked.
-    pub(super) fn is_revoked(&self) -> bool {
+    pub(crate) fn is_revoked(&self) -> bool {
         self.comm.revoked.get().is_some()
     }
 
-    pub(super) fn is_send(&self) -> bool {
-        matches!(self.way, Way::Send { .. })
+    pub(crate) fn is_send(&self) -> bool {
+        matches!(self.direction, Direction::Send { .. })
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for RequestState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.way {
-            Way::Send { verb, to, tag, .. } => write!(f, "{verb}(to {to}, tag {tag})"),
-            Way::Receive { call, .. } => call.fmt(f),
+        match &self.direction {
+            Direction::Send { verb, to, tag, .. } => write!(f, "{verb}(to {to}, tag {tag})"),
+            Direction::Receive { call, .. } => call.fmt(f),
         }
     }
 }
 
 /// Lists requests for the text of an error: the first few, and how many more there are.
-pub(super) fn show_all(asked: &[Rc<Asked>]) -> String {
+pub(crate) fn show_all(states: &[Rc<RequestState>]) -> String {
     const SHOWN: usize = 4;
-    let line = |one: &Rc<Asked>| format!("{one} of line {}", one.site.line());
-    let first: Vec<_> = asked.iter().take(SHOWN).map(line).collect();
-    match asked.len().saturating_sub(SHOWN) {
+    let line = |one: &Rc<RequestState>| format!("{one} of line {}", one.site.line());
+    let first: Vec<_> = states.iter().take(SHOWN).map(line).collect();
+    match states.len().saturating_sub(SHOWN) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
@@ -84,7 +84,7 @@ pub(super) fn show_all(asked: &[Rc<Asked>]) -> String {
 
 /// Whether a wait is for all of several requests or for one of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub(crate) enum Until {
     All,
     One,
 }

@@ -131,7 +131,7 @@ impl fmt::Debug for Status {
 
 impl Status {
     #[inline]
-    pub(super) fn of(packet: &Packet, source: Rank) -> Self {
+    pub(crate) fn of(packet: &Packet, source: Rank) -> Self {
         Status {
             source,
             tag: packet.head.tag(),
@@ -151,7 +151,7 @@ pub(crate) fn show(packet: &Packet) -> String {
 }
 
 #[inline]
-pub(super) fn is_of<T: 'static>(packet: &Packet) -> Result<()> {
+pub(crate) fn is_of<T: 'static>(packet: &Packet) -> Result<()> {
     if packet.holds_elements::<T>() {
         Ok(())
     } else {
@@ -159,7 +159,7 @@ pub(super) fn is_of<T: 'static>(packet: &Packet) -> Result<()> {
     }
 }
 
-pub(super) fn is_value<V: 'static>(packet: &Packet) -> Result<()> {
+pub(crate) fn is_value<V: 'static>(packet: &Packet) -> Result<()> {
     if packet.holds_value::<V>() {
         Ok(())
     } else {
@@ -186,7 +186,7 @@ fn wrong_type(packet: &Packet, wanted: &'static str) -> Error {
 }
 
 #[inline]
-pub(super) fn has_room(packet: &Packet, room: usize) -> Result<()> {
+pub(crate) fn has_room(packet: &Packet, room: usize) -> Result<()> {
     match packet.count() {
         Some(sent) if sent > room => Err(Error::new(ErrorKind::TooShort {
             sent,

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use super::asked::Asked;
 use super::kept::KeptCalls;
+use super::request_state::RequestState;
+use super::workspace::Workspace;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
-use crate::execute::Workspace;
 use crate::transport::communicator::call::Call;
 use crate::transport::memory::shared_vectors::Lists;
 use crate::transport::port::Port;
@@ -20,39 +20,39 @@ use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};
 
 /// The state of one rank, shared by all its communicators.
-pub(super) struct Core {
-    pub(super) port: Port,
-    pub(super) workspace: Workspace,
+pub(crate) struct Core {
+    pub(crate) port: Port,
+    pub(crate) workspace: Workspace,
     /// Reusable room for the lists of vectors that a call accesses, where there are many ranks.
-    pub(super) lists: Lists,
+    pub(crate) lists: Lists,
     /// Cached collective calls of elements, for when they are made again.
-    pub(super) kept: KeptCalls,
+    pub(crate) kept: KeptCalls,
     /// The number of calls entered in the log.
-    pub(super) entered: Cell<u64>,
+    pub(crate) entered: Cell<u64>,
     /// Number of the next operation with an injected fault; 0 once the rank has ended.
-    pub(super) limit: Cell<u64>,
+    pub(crate) limit: Cell<u64>,
     /// That fault.
-    pub(super) fault: Cell<Fault>,
+    pub(crate) fault: Cell<Fault>,
     /// The depth of nested operators on its thread when the rank entered, lowered when a later operation begins at a
     /// lower depth: calls from a greater depth are refused.
-    pub(super) depth: Cell<Depth>,
-    /// What the last operation failed with, if it failed because of other ranks.
-    pub(super) follows: RefCell<Option<Cause>>,
+    pub(crate) depth: Cell<Depth>,
+    /// The error of the last operation, if it failed because of other ranks.
+    pub(crate) follows: RefCell<Option<Cause>>,
     /// Whether buffering is limited (`bounded`), and whether there is none at all (`synchronous`).
-    pub(super) bounded: bool,
-    pub(super) synchronous: bool,
+    pub(crate) bounded: bool,
+    pub(crate) synchronous: bool,
     /// Requests that have not completed.
-    pub(super) asked: RefCell<Vec<Rc<Asked>>>,
+    pub(crate) requests: RefCell<Vec<Rc<RequestState>>>,
     /// Whether the panics of this world are printed. Held here while the rank is not on its thread.
-    pub(super) printed: Cell<Option<Arc<AtomicBool>>>,
+    pub(crate) printed: Cell<Option<Arc<AtomicBool>>>,
 }
 
-/// How long an injected delay takes: long enough for everything that the other ranks can do meanwhile.
+/// Duration of an injected delay: long enough for everything that the other ranks can do meanwhile.
 const DELAY: Duration = Duration::from_millis(5);
 
 impl Core {
     #[inline]
-    pub(super) fn begin(&self) -> Result<()> {
+    pub(crate) fn begin(&self) -> Result<()> {
         if unwind::is_marked(self.depth.get()) {
             self.begin_marked()?;
         }
@@ -77,7 +77,7 @@ impl Core {
 
     /// Counts an operation, or a message of a collective, and raises injected failures.
     #[inline]
-    pub(super) fn tick(&self) -> Result<()> {
+    pub(crate) fn tick(&self) -> Result<()> {
         let count = self.port.begun() + 1;
         if count >= self.limit.get() {
             return self.beyond(count);
@@ -99,12 +99,12 @@ impl Core {
         self.strike(self.fault.replace(next))
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.limit.get() == 0
     }
 
     /// Enters a call in the log of this rank.
-    pub(super) fn enter(&self, call: &Call) -> u64 {
+    pub(crate) fn enter(&self, call: &Call) -> u64 {
         let entry = self.port.log().enter(call);
         self.entered.set(entry + 1);
         entry
@@ -130,7 +130,7 @@ impl Core {
         }
     }
 
-    pub(super) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
+    pub(crate) fn end(&self, why: Gone, site: Option<Arc<str>>, consequence: bool) {
         if !self.has_ended() {
             self.limit.set(0);
             let follows = self.follows.take().filter(|_| consequence);
@@ -141,7 +141,7 @@ impl Core {
     }
 
     /// Makes the thread this rank from now on.
-    pub(super) fn sit_down(this: &Rc<Core>, live: Option<Live>) {
+    pub(crate) fn sit_down(this: &Rc<Core>, live: Option<Live>) {
         let seat = Seated {
             core: Rc::downgrade(this),
             fabric: Arc::as_ptr(&this.port.fabric),
@@ -154,7 +154,7 @@ impl Core {
     }
 
     /// Ends that, if the thread was this rank.
-    pub(super) fn stand_up(&self) {
+    pub(crate) fn stand_up(&self) {
         let printed = self.printed.take().or_else(|| {
             let this: *const Core = self;
             entered(|seats| seats.retain(|seat| seat.core.as_ptr() != this));
@@ -164,7 +164,7 @@ impl Core {
     }
 
     #[cold]
-    pub(super) fn end_by_panic(&self) {
+    pub(crate) fn end_by_panic(&self) {
         if !self.has_ended() {
             let panic = unwind::last();
             let follows = unwind::repeats(&panic.message);
@@ -176,7 +176,7 @@ impl Core {
     /// wait for ranks that wait for this one. A call whose record was deferred is recorded as the call that the rank
     /// ended in.
     #[cold]
-    pub(super) fn unwinds_in(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
+    pub(crate) fn unwinds_in(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
         self.port.recorder.settle(call, show);
         self.port.recorder.catch_up();
         self.end_by_panic();
@@ -185,7 +185,7 @@ impl Core {
     /// Adds call, line and communicator to the error of an operation, and keeps it in case the rank fails because of
     /// it.
     #[cold]
-    pub(super) fn failed(
+    pub(crate) fn failed(
         &self,
         error: Error,
         show: &dyn Fn() -> String,
@@ -214,7 +214,7 @@ impl Drop for Core {
 }
 
 /// Runs a closure when its frame unwinds; every other exit must `mem::forget` it.
-pub(super) struct WhenUnwinding<F: Fn()>(pub(super) F);
+pub(crate) struct WhenUnwinding<F: Fn()>(pub(super) F);
 
 impl<F: Fn()> Drop for WhenUnwinding<F> {
     #[inline]

@@ -4,35 +4,35 @@
 use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
-use crate::execute::Link;
 use crate::moves;
 use crate::op::Element;
-use crate::transport::lanes::lane::{Form, Lanes};
+use crate::transport::lanes::lane::Lanes;
 use crate::transport::memory::lend::Loan;
 use crate::transport::memory::packet::Packet;
 
-impl Link for InCall<'_> {
+impl InCall<'_> {
+    /// Posts a copy of a short message. `false` if it is not short, or if there is no room; the caller then lends it.
     #[inline]
-    fn post<T: Element>(&self, to: Rank, form: Form, data: &[T]) -> Result<bool> {
+    pub(crate) fn post<T: Element>(&self, to: Rank, data: &[T]) -> Result<bool> {
         self.check_peer(to)?;
         let core = &self.comm.core;
         // Without buffering a short message is lent as well: its sender waits until it is read.
-        if !Packet::fits(data) || core.synchronous || !self.comm.lanes.has_room(to, form) {
+        if !Packet::fits(data) || core.synchronous || !self.comm.lanes.has_room(to) {
             return Ok(false);
         }
         core.tick()?;
         self.note_sending(to, size_of_val(data));
         self.put(to, || {
-            self.comm.lanes.post(to, form, self.head(), data);
+            self.comm.lanes.post(to, self.head(), data);
         })?;
         core.port.count(size_of_val(data));
         Ok(true)
     }
 
-    fn lend<T: Element>(
+    /// Lends elements to their receiver, and returns when the loan is settled. `meanwhile` runs after the post.
+    pub(crate) fn lend<T: Element>(
         &self,
         to: Rank,
-        form: Form,
         data: &[T],
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
@@ -42,7 +42,7 @@ impl Link for InCall<'_> {
             self.comm.world_rank(to),
             self.head(),
             data,
-            |packet| self.put(to, || self.comm.lanes.post_packet(to, form, packet)),
+            |packet| self.put(to, || self.comm.lanes.post_packet(to, packet)),
             meanwhile,
             |loan| {
                 if !loan.is_settled() {
@@ -54,11 +54,11 @@ impl Link for InCall<'_> {
         )
     }
 
+    /// Shows the next message from a rank, which has `count` elements, to `arrived`.
     #[inline]
-    fn receive<T: Element>(
+    pub(crate) fn receive<T: Element>(
         &self,
         from: Rank,
-        form: Form,
         count: usize,
         arrived: &mut dyn FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
@@ -67,7 +67,7 @@ impl Link for InCall<'_> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
         loop {
-            self.take(from, form, &mut packet)?;
+            self.take(from, &mut packet)?;
             if !self.is_ours(&packet) || !packet.holds_elements::<T>() {
                 return Err(self.strange(&packet));
             }
@@ -88,21 +88,21 @@ impl Link for InCall<'_> {
 impl InCall<'_> {
     /// Traces that a message of this call is about to leave.
     #[inline]
-    pub(super) fn note_sending(&self, to: Rank, bytes: usize) {
+    pub(crate) fn note_sending(&self, to: Rank, bytes: usize) {
         let (world, recorder) = (self.comm.world_rank(to), &self.comm.core.port.recorder);
         recorder.sends(world, || self.head(), bytes);
     }
 
     /// Notes that it has left.
     #[inline]
-    pub(super) fn note_sent(&self, to: Rank) {
+    pub(crate) fn note_sent(&self, to: Rank) {
         let recorder = &self.comm.core.port.recorder;
         recorder.has_sent(self.comm.world_rank(to));
     }
 
     /// Notes that a message of this call was received from a rank.
     #[inline]
-    pub(super) fn note_received(&self, from: Rank) {
+    pub(crate) fn note_received(&self, from: Rank) {
         let from = self.comm.world_rank(from);
         let recorder = &self.comm.core.port.recorder;
         recorder.received_from(from, || self.head_of(from));
@@ -120,19 +120,19 @@ impl InCall<'_> {
     }
 
     #[inline]
-    fn take(&self, from: Rank, form: Form, place: &mut Packet) -> Result<()> {
+    fn take(&self, from: Rank, place: &mut Packet) -> Result<()> {
         let lanes = &self.comm.lanes;
-        if lanes.take(from, form, place) {
+        if lanes.take(from, place) {
             return Ok(());
         }
-        self.wait_for_message(from, form, place)
+        self.wait_for_message(from, place)
     }
 
     #[inline(never)]
-    fn wait_for_message(&self, from: Rank, form: Form, place: &mut Packet) -> Result<()> {
+    fn wait_for_message(&self, from: Rank, place: &mut Packet) -> Result<()> {
         let lanes = &self.comm.lanes;
         let needs = || self.needs(&From::Rank(from));
-        self.wait(&needs, None, || lanes.take(from, form, place).then_some(()))
+        self.wait(&needs, None, || lanes.take(from, place).then_some(()))
     }
 
     #[inline(never)]

@@ -10,7 +10,7 @@ use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 
 /// The result of an arrival at the gate.
-pub(super) enum Come {
+pub(crate) enum Come {
     /// This rank was the last, and holds all others until it releases them from this turn.
     Last(u32),
     /// This other rank was the last, and has released all ranks.
@@ -18,9 +18,9 @@ pub(super) enum Come {
 }
 
 impl InCall<'_> {
-    /// Where the world checks, compares the calls of all ranks before anything is sent.
+    /// If the world checks, compares the calls of all ranks before anything is sent.
     #[inline]
-    pub(super) fn agree(&self) -> Result<()> {
+    pub(crate) fn agree(&self) -> Result<()> {
         match self.comm.fabric().settings.check {
             true => self.agree_at_gate(),
             false => Ok(()),
@@ -35,8 +35,8 @@ impl InCall<'_> {
         if needless { Ok(()) } else { self.pass_gate() }
     }
 
-    /// Where the world checks, rank 0 examines what the call is about to do, and all ranks get its verdict.
-    pub(super) fn agree_that(&self, examine: impl FnOnce() -> Verdict) -> Result<()> {
+    /// If the world checks, rank 0 examines what the call is about to do, and all ranks get its verdict.
+    pub(crate) fn agree_that(&self, examine: impl FnOnce() -> Verdict) -> Result<()> {
         if !self.comm.fabric().settings.check {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl InCall<'_> {
     }
 
     /// The mismatch if some rank is about to do something other than what `part` expects of it.
-    pub(super) fn compare_parts(&self, part: impl Fn(Rank) -> u32) -> Option<Mismatch> {
+    pub(crate) fn compare_parts(&self, part: impl Fn(Rank) -> u32) -> Option<Mismatch> {
         let members = self.comm.shared.members.iter().enumerate();
         let (mut calls, mut odd) = (Vec::new(), Vec::new());
         for (rank, world) in members {
@@ -80,14 +80,14 @@ impl InCall<'_> {
         (!odd.is_empty()).then_some(Mismatch { calls, odd, comm })
     }
 
-    /// What world rank `rank` has recorded for its call of this number.
-    pub(super) fn record_of(&self, rank: Rank) -> Option<Call> {
+    /// The record of world rank `rank` for its call of this number.
+    pub(crate) fn record_of(&self, rank: Rank) -> Option<Call> {
         let context = self.call.context;
         self.comm.fabric().call_of(rank, context, self.number)
     }
 
     /// Waits until every rank is in this same call.
-    pub(super) fn pass_gate(&self) -> Result<()> {
+    pub(crate) fn pass_gate(&self) -> Result<()> {
         if let Come::Last(turn) = self.come()? {
             self.let_go(turn);
         }
@@ -96,7 +96,7 @@ impl InCall<'_> {
 
     /// Arrives at the gate, and waits until the last rank to arrive releases all ranks. If this rank is the last, it
     /// must release them, and must not wait before that: for the detector all the others wait for a running rank.
-    pub(super) fn come(&self) -> Result<Come> {
+    pub(crate) fn come(&self) -> Result<Come> {
         self.comm.core.tick()?;
         let members = &self.comm.shared.members;
         let call = (self.call.context, self.number, self.print);
@@ -113,7 +113,7 @@ impl InCall<'_> {
     }
 
     /// Releases all ranks, as the last rank to [arrive](Self::come) in this turn.
-    pub(super) fn let_go(&self, turn: u32) {
+    pub(crate) fn let_go(&self, turn: u32) {
         self.comm.shared.gate.turn(turn, self.rank());
         self.comm.shared.rouse_others(self.rank());
     }

@@ -1,0 +1,29 @@
+//! How elements of another rank are combined with those held, and the error of a schedule that cannot be run.
+
+use crate::error::Error;
+use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::schedule::Combine;
+use crate::unwind;
+
+/// The error for a schedule that cannot be run.
+#[cold]
+pub(crate) fn wrong(what: String) -> Error {
+    Error::usage(format!(
+        "the schedule {what}: `check` it, or run it in a world that checks"
+    ))
+}
+
+/// Combines elements of another rank with those held.
+#[inline]
+pub(crate) fn combined<T: Element>(
+    combine: Combine,
+    held: &mut [T],
+    theirs: &[T],
+    op: &impl Operator<T>,
+) {
+    match combine {
+        Combine::Replace => held.copy_from_slice(theirs),
+        Combine::FoldRight => unwind::operator(|| fold_right(op, held, theirs)),
+        Combine::FoldLeft => unwind::operator(|| fold_left(op, held, theirs)),
+    }
+}

@@ -1,0 +1,42 @@
+//! The messages of a rank in the schedule of a call that runs over shared vectors, for traces and counts.
+
+use crate::Rank;
+use crate::collective::{Algorithm, Call};
+use crate::schedule::Step;
+
+/// The messages that a rank would exchange in the schedule that is proved.
+#[derive(Default)]
+pub(crate) struct Messages {
+    pub sent: Vec<Sent>,
+    /// The source of each received message.
+    pub sources: Vec<Rank>,
+}
+
+/// A message that a rank would send.
+pub(crate) struct Sent {
+    pub to: Rank,
+    pub elements: usize,
+}
+
+impl Messages {
+    pub(crate) fn new(call: &Call, rank: Rank) -> Messages {
+        let mut messages = Messages::default();
+        let shown = Algorithm::Direct.with_schedule(call, &mut |schedule| {
+            let mut next = schedule.next_active(rank, None);
+            while let Some(step) = next {
+                messages.add(schedule.step(rank, step));
+                next = schedule.next_active(rank, Some(step));
+            }
+        });
+        shown.expect("a call that runs over shared memory has a schedule");
+        messages
+    }
+
+    fn add(&mut self, step: Step) {
+        self.sent.extend(step.send.map(|send| Sent {
+            to: send.peer,
+            elements: send.region.elements(),
+        }));
+        self.sources.extend(step.recv.map(|recv| recv.peer));
+    }
+}

@@ -1,0 +1,167 @@
+//! Collectives over shared memory: every rank reads the parts that it needs of the other ranks' vectors in place.
+//!
+//! ```text
+//! all_reduce of three      rank 0   ████ ░░░░ ░░░░      rank 1 folds the middle share of all three
+//!                          rank 1   ████ ▒▒▒▒ ░░░░      vectors, and stores the result to all three
+//!                          rank 2   ████ ░░░░ ░░░░
+//! ```
+//!
+//! This module defines what each rank brings to the call and what it then does, in terms of shares and blocks.
+//! [`transport::memory::shared_vectors`](crate::transport::memory::shared_vectors) decides whose memory that is and
+//! when it may be accessed. Operands are folded one after another in rank order, and each element is folded by one
+//! rank.
+
+use crate::Rank;
+use crate::collective::{Call, Collective};
+use crate::engine::call::{From, InCall};
+use crate::engine::kept::Plan;
+use crate::engine::messages::Messages;
+use crate::error::{Error, Result};
+use crate::op::{Element, Operator};
+use crate::span::Pieces;
+use crate::transport::memory::shared_vectors::{Brings, Coming, Job, Met, Vectors, meet};
+use crate::unwind;
+
+/// The accesses of ranks to each other's memory in a call.
+fn job(call: &Call) -> Job {
+    match call.collective {
+        Collective::AllReduce | Collective::Reduce | Collective::Broadcast => Job::Shares,
+        Collective::Gather => Job::Collect(call.root),
+        _ => Job::Own,
+    }
+}
+
+/// The vectors that a rank brings to a call.
+fn brings<'a, T>(call: &Call, rank: Rank, input: &'a [T], output: &'a mut [T]) -> Brings<'a, T> {
+    match call.collective {
+        Collective::Broadcast if rank == call.root => Brings::Source(output),
+        Collective::Reduce if rank == call.root && input.is_empty() => Brings::InPlace(output),
+        Collective::AllReduce if !call.from_input => Brings::InPlace(output),
+        _ => Brings::Both(input, output),
+    }
+}
+
+/// The lengths of the input and the output that a rank brings.
+#[inline]
+fn lengths(call: &Call, rank: Rank) -> (usize, usize) {
+    let n = call.length();
+    match call.collective {
+        Collective::Broadcast if rank == call.root => (n, 0),
+        Collective::Reduce if rank == call.root => (n, n),
+        Collective::AllReduce => (n, n),
+        _ => call.buffers(rank),
+    }
+}
+
+/// Runs a rank's part once all ranks have arrived.
+fn run<T: Element>(call: &Call, rank: Rank, vectors: &Vectors<'_, T>, op: &impl Operator<T>) {
+    let blocks = &call.blocks;
+    match call.collective {
+        Collective::AllReduce | Collective::Reduce => vectors.fold_share(op),
+        Collective::Broadcast => vectors.copy_share(),
+        Collective::ReduceScatter => vectors.fold(&blocks.block(rank), op),
+        Collective::Gather => vectors.collect(),
+        Collective::Scatter => vectors.copy(call.root, blocks.block(rank), 0),
+        Collective::AllGather => from_each(call, rank, &mut |from| {
+            vectors.copy(from, 0..blocks.count(from), blocks.cut(from));
+        }),
+        Collective::AllToAll => {
+            let pieces = pieces(call);
+            from_each(call, rank, &mut |from| {
+                let put = pieces.put(rank, from);
+                vectors.copy(from, pieces.sent(from, rank), put.start);
+            });
+        }
+        other => unreachable!("{other} is refused"),
+    }
+}
+
+/// Visits every rank, starting with the next one and wrapping around, so that not all ranks read from the same one at
+/// once.
+fn from_each(call: &Call, rank: Rank, read: &mut dyn FnMut(Rank)) {
+    for from in (rank + 1..call.ranks()).chain(0..rank + 1) {
+        read(from);
+    }
+}
+
+fn pieces(call: &Call) -> Pieces {
+    let alike = || Pieces::alike(call.blocks.clone());
+    call.pieces.clone().unwrap_or_else(alike)
+}
+
+impl InCall<'_> {
+    /// Runs a call over shared memory.
+    pub(crate) fn run_direct<T: Element>(
+        &self,
+        plan: &Plan,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        self.comm.core.tick()?;
+        let (me, shape) = (self.rank(), &plan.shape);
+        let coming = Coming {
+            epoch: self.comm.shared.epoch(),
+            me,
+            print: self.print,
+            job: job(shape),
+            lists: &self.comm.core.lists,
+            copies: &self.comm.core.port.copies,
+        };
+        let met = meet(
+            &coming,
+            self,
+            brings(shape, me, input, output),
+            |rank| lengths(shape, rank),
+            |vectors| {
+                self.note_all_sent(plan, size_of::<T>());
+                // The operator's own calls would be recorded as this call.
+                self.settle();
+                unwind::operator(|| run(shape, me, vectors, op));
+            },
+        )?;
+        self.concluded(met, plan)
+    }
+
+    /// The result of a call over shared memory that this rank has left.
+    fn concluded(&self, met: Met, plan: &Plan) -> Result<()> {
+        match met {
+            Met::Well => {
+                self.note_all_received(plan);
+                Ok(())
+            }
+            // That rank has reported the cause to all others, or is about to end.
+            Met::Failed(rank) => self.wait(&|| self.needs(&From::Rank(rank)), None, || None),
+            Met::Aborted => self.wait(&|| self.all_at(), None, || None),
+            Met::Strange(rank) => Err(self.stranger(rank)),
+            Met::Inside => Err(Error::usage(
+                "this rank is in the middle of another collective over shared memory on this communicator",
+            )),
+        }
+    }
+
+    /// Counts the messages that would be sent, and records them if that is requested.
+    fn note_all_sent(&self, plan: &Plan, element_bytes: usize) {
+        for sent in &self.messages_of(plan).sent {
+            let bytes = sent.elements * element_bytes;
+            self.note_sending(sent.to, bytes);
+            self.note_sent(sent.to);
+            self.comm.core.port.count(bytes);
+        }
+    }
+
+    fn messages_of<'p>(&self, plan: &'p Plan) -> &'p Messages {
+        let new = || Messages::new(&plan.shape, self.rank());
+        plan.messages.get_or_init(new)
+    }
+
+    /// Records the messages that would be received.
+    fn note_all_received(&self, plan: &Plan) {
+        if !self.comm.core.port.recorder.writes() {
+            return;
+        }
+        for &from in &self.messages_of(plan).sources {
+            self.note_received(from);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Proves that what one rank hands another through a ring is read whole, once and in order: no rank reads a cell while
+//! the other writes it, and none is overwritten unread.
+//!
+//! The rings are the real ones, in loom's cells, which report every access that is not ordered with the ones before.
+//! They have two cells here, so that they are soon overwritten.
+//!
+//! Checked by hand: the models fail with the release of a turn or of the read count relaxed, or the acquire of either;
+//! with a turn that is stored before the content, or a count before the content is read; with a cell that is written
+//! while one more packet is unread than there are cells; with turns that do not say which packet it is; with a label
+//! that loses its count or its kind.
+
+use loom::thread;
+
+use super::explore;
+use crate::transport::lanes::slot::{PairEnd, ends};
+use crate::transport::memory::head::Head;
+use crate::transport::memory::lenders::Nobody;
+use crate::transport::memory::packet::{EAGER_BYTES, Packet};
+use crate::transport::memory::ring::{CELLS, Reader, Writer, ring};
+
+/// Bytes that a cell of the fast box's kind holds, in short.
+const LONGER: usize = 2 * EAGER_BYTES;
+
+fn head(number: u32) -> Head {
+    Head::new(1, 0, number, number)
+}
+
+/// Compares the packet with message `number`.
+fn check(place: &Packet, number: u32, count: usize) {
+    assert_eq!(place.head, head(number));
+    let whole = place.open(&Nobody, |data: &[u32]| data == vec![number; count]);
+    assert_eq!(whole, Some(true));
+}
+
+/// Takes message `number`, however long it has to wait for it.
+fn take(number: u32, count: usize, mut look: impl FnMut(&mut Packet) -> bool) {
+    let mut place = Packet::empty();
+    while !look(&mut place) {
+        thread::yield_now();
+    }
+    check(&place, number, count);
+}
+
+/// A stream of messages, the next of which is posted as soon as a cell is free. Longer ones land.
+fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
+    explore(Some(3), move || {
+        let (mut writer, mut reader): (Writer<BYTES>, Reader<BYTES>) = ring(packets);
+        let reader = thread::spawn(move || {
+            for number in 0..4 {
+                take(number, count(number), |place| reader.take(place));
+            }
+            assert!(reader.is_empty());
+        });
+        for number in 0..4 {
+            while writer.unread() == CELLS && writer.look() == CELLS {
+                thread::yield_now();
+            }
+            writer.post(head(number), &vec![number; count(number)]);
+        }
+        reader.join().unwrap();
+        assert!(writer.ring().is_empty());
+    });
+}
+
+#[test]
+fn a_stream_is_read_before_it_is_overwritten() {
+    stream::<EAGER_BYTES>(0, |_| 3);
+}
+
+#[test]
+fn a_stream_of_several_lengths_lands_whole() {
+    stream::<LONGER>(0, |number| [1, 12, 3, 16][number as usize]);
+}
+
+#[test]
+fn a_stream_goes_on_behind_the_last_number() {
+    stream::<EAGER_BYTES>(u32::MAX - 1, |_| 1);
+}
+
+#[test]
+fn two_ranks_that_exchange_get_each_others_messages() {
+    explore(Some(3), || {
+        let [first, second] = ends();
+        let life = move |mut end: PairEnd| {
+            for number in 0..4 {
+                while !end.has_room() {
+                    thread::yield_now();
+                }
+                end.post(head(number), &[number]);
+                take(number, 1, |place| end.take(place));
+            }
+        };
+        let second = thread::spawn(move || life(second));
+        life(first);
+        second.join().unwrap();
+    });
+}
+
+#[test]
+fn a_packet_that_owns_its_elements_is_moved() {
+    explore(Some(3), || {
+        let [mut first, mut second] = ends();
+        let second = thread::spawn(move || take(1, 20, |place| second.take(place)));
+        first.post_packet(Packet::copied(head(1), vec![1_u32; 20]));
+        second.join().unwrap();
+    });
+}

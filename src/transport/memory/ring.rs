@@ -1,0 +1,270 @@
+//! The ring: memory through which one rank hands packets to one other, without locked instructions.
+//!
+//! ```text
+//! cells    │turn│ info head elements … │ × 8     written by the writer, at least one cache line each
+//! read     │number of packets read│             written by the reader
+//! ```
+//!
+//! A lane of slots is a ring whose cells are cache lines; a fast box is one whose cells have space for longer messages.
+//!
+//! # Why this is sound
+//!
+//! - *One writer, one reader.* Only a [`Writer`] writes cells and only a [`Reader`] reads them. A ring is made with one
+//!   of each, neither can be copied, and both need `&mut`. Whoever passes an end on to another thread moves it.
+//! - *Handed over.* The content of a cell is the reader's from the release of its turn, which it acquires, to the
+//!   release of the read count. The writer writes a cell again only when the count that it has acquired covers what was
+//!   there.
+//! - *Whole.* A turn gives the number of its packet, modulo 2²⁴. A cell holds no packet but the sought one and the one a
+//!   lap before, so a packet is read once, and none is taken for another.
+//! - *As it was written.* The turn also carries the packet's [`Label`], and the type lies beside the elements:
+//!   [`Packet::load`] gets exactly what the writer has described. What a packet owns moves with its bytes.
+//! - A packet that is never read is leaked, at worst.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use crate::op::Element;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
+use crate::transport::memory::bytes::{PIECE, copy_out};
+use crate::transport::memory::head::{Head, Info};
+use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
+
+/// Number of packets that a ring holds: a power of two.
+pub(in crate::transport) const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
+
+/// A ring whose cells have space for elements of `BYTES` bytes.
+pub(in crate::transport) struct Ring<const BYTES: usize> {
+    cells: CachePadded<[Cell<BYTES>; CELLS as usize]>,
+    /// Number of packets that the reader has read.
+    read: CachePadded<AtomicU32>,
+}
+
+#[repr(C, align(64))]
+struct Cell<const BYTES: usize> {
+    /// The number of the packet, and its label.
+    turn: AtomicU64,
+    content: Place<MaybeUninit<Content<BYTES>>>,
+}
+
+/// A packet without its label. The body begins at a multiple of the alignment of a word, so of [`BODY_ALIGN`].
+#[repr(C)]
+struct Content<const BYTES: usize> {
+    info: &'static Info,
+    head: Head,
+    body: [MaybeUninit<u8>; BYTES],
+}
+
+const _: () = assert!(BODY_ALIGN <= align_of::<Head>());
+// The smallest cells hold short messages of EAGER_BYTES, and any body.
+const _: () = assert!(size_of::<Body>() <= EAGER_BYTES);
+#[cfg(not(all(test, loom)))]
+const _: () = assert!(size_of::<Cell<EAGER_BYTES>>() == 64, "a slot is one line");
+
+// SAFETY: a cell holds a packet, which is `Send`; only the writer or the reader accesses it, and they hand it over by
+// release and acquire, see the head.
+unsafe impl<const BYTES: usize> Send for Ring<BYTES> {}
+// SAFETY: the same.
+unsafe impl<const BYTES: usize> Sync for Ring<BYTES> {}
+
+/// The turn of the packet after the first `behind` packets, without its label.
+#[inline]
+fn turn(behind: u32) -> u64 {
+    u64::from(behind.wrapping_add(1)) << Label::BITS
+}
+
+/// The ends of a new ring, as if `packets` packets had gone through it already.
+pub(in crate::transport) fn ring<const BYTES: usize>(
+    packets: u32,
+) -> (Writer<BYTES>, Reader<BYTES>) {
+    const { assert!(BYTES >= EAGER_BYTES, "any packet fits") };
+    let ring = Arc::new(Ring {
+        cells: CachePadded::new(std::array::from_fn(|_| Cell::new(packets))),
+        read: CachePadded::new(AtomicU32::new(packets)),
+    });
+    let writer = Writer {
+        ring: ring.clone(),
+        written: packets,
+        read: packets,
+    };
+    let reader = Reader {
+        ring,
+        read: packets,
+    };
+    (writer, reader)
+}
+
+impl<const BYTES: usize> Cell<BYTES> {
+    /// A cell with the turn of the last of `packets` packets: no end looks for that any more.
+    fn new(packets: u32) -> Self {
+        Cell {
+            turn: AtomicU64::new(turn(packets.wrapping_sub(1))),
+            content: Place::new(MaybeUninit::uninit()),
+        }
+    }
+}
+
+impl<const BYTES: usize> Ring<BYTES> {
+    /// The cell of the packet after the first `behind` packets.
+    #[inline]
+    fn cell(&self, behind: u32) -> &Cell<BYTES> {
+        &self.cells[(behind % CELLS) as usize]
+    }
+
+    /// Whether the packet after the first `read` packets is not there.
+    fn lacks(&self, read: u32) -> bool {
+        // Relaxed: nothing else is read.
+        let there = self.cell(read).turn.load(Ordering::Relaxed);
+        there >> Label::BITS != turn(read) >> Label::BITS
+    }
+
+    /// Whether everything was read. Exact while no rank posts or takes.
+    pub(in crate::transport) fn is_empty(&self) -> bool {
+        // Relaxed: the caller knows that both ranks have left.
+        self.lacks(self.read.load(Ordering::Relaxed))
+    }
+}
+
+/// The writing end.
+pub(in crate::transport) struct Writer<const BYTES: usize> {
+    ring: Arc<Ring<BYTES>>,
+    written: u32,
+    /// Number of packets that had been read when this end last looked.
+    read: u32,
+}
+
+impl<const BYTES: usize> Writer<BYTES> {
+    /// Whether a message can be posted by [`post`](Self::post).
+    #[inline]
+    pub(in crate::transport) fn fits<T: Element>(data: &[T]) -> bool {
+        let bytes = size_of_val(data);
+        let short = bytes <= EAGER_BYTES || bytes <= BYTES && align_of::<T>() <= PIECE;
+        short && u32::try_from(data.len()).is_ok()
+    }
+
+    /// Number of packets written; it wraps.
+    pub(in crate::transport) fn written(&self) -> u32 {
+        self.written
+    }
+
+    /// The ring, to be asked whether it is empty.
+    pub(in crate::transport) fn ring(&self) -> &Arc<Ring<BYTES>> {
+        &self.ring
+    }
+
+    /// Number of packets that had not been read when this end last looked.
+    #[inline]
+    pub(in crate::transport) fn unread(&self) -> u32 {
+        self.written.wrapping_sub(self.read)
+    }
+
+    /// The same, as of now.
+    #[cold]
+    pub(in crate::transport) fn look(&mut self) -> u32 {
+        // Acquire: pairs with the release in `take`; the cells up to there are this end's again.
+        self.read = self.ring.read.load(Ordering::Acquire);
+        self.unread()
+    }
+
+    /// Posts a copy of a short message.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Self::fits), or if no cell is free.
+    #[inline]
+    pub(in crate::transport) fn post<T: Element>(&mut self, head: Head, data: &[T]) {
+        assert!(Self::fits(data), "a long message in a short packet");
+        self.write(head, Info::of::<T>(), Label::of(data), |body| {
+            // SAFETY: the body has space for every message that fits.
+            unsafe { copy_out(data, body) };
+        });
+    }
+
+    /// Posts a packet that was made elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If no cell is free.
+    pub(in crate::transport) fn post_packet(&mut self, packet: Packet) {
+        let (head, info) = (packet.head, packet.info());
+        let (label, body) = packet.into_body();
+        self.write(head, info, label, |place| {
+            // SAFETY: a body fits into every cell, which is aligned for it.
+            unsafe { place.cast::<Body>().write(body) };
+        });
+    }
+
+    /// Writes the next cell; `write` writes its body.
+    #[inline]
+    fn write(
+        &mut self,
+        head: Head,
+        info: &'static Info,
+        label: Label,
+        write: impl FnOnce(*mut u8),
+    ) {
+        let room = self.unread() < CELLS || self.look() < CELLS;
+        assert!(room, "a ring is full");
+        let cell = self.ring.cell(self.written);
+        cell.content.with_mut(|content| {
+            let content = content.cast::<Content<BYTES>>();
+            // SAFETY: this is the only writer. The reader has read what was here, as its count says that `look` has
+            // acquired, and looks at the cell again only after the release below.
+            unsafe {
+                (&raw mut (*content).info).write(info);
+                (&raw mut (*content).head).write(head);
+                write((&raw mut (*content).body).cast());
+            }
+        });
+        // Release: pairs with the acquire in `take`.
+        let turn = turn(self.written) | label.bits();
+        cell.turn.store(turn, Ordering::Release);
+        self.written = self.written.wrapping_add(1);
+    }
+}
+
+/// The reading end.
+pub(in crate::transport) struct Reader<const BYTES: usize> {
+    ring: Arc<Ring<BYTES>>,
+    read: u32,
+}
+
+impl<const BYTES: usize> Reader<BYTES> {
+    /// Moves the next packet into `place`. Returns whether there was one.
+    #[inline]
+    pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
+        let cell = self.ring.cell(self.read);
+        // Acquire: pairs with the release in `write`.
+        let there = cell.turn.load(Ordering::Acquire);
+        if there >> Label::BITS != turn(self.read) >> Label::BITS {
+            return false;
+        }
+        cell.content.with(|content| {
+            let content = content.cast::<Content<BYTES>>();
+            // SAFETY: its turn says that the cell was written, before the release that was acquired, with the packet
+            // that its label describes. It is moved out once, since the count advances, and not overwritten before the
+            // count below is seen.
+            unsafe {
+                let body = (&raw const (*content).body).cast();
+                let (head, info) = ((*content).head, (*content).info);
+                place.load(head, info, Label::from_bits(there), body);
+            }
+        });
+        self.read = self.read.wrapping_add(1);
+        // Release: pairs with the acquire in `look`.
+        self.ring.read.store(self.read, Ordering::Release);
+        true
+    }
+
+    /// Number of packets read; it wraps.
+    pub(in crate::transport) fn read(&self) -> u32 {
+        self.read
+    }
+
+    /// Whether there is nothing to take.
+    pub(in crate::transport) fn is_empty(&self) -> bool {
+        self.ring.lacks(self.read)
+    }
+}
