@@ -73,7 +73,7 @@ impl Comm {
     /// # Cost
     ///
     /// As [`reduce`](Self::reduce). A long vector is not copied first if all ranks fold it
-    /// directly ([`Algorithm::Direct`](crate::Algorithm::Direct)).
+    /// directly ([`Algorithm::Direct`](crate::collective::Algorithm::Direct)).
     ///
     /// # Errors
     ///
