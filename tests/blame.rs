@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rankfold::error::Mismatch;
+use rankfold::error::{Called, Mismatch};
 use rankfold::op::Sum;
 use rankfold::topology::Topology;
 use rankfold::{Cartesian, Comm, ErrorKind, Level, Rank, Report, Result, World, WorldError};
@@ -691,6 +691,60 @@ fn a_rank_that_returned_without_a_call_is_named_though_the_others_records_agree(
                 comm.scatter_value(0, all).map(drop)
             });
         }
+    }
+}
+
+/// All but one return without the call that the odd rank makes at the end.
+fn makes_one_more(call: impl Fn(&Comm) -> Result<()> + Sync) {
+    for (ranks, check) in [(3, false), (4, false), (5, false), (3, true), (5, true)] {
+        for odd in 0..ranks {
+            let case = || format!("{odd} of {ranks} makes a call more, check {check}");
+            let error = guarded(&case, || {
+                World::new(ranks).check(check).run(|comm| {
+                    comm.barrier()?;
+                    if comm.rank() == odd {
+                        call(comm)
+                    } else {
+                        Ok(())
+                    }
+                })
+            });
+            let error = error.expect_err("the others make no such call");
+            let WorldError::Mismatch(found) = &error else {
+                panic!("{}: {error}", case());
+            };
+            assert_eq!(found.odd, [odd], "{}: {error}", case());
+            let without = |called: &&Called| called.call.contains("it has returned");
+            let others = found.calls.iter().filter(without).count();
+            assert!(others * 2 > ranks, "{}: {error}", case());
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_makes_a_call_more_than_all_others_is_named_and_none_of_those_that_returned() {
+    makes_one_more(|comm| comm.barrier());
+    makes_one_more(|comm| comm.all_reduce(&mut [1u8], Sum));
+    makes_one_more(|comm| comm.all_reduce_value(1, |a, b| a + b).map(drop));
+    makes_one_more(|comm| comm.dup().map(drop));
+    // Its messages leave, and are never received.
+    makes_one_more(|comm| comm.broadcast(comm.rank(), &mut [1u8]));
+}
+
+/// The others wait for the rank that is missed, not for its call.
+#[test]
+fn who_waits_for_a_rank_that_returned_does_not_wait_for_those_that_wait_for_it() {
+    for time in 0..times() {
+        let case = || format!("a chain behind a missing rank, time {time}");
+        let error = guarded(&case, || {
+            World::new(4).check(false).run(|comm| match comm.rank() {
+                0 => comm.barrier(),
+                1 => Ok(()),
+                me => comm.recv::<u8>((me + 1) % 4, 0).map(drop),
+            })
+        });
+        let error = error.expect_err("a rank was missed");
+        assert_eq!(error.culprit(), Some(1), "{error}");
     }
 }
 

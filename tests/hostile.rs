@@ -75,6 +75,105 @@ fn destructors_of_messages_that_were_taken_back_hurt_nobody() {
     });
 }
 
+thread_local! {
+    /// Where destructors of values receive.
+    static BESIDE: RefCell<Option<Comm>> = const { RefCell::new(None) };
+}
+
+/// Waits for the other values when it is destroyed.
+#[derive(Clone)]
+struct Waits<'a> {
+    at: Option<&'a Barrier>,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        if let Some(at) = self.at {
+            at.wait();
+        }
+        BESIDE.with_borrow(|comm| {
+            if let Some(comm) = comm {
+                let _ = comm.recv::<u8>((comm.rank() + 1) % comm.size(), 7);
+            }
+        });
+    }
+}
+
+/// The function of a call owns something whose destructor waits; rank 3 panics before the call, or rank 2 in it.
+fn ends_though_functions_wait(
+    in_the_call: bool,
+    call: impl Fn(&Comm, &mut dyn FnMut()) -> Result<()> + Sync,
+) {
+    let at = Barrier::new(3);
+    let report = guarded(&|| format!("in the call: {in_the_call}"), || {
+        World::new(4).run_each(|comm| {
+            let me = comm.rank();
+            let waits = Waits {
+                at: (me < 3).then_some(&at),
+            };
+            if !in_the_call && me == 3 {
+                panic!("the first culprit");
+            }
+            call(comm, &mut move || {
+                let _ = &waits;
+                if in_the_call && me == 2 {
+                    panic!("the first culprit");
+                }
+            })
+        })
+    });
+    assert_eq!(
+        report.culprit,
+        Some(if in_the_call { 2 } else { 3 }),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_a_function_owns_is_destroyed_after_the_others_know_that_its_call_has_failed() {
+    let add = |visit: &mut dyn FnMut(), a: u64, b: u64| {
+        visit();
+        a + b
+    };
+    for in_the_call in [false, true] {
+        ends_though_functions_wait(in_the_call, |comm, visit| {
+            comm.all_reduce_value(1, |a, b| add(visit, a, b)).map(drop)
+        });
+    }
+}
+
+/// Values whose destructors receive on another communicator, from a rank that does not send there.
+#[test]
+fn destructors_of_values_that_communicate_do_not_hide_the_culprit() {
+    let calls: [fn(&Comm, Waits<'static>) -> Result<()>; 4] = [
+        |comm, value| comm.all_reduce_value(value, |a, _| a).map(drop),
+        |comm, value| comm.gather_value(0, value).map(drop),
+        |comm, value| comm.all_gather_value(value).map(drop),
+        |comm, value| {
+            let chain = Topology::chain(comm.size());
+            let sum = comm.reduce_value_over(&chain, value, |a, _| a);
+            sum.run().map(drop)
+        },
+    ];
+    for (call, number) in calls.into_iter().zip(0..) {
+        let report = guarded(&|| format!("call {number}"), || {
+            World::new(3).check(false).run_each(|comm| {
+                BESIDE.set(Some(comm.dup()?));
+                if comm.rank() == 2 {
+                    panic!("the first culprit");
+                }
+                let result = call(comm, Waits { at: None });
+                BESIDE.take();
+                result
+            })
+        });
+        for error in report.outcomes.iter().filter_map(Outcome::error) {
+            assert_eq!(error.culprit(), Some(2), "call {number}: {error}\n{report}");
+        }
+        assert_eq!(report.culprit, Some(2), "call {number}: {report}");
+    }
+}
+
 #[test]
 fn a_bomb_left_behind_does_not_hide_the_culprit() {
     let error = World::new(2).run(|comm| {

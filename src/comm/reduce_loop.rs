@@ -88,56 +88,65 @@ fn whom<'a>(order: Order, remaining: &'a [Rank], next: Rank) -> From<'a> {
     }
 }
 
-/// The loop over values, by move.
+/// The loop over values, by move. The value of each rank is taken out of `acc`; the root's then holds the result.
 pub(super) fn fold_values<V: Send + 'static>(
     inside: &InCall<'_>,
     topology: &Topology,
     order: Order,
-    mut acc: V,
-    mut fold: impl FnMut(V, V) -> V,
-) -> Result<Option<V>> {
+    acc: &mut Option<V>,
+    fold: &mut impl FnMut(V, V) -> V,
+) -> Result<()> {
     let mut from = hear(topology, inside.rank(), order);
     while let Some(&next) = from.first() {
         let (source, value) = inside.expect_value(&whom(order, &from, next))?;
-        acc = in_order(inside.rank(), source, acc, value, &mut fold);
+        in_order(inside.rank(), source, acc, value, fold);
         from.retain(|&rank| rank != source);
     }
-    let Some((_, to)) = topology.successor(inside.rank()) else {
-        return Ok(Some(acc));
-    };
-    if inside.send_value(to, acc)? {
-        Ok(None)
-    } else {
-        Err(inside.gone(to))
+    match topology.successor(inside.rank()) {
+        Some((_, to)) => inside.hand_on(to, taken(acc.take())),
+        None => Ok(()),
     }
 }
 
-/// Folds two values, with the lower rank's value on the left.
-fn in_order<V>(me: Rank, source: Rank, mine: V, theirs: V, fold: &mut impl FnMut(V, V) -> V) -> V {
-    unwind::operator(|| {
-        if source > me {
-            fold(mine, theirs)
-        } else {
-            fold(theirs, mine)
-        }
-    })
+/// The value of this rank, where it must have one.
+pub(super) fn taken<V>(held: Option<V>) -> V {
+    held.expect("a rank to which a value is due has one")
 }
 
-/// The loop that tolerates ranks that have ended: each value travels with the list of ranks missing from it.
+/// Folds another rank's value into `mine`, with the lower rank's value on the left.
+fn in_order<V>(
+    me: Rank,
+    source: Rank,
+    mine: &mut Option<V>,
+    theirs: V,
+    fold: &mut impl FnMut(V, V) -> V,
+) {
+    let own = taken(mine.take());
+    *mine = Some(unwind::operator(|| {
+        if source > me {
+            fold(own, theirs)
+        } else {
+            fold(theirs, own)
+        }
+    }));
+}
+
+/// The loop that tolerates ranks that have ended: each value travels with the list of ranks missing from it. Values are
+/// as in [`fold_values`].
 pub(super) fn fold_survivors<V: Send + 'static>(
     inside: &InCall<'_>,
     topology: &Topology,
     order: Order,
-    mut acc: V,
-    mut fold: impl FnMut(V, V) -> V,
-) -> Result<Option<(V, Survivors)>> {
+    acc: &mut Option<V>,
+    fold: &mut impl FnMut(V, V) -> V,
+) -> Result<Option<Survivors>> {
     let mut missing: Vec<Rank> = Vec::new();
     let mut from = hear(topology, inside.rank(), order);
     while let Some(&next) = from.first() {
         let heard = inside.expect_value::<(V, Vec<Rank>)>(&whom(order, &from, next));
         let source = match heard {
             Ok((source, (value, theirs))) => {
-                acc = in_order(inside.rank(), source, acc, value, &mut fold);
+                in_order(inside.rank(), source, acc, value, fold);
                 missing.extend(theirs);
                 source
             }
@@ -151,10 +160,10 @@ pub(super) fn fold_survivors<V: Send + 'static>(
         from.retain(|&rank| rank != source);
     }
     let Some((_, to)) = topology.successor(inside.rank()) else {
-        return Ok(Some((acc, survivors(inside.size(), missing))));
+        return Ok(Some(survivors(inside.size(), missing)));
     };
     // If the successor has ended, the rank that waits for it counts this subtree as missing.
-    inside.send_value(to, (acc, missing))?;
+    inside.send_value(to, (taken(acc.take()), missing))?;
     Ok(None)
 }
 

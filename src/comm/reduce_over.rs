@@ -5,7 +5,7 @@ use std::panic::Location;
 use super::Comm;
 use super::order::{Order, Survivors};
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
-use crate::engine::call::elements;
+use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
 use crate::op::{Element, Operator, OperatorKind, copied, fold_right};
 use crate::topology::Topology;
@@ -180,17 +180,18 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
             ..over(call, topology, order, true)
         };
         let check = || suits(comm, topology, order, op.commutes());
-        let fold = |mut left: Vec<T>, right: Vec<T>| {
+        let mut fold = |mut left: Vec<T>, right: Vec<T>| {
             fold_right(&op, &mut left, &right);
             left
         };
-        let result = comm.collective(call, check, |inside| {
-            fold_survivors(inside, topology, order, copied(buf), fold)
+        let mut held = Some(copied(buf));
+        let survivors = comm.collective(call, check, |inside| {
+            fold_survivors(inside, topology, order, &mut held, &mut fold)
         })?;
-        Ok(result.map(|(folded, survivors)| {
+        if let (Some(folded), Some(_)) = (held, &survivors) {
             buf.copy_from_slice(&folded);
-            survivors
-        }))
+        }
+        Ok(survivors)
     }
 }
 
@@ -222,15 +223,15 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
             comm,
             topology,
             value,
-            fold,
+            mut fold,
             order,
             site,
         } = self;
+        let mut held = Some(value);
         let call = values::<V>(comm, site, topology, order, false);
         let check = || suits(comm, topology, order, order != Order::Rank);
-        comm.collective(call, check, |inside| {
-            fold_values(inside, topology, order, value, fold)
-        })
+        let body = |inside: &InCall<'_>| fold_values(inside, topology, order, &mut held, &mut fold);
+        comm.collective(call, check, body).map(|()| held)
     }
 
     /// Runs the reduction over the ranks that are left, as [`ReduceOver::survivors`] does.
@@ -243,15 +244,17 @@ impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {
             comm,
             topology,
             value,
-            fold,
+            mut fold,
             order,
             site,
         } = self;
+        let mut held = Some(value);
         let call = values::<V>(comm, site, topology, order, true);
         let check = || suits(comm, topology, order, order != Order::Rank);
-        comm.collective(call, check, |inside| {
-            fold_survivors(inside, topology, order, value, fold)
-        })
+        let survivors = comm.collective(call, check, |inside| {
+            fold_survivors(inside, topology, order, &mut held, &mut fold)
+        })?;
+        Ok(held.zip(survivors))
     }
 }
 

@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::Comm;
+use super::values::append;
 use crate::Rank;
 use crate::engine::call::InCall;
 use crate::error::{Result, Site};
@@ -309,13 +310,11 @@ impl InCall<'_> {
         decide: impl FnOnce(Vec<A>) -> Vec<Wish>,
         birth: impl Fn(u32) -> Birth,
     ) -> Result<Place> {
-        let append = |mut left: Vec<A>, right: Vec<A>| {
-            left.extend(right);
-            left
-        };
-        let all = self.fold_up(0, vec![asked], append)?;
-        let places = all.map(|all| self.make_places(&decide(all), birth));
-        self.deal_out(0, places)
+        let mut all = Some(vec![asked]);
+        self.fold_up(0, &mut all, &mut append)?;
+        let mut places = all.map(|all| self.make_places(&decide(all), birth));
+        self.deal_out(0, &mut places)?;
+        Ok(places.and_then(|mut place| place.pop()).flatten())
     }
 
     /// Makes the communicators that all ranks together have asked for; the result has one place per rank.

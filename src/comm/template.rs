@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use super::Comm;
+use super::reduce_loop::taken;
 use crate::engine::call::{From, InCall};
 use crate::error::{Error, Result};
 use crate::op::OperatorKind;
@@ -66,7 +67,7 @@ pub enum Side {
 pub fn hypercube<V: Clone + Send + 'static>(
     comm: &Comm,
     state: V,
-    op: impl FnMut(V, V, Side) -> V,
+    mut op: impl FnMut(V, V, Side) -> V,
 ) -> Result<V> {
     let call = Call {
         op: OperatorKind::Closure,
@@ -80,26 +81,29 @@ pub fn hypercube<V: Clone + Send + 'static>(
             "a hypercube has a power of two of ranks, and there are {ranks}"
         ))
     });
-    comm.collective(call, || cube, |inside| inside.across_all(state, op))
+    let mut held = Some(state);
+    let body = |inside: &InCall<'_>| inside.across_all(&mut held, &mut op);
+    comm.collective(call, || cube, body).map(|()| taken(held))
 }
 
 impl InCall<'_> {
     fn across_all<V: Clone + Send + 'static>(
         &self,
-        mut state: V,
-        mut op: impl FnMut(V, V, Side) -> V,
-    ) -> Result<V> {
+        held: &mut Option<V>,
+        op: &mut impl FnMut(V, V, Side) -> V,
+    ) -> Result<()> {
         for dimension in 0..self.size().ilog2() {
             let peer = self.rank() ^ 1 << dimension;
-            self.hand_on(peer, state.clone())?;
+            self.hand_on(peer, taken(held.clone()))?;
             let (_, theirs) = self.expect_value(&From::Rank(peer))?;
             let side = if peer < self.rank() {
                 Side::Left
             } else {
                 Side::Right
             };
-            state = unwind::operator(|| op(state, theirs, side));
+            let state = taken(held.take());
+            *held = Some(unwind::operator(|| op(state, theirs, side)));
         }
-        Ok(state)
+        Ok(())
     }
 }

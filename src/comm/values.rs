@@ -2,12 +2,16 @@
 //!
 //! Values need not be plain data: they may be vectors, maps or boxes. Nothing is serialised. A value for one rank is
 //! moved there, and a value for all ranks is cloned on the way.
+//!
+//! The methods hold the values and the function of a call themselves, and lend them to its body. So whatever the
+//! destructors of values and functions do, they run after the communicator knows that the call has failed, or that the
+//! rank has ended.
 
 use std::panic::Location;
 
 use super::Comm;
 use super::order::Order;
-use super::reduce_loop::fold_values;
+use super::reduce_loop::{fold_values, taken};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::call::{From, InCall};
@@ -52,7 +56,9 @@ impl Comm {
     ) -> Result<V> {
         let call = self.value_call::<V>(Collective::Broadcast, Some(root), Location::caller());
         let checked = self.check_passed(root, value.is_some());
-        self.collective(call, || checked, |inside| inside.send_down(root, value))
+        let mut held = value;
+        self.collective(call, || checked, |inside| inside.send_down(root, &mut held))
+            .map(|()| taken(held))
     }
 
     /// Folds the values of all ranks into one at the root, with operands in rank order; the other ranks get `None`.
@@ -81,7 +87,7 @@ impl Comm {
         &self,
         root: Rank,
         value: V,
-        fold: impl FnMut(V, V) -> V,
+        mut fold: impl FnMut(V, V) -> V,
     ) -> Result<Option<V>> {
         let call = self.value_call::<V>(Collective::Reduce, Some(root), Location::caller());
         let call = Call {
@@ -89,7 +95,9 @@ impl Comm {
             ..call
         };
         let checked = self.check_rank("the root", root);
-        self.collective(call, || checked, |inside| inside.fold_up(root, value, fold))
+        let mut held = Some(value);
+        let body = |inside: &InCall<'_>| inside.fold_up(root, &mut held, &mut fold);
+        self.collective(call, || checked, body).map(|()| held)
     }
 
     /// Folds the values of all ranks, with operands in rank order, and gives every rank a clone of the result.
@@ -122,21 +130,19 @@ impl Comm {
     pub fn all_reduce_value<V: Clone + Send + 'static>(
         &self,
         value: V,
-        fold: impl FnMut(V, V) -> V,
+        mut fold: impl FnMut(V, V) -> V,
     ) -> Result<V> {
         let call = self.value_call::<V>(Collective::AllReduce, None, Location::caller());
         let call = Call {
             op: OperatorKind::Closure,
             ..call
         };
-        self.collective(
-            call,
-            || Ok(()),
-            |inside| {
-                let folded = inside.fold_up(0, value, fold)?;
-                inside.send_down(0, folded)
-            },
-        )
+        let mut held = Some(value);
+        let body = |inside: &InCall<'_>| {
+            inside.fold_up(0, &mut held, &mut fold)?;
+            inside.send_down(0, &mut held)
+        };
+        self.collective(call, || Ok(()), body).map(|()| taken(held))
     }
 
     /// Collects the values of all ranks, in rank order, at the root; the other ranks get `None`.
@@ -162,11 +168,9 @@ impl Comm {
     pub fn gather_value<V: Send + 'static>(&self, root: Rank, value: V) -> Result<Option<Vec<V>>> {
         let call = self.value_call::<V>(Collective::Gather, Some(root), Location::caller());
         let checked = self.check_rank("the root", root);
-        self.collective(
-            call,
-            || checked,
-            |inside| inside.fold_up(root, vec![value], append),
-        )
+        let mut held = Some(vec![value]);
+        let body = |inside: &InCall<'_>| inside.fold_up(root, &mut held, &mut append);
+        self.collective(call, || checked, body).map(|()| held)
     }
 
     /// Collects the values of all ranks, in rank order, and gives every rank clones of them.
@@ -191,14 +195,12 @@ impl Comm {
     #[track_caller]
     pub fn all_gather_value<V: Clone + Send + 'static>(&self, value: V) -> Result<Vec<V>> {
         let call = self.value_call::<V>(Collective::AllGather, None, Location::caller());
-        self.collective(
-            call,
-            || Ok(()),
-            |inside| {
-                let all = inside.fold_up(0, vec![value], append)?;
-                inside.send_down(0, all)
-            },
-        )
+        let mut held = Some(vec![value]);
+        let body = |inside: &InCall<'_>| {
+            inside.fold_up(0, &mut held, &mut append)?;
+            inside.send_down(0, &mut held)
+        };
+        self.collective(call, || Ok(()), body).map(|()| taken(held))
     }
 
     /// Distributes the root's values, one to each rank. The root passes one value per rank, the other ranks pass
@@ -237,7 +239,9 @@ impl Comm {
                 self.size()
             ))),
         });
-        self.collective(call, || checked, |inside| inside.deal_out(root, all))
+        let mut held = all;
+        self.collective(call, || checked, |inside| inside.deal_out(root, &mut held))
+            .map(|()| taken(held.and_then(|mut held| held.pop())))
     }
 
     fn value_call<V: 'static>(
@@ -268,71 +272,68 @@ impl Comm {
     }
 }
 
-fn append<V>(mut left: Vec<V>, right: Vec<V>) -> Vec<V> {
+pub(super) fn append<V>(mut left: Vec<V>, right: Vec<V>) -> Vec<V> {
     left.extend(right);
     left
 }
 
 impl InCall<'_> {
-    /// Folds all values on the way to rank 0, in rank order, and passes the result on to the root.
+    /// Folds all values on the way to rank 0, in rank order, and passes the result on to the root. The value of each rank
+    /// is taken out of `held`; the root's then holds the result.
     pub(super) fn fold_up<V: Send + 'static>(
         &self,
         root: Rank,
-        value: V,
-        fold: impl FnMut(V, V) -> V,
-    ) -> Result<Option<V>> {
+        held: &mut Option<V>,
+        fold: &mut impl FnMut(V, V) -> V,
+    ) -> Result<()> {
         let tree = Topology::binomial(self.size());
-        let folded = fold_values(self, &tree, Order::Rank, value, fold)?;
+        fold_values(self, &tree, Order::Rank, held, fold)?;
         if root == 0 {
-            return Ok(folded);
+            return Ok(());
         }
-        if let Some(folded) = folded {
+        if let Some(folded) = held.take() {
             self.hand_on(root, folded)?;
         }
-        if self.rank() != root {
-            return Ok(None);
+        if self.rank() == root {
+            *held = Some(self.expect_value(&From::Rank(0))?.1);
         }
-        self.expect_value(&From::Rank(0))
-            .map(|(_, folded)| Some(folded))
+        Ok(())
     }
 
-    /// Sends the root's value down the tree to every rank.
-    fn send_down<V: Clone + Send + 'static>(&self, root: Rank, value: Option<V>) -> Result<V> {
+    /// Sends the value that the root holds down the tree: every rank then holds it.
+    fn send_down<V: Clone + Send + 'static>(&self, root: Rank, held: &mut Option<V>) -> Result<()> {
         let tree = Topology::binomial(self.size()).rooted(root);
-        let value = match (value, tree.successor(self.rank())) {
-            (Some(value), _) => value,
-            (None, Some((_, above))) => self.expect_value(&From::Rank(above))?.1,
-            (None, None) => unreachable!("the root has passed a value"),
-        };
+        if let Some((_, above)) = tree.successor(self.rank()) {
+            *held = Some(self.expect_value(&From::Rank(above))?.1);
+        }
         let below: Vec<Triple> = tree.predecessors(self.rank()).collect();
         let mut below = below.iter().rev();
-        below.try_for_each(|triple| self.hand_on(triple.from, value.clone()))?;
-        Ok(value)
+        below.try_for_each(|triple| self.hand_on(triple.from, taken(held.clone())))
     }
 
-    /// Scatters values down the tree, one for each rank: a rank passes on those of the ranks below it.
+    /// Scatters the values that the root holds down the tree, one for each rank, which then holds it alone: a rank
+    /// passes on those of the ranks below it.
     ///
     /// Ranks are numbered from the root, so the ranks below a rank directly follow it.
-    pub(super) fn deal_out<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
+    pub(super) fn deal_out<V: Send + 'static>(
+        &self,
+        root: Rank,
+        held: &mut Option<Vec<V>>,
+    ) -> Result<()> {
         let (ranks, tree) = (self.size(), Topology::binomial(self.size()));
         let rank = |v: Rank| (v + root) % ranks;
         let me = (self.rank() + ranks - root) % ranks;
-        let mut held = match (all, tree.successor(me)) {
-            (Some(mut all), _) => {
-                all.rotate_left(root);
-                all
-            }
-            (None, Some((_, above))) => self.expect_value(&From::Rank(rank(above)))?.1,
-            (None, None) => unreachable!("the root has passed values"),
-        };
+        match tree.successor(me) {
+            Some((_, above)) => *held = Some(self.expect_value(&From::Rank(rank(above)))?.1),
+            None => held.iter_mut().for_each(|all| all.rotate_left(root)),
+        }
         let mut below: Vec<Rank> = tree.predecessors(me).map(|triple| triple.from).collect();
         below.sort_unstable();
         for v in below.into_iter().rev() {
-            let theirs = held.split_off(v - me);
-            self.hand_on(rank(v), theirs)?;
+            let theirs = held.as_mut().map(|held| held.split_off(v - me));
+            self.hand_on(rank(v), taken(theirs))?;
         }
-        held.pop()
-            .ok_or_else(|| Error::usage("the values have run out"))
+        Ok(())
     }
 
     /// Moves a value to a rank that must not have ended.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use super::Comm;
 use super::call::InCall;
 use crate::Rank;
-use crate::error::{Called, Error, ErrorKind, Gone, Mismatch};
+use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result};
 use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::mismatch::Compared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
@@ -40,7 +41,7 @@ impl InCall<'_> {
     }
 
     /// A rank that returned is missed if it has made another call than this one. Then the records of both prove a
-    /// mismatch, and the rank that returned may be right.
+    /// mismatch, and the rank that returned may be right. So it may be if most ranks have returned without this call.
     ///
     /// While it is undecided which rank is odd, this rank waits a while for the ranks that have not arrived: they reach
     /// this call, or end, or wait for something that never comes.
@@ -51,20 +52,27 @@ impl InCall<'_> {
             ErrorKind::RankGone { rank, why, .. } if *why == Gone::Returned => Some(*rank),
             _ => return error,
         };
-        let fabric = self.comm.fabric();
-        if shared.cause.get().is_none() && fabric.compare_back(shared, self.number).is_some() {
-            self.await_records();
+        if shared.cause.get().is_none() {
+            self.await_records(gone);
         }
         // The rank that broke it has waited for the records too.
         if let Some(cause) = shared.cause.get() {
             return cause.clone().into();
         }
-        let compared = fabric.compare_back(shared, self.number);
+        let compared = self.differing(gone).filter(|found| !found.is_open);
         let compared = compared.map(|found| found.mismatch);
         let mismatch = compared.or_else(|| self.far_ahead(gone?));
         mismatch.map_or(error, |found| {
             Error::new(ErrorKind::Mismatch(Arc::new(found)))
         })
+    }
+
+    /// The calls of this number or before it that differ; if a rank is missed that returned, also this call, if most
+    /// ranks may have returned without it.
+    fn differing(&self, gone: Option<Rank>) -> Option<Compared> {
+        let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
+        let compared = fabric.compare_back(shared, self.number);
+        compared.or_else(|| gone.and_then(|_| fabric.call_too_many(shared, self.number)))
     }
 
     /// The mismatch with a rank that returned after later calls than this one, which it must have made differently if
@@ -79,32 +87,48 @@ impl InCall<'_> {
     }
 
     /// Waits until it is decided which rank is odd, or cannot be decided; no longer than the [patience](PATIENCE).
-    fn await_records(&self) {
-        let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
-        let awaited = || {
-            let compared = fabric.compare_back(shared, self.number);
-            compared.map_or_else(Vec::new, |found| found.awaited)
-        };
+    fn await_records(&self, gone: Option<Rank>) {
+        let (fabric, me) = (self.comm.fabric(), self.comm.core.port.me);
         let patience = fabric.settings.timeout.unwrap_or(PATIENCE).min(PATIENCE);
         let begin = Instant::now();
         let mut slice = SLICE;
-        while begin.elapsed() < patience && !awaited().is_empty() {
-            let needs = || Needs::Any(Members::of(awaited()));
-            let deadline = Instant::now() + slice.min(patience);
-            let waited = self.with_reason(&needs, None, |reason| {
-                let reason = Reason {
-                    deadline: Some(deadline),
-                    ..*reason
-                };
-                let port = &self.comm.core.port;
-                port.wait(&reason, || awaited().is_empty().then_some(()))
-            });
-            match waited {
+        while begin.elapsed() < patience {
+            let Some(found) = self.differing(gone) else {
+                return;
+            };
+            // Those that wait for this rank do not come.
+            if found.awaited.is_empty() || !fabric.may_come(me, &found.awaited) {
+                return;
+            }
+            match self.await_some(&found, Instant::now() + slice.min(patience)) {
+                Ok(()) => {}
                 // A rank that makes the call and goes on does not wake this one.
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => slice *= 2,
-                _ => return,
+                Err(_) => return,
             }
         }
+    }
+
+    /// Waits until some of the awaited ranks have come to this call or have ended, or the communicator breaks.
+    fn await_some(&self, found: &Compared, deadline: Instant) -> Result<()> {
+        let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
+        let to_come = || fabric.to_come(shared, self.number).len();
+        let before = to_come();
+        let settled = || {
+            let compared = fabric.compare_back(shared, self.number);
+            compared.is_some_and(|found| found.awaited.is_empty())
+        };
+        let needs = || Needs::Any(Members::of(found.awaited.clone()));
+        self.with_reason(&needs, None, |reason| {
+            let reason = Reason {
+                deadline: Some(deadline),
+                // Ranks that wait for this one are not stuck: if no mismatch shows, it fails and they learn why.
+                collective: reason.collective.filter(|_| !found.is_open),
+                ..*reason
+            };
+            let over = || to_come() != before || shared.cause.get().is_some() || settled();
+            self.comm.core.port.wait(&reason, || over().then_some(()))
+        })
     }
 
     /// The mismatch proved by a packet of another call.

@@ -119,6 +119,9 @@ use workspace::Workspace;
 /// has ended. A collective can also fail with [`Mismatch`](ErrorKind::Mismatch), and with [`Broken`](ErrorKind::Broken)
 /// because another rank's call of it failed. Each method documents its further errors.
 ///
+/// A destructor may call methods while its thread unwinds, but the rank has then ended for the others, even if the panic
+/// is caught later: they do not wait for it, and its further operations fail.
+///
 /// ```compile_fail,E0277
 /// rankfold::World::new(2).run(|comm| {
 ///     std::thread::scope(|s| s.spawn(|| comm.rank())); // another thread is not this rank

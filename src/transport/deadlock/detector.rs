@@ -43,6 +43,7 @@ use std::time::Instant;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Stuck};
 use crate::sync::Ordering;
+use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::{self, Needs, State};
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{CommShared, Fabric, wakeup::fences};
@@ -188,6 +189,15 @@ impl Fabric {
         }
         let mismatch = self.mismatch(registry, &ways_out);
         Some(mismatch.unwrap_or_else(|| (self.deadlock(registry, &stuck, cycle), ways_out)))
+    }
+
+    /// Whether any of `ranks` may move before `me` does, which runs.
+    pub(crate) fn may_come(&self, me: Rank, ranks: &[Rank]) -> bool {
+        let registry = self.open_registry();
+        let needs = Needs::Any(Members::of(ranks.to_vec()));
+        let mut states = self.states(&registry);
+        states[me] = State::Waiting(&needs);
+        wait_for_graph::stuck(&states, me).is_none()
     }
 
     pub(in crate::transport) fn states<'a>(&self, registry: &'a Registry) -> Vec<State<'a>> {

@@ -1,7 +1,8 @@
 //! Finds the ranks whose collective call differs from the others', by comparing the ranks' records of their calls.
 //!
 //! A rank is odd if it differs from a strict majority of *all* members, so that ranks still to come cannot outvote the
-//! verdict. While that is undecided, the comparison also names the ranks whose records are awaited.
+//! verdict. To return without the call counts as one way to differ. While that is undecided, the comparison also names
+//! the ranks whose records are awaited.
 
 use crate::Rank;
 use crate::error::{Called, Gone, Mismatch};
@@ -15,6 +16,8 @@ pub(crate) struct Compared {
     pub mismatch: Mismatch,
     /// The members that are still to come to this call and may decide which ranks are odd.
     pub awaited: Vec<Rank>,
+    /// Whether it is no mismatch unless they decide so.
+    pub is_open: bool,
 }
 
 impl Fabric {
@@ -31,16 +34,18 @@ impl Fabric {
 
     /// The calls that the ranks made as collective `number`, if they do not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Compared> {
-        // Checked before the records are read: a rank that makes the call meanwhile and ends is on record then.
-        let comes =
-            |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
-        let mut awaited: Vec<Rank> = comm.members.iter().filter(comes).collect();
+        let mut awaited = self.to_come(comm, number);
         let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
         let mismatch = differing(comm, &calls)?;
         let known = |rank: &Rank| calls.iter().any(|(other, _)| other == rank);
         awaited.retain(|rank| mismatch.odd.is_empty() && !known(rank));
-        Some(Compared { mismatch, awaited })
+        let is_open = false;
+        Some(Compared {
+            mismatch,
+            awaited,
+            is_open,
+        })
     }
 
     /// The first collective up to this number in which ranks are known to have made different calls. One that names the
@@ -89,8 +94,7 @@ impl Fabric {
     }
 
     /// The mismatch for a call of `rank` whose packet was never taken: the records that differ, or otherwise the ranks
-    /// that made the call of this number and those that returned without it. A single rank that did so is odd among
-    /// more than two.
+    /// that made the call of this number and those that returned without it.
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
         let comms = self.comms();
         let comm = comms.iter().find(|comm| comm.context == context)?;
@@ -98,41 +102,104 @@ impl Fabric {
         if call.tolerant {
             return None;
         }
-        let missed = || self.missed_call(comm, number);
+        let missed = || self.missed_call(comm, number).mismatch(comm);
         Some(self.compare_all(comm).unwrap_or_else(missed))
     }
 
+    /// The mismatch of a call that most members may have returned without: its odd ranks are those that made it, once
+    /// that is decided.
+    pub(crate) fn call_too_many(&self, comm: &CommShared, number: u32) -> Option<Compared> {
+        let awaited = self.to_come(comm, number);
+        let missed = self.missed_call(comm, number);
+        let tolerant = missed.made.iter().any(|(_, call)| call.tolerant);
+        let awaited = missed.unknown(awaited);
+        let possible = missed.without.len() + awaited.len();
+        let may_be = !tolerant && !missed.made.is_empty() && possible * 2 > comm.members.size();
+        let mismatch = may_be.then(|| missed.mismatch(comm))?;
+        let is_open = !missed.is_too_many(comm);
+        let awaited = if is_open { awaited } else { Vec::new() };
+        Some(Compared {
+            mismatch,
+            awaited,
+            is_open,
+        })
+    }
+
+    /// The members that may still come to a call. To be asked before the records are read: a rank that makes the call
+    /// meanwhile and ends is on record then.
+    pub(crate) fn to_come(&self, comm: &CommShared, number: u32) -> Vec<Rank> {
+        let comes =
+            |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
+        comm.members.iter().filter(comes).collect()
+    }
+
     /// Every member's call of this number, and the members that have returned without one.
-    fn missed_call(&self, comm: &CommShared, number: u32) -> Mismatch {
+    fn missed_call(&self, comm: &CommShared, number: u32) -> Missed {
         let context = comm.context;
-        let (mut calls, mut without) = (Vec::new(), Vec::new());
+        let (mut made, mut without) = (Vec::new(), Vec::new());
         for rank in comm.members.iter() {
             if let Some(call) = self.call_of(rank, context, number) {
-                calls.push(called(rank, &call, ""));
+                made.push((rank, call));
             } else if !self.has_passed(rank, context, number) && self.has_returned(rank) {
-                calls.push(returned(rank));
                 without.push(rank);
             }
         }
-        // If two ranks miss it, one may have returned because the other did.
-        let all_known = comm.members.size() > 2 && calls.len() == comm.members.size();
-        let odd = if all_known && without.len() == 1 {
-            without
-        } else {
-            Vec::new()
-        };
-        Mismatch {
-            calls,
-            odd,
-            comm: comm.name(),
-        }
+        Missed { made, without }
     }
 
+    /// Whether a rank has returned, and not because others failed.
     fn has_returned(&self, rank: Rank) -> bool {
         let registry = self.open_registry();
         registry
             .end(rank)
-            .is_some_and(|end| end.why == Gone::Returned)
+            .is_some_and(|end| end.why == Gone::Returned && end.follows.is_none())
+    }
+}
+
+/// The members that made a call, and those that have returned without it.
+struct Missed {
+    made: Vec<(Rank, Call)>,
+    without: Vec<Rank>,
+}
+
+impl Missed {
+    /// Whether most members have returned without the call.
+    fn is_too_many(&self, comm: &CommShared) -> bool {
+        self.without.len() * 2 > comm.members.size()
+    }
+
+    /// Those of `ranks` of which neither is known.
+    fn unknown(&self, mut ranks: Vec<Rank>) -> Vec<Rank> {
+        ranks.retain(|rank| {
+            let made = self.made.iter().any(|(other, _)| other == rank);
+            !made && !self.without.contains(rank)
+        });
+        ranks
+    }
+
+    /// The ranks that made the call are odd if most members have returned without it. A single rank without it is odd
+    /// among more than two; if two ranks miss it, one may have returned because the other did.
+    fn odd(&self, comm: &CommShared) -> Vec<Rank> {
+        let (size, known) = (comm.members.size(), self.made.len() + self.without.len());
+        if self.is_too_many(comm) {
+            self.made.iter().map(|(rank, _)| *rank).collect()
+        } else if size > 2 && known == size && self.without.len() == 1 {
+            self.without.clone()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn mismatch(&self, comm: &CommShared) -> Mismatch {
+        let made = self.made.iter().map(|(rank, call)| called(*rank, call, ""));
+        let without = self.without.iter().map(|rank| returned(*rank));
+        let mut calls: Vec<Called> = made.chain(without).collect();
+        calls.sort_by_key(|called| comm.members.member(called.rank));
+        Mismatch {
+            calls,
+            odd: self.odd(comm),
+            comm: comm.name(),
+        }
     }
 }
 
