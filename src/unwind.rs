@@ -266,7 +266,7 @@ pub(crate) fn set_follows(text: Option<String>) {
 }
 
 fn mark_follows(follows: bool) {
-    STATE.set(depth().0 | if follows { FOLLOWS } else { 0 });
+    STATE.with(|state| state.set(depth().0 | if follows { FOLLOWS } else { 0 }));
 }
 
 /// Runs `f` on the kept text, as [`ranks`] does.
@@ -288,11 +288,11 @@ pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         #[inline]
         fn drop(&mut self) {
-            STATE.set(self.0.0 | STATE.get() & FOLLOWS);
+            STATE.with(|state| state.set(self.0.0 | STATE.get() & FOLLOWS));
         }
     }
     let _restore = Restore(depth());
-    STATE.set(STATE.get() + OPERATOR);
+    STATE.with(|state| state.set(STATE.get() + OPERATOR));
     f()
 }
 

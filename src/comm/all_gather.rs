@@ -88,6 +88,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::all_gather`].
+    #[inline]
     #[track_caller]
     pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
         let ask = ask(Collective::AllGather, all.len()).by(self.algorithm);

@@ -90,6 +90,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::all_reduce`].
+    #[inline]
     #[track_caller]
     pub fn all_reduce<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         let ask = ask(Collective::AllReduce, buf.len()).folding(&op);
@@ -97,6 +98,7 @@ impl Using<'_> {
     }
 
     /// [`Comm::all_reduce_into`].
+    #[inline]
     #[track_caller]
     pub fn all_reduce_into<T: Element>(
         &self,

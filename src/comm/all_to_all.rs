@@ -195,6 +195,7 @@ impl Schedule for Pieces {
 
 impl Using<'_> {
     /// [`Comm::all_to_all`].
+    #[inline]
     #[track_caller]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let ask = ask(Collective::AllToAll, input.len()).by(self.algorithm);

@@ -42,6 +42,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::barrier`].
+    #[inline]
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         let ask = ask(Collective::Barrier, 0).by(self.algorithm);

@@ -55,6 +55,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::broadcast`].
+    #[inline]
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);

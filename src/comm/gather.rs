@@ -108,6 +108,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::gather`].
+    #[inline]
     #[track_caller]
     pub fn gather<T: Element>(&self, root: Rank, block: &[T]) -> Result<Option<Vec<T>>> {
         let at_root = self.comm.rank() == root;
@@ -121,6 +122,7 @@ impl Using<'_> {
     }
 
     /// [`Comm::gather_into`].
+    #[inline]
     #[track_caller]
     pub fn gather_into<T: Element>(&self, root: Rank, block: &[T], all: &mut [T]) -> Result<()> {
         let length = block.len().saturating_mul(self.comm.size());

@@ -107,6 +107,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::reduce`].
+    #[inline]
     #[track_caller]
     pub fn reduce<T: Element>(
         &self,
@@ -121,6 +122,7 @@ impl Using<'_> {
     }
 
     /// [`Comm::reduce_into`].
+    #[inline]
     #[track_caller]
     pub fn reduce_into<T: Element>(
         &self,

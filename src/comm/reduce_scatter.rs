@@ -93,6 +93,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::reduce_scatter`].
+    #[inline]
     #[track_caller]
     pub fn reduce_scatter<T: Element>(
         &self,

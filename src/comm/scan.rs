@@ -89,6 +89,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::scan`].
+    #[inline]
     #[track_caller]
     pub fn scan<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         let ask = ask(Collective::Scan, buf.len()).folding(&op);
@@ -96,6 +97,7 @@ impl Using<'_> {
     }
 
     /// [`Comm::exclusive_scan`].
+    #[inline]
     #[track_caller]
     pub fn exclusive_scan<T: Element>(
         &self,

@@ -98,6 +98,7 @@ impl Comm {
 
 impl Using<'_> {
     /// [`Comm::scatter`].
+    #[inline]
     #[track_caller]
     pub fn scatter<T: Element>(
         &self,
