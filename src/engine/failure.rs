@@ -92,7 +92,7 @@ impl InCall<'_> {
         let patience = fabric.settings.timeout.unwrap_or(PATIENCE).min(PATIENCE);
         let begin = Instant::now();
         let mut slice = SLICE;
-        while begin.elapsed() < patience {
+        while begin.elapsed() < patience && self.comm.shared.cause.get().is_none() {
             let Some(found) = self.differing(gone) else {
                 return;
             };
