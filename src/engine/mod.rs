@@ -120,7 +120,7 @@ use workspace::Workspace;
 /// because another rank's call of it failed. Each method documents its further errors.
 ///
 /// A destructor may call methods while its thread unwinds, but the rank has then ended for the others, even if the panic
-/// is caught later: they do not wait for it, and its further operations fail.
+/// is caught later, and they no longer wait for it.
 ///
 /// ```compile_fail,E0277
 /// rankfold::World::new(2).run(|comm| {
