@@ -3,10 +3,13 @@
 
 mod support;
 
+use std::any::type_name;
+use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rankfold::check::Goal;
+use rankfold::op::{Element, Operator};
 use rankfold::schedule::{
     Buffer, Clash, Combine, FoldAlong, Lengths, LocalCopy, Region, Schedule, Step, Transfer,
 };
@@ -303,15 +306,25 @@ fn noise(random: &mut Random) -> Noise {
 }
 
 fn run_noise(seed: u64, check: bool) -> Report<()> {
+    run_noise_on(seed, check, [7u64, 9], op::Max)
+}
+
+/// Runs a schedule of random numbers on an input of the first element and an output of the second one.
+fn run_noise_on<T: Element + Debug + PartialEq>(
+    seed: u64,
+    check: bool,
+    [first, second]: [T; 2],
+    op: impl Operator<T> + Copy + Sync,
+) -> Report<()> {
     let ranks = noise(&mut Random::new(seed)).ranks;
-    let case = || format!("seed {seed}, check({check})");
+    let case = || format!("seed {seed}, check({check}), {}", type_name::<T>());
     guarded(&case, || {
         World::new(ranks).check(check).run_each(|comm| {
             let noise = noise(&mut Random::new(seed));
-            let (input, mut output) = ([7u64; 40], [9u64; 40]);
-            let ran = comm.run_schedule(&noise, &Goal::barrier(), &input, &mut output, op::Max);
-            let known = output.iter().all(|x| [7, 9].contains(x));
-            assert!(known, "an element of nobody: {output:?}");
+            let (input, mut output) = (vec![first; 40], vec![second; 40]);
+            let ran = comm.run_schedule(&noise, &Goal::barrier(), &input, &mut output, op);
+            let known = output.iter().all(|x| [first, second].contains(x));
+            assert!(known, "an element of no rank: {output:?}");
             ran
         })
     })
@@ -327,6 +340,37 @@ fn schedules_of_random_numbers_end_in_errors_and_no_rank_panics() {
                 assert!(fine, "seed {seed}, check({check}): {outcome:?}");
             }
         }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(64))]
+struct Line(u8);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(4096))]
+struct Page(u16);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(256))]
+struct Nothing;
+
+/// Padding, strict alignments, no bytes at all.
+#[test]
+fn schedules_of_random_numbers_move_elements_of_any_layout() {
+    fn all<T: Element + Debug + PartialEq>(seed: u64, elements: [T; 2]) {
+        for outcome in run_noise_on(seed, false, elements, op::First).outcomes {
+            let fine = matches!(outcome, Outcome::Returned(()) | Outcome::Failed(_));
+            assert!(fine, "seed {seed}, {}: {outcome:?}", type_name::<T>());
+        }
+    }
+    for seed in 0..(200.0 * scale()) as u64 {
+        all(seed, [(1u8, 2u32), (3, 4)]);
+        all(seed, [Line(1), Line(2)]);
+        all(seed, [Page(1), Page(2)]);
+        all(seed, [Nothing, Nothing]);
+        all(seed, [(), ()]);
+        all(seed, [[1u8; 3], [2; 3]]);
     }
 }
 

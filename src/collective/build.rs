@@ -26,9 +26,12 @@ impl Algorithm {
     ///
     /// As returned by [`refused`](Self::refused).
     pub fn visit<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
-        if let Some(refusal) = self.refused(call) {
-            return Err(refusal);
-        }
+        self.refused(call).map_or(Ok(()), Err)?;
+        self.visit_accepted(call, visitor)
+    }
+
+    /// The same for a call that is not [refused](Self::refused).
+    fn visit_accepted<V: WithSchedule>(self, call: &Call, visitor: V) -> Built<V> {
         if let Algorithm::Hierarchical { tree } = self {
             return match &call.levels {
                 Some(levels) if levels.depth() > 1 => by_levels(tree, levels, call, visitor),
@@ -103,6 +106,16 @@ impl Algorithm {
         run: &mut dyn FnMut(&dyn Schedule),
     ) -> Result<(), Refusal> {
         self.visit(call, Behind(run))
+    }
+
+    /// The same for a call that is known not to be [refused](Self::refused): the question is not asked again.
+    #[inline(never)]
+    pub(crate) fn with_accepted(
+        self,
+        call: &Call,
+        run: &mut dyn FnMut(&dyn Schedule),
+    ) -> Result<(), Refusal> {
+        self.visit_accepted(call, Behind(run))
     }
 
     fn no_such<V: WithSchedule>(self, call: &Call) -> Built<V> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::Comm;
 use crate::Rank;
 use crate::error::{Result, Site};
+use crate::op::elements::Elements;
 use crate::op::{self, Element};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
@@ -44,8 +45,8 @@ impl Comm {
     ) -> Result<Option<Arc<Receipt>>> {
         self.core.port.count(size_of_val(data));
         let head = self.head(tag);
-        let packet = match Packet::fits(data) && !self.core.bounded {
-            true => Packet::eager(head, data),
+        let packet = match Packet::fits(Elements::of(data)) && !self.core.bounded {
+            true => Packet::eager(head, Elements::of(data)),
             false => Packet::copied(head, op::copied(data)),
         };
         self.post_owned(to, packet, size_of_val(data))

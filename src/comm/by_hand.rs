@@ -6,6 +6,7 @@ use super::Comm;
 use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result};
 use crate::names::Collective;
+use crate::op::elements::{Elements, Info};
 use crate::op::{Element, Operator, fold_left, fold_right};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::unwind;
@@ -36,10 +37,11 @@ impl InCall<'_> {
     fn exchange_by_hand<T: Element>(&self, buf: &mut [T], op: &impl Operator<T>) -> Result<()> {
         for dimension in 0..self.size().ilog2() {
             let peer = self.rank() ^ 1 << dimension;
-            if !self.post(peer, buf)? {
+            if !self.post(peer, Elements::of(buf))? {
                 return Err(Error::usage("not a short vector"));
             }
-            self.receive(peer, buf.len(), &mut |data: &[T]| {
+            self.receive(peer, buf.len(), Info::of::<T>(), |data| {
+                let data = data.typed().expect("elements of this type");
                 unwind::operator(|| match peer > self.rank() {
                     true => fold_right(op, buf, data),
                     false => fold_left(op, buf, data),

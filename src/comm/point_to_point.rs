@@ -15,7 +15,8 @@ use crate::engine::receive::{Receive, receive};
 use crate::error::ErrorKind;
 use crate::error::{Result, Site};
 use crate::op::Element;
-use crate::transport::memory::head::{Head, Info};
+use crate::op::elements::{Elements, Info};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 
@@ -58,8 +59,9 @@ impl Comm {
         let show = move || format!("send(to {to}, tag {tag})");
         let site = Location::caller();
         let port = &self.core.port;
-        let posts =
-            self.posts() && to < self.size() && port.posts_at_once(self.world_rank(to), data);
+        let posts = self.posts()
+            && to < self.size()
+            && port.posts_at_once(self.world_rank(to), Elements::of(data));
         let event = move || CallEvent {
             count: Some(data.len()),
             posts,
@@ -70,10 +72,12 @@ impl Comm {
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, site);
             }
-            let ((), there) =
-                self.core
-                    .port
-                    .send(self.world_rank(to), self.head(tag), data, || Ok(()))?;
+            let ((), there) = self.core.port.send(
+                self.world_rank(to),
+                self.head(tag),
+                Elements::of(data),
+                || Ok(()),
+            )?;
             self.posted(to, there)
         })
     }
@@ -309,7 +313,7 @@ impl Comm {
                     .map(|()| received);
             }
             let (world, head) = (self.world_rank(to), self.head(send_tag));
-            let (received, there) = self.core.port.send(world, head, data, take)?;
+            let (received, there) = self.core.port.send(world, head, Elements::of(data), take)?;
             self.posted(to, there).map(|()| received)
         })
     }
@@ -355,7 +359,7 @@ fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
 fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> CallEvent {
     CallEvent {
         verb,
-        info: Some(Info::of::<T>()),
+        info: Some(Info::of_value::<T>()),
         peer: Peer::To(to),
         tag: Tagged::Is(tag),
         posts: true,

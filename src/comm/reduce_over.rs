@@ -7,10 +7,10 @@ use super::order::{Order, Survivors};
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
 use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
+use crate::op::elements::Info;
 use crate::op::{Element, Operator, OperatorKind, copied, fold_right};
 use crate::topology::Topology;
 use crate::transport::communicator::call::{Call, Verb};
-use crate::transport::memory::head::Info;
 
 /// # Reduction over a topology
 ///
@@ -279,7 +279,7 @@ fn values<V: 'static>(
     let call = comm.call(Verb::ReduceOver, site);
     Call {
         op: OperatorKind::Closure,
-        info: Some(Info::of::<V>()),
+        info: Some(Info::of_value::<V>()),
         ..over(call, topology, order, tolerant)
     }
 }

@@ -10,6 +10,8 @@ use crate::engine::call::{Described, InCall, elements};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
+use crate::op::elements::{Elements, ElementsMut};
+use crate::op::folds::{Folds, FoldsOf};
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
@@ -151,12 +153,15 @@ impl Comm {
         }
         let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
         let algorithm = ask.algorithm.unwrap_or_else(choice);
-        Ok(self.core.kept.put(Kept {
-            ask,
-            with,
-            plan: Plan::new(algorithm, shape),
-            described,
-        }))
+        match Plan::new(algorithm, shape) {
+            Err(refused) => self.refuse(&described, refused),
+            Ok(plan) => Ok(self.core.kept.put(Kept {
+                ask,
+                with,
+                plan,
+                described,
+            })),
+        }
     }
 
     /// The error of a call that was refused, recorded as one that was made.
@@ -181,16 +186,18 @@ impl Comm {
             shape.blocks = blocks;
             self.check_call::<T>(&shape, &ask, lengths)
         });
-        let algorithm = match &checked {
-            Ok(()) => Choice::looked_up::<T>(self.tuning(), &shape),
-            Err(_) => Algorithm::Cells,
-        };
         let described = self.describe_call::<T>(&ask, &shape, op.kind());
-        let plan = Plan::new(algorithm, shape);
+        let plan =
+            checked.and_then(|()| Plan::new(Choice::looked_up::<T>(self.tuning(), &shape), shape));
+        let mut plan = Some(plan);
+        let refused = plan.take_if(|plan| plan.is_err());
         self.again(
             &described,
-            || checked,
-            |inside| inside.go(&plan, input, output, op),
+            || refused.map_or(Ok(()), |refused| refused.map(drop)),
+            |inside| match &plan {
+                Some(Ok(plan)) => inside.go(plan, input, output, op),
+                _ => unreachable!("it was refused"),
+            },
         )
     }
 
@@ -295,24 +302,44 @@ impl InCall<'_> {
         match plan.path {
             CallPath::Cells => over_cells(&mut AtCellPort::new(self), shape, input, output, op),
             CallPath::Gate => self.pass_gate(),
-            CallPath::Direct => self.run_direct(plan, input, output, op),
-            CallPath::Steps(algorithm) => self.run_steps(algorithm, shape, input, output, op),
+            CallPath::Direct | CallPath::Steps(_) => {
+                let (input, output) = (Elements::of(input), ElementsMut::of(output));
+                self.go_by_elements(plan, input, output, &FoldsOf::<T, _>::new(op))
+            }
         }
     }
 
-    fn run_steps<T: Element>(
+    /// The paths that are compiled once for all types of elements and operators.
+    #[inline(never)]
+    fn go_by_elements(
+        &self,
+        plan: &Plan,
+        input: Elements<'_>,
+        output: ElementsMut<'_>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
+        match plan.path {
+            CallPath::Steps(algorithm) => {
+                self.run_steps(algorithm, &plan.shape, input, output, folds)
+            }
+            _ => self.run_direct(plan, input, output, folds),
+        }
+    }
+
+    fn run_steps(
         &self,
         algorithm: Algorithm,
         shape: &Shape,
-        input: &[T],
-        output: &mut [T],
-        op: &impl Operator<T>,
+        input: Elements<'_>,
+        output: ElementsMut<'_>,
+        folds: &dyn Folds,
     ) -> Result<()> {
-        let mut result = Ok(());
+        let (mut result, mut output) = (Ok(()), Some(output));
         let run = &mut |schedule: &dyn Schedule| {
-            result = self.execute(schedule, input, output, op);
+            let output = output.take().expect("a schedule is shown once");
+            result = self.execute_by_elements(schedule, input, output, folds);
         };
-        match algorithm.with_schedule(shape, run) {
+        match algorithm.with_accepted(shape, run) {
             Ok(()) => result,
             Err(refusal) => Err(Error::usage(refusal.to_string())),
         }

@@ -9,6 +9,8 @@ use crate::check::{Goal, check};
 use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
+use crate::op::elements::{Elements, ElementsMut};
+use crate::op::folds::{Folds, FoldsOf};
 use crate::op::{Element, Operator};
 use crate::schedule::{Lengths, Schedule, Step};
 use crate::transport::communicator::call::{Call, Verb, Verdict, digest};
@@ -70,7 +72,7 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        let (schedule, commutes) = (&Theirs(schedule), op.commutes());
+        let (schedule, commutes): (&dyn Schedule, _) = (&Theirs(schedule), op.commutes());
         let shape = self.check_shape(schedule, input.len(), output.len());
         let checks = self.fabric().settings.check && shape.is_ok();
         let call = Call {
@@ -101,12 +103,7 @@ impl Comm {
     }
 
     /// Checks that a schedule is made for this communicator and these buffers.
-    fn check_shape(
-        &self,
-        schedule: &(impl Schedule + ?Sized),
-        input: usize,
-        output: usize,
-    ) -> Result<()> {
+    fn check_shape(&self, schedule: &dyn Schedule, input: usize, output: usize) -> Result<()> {
         if schedule.ranks() != self.size() {
             return Err(Error::usage(format!(
                 "the schedule is for {} ranks, not for {}",
@@ -163,7 +160,7 @@ impl<S: Schedule + ?Sized> Schedule for Theirs<'_, S> {
 }
 
 /// A hash of what a rank does, step by step.
-fn part(schedule: &(impl Schedule + ?Sized), rank: Rank) -> u32 {
+fn part(schedule: &dyn Schedule, rank: Rank) -> u32 {
     let mut part = digest(&schedule.lengths(rank));
     let mut next = schedule.next_active(rank, None);
     while let Some(step) = next {
@@ -176,7 +173,7 @@ fn part(schedule: &(impl Schedule + ?Sized), rank: Rank) -> u32 {
 
 impl InCall<'_> {
     /// Certifies a schedule, in rank order if the operator requires that, and checks that all ranks have the same one.
-    fn examine(&self, schedule: &(impl Schedule + ?Sized), goal: &Goal, commutes: bool) -> Verdict {
+    fn examine(&self, schedule: &dyn Schedule, goal: &Goal, commutes: bool) -> Verdict {
         let goal = if commutes {
             *goal
         } else {
@@ -190,18 +187,29 @@ impl InCall<'_> {
     }
 
     /// Runs this rank's steps of a schedule.
-    #[inline]
     pub(super) fn execute<T: Element>(
         &self,
-        schedule: &(impl Schedule + ?Sized),
+        schedule: &dyn Schedule,
         input: &[T],
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        let (input, output) = (Elements::of(input), ElementsMut::of(output));
+        self.execute_by_elements(schedule, input, output, &FoldsOf::<T, _>::new(op))
+    }
+
+    /// The same, compiled once for all types of elements and operators.
+    pub(super) fn execute_by_elements(
+        &self,
+        schedule: &dyn Schedule,
+        input: Elements<'_>,
+        output: ElementsMut<'_>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
         let Lengths { scratch, .. } = schedule.lengths(self.rank());
-        self.comm.core.workspace.with(|rooms| {
+        self.comm.core.workspace.with(folds.info(), |rooms| {
             let buffers = Buffers::new(input, output, rooms, scratch);
-            execute(schedule, self.rank(), self, buffers, op)
+            execute(schedule, self.rank(), self, buffers, folds)
         })
     }
 }

@@ -7,8 +7,8 @@ use super::reduce_loop::taken;
 use crate::engine::call::{From, InCall};
 use crate::error::{Error, Result};
 use crate::op::OperatorKind;
+use crate::op::elements::Info;
 use crate::transport::communicator::call::{Call, Verb};
-use crate::transport::memory::head::Info;
 use crate::unwind;
 
 /// The side of one's own state on which another state belongs, where order matters.
@@ -71,7 +71,7 @@ pub fn hypercube<V: Clone + Send + 'static>(
 ) -> Result<V> {
     let call = Call {
         op: OperatorKind::Closure,
-        info: Some(Info::of::<V>()),
+        info: Some(Info::of_value::<V>()),
         ..comm.call(Verb::Hypercube, Location::caller())
     };
     let cube = comm.size().is_power_of_two().then_some(());

@@ -17,9 +17,9 @@ use crate::collective::Collective;
 use crate::engine::call::{From, InCall};
 use crate::error::{Error, Result, Site};
 use crate::op::OperatorKind;
+use crate::op::elements::Info;
 use crate::topology::{Topology, Triple};
 use crate::transport::communicator::call::{Call, Verb};
-use crate::transport::memory::head::Info;
 
 /// # Collectives of owned values
 ///
@@ -252,7 +252,7 @@ impl Comm {
     ) -> Call {
         Call {
             root,
-            info: Some(Info::of::<V>()),
+            info: Some(Info::of_value::<V>()),
             ..self.call(Verb::Values(collective), site)
         }
     }

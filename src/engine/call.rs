@@ -10,13 +10,14 @@ use std::cell::{Cell, OnceCell};
 use super::Comm;
 use crate::Rank;
 use crate::error::{Error, Result, Site};
+use crate::op::elements::{Elements, Info};
 use crate::op::{Element, OperatorKind};
 use crate::transport::communicator::call::{Call, Detail, Digest, Verb};
 use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::want::Want;
-use crate::transport::memory::head::{Head, Info};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Stamp;
 use crate::transport::progress::wait::Reason;
@@ -244,11 +245,12 @@ impl InCall<'_> {
     /// Sends elements to `to`, which must not have ended.
     pub(crate) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.comm.core.tick()?;
-        let ((), there) =
-            self.comm
-                .core
-                .port
-                .send(self.comm.world_rank(to), self.head(), data, || Ok(()))?;
+        let ((), there) = self.comm.core.port.send(
+            self.comm.world_rank(to),
+            self.head(),
+            Elements::of(data),
+            || Ok(()),
+        )?;
         if there { Ok(()) } else { Err(self.gone(to)) }
     }
 

@@ -1,6 +1,8 @@
 //! How elements of another rank are combined with those held, and the error of a schedule that cannot be run.
 
 use crate::error::Error;
+use crate::op::elements::{Elements, ElementsMut};
+use crate::op::folds::Folds;
 use crate::op::{Element, Operator, fold_left, fold_right};
 use crate::schedule::Combine;
 use crate::unwind;
@@ -25,5 +27,20 @@ pub(crate) fn combined<T: Element>(
         Combine::Replace => held.copy_from_slice(theirs),
         Combine::FoldRight => unwind::operator(|| fold_right(op, held, theirs)),
         Combine::FoldLeft => unwind::operator(|| fold_left(op, held, theirs)),
+    }
+}
+
+/// The same for elements of a type known at run time.
+#[inline]
+pub(crate) fn combined_elements(
+    combine: Combine,
+    mut held: ElementsMut<'_>,
+    theirs: Elements<'_>,
+    folds: &dyn Folds,
+) {
+    match combine {
+        Combine::Replace => held.copy_from(theirs),
+        Combine::FoldRight => unwind::operator(|| folds.right(held, theirs)),
+        Combine::FoldLeft => unwind::operator(|| folds.left(held, theirs)),
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::memory::head::Info;
+use crate::op::Element;
+use crate::op::elements::Info;
 use crate::transport::memory::packet::Packet;
 
 /// The ranks from which a receive accepts messages.
@@ -151,8 +152,8 @@ pub(crate) fn show(packet: &Packet) -> String {
 }
 
 #[inline]
-pub(crate) fn is_of<T: 'static>(packet: &Packet) -> Result<()> {
-    if packet.holds_elements::<T>() {
+pub(crate) fn is_of<T: Element>(packet: &Packet) -> Result<()> {
+    if packet.holds_elements(Info::of::<T>()) {
         Ok(())
     } else {
         Err(wrong_type(packet, std::any::type_name::<T>()))

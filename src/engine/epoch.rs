@@ -8,7 +8,7 @@ use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::epoch::Ticket;
-use crate::transport::memory::shared_vectors::Waiting;
+use crate::transport::memory::shared_call::Waiting;
 
 impl InCall<'_> {
     /// All ranks are needed, in this call.

@@ -14,9 +14,9 @@ use super::call::Described;
 use super::messages::Messages;
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
-use crate::error::Site;
+use crate::error::{Error, Result, Site};
+use crate::op::elements::Info;
 use crate::op::{Element, Operator, OperatorKind};
-use crate::transport::memory::head::Info;
 
 /// The arguments of a call besides its data, its type and its operator.
 #[derive(Clone, Copy)]
@@ -140,12 +140,21 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(algorithm: Algorithm, shape: Shape) -> Plan {
-        Plan {
-            path: CallPath::of(algorithm, &shape),
+    /// The plan of a call by an algorithm.
+    ///
+    /// # Errors
+    ///
+    /// If the algorithm refuses the call.
+    pub(crate) fn new(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
+        let path = CallPath::of(algorithm, &shape);
+        if let (CallPath::Steps(_), Some(refusal)) = (path, algorithm.refused(&shape)) {
+            return Err(Error::usage(refusal.to_string()));
+        }
+        Ok(Plan {
+            path,
             shape,
             messages: OnceCell::new(),
-        }
+        })
     }
 }
 
@@ -158,7 +167,7 @@ pub(crate) enum CallPath {
     Gate,
     /// The ranks access each other's vectors.
     Direct,
-    /// By the messages of this algorithm's schedule.
+    /// By the messages of this algorithm's schedule; it does not refuse the call.
     Steps(Algorithm),
 }
 

@@ -5,7 +5,7 @@ use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
 use crate::moves;
-use crate::op::Element;
+use crate::op::elements::{Elements, Info};
 use crate::transport::lanes::lane::Lanes;
 use crate::transport::memory::lend::Loan;
 use crate::transport::memory::packet::Packet;
@@ -13,7 +13,7 @@ use crate::transport::memory::packet::Packet;
 impl InCall<'_> {
     /// Posts a copy of a short message. `false` if it is not short, or if there is no room; the caller then lends it.
     #[inline]
-    pub(crate) fn post<T: Element>(&self, to: Rank, data: &[T]) -> Result<bool> {
+    pub(crate) fn post(&self, to: Rank, data: Elements<'_>) -> Result<bool> {
         self.check_peer(to)?;
         let core = &self.comm.core;
         // Without buffering a short message is lent as well: its sender waits until it is read.
@@ -21,23 +21,23 @@ impl InCall<'_> {
             return Ok(false);
         }
         core.tick()?;
-        self.note_sending(to, size_of_val(data));
+        self.note_sending(to, data.size());
         self.put(to, || {
             self.comm.lanes.post(to, self.head(), data);
         })?;
-        core.port.count(size_of_val(data));
+        core.port.count(data.size());
         Ok(true)
     }
 
     /// Lends elements to their receiver, and returns when the loan is settled. `meanwhile` runs after the post.
-    pub(crate) fn lend<T: Element>(
+    pub(crate) fn lend(
         &self,
         to: Rank,
-        data: &[T],
+        data: Elements<'_>,
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         self.comm.core.tick()?;
-        self.note_sending(to, size_of_val(data));
+        self.note_sending(to, data.size());
         self.comm.core.port.lend(
             self.comm.world_rank(to),
             self.head(),
@@ -48,19 +48,20 @@ impl InCall<'_> {
                 if !loan.is_settled() {
                     self.wait_until_settled(loan, to)?;
                 }
-                self.comm.core.port.count(size_of_val(data));
+                self.comm.core.port.count(data.size());
                 Ok(())
             },
         )
     }
 
-    /// Shows the next message from a rank, which has `count` elements, to `arrived`.
+    /// Shows the next message from a rank, which has `count` elements of the type `info`, to `arrived`.
     #[inline]
-    pub(crate) fn receive<T: Element>(
+    pub(crate) fn receive(
         &self,
         from: Rank,
         count: usize,
-        arrived: &mut dyn FnMut(&[T]) -> Result<()>,
+        info: &'static Info,
+        mut arrived: impl FnMut(Elements<'_>) -> Result<()>,
     ) -> Result<()> {
         self.check_peer(from)?;
         moves::note(from, self.rank(), 0..count);
@@ -68,7 +69,7 @@ impl InCall<'_> {
         let mut packet = Packet::empty();
         loop {
             self.take(from, &mut packet)?;
-            if !self.is_ours(&packet) || !packet.holds_elements::<T>() {
+            if !self.is_ours(&packet) || !packet.holds_elements(info) {
                 return Err(self.strange(&packet));
             }
             if packet.count() != Some(count) {
@@ -77,7 +78,7 @@ impl InCall<'_> {
             // The operator's own calls would be recorded as this call.
             self.settle();
             // If the sender has revoked the loan it has failed, and the next look says why.
-            if let Some(done) = packet.open(&**self.comm.fabric(), &mut *arrived) {
+            if let Some(done) = packet.open_elements(info, &**self.comm.fabric(), &mut arrived) {
                 self.comm.core.port.recorder.received(packet.head);
                 return done;
             }

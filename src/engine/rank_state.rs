@@ -12,7 +12,7 @@ use super::request_state::RequestState;
 use super::workspace::Workspace;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::transport::communicator::call::Call;
-use crate::transport::memory::shared_vectors::Lists;
+use crate::transport::memory::pointer_list::Lists;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::Live;
 use crate::transport::trace::words::DescribeCall;

@@ -1,47 +1,54 @@
 //! Memory that the collective calls of a rank use one after the other, so that none of them allocates once the first of
 //! its kind has.
 
-use std::any::Any;
 use std::cell::RefCell;
 
 use super::combine::wrong;
 use crate::error::Result;
-use crate::op::Element;
+use crate::op::element_vec::ElementVec;
+use crate::op::elements::{Elements, Info};
 
 /// The memory that a call may need besides the caller's buffers, in *rooms* (reusable vectors).
 ///
-/// A room holds elements only once there is one to put into it: there is no value of `T` with which to fill a room that
-/// has never been written.
-#[derive(Default)]
-pub(crate) struct Rooms<T> {
+/// A room holds elements only once there is one to put into it: there is no value with which to fill a room that has
+/// never been written.
+pub(crate) struct Rooms {
     /// The schedule's scratch buffer.
-    pub scratch: Vec<T>,
+    pub scratch: ElementVec,
     /// As long as the output; temporarily holds elements that are folded out of place.
-    pub spare: Vec<T>,
+    pub spare: ElementVec,
     /// The elements to send, where they are not contiguous or would be overwritten.
-    pub stage: Vec<T>,
+    pub stage: ElementVec,
 }
 
-/// Grows a room to at least `length` elements, filled with `some`. `length` comes from a schedule, which may ask for
-/// any number.
+impl Rooms {
+    fn new(info: &'static Info) -> Rooms {
+        Rooms {
+            scratch: ElementVec::new(info),
+            spare: ElementVec::new(info),
+            stage: ElementVec::new(info),
+        }
+    }
+}
+
+/// Grows a room to at least `length` elements, filled with the first of `some`. `length` comes from a schedule, which
+/// may ask for any number.
 #[inline]
-pub(crate) fn at_least<T: Element>(room: &mut Vec<T>, length: usize, some: T) -> Result<()> {
+pub(crate) fn at_least(room: &mut ElementVec, length: usize, some: Elements<'_>) -> Result<()> {
     if room.len() >= length {
         return Ok(());
     }
-    if room.try_reserve(length - room.len()).is_err() {
-        return Err(wrong(format!(
+    let grown = room.grow(length, some);
+    grown.map_err(|_| {
+        wrong(format!(
             "wants room for {length} elements, which is not to be had"
-        )));
-    }
-    // `resize` would call the `Clone` implementation of the elements.
-    room.extend((room.len()..length).map(|_| some));
-    Ok(())
+        ))
+    })
 }
 
 /// The rooms of one rank, for each type of elements that it has reduced so far.
 #[derive(Default)]
-pub(crate) struct Workspace(RefCell<Vec<Box<dyn Any>>>);
+pub(crate) struct Workspace(RefCell<Vec<Rooms>>);
 
 impl Workspace {
     /// Frees all memory.
@@ -49,28 +56,21 @@ impl Workspace {
         self.0.borrow_mut().clear();
     }
 
-    /// Lends the rooms for elements of type `T` to one call.
+    /// Lends the rooms for elements of a type to one call.
     #[inline]
-    pub(crate) fn with<T: Element, R>(&self, call: impl FnOnce(&mut Rooms<T>) -> R) -> R {
-        let mut rooms = self.take::<T>();
-        let result = rooms
-            .downcast_mut::<Rooms<T>>()
-            .map(call)
-            .unwrap_or_else(|| unreachable!("`take` has looked at the type"));
+    pub(crate) fn with<R>(&self, info: &'static Info, call: impl FnOnce(&mut Rooms) -> R) -> R {
+        let mut rooms = self.take(info);
+        let result = call(&mut rooms);
         self.0.borrow_mut().push(rooms);
         result
     }
 
     #[inline]
-    fn take<T: Element>(&self) -> Box<dyn Any> {
+    fn take(&self, info: &'static Info) -> Rooms {
         let mut all = self.0.borrow_mut();
-        match all.iter().rposition(|rooms| rooms.is::<Rooms<T>>()) {
+        match all.iter().rposition(|rooms| rooms.stage.info().is(info)) {
             Some(place) => all.swap_remove(place),
-            None => Box::new(Rooms::<T> {
-                scratch: Vec::new(),
-                spare: Vec::new(),
-                stage: Vec::new(),
-            }),
+            None => Rooms::new(info),
         }
     }
 }

@@ -9,15 +9,17 @@ use crate::engine::call::InCall;
 use crate::engine::combine::wrong;
 use crate::engine::workspace::{Rooms, at_least};
 use crate::error::Result;
-use crate::op::{Element, Operator, append, fold_two};
+use crate::op::element_vec::ElementVec;
+use crate::op::elements::{Elements, ElementsMut, Info};
+use crate::op::folds::Folds;
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
 use crate::unwind;
 
 /// Input, output and the rooms of one call.
-pub(crate) struct Buffers<'a, T> {
-    input: &'a [T],
-    output: &'a mut [T],
-    rooms: &'a mut Rooms<T>,
+pub(crate) struct Buffers<'a> {
+    input: Elements<'a>,
+    output: ElementsMut<'a>,
+    rooms: &'a mut Rooms,
     scratch: usize,
     /// The run of the output whose elements are currently in the spare room, at the same indices.
     away: Range<usize>,
@@ -40,12 +42,12 @@ enum Room {
     Spare,
 }
 
-impl<'a, T: Element> Buffers<'a, T> {
+impl<'a> Buffers<'a> {
     /// The buffers of a call whose schedule needs `scratch` elements of scratch room.
     pub(crate) fn new(
-        input: &'a [T],
-        output: &'a mut [T],
-        rooms: &'a mut Rooms<T>,
+        input: Elements<'a>,
+        output: ElementsMut<'a>,
+        rooms: &'a mut Rooms,
         scratch: usize,
     ) -> Self {
         let away = 0..0;
@@ -60,26 +62,21 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// Runs one step of a rank.
     #[inline]
-    pub(super) fn run(
-        &mut self,
-        link: &InCall<'_>,
-        step: Step,
-        op: &impl Operator<T>,
-    ) -> Result<()> {
+    pub(super) fn run(&mut self, link: &InCall<'_>, step: Step, folds: &dyn Folds) -> Result<()> {
         if let Some(copy) = step.local {
-            self.copy(copy, op)?;
+            self.copy(copy, folds)?;
         }
         if let Some(clash) = step.clash {
             return Err(wrong(format!("has two {clash} in one step")));
         }
         match (step.send, step.recv) {
             (None, None) => Ok(()),
-            (None, Some(recv)) => self.receive(link, recv, step.combine, op),
+            (None, Some(recv)) => self.receive(link, recv, step.combine, folds),
             (Some(send), recv) => {
                 let combine = step.combine;
                 match (self.post(link, send)?, recv) {
                     (true, None) => Ok(()),
-                    (true, Some(recv)) => self.receive(link, recv, combine, op),
+                    (true, Some(recv)) => self.receive(link, recv, combine, folds),
                     (false, None) => self.lend(link, send),
                     (false, Some(recv)) => {
                         let both = Both {
@@ -87,7 +84,7 @@ impl<'a, T: Element> Buffers<'a, T> {
                             recv,
                             combine,
                         };
-                        self.lend_and_receive(link, both, op)
+                        self.lend_and_receive(link, both, folds)
                     }
                 }
             }
@@ -100,7 +97,7 @@ impl<'a, T: Element> Buffers<'a, T> {
         if send.region.count != 1 {
             self.check_runs(send.region)?;
             self.pack(send.region)?;
-            return link.post(send.peer, &self.rooms.stage);
+            return link.post(send.peer, self.rooms.stage.all());
         }
         link.post(send.peer, self.read(send.region)?)
     }
@@ -112,18 +109,18 @@ impl<'a, T: Element> Buffers<'a, T> {
         link: &InCall<'_>,
         recv: Transfer,
         combine: Combine,
-        op: &impl Operator<T>,
+        folds: &dyn Folds,
     ) -> Result<()> {
         self.check_runs(recv.region)?;
         let count = recv.region.elements();
-        link.receive(recv.peer, count, &mut |data: &[T]| {
-            let Some(&some) = data.first() else {
+        link.receive(recv.peer, count, self.info(), |data| {
+            if data.is_empty() {
                 return Ok(());
-            };
-            self.furnish(recv.region, some)?;
+            }
+            self.furnish(recv.region, data)?;
             let room = self.room(recv.region);
             let view = View::whole(self.writable(room)?);
-            fold(view, recv.region, combine, data, op)
+            fold(view, recv.region, combine, data, folds)
         })
     }
 
@@ -131,67 +128,61 @@ impl<'a, T: Element> Buffers<'a, T> {
     fn lend(&mut self, link: &InCall<'_>, send: Transfer) -> Result<()> {
         let data = match send.region.count {
             1 => self.read(send.region)?,
-            _ => &self.rooms.stage, // packed by `post`
+            _ => self.rooms.stage.all(), // packed by `post`
         };
         link.lend(send.peer, data, &mut || Ok(()))
     }
 
     /// Lends a message, and receives another meanwhile.
-    fn lend_and_receive(
-        &mut self,
-        link: &InCall<'_>,
-        both: Both,
-        op: &impl Operator<T>,
-    ) -> Result<()> {
+    fn lend_and_receive(&mut self, link: &InCall<'_>, both: Both, folds: &dyn Folds) -> Result<()> {
         let Both { send, recv, .. } = both;
         self.check_runs(recv.region)?;
         let in_one_piece = send.region.count == 1 && !send.region.is_empty();
         if in_one_piece && !send.region.overlaps(&recv.region) {
-            return self.lend_beside(link, both, op);
+            return self.lend_beside(link, both, folds);
         }
-        let folds = both.combine != Combine::Replace;
-        if in_one_piece && send.region == recv.region && folds && is_output(send.region) {
-            return self.fold_out_of_place(link, both, op);
+        let combines = both.combine != Combine::Replace;
+        if in_one_piece && send.region == recv.region && combines && is_output(send.region) {
+            return self.fold_out_of_place(link, both, folds);
         }
         if send.region.count == 1 {
             self.pack(send.region)?;
         }
-        self.lend_stage(link, both, op)
+        self.lend_stage(link, both, folds)
     }
 
     /// Lends the packed elements, while anything else may be written.
-    fn lend_stage(&mut self, link: &InCall<'_>, both: Both, op: &impl Operator<T>) -> Result<()> {
+    fn lend_stage(&mut self, link: &InCall<'_>, both: Both, folds: &dyn Folds) -> Result<()> {
         let Both {
             send,
             recv,
             combine,
         } = both;
-        let stage = mem::take(&mut self.rooms.stage);
-        let done = link.lend(send.peer, &stage, &mut || {
-            self.receive(link, recv, combine, op)
+        let stage = self.take_stage();
+        let done = link.lend(send.peer, stage.all(), &mut || {
+            self.receive(link, recv, combine, folds)
         });
         self.rooms.stage = stage;
         done
     }
 
     /// Lends one run while others are written.
-    fn lend_beside(&mut self, link: &InCall<'_>, both: Both, op: &impl Operator<T>) -> Result<()> {
+    fn lend_beside(&mut self, link: &InCall<'_>, both: Both, folds: &dyn Folds) -> Result<()> {
         let Both {
             send,
             recv,
             combine,
         } = both;
-        let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
-        self.furnish(recv.region, some)?;
+        self.furnish_from(recv.region, send.region)?;
         // Both calls of `room` may bring elements home, so their place is known only after the second.
         self.room(send.region);
         let into = self.room(recv.region);
         let from = self.room(send.region);
         let (sent, mut view) = self.split(from, run_of(send.region), into)?;
-        let count = recv.region.elements();
+        let (count, info) = (recv.region.elements(), sent.info());
         link.lend(send.peer, sent, &mut || {
-            link.receive(recv.peer, count, &mut |data: &[T]| {
-                fold(view.reborrow(), recv.region, combine, data, op)
+            link.receive(recv.peer, count, info, |data| {
+                fold(view.reborrow(), recv.region, combine, data, folds)
             })
         })
     }
@@ -201,25 +192,31 @@ impl<'a, T: Element> Buffers<'a, T> {
         &mut self,
         link: &InCall<'_>,
         both: Both,
-        op: &impl Operator<T>,
+        folds: &dyn Folds,
     ) -> Result<()> {
         let Both { send, recv, .. } = both;
         let run = run_of(send.region);
-        let some = *self.read(send.region)?.first().ok_or_else(nothing)?;
+        self.read(send.region)?;
         if self.away != run {
             self.bring_home();
         }
-        at_least(&mut self.rooms.spare, self.output.len(), some)?;
-        let (output, spare) = (&mut *self.output, &mut self.rooms.spare[..]);
-        let (held, into, away) = match self.away.is_empty() {
-            true => (&output[run.clone()], &mut spare[run.clone()], run.clone()),
-            false => (&spare[run.clone()], &mut output[run.clone()], 0..0),
+        let Rooms { spare, .. } = &mut *self.rooms;
+        at_least(spare, self.output.len(), self.output.shared())?;
+        let (mut output, mut spare) = (self.output.reborrow(), spare.all_mut());
+        let away = match self.away.is_empty() {
+            true => run.clone(),
+            false => {
+                mem::swap(&mut output, &mut spare);
+                0..0
+            }
         };
+        let held = output.shared().get(run.clone()).ok_or_else(nothing)?;
+        let mut into = spare.get(run.clone()).ok_or_else(nothing)?;
         link.lend(send.peer, held, &mut || {
-            link.receive(recv.peer, run.len(), &mut |data: &[T]| {
+            link.receive(recv.peer, run.len(), held.info(), |data| {
                 unwind::operator(|| match both.combine {
-                    Combine::FoldLeft => fold_two(op, into, data, held),
-                    _ => fold_two(op, into, held, data),
+                    Combine::FoldLeft => folds.two(into.reborrow(), data, held),
+                    _ => folds.two(into.reborrow(), held, data),
                 });
                 Ok(())
             })
@@ -233,53 +230,57 @@ impl<'a, T: Element> Buffers<'a, T> {
     pub(super) fn bring_home(&mut self) {
         let away = mem::take(&mut self.away);
         if !away.is_empty() {
-            self.output[away.clone()].copy_from_slice(&self.rooms.spare[away]);
+            let spare = self.rooms.spare.all().get(away.clone());
+            let output = self.output.reborrow().get(away);
+            let (mut output, spare) = output.zip(spare).expect("both have these elements");
+            output.copy_from(spare);
         }
     }
 
     /// Makes the local copy or fold of a step.
-    fn copy(&mut self, copy: LocalCopy, op: &impl Operator<T>) -> Result<()> {
+    fn copy(&mut self, copy: LocalCopy, folds: &dyn Folds) -> Result<()> {
         self.check_runs(copy.from)?;
         self.check_runs(copy.to)?;
         if copy.from.elements() != copy.to.elements() {
             return Err(wrong(format!("copies {} to {}", copy.from, copy.to)));
         }
         if copy.from.count != 1 || copy.from.overlaps(&copy.to) {
-            return self.copy_packed(copy, op);
+            return self.copy_packed(copy, folds);
         }
-        let Some(&some) = self.read(copy.from)?.first() else {
+        if self.read(copy.from)?.is_empty() {
             return Ok(());
-        };
-        self.furnish(copy.to, some)?;
+        }
+        self.furnish_from(copy.to, copy.from)?;
         self.room(copy.from);
         let into = self.room(copy.to);
         let from = self.room(copy.from);
         let (data, view) = self.split(from, run_of(copy.from), into)?;
-        fold(view, copy.to, copy.combine, data, op)
+        fold(view, copy.to, copy.combine, data, folds)
     }
 
-    fn copy_packed(&mut self, copy: LocalCopy, op: &impl Operator<T>) -> Result<()> {
+    fn copy_packed(&mut self, copy: LocalCopy, folds: &dyn Folds) -> Result<()> {
         self.pack(copy.from)?;
-        let Some(&some) = self.rooms.stage.first() else {
+        if self.rooms.stage.len() == 0 {
             return Ok(());
-        };
-        self.furnish(copy.to, some)?;
-        let room = self.room(copy.to);
-        let stage = mem::take(&mut self.rooms.stage);
-        let view = self.writable(room).map(View::whole);
-        let done = view.and_then(|view| fold(view, copy.to, copy.combine, &stage, op));
+        }
+        let stage = self.take_stage();
+        let done = self.furnish(copy.to, stage.all()).and_then(|()| {
+            let room = self.room(copy.to);
+            let view = View::whole(self.writable(room)?);
+            fold(view, copy.to, copy.combine, stage.all(), folds)
+        });
         self.rooms.stage = stage;
         done
     }
 
     /// Gathers the runs of a region in the stage.
     fn pack(&mut self, region: Region) -> Result<()> {
-        let mut stage = mem::take(&mut self.rooms.stage);
+        let mut stage = self.take_stage();
         stage.clear();
         let room = self.room(region);
         let held = self.readable(room);
         let done = region.runs().try_for_each(|run| {
-            append(&mut stage, held.get(run).ok_or_else(|| not_there(region))?);
+            stage.append(held.get(run).ok_or_else(|| not_there(region))?);
             Ok(())
         });
         self.rooms.stage = stage;
@@ -288,22 +289,52 @@ impl<'a, T: Element> Buffers<'a, T> {
 
     /// The elements of a region of one run.
     #[inline]
-    fn read(&mut self, region: Region) -> Result<&[T]> {
+    fn read(&mut self, region: Region) -> Result<Elements<'_>> {
         if region.is_empty() {
-            return Ok(&[]);
+            return Ok(Elements::none(self.info()));
         }
         let room = self.room(region);
         let held = self.readable(room);
         held.get(run_of(region)).ok_or_else(|| not_there(region))
     }
 
-    /// Makes sure that a region of the scratch room has elements to write to.
+    /// The type of the elements.
     #[inline]
-    fn furnish(&mut self, region: Region, some: T) -> Result<()> {
+    fn info(&self) -> &'static Info {
+        self.input.info()
+    }
+
+    /// The packed elements, which the caller puts back.
+    #[inline]
+    fn take_stage(&mut self) -> ElementVec {
+        let empty = ElementVec::new(self.info());
+        mem::replace(&mut self.rooms.stage, empty)
+    }
+
+    /// Makes sure that a region of the scratch room has elements to write to: copies of the first of `some`.
+    #[inline]
+    fn furnish(&mut self, region: Region, some: Elements<'_>) -> Result<()> {
         if region.buffer != Buffer::Scratch {
             return Ok(());
         }
         at_least(&mut self.rooms.scratch, self.scratch, some)
+    }
+
+    /// The same with the first element of a region that is not empty, and is read elsewhere or in a scratch room that
+    /// has its elements already.
+    #[inline]
+    fn furnish_from(&mut self, region: Region, from: Region) -> Result<()> {
+        if region.buffer != Buffer::Scratch || self.rooms.scratch.len() >= self.scratch {
+            return Ok(());
+        }
+        let empty = ElementVec::new(self.info());
+        let mut scratch = mem::replace(&mut self.rooms.scratch, empty);
+        let length = self.scratch;
+        let grown = self
+            .read(from)
+            .and_then(|some| at_least(&mut scratch, length, some));
+        self.rooms.scratch = scratch;
+        grown
     }
 
     /// Checks that the runs of a region, if there are several, are disjoint and inside their buffer: otherwise a few
@@ -354,37 +385,46 @@ impl<'a, T: Element> Buffers<'a, T> {
     }
 
     #[inline]
-    fn readable(&self, room: Room) -> &[T] {
+    fn readable(&self, room: Room) -> Elements<'_> {
         match room {
             Room::Input => self.input,
-            Room::Output => self.output,
-            Room::Scratch => self.rooms.scratch.get(..self.scratch).unwrap_or(&[]),
-            Room::Spare => &self.rooms.spare,
+            Room::Output => self.output.shared(),
+            Room::Scratch => {
+                let scratch = self.rooms.scratch.all().get(0..self.scratch);
+                scratch.unwrap_or(Elements::none(self.info()))
+            }
+            Room::Spare => self.rooms.spare.all(),
         }
     }
 
     #[inline]
-    fn writable(&mut self, room: Room) -> Result<&mut [T]> {
+    fn writable(&mut self, room: Room) -> Result<ElementsMut<'_>> {
+        let info = self.info();
         match room {
             Room::Input => Err(wrong("writes to the input".into())),
-            Room::Output => Ok(self.output),
-            Room::Scratch => Ok(self
-                .rooms
-                .scratch
-                .get_mut(..self.scratch)
-                .unwrap_or_default()),
-            Room::Spare => Ok(&mut self.rooms.spare),
+            Room::Output => Ok(self.output.reborrow()),
+            Room::Scratch => {
+                let scratch = self.rooms.scratch.all_mut().get(0..self.scratch);
+                Ok(scratch.unwrap_or(ElementsMut::none(info)))
+            }
+            Room::Spare => Ok(self.rooms.spare.all_mut()),
         }
     }
 
     /// One run to read, and what may be written meanwhile: another room, or the same room around the run.
-    fn split(&mut self, from: Room, run: Range<usize>, into: Room) -> Result<(&[T], View<'_, T>)> {
+    fn split(
+        &mut self,
+        from: Room,
+        run: Range<usize>,
+        into: Room,
+    ) -> Result<(Elements<'_>, View<'_>)> {
         if from == into {
             return View::around(self.writable(into)?, run);
         }
         let Rooms { scratch, spare, .. } = &mut *self.rooms;
-        let (mut output, mut scratch) = (Some(&mut *self.output), scratch.get_mut(..self.scratch));
-        let mut spare = Some(&mut spare[..]);
+        let mut output = Some(self.output.reborrow());
+        let mut scratch = scratch.all_mut().get(0..self.scratch);
+        let mut spare = Some(spare.all_mut());
         let mut take = |room| match room {
             Room::Input => None,
             Room::Output => output.take(),
@@ -392,9 +432,9 @@ impl<'a, T: Element> Buffers<'a, T> {
             Room::Spare => spare.take(),
         };
         let into = take(into).ok_or_else(|| wrong("writes to the input".into()))?;
-        let held: &[T] = match from {
+        let held = match from {
             Room::Input => self.input,
-            other => take(other).ok_or_else(nothing)?,
+            other => take(other).ok_or_else(nothing)?.into_shared(),
         };
         let data = held.get(run).ok_or_else(nothing)?;
         Ok((data, View::whole(into)))

@@ -17,9 +17,12 @@ use crate::engine::call::{From, InCall};
 use crate::engine::kept::Plan;
 use crate::engine::messages::Messages;
 use crate::error::{Error, Result};
-use crate::op::{Element, Operator};
+use crate::op::elements::{Elements, ElementsMut};
+use crate::op::folds::Folds;
 use crate::span::Pieces;
-use crate::transport::memory::shared_vectors::{Brings, Coming, Job, Met, Vectors, meet};
+use crate::transport::memory::coming::{Coming, Job};
+use crate::transport::memory::shared_call::{Brings, Met, meet};
+use crate::transport::memory::shared_vectors::Vectors;
 use crate::unwind;
 
 /// The accesses of ranks to each other's memory in a call.
@@ -32,7 +35,7 @@ fn job(call: &Call) -> Job {
 }
 
 /// The vectors that a rank brings to a call.
-fn brings<'a, T>(call: &Call, rank: Rank, input: &'a [T], output: &'a mut [T]) -> Brings<'a, T> {
+fn brings<'a>(call: &Call, rank: Rank, input: Elements<'a>, output: ElementsMut<'a>) -> Brings<'a> {
     match call.collective {
         Collective::Broadcast if rank == call.root => Brings::Source(output),
         Collective::Reduce if rank == call.root && input.is_empty() => Brings::InPlace(output),
@@ -54,12 +57,12 @@ fn lengths(call: &Call, rank: Rank) -> (usize, usize) {
 }
 
 /// Runs a rank's part once all ranks have arrived.
-fn run<T: Element>(call: &Call, rank: Rank, vectors: &Vectors<'_, T>, op: &impl Operator<T>) {
+fn run(call: &Call, rank: Rank, vectors: &Vectors<'_>, folds: &dyn Folds) {
     let blocks = &call.blocks;
     match call.collective {
-        Collective::AllReduce | Collective::Reduce => vectors.fold_share(op),
+        Collective::AllReduce | Collective::Reduce => vectors.fold_share(folds),
         Collective::Broadcast => vectors.copy_share(),
-        Collective::ReduceScatter => vectors.fold(&blocks.block(rank), op),
+        Collective::ReduceScatter => vectors.fold(&blocks.block(rank), folds),
         Collective::Gather => vectors.collect(),
         Collective::Scatter => vectors.copy(call.root, blocks.block(rank), 0),
         Collective::AllGather => from_each(call, rank, &mut |from| {
@@ -91,12 +94,12 @@ fn pieces(call: &Call) -> Pieces {
 
 impl InCall<'_> {
     /// Runs a call over shared memory.
-    pub(crate) fn run_direct<T: Element>(
+    pub(crate) fn run_direct(
         &self,
         plan: &Plan,
-        input: &[T],
-        output: &mut [T],
-        op: &impl Operator<T>,
+        input: Elements<'_>,
+        output: ElementsMut<'_>,
+        folds: &dyn Folds,
     ) -> Result<()> {
         self.comm.core.tick()?;
         let (me, shape) = (self.rank(), &plan.shape);
@@ -114,10 +117,10 @@ impl InCall<'_> {
             brings(shape, me, input, output),
             |rank| lengths(shape, rank),
             |vectors| {
-                self.note_all_sent(plan, size_of::<T>());
+                self.note_all_sent(plan, folds.info().size());
                 // The operator's own calls would be recorded as this call.
                 self.settle();
-                unwind::operator(|| run(shape, me, vectors, op));
+                unwind::operator(|| run(shape, me, vectors, folds));
             },
         )?;
         self.concluded(met, plan)

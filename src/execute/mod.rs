@@ -26,7 +26,7 @@ use crate::Rank;
 use crate::engine::call::InCall;
 use crate::engine::combine::wrong;
 use crate::error::{Error, Result};
-use crate::op::{Element, Operator};
+use crate::op::folds::Folds;
 use crate::schedule::Schedule;
 
 /// Runs the steps of `rank` in a schedule.
@@ -34,17 +34,16 @@ use crate::schedule::Schedule;
 /// # Errors
 ///
 /// Those of the link; a usage error if a step cannot be run.
-#[inline]
-pub(crate) fn execute<T: Element>(
-    schedule: &(impl Schedule + ?Sized),
+pub(crate) fn execute(
+    schedule: &dyn Schedule,
     rank: Rank,
     link: &InCall<'_>,
-    mut buffers: Buffers<'_, T>,
-    op: &impl Operator<T>,
+    mut buffers: Buffers<'_>,
+    folds: &dyn Folds,
 ) -> Result<()> {
     let mut next = schedule.next_active(rank, None);
     while let Some(step) = next {
-        buffers.run(link, schedule.step(rank, step), op)?;
+        buffers.run(link, schedule.step(rank, step), folds)?;
         next = schedule.next_active(rank, Some(step));
         if next.is_some_and(|later| later <= step) {
             return Err(goes_back(step));

@@ -2,36 +2,37 @@
 
 use std::ops::Range;
 
-use crate::engine::combine::{combined, wrong};
+use crate::engine::combine::{combined_elements, wrong};
 use crate::error::{Error, Result};
-use crate::op::{Element, Operator};
+use crate::op::elements::{Elements, ElementsMut};
+use crate::op::folds::Folds;
 use crate::schedule::{Combine, Region};
 
 /// A room that may be written, except for a gap in it.
-pub(super) struct View<'v, T> {
-    left: &'v mut [T],
+pub(super) struct View<'v> {
+    left: ElementsMut<'v>,
     /// The elements from `gap_end` to the end.
-    right: &'v mut [T],
+    right: ElementsMut<'v>,
     gap_end: usize,
 }
 
-impl<'v, T> View<'v, T> {
+impl<'v> View<'v> {
     #[inline]
-    pub(super) fn whole(left: &'v mut [T]) -> Self {
+    pub(super) fn whole(left: ElementsMut<'v>) -> Self {
         View {
             gap_end: left.len(),
+            right: ElementsMut::none(left.info()),
             left,
-            right: &mut [],
         }
     }
 
     /// The elements of the gap, and a view of all others.
-    pub(super) fn around(room: &'v mut [T], gap: Range<usize>) -> Result<(&'v [T], Self)> {
-        let (front, right) = room.split_at_mut_checked(gap.end).ok_or_else(nothing)?;
-        let (left, held) = front.split_at_mut_checked(gap.start).ok_or_else(nothing)?;
+    pub(super) fn around(room: ElementsMut<'v>, gap: Range<usize>) -> Result<(Elements<'v>, Self)> {
+        let (front, right) = room.split_at(gap.end).ok_or_else(nothing)?;
+        let (left, held) = front.split_at(gap.start).ok_or_else(nothing)?;
         let gap_end = gap.end;
         Ok((
-            held,
+            held.into_shared(),
             View {
                 left,
                 right,
@@ -40,38 +41,38 @@ impl<'v, T> View<'v, T> {
         ))
     }
 
-    pub(super) fn reborrow(&mut self) -> View<'_, T> {
+    pub(super) fn reborrow(&mut self) -> View<'_> {
         View {
-            left: self.left,
-            right: self.right,
+            left: self.left.reborrow(),
+            right: self.right.reborrow(),
             gap_end: self.gap_end,
         }
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, run: Range<usize>) -> Option<&mut [T]> {
+    pub(super) fn get_mut(&mut self, run: Range<usize>) -> Option<ElementsMut<'_>> {
         match run.start.checked_sub(self.gap_end) {
             Some(start) if !self.right.is_empty() => {
-                self.right.get_mut(start..run.end - self.gap_end)
+                self.right.reborrow().get(start..run.end - self.gap_end)
             }
-            _ => self.left.get_mut(run),
+            _ => self.left.reborrow().get(run),
         }
     }
 }
 
 /// Combines the elements of a message with those of a region.
 #[inline]
-pub(super) fn fold<T: Element>(
-    mut view: View<'_, T>,
+pub(super) fn fold(
+    mut view: View<'_>,
     region: Region,
     combine: Combine,
-    mut data: &[T],
-    op: &impl Operator<T>,
+    mut data: Elements<'_>,
+    folds: &dyn Folds,
 ) -> Result<()> {
     for run in region.runs() {
-        let (part, rest) = data.split_at_checked(run.len()).ok_or_else(nothing)?;
+        let (part, rest) = data.split_at(run.len()).ok_or_else(nothing)?;
         let held = view.get_mut(run).ok_or_else(|| not_there(region))?;
-        combined(combine, held, part, op);
+        combined_elements(combine, held, part, folds);
         data = rest;
     }
     Ok(())

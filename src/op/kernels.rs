@@ -103,7 +103,12 @@ pub(crate) const CACHE_LINE: usize = 64;
 /// Stores that cross a line cost twice as much, and large vectors usually begin 16 bytes after a line.
 #[inline]
 pub(crate) fn lead<T>(vector: *const T) -> usize {
-    let size = size_of::<T>();
+    lead_of(vector.cast(), size_of::<T>())
+}
+
+/// The same for elements of `size` bytes.
+#[inline]
+pub(crate) fn lead_of(vector: *const u8, size: usize) -> usize {
     let before = vector.addr().wrapping_neg() % CACHE_LINE;
     match size > 0 && CACHE_LINE.is_multiple_of(size) && before.is_multiple_of(size) {
         true => before / size,
@@ -136,6 +141,25 @@ pub(crate) enum To<'a, T> {
     /// The listed vectors, past the caches, and optionally one vector with normal stores; none overlaps an input. There
     /// is at least one vector.
     Past(Option<*mut T>, &'a [*mut T]),
+}
+
+impl<'a> To<'a, u8> {
+    /// The same with pointers to elements of type `T`.
+    #[inline]
+    pub(super) fn to_elements<T>(&self) -> To<'a, T> {
+        match *self {
+            To::All(outputs) => To::All(of_elements(outputs)),
+            To::Place(place) => To::Place(place),
+            To::Own(own) => To::Own(own.cast()),
+            To::Past(near, far) => To::Past(near.map(<*mut u8>::cast), of_elements(far)),
+        }
+    }
+}
+
+#[inline]
+fn of_elements<T>(pointers: &[*mut u8]) -> &[*mut T] {
+    // SAFETY: pointers to sized types have one layout, and any of them is a valid pointer.
+    unsafe { std::slice::from_raw_parts(pointers.as_ptr().cast(), pointers.len()) }
 }
 
 impl<T> To<'_, T> {
@@ -364,15 +388,4 @@ impl<T: Copy> Room<T> {
     fn first(&mut self) -> *mut T {
         (&raw mut *self).cast()
     }
-}
-
-/// Copies the first `n` elements of one vector to another place.
-///
-/// # Safety
-///
-/// Both hold `n` elements and do not overlap; during the call, nothing else writes to `from` or accesses `to`.
-#[inline]
-pub(crate) unsafe fn copy<T: Element>(to: *mut T, from: *const T, n: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { to.copy_from_nonoverlapping(from, n) }
 }

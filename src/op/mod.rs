@@ -20,7 +20,10 @@ mod closure;
 #[cfg(feature = "num-complex")]
 mod complex;
 pub(crate) mod copies;
+pub(crate) mod element_vec;
+pub(crate) mod elements;
 mod exact;
+pub(crate) mod folds;
 pub(crate) mod kernels;
 mod local;
 pub(crate) mod named;
@@ -29,9 +32,11 @@ mod parts;
 
 pub use closure::{Commutative, commutative};
 pub use exact::{ExactDot, ExactSum};
-pub(crate) use kernels::{append, copied};
+pub(crate) use kernels::copied;
 pub use local::reduce_local;
-pub(crate) use named::{fold_left, fold_right, fold_two};
+#[cfg(test)]
+pub(crate) use named::fold_two;
+pub(crate) use named::{fold_left, fold_right};
 pub use numbers::{
     And, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc, Or, Product, Sum, Xor,
 };

@@ -16,7 +16,8 @@
 //!   implementation; [`slot`](lanes::slot) and [`slot_lanes`](lanes::slot_lanes): the implementation in cache lines;
 //!   [`lanes`](lanes): the lanes of a communicator
 //! - [`epoch`](memory::epoch): the words of a call in which ranks access each other's memory;
-//!   [`shared_vectors`](memory::shared_vectors): the guards around it, and all uses of the pointers
+//!   [`shared_call`](memory::shared_call): the guards around it; [`shared_vectors`](memory::shared_vectors): all uses of
+//!   the pointers
 //! - [`cells`](memory::cells): places that one rank writes and all may read, for short vectors
 //! - [`gate`](communicator::gate): the barrier of a communicator; [`call`](communicator::call) and
 //!   [`call_log`](communicator::call_log): descriptions and records of collective calls

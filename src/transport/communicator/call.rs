@@ -8,7 +8,7 @@ use crate::Rank;
 use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::OperatorKind;
-use crate::transport::memory::head::Info;
+use crate::op::elements::Info;
 use crate::transport::trace::call_event::{CallEvent, Peer};
 
 /// The result of examining a call, for all its ranks.

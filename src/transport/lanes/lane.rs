@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
 use crate::Rank;
-use crate::op::Element;
+use crate::op::elements::Elements;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
@@ -32,7 +32,7 @@ pub(crate) trait Lanes {
     fn has_room(&self, to: Rank) -> bool;
 
     /// Posts a copy of a short message, right after [`has_room`](Self::has_room) returned `true`.
-    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]);
+    fn post(&self, to: Rank, head: Head, data: Elements<'_>);
 
     /// Posts a packet: a lent one at any time, another one under the rules for a short message.
     fn post_packet(&self, to: Rank, packet: Packet);
@@ -158,7 +158,7 @@ impl Lanes for ChannelLanes {
     }
 
     #[inline]
-    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+    fn post(&self, to: Rank, head: Head, data: Elements<'_>) {
         self.post_packet(to, Packet::eager(head, data));
     }
 

@@ -7,7 +7,7 @@ pub(crate) mod slot_lanes;
 use std::sync::Arc;
 
 use crate::Rank;
-use crate::op::Element;
+use crate::op::elements::Elements;
 use crate::transport::lanes::lane::{ChannelLanes, LaneBook, Lanes};
 use crate::transport::lanes::slot_lanes::{SlotBook, SlotLanes};
 use crate::transport::memory::head::Head;
@@ -92,7 +92,7 @@ impl Lanes for Reference {
     }
 
     #[inline(never)]
-    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+    fn post(&self, to: Rank, head: Head, data: Elements<'_>) {
         self.0.post(to, head, data);
     }
 
@@ -117,7 +117,7 @@ impl Lanes for Ends {
     }
 
     #[inline]
-    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+    fn post(&self, to: Rank, head: Head, data: Elements<'_>) {
         match self {
             Ends::Slots(lanes) => lanes.post(to, head, data),
             Ends::Channels(lanes) => lanes.post(to, head, data),
@@ -149,6 +149,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::op::Element;
+    use crate::op::elements::Info;
     use crate::transport::lanes::slot_lanes;
     use crate::transport::memory::lenders::Nobody;
 
@@ -224,14 +226,15 @@ mod tests {
     }
 
     fn post_to<T: Element>(data: &[T], head: Head, ends: &Ends, to: Rank) {
-        match Packet::fits(data) {
-            true => ends.post(to, head, data),
+        let elements = Elements::of(data);
+        match Packet::fits(elements) {
+            true => ends.post(to, head, elements),
             false => ends.post_packet(to, Packet::copied(head, data.to_vec())),
         }
     }
 
     fn compare<T: Element + PartialEq>(data: &[T], packet: &Packet) -> bool {
-        packet.holds_elements::<T>()
+        packet.holds_elements(Info::of::<T>())
             && packet.open(&Nobody, |found: &[T]| found == data) == Some(true)
     }
 

@@ -1,7 +1,7 @@
 //! Slots: the two [rings](crate::transport::memory::ring) between two ranks, one each way, whose cells are one cache
 //! line. A message costs a store and a load at each end, and moves one line.
 
-use crate::op::Element;
+use crate::op::elements::Elements;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{EAGER_BYTES, Packet};
 use crate::transport::memory::ring::{CELLS, Reader, Writer, ring};
@@ -36,7 +36,7 @@ impl PairEnd {
 
     /// Posts a copy of a short message, right after [`has_room`](Self::has_room) returned `true`.
     #[inline]
-    pub(in crate::transport) fn post<T: Element>(&mut self, head: Head, data: &[T]) {
+    pub(in crate::transport) fn post(&mut self, head: Head, data: Elements<'_>) {
         self.out.post(head, data);
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::Rank;
-use crate::op::Element;
+use crate::op::elements::Elements;
 use crate::transport::lanes::lane::{Lanes, Peers};
 use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
@@ -116,7 +116,7 @@ impl Lanes for SlotLanes {
     }
 
     #[inline]
-    fn post<T: Element>(&self, to: Rank, head: Head, data: &[T]) {
+    fn post(&self, to: Rank, head: Head, data: Elements<'_>) {
         self.end(to, |end| end.post(head, data));
     }
 

@@ -21,10 +21,10 @@ use loom::thread;
 use super::{explore, sleep_in, world};
 use crate::Rank;
 use crate::error::Result;
+use crate::op::elements::Info;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket};
-use crate::transport::memory::head::Info;
 use crate::transport::port::Port;
 
 /// What a rank brings to a call: all of it differs from what other ranks bring, and from what it brought before.

@@ -16,6 +16,7 @@ use loom::thread;
 
 use super::explore;
 use crate::Rank;
+use crate::op::elements::Elements;
 use crate::transport::matching::incoming::{Incoming, Mail};
 use crate::transport::memory::fast_box::{FastBox, Out};
 use crate::transport::memory::head::Head;
@@ -68,7 +69,7 @@ impl Mail for Arc<Letters> {
         while read() == 0 {
             thread::yield_now();
         }
-        *place = Packet::eager(head(read()), &message(read()));
+        *place = Packet::eager(head(read()), Elements::of(&message(read())));
         true
     }
 }
@@ -105,14 +106,16 @@ impl Shared {
     /// The end of a rank that has just taken the fast box, if it was free.
     fn out(&self, me: Rank) -> Out {
         let mut out = Out::new(me);
-        out.goes_by_mailbox(READER, &message(0), &self.fast_box);
+        out.goes_by_mailbox(READER, Elements::of(&message(0)), &self.fast_box);
         out
     }
 
     /// Sends a message through the fast box if it may go there, otherwise through the mailbox.
     fn send(&self, out: &mut Out, number: u32) {
         let (head, message) = (head(number), message(number));
-        if !out.post(READER, head, &message, || self.mail.is_empty()) {
+        if !out.post(READER, head, Elements::of(&message), || {
+            self.mail.is_empty()
+        }) {
             self.mail.post(number);
         }
         out.look();
@@ -230,7 +233,7 @@ fn because_of(first: fn(&Shared, &mut Out), second: fn(&Shared, &mut Out)) {
 fn mail_that_follows_from_what_came_by_the_fast_box_comes_after_it() {
     because_of(
         |shared, out| {
-            out.goes_by_mailbox(READER, &message(0), &shared.fast_box);
+            out.goes_by_mailbox(READER, Elements::of(&message(0)), &shared.fast_box);
             shared.send(out, 1);
         },
         |shared, _| shared.mail.post(2),
@@ -242,7 +245,7 @@ fn what_comes_by_the_fast_box_comes_after_mail_that_it_follows_from() {
     because_of(
         |shared, _| shared.mail.post(1),
         |shared, out| {
-            out.goes_by_mailbox(READER, &message(0), &shared.fast_box);
+            out.goes_by_mailbox(READER, Elements::of(&message(0)), &shared.fast_box);
             shared.send(out, 2);
         },
     );

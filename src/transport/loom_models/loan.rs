@@ -19,6 +19,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::{explore, world};
+use crate::op::elements::Elements;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
@@ -64,7 +65,7 @@ impl Between {
         lend(
             word,
             Head::new(0, 0, 0, 0),
-            &[which; 100],
+            Elements::of(&[which; 100]),
             wait,
             |packet, loan| {
                 self.post(packet);

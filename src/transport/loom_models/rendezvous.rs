@@ -13,6 +13,7 @@ use super::loan::Between;
 use super::{explore, sleep, world};
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
+use crate::op::elements::Elements;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::port::Port;
@@ -34,7 +35,7 @@ impl Ways {
         let lent = port.lend(
             to,
             head,
-            &[0_usize; 100],
+            Elements::of(&[0_usize; 100]),
             |packet| {
                 way.post(packet);
                 port.fabric.all.rouse(to);

@@ -12,6 +12,7 @@
 use loom::thread;
 
 use super::explore;
+use crate::op::elements::Elements;
 use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Nobody;
@@ -55,7 +56,7 @@ fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
             while writer.unread() == CELLS && writer.look() == CELLS {
                 thread::yield_now();
             }
-            writer.post(head(number), &vec![number; count(number)]);
+            writer.post(head(number), Elements::of(&vec![number; count(number)]));
         }
         reader.join().unwrap();
         assert!(writer.ring().is_empty());
@@ -86,7 +87,7 @@ fn two_ranks_that_exchange_get_each_others_messages() {
                 while !end.has_room() {
                     thread::yield_now();
                 }
-                end.post(head(number), &[number]);
+                end.post(head(number), Elements::of(&[number]));
                 take(number, 1, |place| end.take(place));
             }
         };

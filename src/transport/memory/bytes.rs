@@ -1,4 +1,4 @@
-//! The bytes of elements: views of them, and the small places in which short messages travel.
+//! The bytes of elements, and the small places in which short messages travel.
 //!
 //! Bytes are `MaybeUninit` and are copied as they are, so padding and pointers inside elements survive. Nothing here knows
 //! a type: the functions that read bytes as elements are `unsafe`, and their callers have compared the types.
@@ -6,16 +6,10 @@
 
 use std::mem::{MaybeUninit, size_of, size_of_val};
 use std::ptr;
-use std::slice;
 
 use crate::op::Element;
+use crate::op::elements::{Elements, Info, copy_bytes, dangling};
 pub(super) use crate::op::kernels::CACHE_LINE;
-
-/// Views elements as their bytes, initialised or not.
-pub(in crate::transport) fn bytes<T: Element>(data: &[T]) -> &[MaybeUninit<u8>] {
-    // SAFETY: the same memory, and none of it is read as an initialised value.
-    unsafe { slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
-}
 
 /// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
 #[derive(Clone, Copy)]
@@ -33,8 +27,8 @@ impl Octet {
 
     /// Whether a message is short enough for an octet.
     #[inline]
-    pub(in crate::transport) fn fits<T: Element>(data: &[T]) -> bool {
-        size_of_val(data) <= OCTET
+    pub(in crate::transport) fn fits(data: Elements<'_>) -> bool {
+        data.size() <= OCTET
     }
 
     /// Copies a message into an octet.
@@ -47,13 +41,13 @@ impl Octet {
     ///
     /// If it does not [fit](Self::fits).
     #[inline]
-    pub(in crate::transport) unsafe fn write<T: Element>(place: *mut Octet, data: &[T]) {
+    pub(in crate::transport) unsafe fn write(place: *mut Octet, data: Elements<'_>) {
         assert!(
             Octet::fits(data),
             "a message of more than eight bytes in eight"
         );
         // SAFETY: the caller lets us write an octet there, which has space for `data`, as just checked.
-        unsafe { copy_out(data, place.cast()) };
+        unsafe { copy_bytes(place.cast(), data.first(), data.size()) };
     }
 }
 
@@ -78,24 +72,24 @@ pub(super) unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece
     }
 }
 
-/// The first `count` elements in the place where they have landed.
+/// The first `count` elements of type `info` in the place where they have landed.
 ///
 /// # Safety
 ///
 /// `count` elements of this type were copied to the place, which is aligned for them unless they have no bytes.
 #[inline]
-pub(super) unsafe fn landed<T: Element, const N: usize>(
-    place: &MaybeUninit<[u8; N]>,
+pub(super) unsafe fn landed<'a>(
+    place: *const u8,
     count: usize,
-) -> &[T] {
+    info: &'static Info,
+) -> Elements<'a> {
     // An empty message may be of a type that neither fits nor is aligned here.
-    let first = if size_of::<T>() == 0 || count == 0 {
-        ptr::NonNull::dangling().as_ptr()
-    } else {
-        place.as_ptr().cast::<T>()
+    let first = match count * info.size() {
+        0 => dangling(info),
+        _ => place,
     };
-    // SAFETY: either the slice has no bytes and any aligned pointer is valid, or the caller's promise.
-    unsafe { slice::from_raw_parts(first, count) }
+    // SAFETY: either there are no bytes and any aligned pointer is valid, or the caller's promise.
+    unsafe { Elements::from_raw(first, count, info) }
 }
 
 /// Copies elements to the memory in which they travel.

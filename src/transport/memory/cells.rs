@@ -36,10 +36,10 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::op::Element;
+use crate::op::elements::Info;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::awaited::{Awaited, Waiting};
 use crate::transport::memory::bytes::{CACHE_LINE, copy_out, prefetch};
-use crate::transport::memory::head::Info;
 use crate::transport::memory::stamp::{Label, Stamp};
 
 /// Number of calls that a rank may be ahead of another one that reads its cells.

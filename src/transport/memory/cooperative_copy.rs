@@ -17,8 +17,8 @@ use std::ptr;
 use crate::Rank;
 use crate::op::Element;
 use crate::op::copies::{Copies, CopyRole, StoreKind};
+use crate::op::elements::Elements;
 use crate::op::kernels::copy_bytes_past_caches;
-use crate::transport::memory::bytes::bytes;
 use crate::transport::memory::copy_claims::{COOPERATIVE, CopyClaims, Side, part, parts};
 use crate::transport::memory::lend::Loan;
 use crate::transport::memory::lenders::Lenders;
@@ -57,7 +57,9 @@ impl Packet {
             let claims = lenders.claims(source);
             // SAFETY: `to` is as long as `data`, which is a loan that was claimed and is not yet settled; the borrow of
             // `to` lasts as long as this call, and no other reference is made from it meanwhile.
-            unsafe { copy_cooperatively(claims, source, taker, to.cast(), bytes(data)) }
+            unsafe {
+                copy_cooperatively(claims, source, taker, to.cast(), Elements::of(data).bytes())
+            }
         })
     }
 }

@@ -36,8 +36,8 @@
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
+use crate::op::elements::Info;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::transport::memory::head::Info;
 use crate::transport::wakeup::fences;
 
 /// The number of a rank's call, which identifies it here.

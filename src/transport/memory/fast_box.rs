@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
-use crate::op::Element;
+use crate::op::elements::Elements;
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
@@ -163,24 +163,24 @@ impl Out {
 
     /// Whether there is space for a message, as far as this end knows.
     #[inline]
-    pub(in crate::transport) fn has_room<T: Element>(&self, to: Rank, data: &[T]) -> bool {
+    pub(in crate::transport) fn has_room(&self, to: Rank, data: Elements<'_>) -> bool {
         let writer = self.taken.as_ref().filter(|(whose, ..)| *whose == to);
         writer.is_some_and(|(.., writer)| Self::is_free(writer, data))
     }
 
     #[inline]
-    fn is_free<T: Element>(writer: &Writer, data: &[T]) -> bool {
+    fn is_free(writer: &Writer, data: Elements<'_>) -> bool {
         writer.unread() < CELLS && Writer::fits(data)
     }
 
     /// Writes a message, if there is space and the mailbox of `to` is empty, which is checked last. Returns whether it
     /// did.
     #[inline]
-    pub(in crate::transport) fn post<T: Element>(
+    pub(in crate::transport) fn post(
         &mut self,
         to: Rank,
         head: Head,
-        data: &[T],
+        data: Elements<'_>,
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
         let Some((whose, _, writer)) = &mut self.taken else {
@@ -206,10 +206,10 @@ impl Out {
     /// Counts a message that goes to `to` through the mailbox. If it would fit and is the last of several in a row, the
     /// next one may go through the receiver's fast box.
     #[cold]
-    pub(in crate::transport) fn goes_by_mailbox<T: Element>(
+    pub(in crate::transport) fn goes_by_mailbox(
         &mut self,
         to: Rank,
-        data: &[T],
+        data: Elements<'_>,
         fast_box: &Arc<FastBox>,
     ) {
         if Writer::fits(data) {

@@ -1,47 +1,6 @@
-//! The envelope of a packet: where it comes from, what it belongs to, which type it holds.
-
-use std::any::TypeId;
-use std::ptr;
+//! The envelope of a packet: where it comes from, and what it belongs to.
 
 use crate::Rank;
-
-/// Identifies a type at run time. There is one per type and code unit, so different addresses prove nothing and the ids
-/// are compared then.
-pub(crate) struct Info {
-    id: TypeId,
-    name: fn() -> &'static str,
-    size: usize,
-}
-
-impl Info {
-    pub(crate) const fn of<T: 'static>() -> &'static Info {
-        const {
-            &Info {
-                id: TypeId::of::<T>(),
-                name: std::any::type_name::<T>,
-                size: size_of::<T>(),
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is(&'static self, other: &'static Info) -> bool {
-        ptr::eq(self, other) || self.id == other.id
-    }
-
-    pub(crate) fn name(&self) -> &'static str {
-        (self.name)()
-    }
-
-    /// The size of one element in bytes.
-    pub(in crate::transport) fn size(&self) -> usize {
-        self.size
-    }
-
-    pub(crate) fn id(&self) -> TypeId {
-        self.id
-    }
-}
 
 /// Where a packet comes from and what it belongs to.
 ///

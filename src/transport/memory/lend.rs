@@ -8,21 +8,19 @@
 //!   [help](crate::transport::memory::cooperative_copy::help) the borrower that has claimed it.
 //! - A claimed loan is settled by its borrower's guard, [`Settle`](crate::transport::memory::lenders::Settle).
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use crate::op::Element;
-use crate::transport::memory::bytes;
+use crate::op::elements::Elements;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::{LoanWord, Ticket};
 use crate::transport::memory::packet::Packet;
 
 /// Lends `data` for as long as `during` runs, which gets the packet to post and the loan to watch. Returns only when no
 /// rank can read `data` any more; `wait` waits until a claimed loan is settled.
-pub(crate) fn lend<T: Element, R>(
+pub(crate) fn lend<R>(
     word: &LoanWord,
     head: Head,
-    data: &[T],
+    data: Elements<'_>,
     wait: impl Fn(&LoanWord, Ticket),
     during: impl FnOnce(Packet, &Loan<'_>) -> R,
 ) -> R {
@@ -31,14 +29,14 @@ pub(crate) fn lend<T: Element, R>(
         word,
         ticket,
         wait,
-        _borrow: PhantomData::<&[T]>,
+        _borrowed: data,
     };
     during(
         Packet::lent(head, data, ticket),
         &Loan {
             word: guard.word,
             ticket,
-            bytes: bytes::bytes(data),
+            bytes: data.bytes(),
         },
     )
 }
@@ -68,14 +66,14 @@ impl Loan<'_> {
 }
 
 /// Keeps the lent slice borrowed until the loan is revoked or settled, also while unwinding.
-struct Guard<'a, T, W: Fn(&LoanWord, Ticket)> {
+struct Guard<'a, W: Fn(&LoanWord, Ticket)> {
     word: &'a LoanWord,
     ticket: Ticket,
     wait: W,
-    _borrow: PhantomData<&'a [T]>,
+    _borrowed: Elements<'a>,
 }
 
-impl<T, W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, T, W> {
+impl<W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, W> {
     fn drop(&mut self) {
         if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket)
             || self.word.is_revoked(self.ticket)

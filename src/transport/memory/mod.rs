@@ -3,6 +3,7 @@
 mod awaited;
 pub(crate) mod bytes;
 pub(crate) mod cells;
+pub(crate) mod coming;
 pub(crate) mod cooperative_copy;
 pub(crate) mod copy_claims;
 pub(crate) mod eager_limit;
@@ -13,7 +14,9 @@ pub(crate) mod lend;
 pub(crate) mod lenders;
 pub(crate) mod loan;
 pub(crate) mod packet;
+pub(crate) mod pointer_list;
 pub(crate) mod receipt;
 pub(crate) mod ring;
+pub(crate) mod shared_call;
 pub(crate) mod shared_vectors;
 pub(crate) mod stamp;

@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::op::Element;
+use crate::op::elements::{Elements, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
-use crate::transport::memory::bytes::{PIECE, copy_out};
-use crate::transport::memory::head::{Head, Info};
+use crate::transport::memory::bytes::PIECE;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
 /// Number of packets that a ring holds: a power of two.
@@ -138,9 +138,9 @@ pub(in crate::transport) struct Writer<const BYTES: usize> {
 impl<const BYTES: usize> Writer<BYTES> {
     /// Whether a message can be posted by [`post`](Self::post).
     #[inline]
-    pub(in crate::transport) fn fits<T: Element>(data: &[T]) -> bool {
-        let bytes = size_of_val(data);
-        let short = bytes <= EAGER_BYTES || bytes <= BYTES && align_of::<T>() <= PIECE;
+    pub(in crate::transport) fn fits(data: Elements<'_>) -> bool {
+        let bytes = data.size();
+        let short = bytes <= EAGER_BYTES || bytes <= BYTES && data.info().align() <= PIECE;
         short && u32::try_from(data.len()).is_ok()
     }
 
@@ -174,11 +174,11 @@ impl<const BYTES: usize> Writer<BYTES> {
     ///
     /// If it does not [fit](Self::fits), or if no cell is free.
     #[inline]
-    pub(in crate::transport) fn post<T: Element>(&mut self, head: Head, data: &[T]) {
+    pub(in crate::transport) fn post(&mut self, head: Head, data: Elements<'_>) {
         assert!(Self::fits(data), "a long message in a short packet");
-        self.write(head, Info::of::<T>(), Label::of(data), |body| {
+        self.write(head, data.info(), Label::of(data), |body| {
             // SAFETY: the body has space for every message that fits.
-            unsafe { copy_out(data, body) };
+            unsafe { copy_bytes(body, data.first(), data.size()) };
         });
     }
 

@@ -1,6 +1,6 @@
 //! Which call a message belongs to.
 
-use crate::transport::memory::head::Info;
+use crate::op::elements::Info;
 
 /// The collective of the communicator that a message belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

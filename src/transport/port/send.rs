@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::Rank;
 use crate::error::Result;
 use crate::op::copies::Copies;
-use crate::op::{Element, copied};
+use crate::op::elements::Elements;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cooperative_copy::{self, Taker};
 use crate::transport::memory::copy_claims::Side;
@@ -27,11 +27,11 @@ impl Port {
     /// copy. Never waits for a receiver that is not there. `meanwhile` runs after the post. Returns whether the
     /// receiver can still get the message.
     #[inline]
-    pub(crate) fn send<T: Element, R>(
+    pub(crate) fn send<R>(
         &self,
         to: Rank,
         head: Head,
-        data: &[T],
+        data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
         if let Some(there) = self.send_by_fast_box(to, head, data) {
@@ -40,21 +40,21 @@ impl Port {
         if !Packet::fits(data) {
             return self.send_long(to, head, data, meanwhile);
         }
-        let there = self.post(to, Packet::eager(head, data), size_of_val(data));
+        let there = self.post(to, Packet::eager(head, data), data.size());
         Ok((meanwhile()?, there))
     }
 
     /// Sends a short message through the fast box in its receiver's endpoint, if this rank has taken that box and the
     /// mailbox is empty. Returns what [`send`](Self::send) returns.
     #[inline]
-    pub(in crate::transport) fn send_by_fast_box<T: Element>(
+    pub(in crate::transport) fn send_by_fast_box(
         &self,
         to: Rank,
         head: Head,
-        data: &[T],
+        data: Elements<'_>,
     ) -> Option<bool> {
         let mut fast_box = self.fast_box.borrow_mut();
-        let (endpoint, bytes) = (&self.fabric.endpoints[to], size_of_val(data));
+        let (endpoint, bytes) = (&self.fabric.endpoints[to], data.size());
         // Checked before the post, as in `Fabric::post`.
         let there = !endpoint.sleeper.is_gone(self.fabric.run());
         let is_empty = || {
@@ -79,7 +79,7 @@ impl Port {
 
     /// Whether a message will be posted without a wait, as far as can be told in advance.
     #[inline]
-    pub(crate) fn posts_at_once<T: Element>(&self, to: Rank, data: &[T]) -> bool {
+    pub(crate) fn posts_at_once(&self, to: Rank, data: Elements<'_>) -> bool {
         Packet::fits(data) || self.fast_box.borrow().has_room(to, data)
     }
 
@@ -103,16 +103,16 @@ impl Port {
 
     // A separate function, so that the head of a short message can stay in registers.
     #[inline(never)]
-    pub(in crate::transport) fn send_long<T: Element, R>(
+    pub(in crate::transport) fn send_long<R>(
         &self,
         to: Rank,
         head: Head,
-        data: &[T],
+        data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
         if to == self.me || self.crowded() || self.fabric.is_controlled() {
-            let packet = Packet::copied(head, copied(data));
-            let there = self.post(to, packet, size_of_val(data));
+            let packet = Packet::copy_of(head, data);
+            let there = self.post(to, packet, data.size());
             return Ok((meanwhile()?, there));
         }
         let word = &*self.endpoint.loan;
@@ -122,7 +122,7 @@ impl Port {
             data,
             |word, ticket| self.wait_settled(to, word, ticket),
             |packet, loan| {
-                let there = self.post(to, packet, size_of_val(data));
+                let there = self.post(to, packet, data.size());
                 let result = meanwhile()?;
                 // A receiver that has ended also leaves a copy behind, which is counted as lost.
                 Ok((result, there & self.settle_or_copy(to, head, data, loan)))
@@ -132,11 +132,11 @@ impl Port {
 
     /// Lends `data` to `to`, which is bound to come. `post` sends the packet, `meanwhile` runs after that, and
     /// `settled` waits until the receiver is done, or can no longer take it.
-    pub(crate) fn lend<T: Element>(
+    pub(crate) fn lend(
         &self,
         to: Rank,
         head: Head,
-        data: &[T],
+        data: Elements<'_>,
         post: impl FnOnce(Packet) -> Result<()>,
         meanwhile: impl FnOnce() -> Result<()>,
         settled: impl FnOnce(&Loan<'_>) -> Result<()>,
@@ -155,11 +155,11 @@ impl Port {
     }
 
     /// Gives the receiver a moment to take what is lent, and helps it to copy; otherwise posts a copy.
-    pub(in crate::transport) fn settle_or_copy<T: Element>(
+    pub(in crate::transport) fn settle_or_copy(
         &self,
         to: Rank,
         head: Head,
-        data: &[T],
+        data: Elements<'_>,
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
@@ -174,7 +174,7 @@ impl Port {
             loan.is_settled().then_some(())
         };
         if self.spin(&self.lending, &mut look).is_some()
-            || self.stay_patient(size_of_val(data), &mut || look().is_some())
+            || self.stay_patient(data.size(), &mut || look().is_some())
         {
             return true;
         }
@@ -182,7 +182,7 @@ impl Port {
             self.wait_bound(&|| Needs::One(to), || look().is_some());
             return true;
         }
-        self.fabric.post(to, Packet::copied(head, copied(data)))
+        self.fabric.post(to, Packet::copy_of(head, data))
     }
 
     /// Waits for a receiver for as long as it would take to copy the message and leave it there: the longer the

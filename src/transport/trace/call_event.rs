@@ -2,7 +2,7 @@
 
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::memory::head::Info;
+use crate::op::elements::Info;
 
 /// A call at one source line, without its arguments.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Rank;
-use crate::transport::memory::head::Info;
+use crate::op::elements::Info;
 use crate::transport::trace::call_event::{CallEvent, Known, Peer, Tagged};
 use crate::transport::trace::event_ring::FIXED;
 

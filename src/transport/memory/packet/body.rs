@@ -24,9 +24,10 @@ use std::sync::Arc;
 use super::kind::PacketKind;
 use super::label::{EAGER_BYTES, Label};
 use crate::Rank;
-use crate::op::{Element, copied};
-use crate::transport::memory::bytes::{Octet, Piece, copied_bytes, copy_out};
-use crate::transport::memory::head::{Head, Info};
+use crate::op::Element;
+use crate::op::elements::{Elements, Info, copy_bytes, vector_of_copies};
+use crate::transport::memory::bytes::{Octet, Piece, copied_bytes};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::Ticket;
 use crate::transport::memory::receipt::Receipt;
@@ -76,8 +77,6 @@ pub(super) struct Lent {
     pub(super) data: *const u8,
     pub(super) count: usize,
     pub(super) ticket: Ticket,
-    /// Makes a copy of the elements, whose type is known only here.
-    pub(super) copy: fn(&Packet, &dyn Lenders) -> Option<Packet>,
 }
 
 /// Elements in a `Vec`, or one value.
@@ -107,10 +106,10 @@ impl Drop for Packet {
 
 impl Packet {
     #[inline]
-    fn new<T: 'static>(head: Head, kind: PacketKind, count: u32, body: Body) -> Packet {
+    fn new(head: Head, info: &'static Info, kind: PacketKind, count: u32, body: Body) -> Packet {
         Packet {
             body,
-            info: Some(Info::of::<T>()),
+            info: Some(info),
             head,
             kind,
             count,
@@ -131,8 +130,8 @@ impl Packet {
 
     /// Whether a message is short enough for [`eager`](Self::eager).
     #[inline]
-    pub(crate) fn fits<T: Element>(data: &[T]) -> bool {
-        size_of_val(data) <= EAGER_BYTES && u32::try_from(data.len()).is_ok()
+    pub(crate) fn fits(data: Elements<'_>) -> bool {
+        data.size() <= EAGER_BYTES && u32::try_from(data.len()).is_ok()
     }
 
     /// A short message, copied into the packet, where it stays until it is posted.
@@ -141,9 +140,10 @@ impl Packet {
     ///
     /// If it does not [fit](Self::fits).
     #[inline]
-    pub(crate) fn eager<T: Element>(head: Head, data: &[T]) -> Packet {
+    pub(crate) fn eager(head: Head, data: Elements<'_>) -> Packet {
         assert!(Self::fits(data), "a long message in a short packet");
-        let mut packet = Self::new::<T>(head, PacketKind::EAGER, data.len() as u32, Body::new());
+        let (info, count) = (data.info(), data.len() as u32);
+        let mut packet = Self::new(head, info, PacketKind::EAGER, count, Body::new());
         if Octet::fits(data) {
             let mut octet = Octet::new();
             // SAFETY: the octet is ours, and the body of this new packet is larger and aligned for one. It is written
@@ -155,31 +155,37 @@ impl Packet {
         } else {
             let to = (&raw mut packet.body).cast();
             // SAFETY: the body of this new packet has space for `data`, as checked above.
-            unsafe { copy_out(data, to) };
+            unsafe { copy_bytes(to, data.first(), data.size()) };
         }
         packet
     }
 
-    pub(in crate::transport) fn lent<T: Element>(head: Head, data: &[T], ticket: Ticket) -> Packet {
+    pub(in crate::transport) fn lent(head: Head, data: Elements<'_>, ticket: Ticket) -> Packet {
         let lent = Lent {
-            data: data.as_ptr().cast(),
+            data: data.first(),
             count: data.len(),
             ticket,
-            copy: copy_lent::<T>,
         };
-        Self::new::<T>(head, PacketKind::LENT, 0, Body { lent })
+        Self::new(head, data.info(), PacketKind::LENT, 0, Body { lent })
     }
 
     /// A message that owns its elements.
     pub(crate) fn copied<T: Element>(head: Head, elements: Vec<T>) -> Packet {
         let count = elements.len();
         let body = Self::owned(count, Box::new(elements));
-        Self::new::<T>(head, PacketKind::COPIED, 0, body)
+        Self::new(head, Info::of::<T>(), PacketKind::COPIED, 0, body)
+    }
+
+    /// A message that owns a copy of elements.
+    pub(crate) fn copy_of(head: Head, elements: Elements<'_>) -> Packet {
+        let body = Self::owned(elements.len(), vector_of_copies(elements));
+        Self::new(head, elements.info(), PacketKind::COPIED, 0, body)
     }
 
     /// A message that is one owned value, moved.
     pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
-        Self::new::<V>(head, PacketKind::VALUE, 0, Self::owned(1, Box::new(value)))
+        let (info, body) = (Info::of_value::<V>(), Self::owned(1, Box::new(value)));
+        Self::new(head, info, PacketKind::VALUE, 0, body)
     }
 
     fn owned(count: usize, what: Box<dyn Any + Send>) -> Body {
@@ -324,10 +330,10 @@ impl Packet {
         self.count as usize
     }
 
-    /// Whether it consists of elements of type `T`.
+    /// Whether it consists of elements of this type.
     #[inline]
-    pub(crate) fn holds_elements<T: 'static>(&self) -> bool {
-        self.count().is_some() && self.info().is(Info::of::<T>())
+    pub(crate) fn holds_elements(&self, info: &'static Info) -> bool {
+        self.count().is_some() && self.info().is(info)
     }
 
     /// Splits off its body, for a cell of a ring.
@@ -385,17 +391,11 @@ impl Packet {
     /// The type that it holds.
     #[inline]
     pub(crate) fn info(&self) -> &'static Info {
-        self.info.unwrap_or(Info::of::<()>())
+        self.info.unwrap_or(Info::of_value::<()>())
     }
 
     #[inline]
     pub(crate) fn source(&self) -> Rank {
         self.head.source()
     }
-}
-
-/// A packet that owns a copy of what is lent by this one; `None` as in [`Packet::open`].
-fn copy_lent<T: Element>(packet: &Packet, lenders: &dyn Lenders) -> Option<Packet> {
-    let copy = |data: &[T]| Packet::copied(packet.head, copied(data));
-    packet.open(lenders, copy)
 }

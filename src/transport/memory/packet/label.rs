@@ -1,7 +1,7 @@
 //! What a ring says of a packet beside its number: which field of the body is there, and how many elements.
 
 use super::kind::PacketKind;
-use crate::op::Element;
+use crate::op::elements::Elements;
 
 /// The longest message, in bytes, that travels inside its packet.
 pub const EAGER_BYTES: usize = 32;
@@ -21,8 +21,8 @@ impl Label {
 
     /// The label of a short message that lies in a cell.
     #[inline]
-    pub(in crate::transport) fn of<T: Element>(data: &[T]) -> Label {
-        let kind = match size_of_val(data) <= EAGER_BYTES {
+    pub(in crate::transport) fn of(data: Elements<'_>) -> Label {
+        let kind = match data.size() <= EAGER_BYTES {
             true => PacketKind::EAGER,
             false => PacketKind::LANDED,
         };

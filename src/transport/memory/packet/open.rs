@@ -2,17 +2,17 @@
 //!
 //! # Why this is sound
 //!
-//! What `body` returns holds as many elements as it says, of the type that it says; [`Packet::open`] compares that type
-//! before anything is viewed. Lent elements are viewed only between the claim of the loan and its settling.
+//! What `body` returns holds as many elements as it says, of the type that it says; [`Packet::open_elements`] compares
+//! that type before anything is shown. Lent elements are shown only between the claim of the loan and its settling.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
-use std::slice;
 
 use super::body::{BODY_ALIGN, Lent, Packet};
 use super::label::EAGER_BYTES;
 use crate::op::Element;
-use crate::transport::memory::bytes::{Piece, landed};
+use crate::op::elements::{Elements, Info};
+use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
 
 /// Space for the largest eager message, aligned for any element that fits into it: an element that is not zero-sized is
@@ -33,70 +33,75 @@ impl Packet {
         lenders: &(impl Lenders + ?Sized),
         arrived: impl FnOnce(&[T]) -> R,
     ) -> Option<R> {
+        self.open_elements(Info::of::<T>(), lenders, |elements| {
+            arrived(elements.typed().expect("elements of this type"))
+        })
+    }
+
+    /// The same for elements of a type known at run time.
+    #[inline]
+    pub(crate) fn open_elements<R>(
+        &self,
+        info: &'static Info,
+        lenders: &(impl Lenders + ?Sized),
+        arrived: impl FnOnce(Elements<'_>) -> R,
+    ) -> Option<R> {
         assert!(
-            self.holds_elements::<T>(),
+            self.holds_elements(info),
             "a message opened as another type"
         );
         if let Some(eager) = self.as_eager() {
             // SAFETY: these are this packet's own bytes, and its type was compared above.
-            return Some(unsafe { self.land(eager, arrived) });
+            return Some(unsafe { self.land(info, eager, arrived) });
         }
         if let Some(lent) = self.as_lent() {
-            return self.borrow(lent, lenders, arrived);
+            return self.borrow(info, lent, lenders, arrived);
         }
         if let Some(pad) = self.as_landed() {
-            // SAFETY: as above.
-            return Some(arrived(unsafe { self.landed(pad) }));
+            // SAFETY: there are `count` elements of this type, whose alignment is at most that of a piece, or which
+            // have no bytes.
+            let elements = unsafe { landed(pad.as_ptr().cast(), self.short_count(), info) };
+            return Some(arrived(elements));
         }
         if !self.accept(lenders) {
             return None;
         }
-        let copied = self.as_copied()?;
-        copied
-            .downcast_ref::<Vec<T>>()
-            .map(|elements| arrived(elements))
+        self.as_copied()
+            .and_then(|vector| info.shown(vector))
+            .map(arrived)
     }
 
     /// Shows the elements inside the packet: in place if they are aligned there, otherwise in an aligned copy.
     ///
     /// # Safety
     ///
-    /// `eager` is what [`as_eager`](Self::as_eager) returns for this packet, whose elements are of type `T`.
+    /// `eager` is what [`as_eager`](Self::as_eager) returns for this packet, whose elements are of the type `info`.
     #[inline]
-    unsafe fn land<T: Element, R>(
+    unsafe fn land<R>(
         &self,
+        info: &'static Info,
         eager: &MaybeUninit<[u8; EAGER_BYTES]>,
-        arrived: impl FnOnce(&[T]) -> R,
+        arrived: impl FnOnce(Elements<'_>) -> R,
     ) -> R {
         let count = self.short_count();
-        if align_of::<T>() <= BODY_ALIGN {
+        if info.align() <= BODY_ALIGN {
             // SAFETY: there are `count` elements of this type, as the caller promises. The body is aligned for them, as
             // just checked.
-            return arrived(unsafe { landed(eager, count) });
+            return arrived(unsafe { landed(eager.as_ptr().cast(), count, info) });
         }
         let landing = Landing(*eager);
         // SAFETY: as above; the alignment of a `Landing` is `EAGER_BYTES`, which is at least the size of an element
         // that fitted, hence its alignment.
-        arrived(unsafe { landed(&landing.0, count) })
-    }
-
-    /// The elements of a landed message of this type.
-    ///
-    /// # Safety
-    ///
-    /// `pad` is what [`as_landed`](Self::as_landed) returns for this packet, whose elements are of type `T`.
-    unsafe fn landed<T: Element>(&self, pad: &[Piece]) -> &[T] {
-        // SAFETY: there are `count` elements of this type, as the caller promises, whose alignment is at most that of a
-        // piece.
-        unsafe { slice::from_raw_parts(pad.as_ptr().cast(), self.short_count()) }
+        arrived(unsafe { landed(landing.0.as_ptr().cast(), count, info) })
     }
 
     /// Claims what is lent, shows it and settles.
-    fn borrow<T: Element, R>(
+    fn borrow<R>(
         &self,
+        info: &'static Info,
         lent: Lent,
         lenders: &(impl Lenders + ?Sized),
-        arrived: impl FnOnce(&[T]) -> R,
+        arrived: impl FnOnce(Elements<'_>) -> R,
     ) -> Option<R> {
         let source = self.source();
         let word = lenders.word(source);
@@ -108,10 +113,10 @@ impl Packet {
             ticket: lent.ticket,
             wake: || lenders.settled(source),
         };
-        // SAFETY: the claim succeeded, so the lender keeps `count` elements of type `T` (`open` has compared the types)
-        // at `data` borrowed until `_settle` drops, which is after `arrived`.
+        // SAFETY: the claim succeeded, so the lender keeps `count` elements of this type (`open_elements` has compared
+        // the types) at `data` borrowed until `_settle` drops, which is after `arrived`.
         Some(arrived(unsafe {
-            slice::from_raw_parts(lent.data.cast::<T>(), lent.count)
+            Elements::from_raw(lent.data, lent.count, info)
         }))
     }
 }

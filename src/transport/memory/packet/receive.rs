@@ -4,8 +4,8 @@ use std::any::Any;
 
 use super::body::Packet;
 use super::kind::PacketKind;
+use crate::op::elements::{Elements, Info};
 use crate::op::{Element, copied};
-use crate::transport::memory::head::Info;
 use crate::transport::memory::lenders::Lenders;
 
 impl Packet {
@@ -17,8 +17,9 @@ impl Packet {
     /// Receives the message for a caller that will open it later: from here on it stays where it is, its sender is
     /// free, and it cannot be revoked. `false`: it has been revoked.
     pub(crate) fn make_own(&mut self, lenders: &dyn Lenders) -> bool {
-        if let Some(lent) = self.as_lent() {
-            let copy = (lent.copy)(self, lenders);
+        if self.is_lent() {
+            let copy = |elements: Elements<'_>| Packet::copy_of(self.head, elements);
+            let copy = self.open_elements(self.info(), lenders, copy);
             return copy.map(|copy| *self = copy).is_some();
         }
         let ours = self.accept(lenders);
@@ -43,7 +44,7 @@ impl Packet {
 
     /// Whether it is one moved value of type `V`.
     pub(crate) fn holds_value<V: 'static>(&self) -> bool {
-        self.kind() == PacketKind::VALUE && self.info().is(Info::of::<V>())
+        self.kind() == PacketKind::VALUE && self.info().is(Info::of_value::<V>())
     }
 
     /// What it holds, for reports: `4 x f64` or `a value of alloc::string::String`.

@@ -1,0 +1,38 @@
+//! A call over shared memory as a rank comes to it, and what the ranks do in it with each other's vectors.
+
+use crate::Rank;
+use crate::op::copies::Copies;
+use crate::transport::memory::epoch::Epoch;
+use crate::transport::memory::pointer_list::Lists;
+
+/// What ranks do with each other's vectors: the same on all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Each rank accesses its own share of all vectors, which have the same length.
+    Shares,
+    /// Each rank writes to its own output, and reads from the inputs.
+    Own,
+    /// Each rank writes its input to its place in the output of this rank.
+    Collect(Rank),
+}
+
+impl Job {
+    /// A number that no other job has: ranks are smaller than the two constants.
+    pub(super) fn word(self) -> u32 {
+        match self {
+            Job::Shares => u32::MAX,
+            Job::Own => u32::MAX - 1,
+            Job::Collect(root) => root as u32,
+        }
+    }
+}
+
+/// A call as a rank comes to it.
+pub(crate) struct Coming<'a> {
+    pub epoch: &'a Epoch,
+    pub me: Rank,
+    pub print: u32,
+    pub job: Job,
+    pub lists: &'a Lists,
+    pub copies: &'a Copies,
+}
