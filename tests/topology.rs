@@ -918,7 +918,7 @@ fn a_line_error_has_the_error_as_its_source() {
     let source = std::error::Error::source(&error).unwrap();
     assert_eq!(
         source.to_string(),
-        "nobody sends in step 0: the first to send is <1,1,0>"
+        "no rank sends in step 0: the first to send is <1,1,0>"
     );
 }
 

@@ -191,7 +191,7 @@ fn what_is_no_topology_is_refused_with_the_path_to_blame() {
         ),
         (
             [(1, 2, 0), (2, 1, 0)],
-            "triples[1].step: nobody sends in step 0: the first to send is <2,1,0>",
+            "triples[1].step: no rank sends in step 0: the first to send is <2,1,0>",
         ),
     ] {
         assert_eq!(said_of(&triples(&all)), wanted);
@@ -292,7 +292,7 @@ fn a_formal_definition_is_its_topology_or_refused_with_its_path() {
         (
             nodes,
             vec![(1, 0, 2, 0), (2, 1, 1, 2)],
-            "edges[1]: nobody sends in step 0: the first to send is <3,1,2>",
+            "edges[1]: no rank sends in step 0: the first to send is <3,1,2>",
         ),
         (
             nodes,

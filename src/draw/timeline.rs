@@ -65,7 +65,7 @@ const TICKS: usize = 5;
 const LEGEND: [&str; 3] = [
     "a bar is a call: dark if it failed or was never over",
     "a solid arrow is a message between two ranks, a dashed one a message inside a collective",
-    "a dotted line that ends in a cross is a message that nobody received",
+    "a dotted line that ends in a cross is a message that was never received",
 ];
 
 pub(super) fn figure(timeline: &Timeline) -> Figure {

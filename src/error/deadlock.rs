@@ -45,7 +45,7 @@ pub struct Stuck {
 
 impl Stuck {
     fn remark(&self) -> Option<String> {
-        let needs_buffer = "this send needs a buffer: nobody has received its message";
+        let needs_buffer = "this send needs a buffer: its message has not been received";
         let buffer = self.needs_buffer.then_some(needs_buffer);
         let parts: Vec<_> = buffer.into_iter().chain(self.note.as_deref()).collect();
         (!parts.is_empty()).then(|| parts.join("; "))

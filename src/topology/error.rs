@@ -236,7 +236,7 @@ impl fmt::Display for TopologyError {
             Orphan { rank, root } => write!(f, "rank {rank} sends nothing, but the root is {root}"),
             Cycle { rank, cycle } => cycle_of(f, *rank, cycle),
             StepDoesNotRise { before, after } => falls(f, before, after),
-            NoStepZero { least } => write!(f, "nobody sends in step 0: the first to send is {least}"),
+            NoStepZero { least } => write!(f, "no rank sends in step 0: the first to send is {least}"),
             NoSingleRoot { candidates } => no_single_root(f, candidates),
             EmptyBlock { node } => write!(f, "node {node} has no ranks"),
             BlocksOverlap { rank, first, second } => overlap(f, *rank, *first, *second),

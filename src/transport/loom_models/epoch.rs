@@ -56,7 +56,7 @@ fn cells(ranks: usize) -> Arc<Vec<Cell<u32>>> {
 
 fn arrive(epoch: &Epoch, me: Rank, call: u32) -> Ticket {
     let arrived = epoch.arrive(me, &brought(me, call));
-    arrived.expect("nobody has aborted, and it has taken back what it brought before")
+    arrived.expect("no rank has aborted, and this one has taken back what it brought before")
 }
 
 /// Each rank writes to the vector of the next one, and looks at its own before and after.

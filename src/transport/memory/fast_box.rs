@@ -103,7 +103,7 @@ impl FastBox {
 /// The reading end.
 pub(in crate::transport) struct In {
     fast_box: Arc<FastBox>,
-    /// `None` while nobody has taken the fast box yet. (Also if a rank whose port was leaked has it: nothing is read
+    /// `None` until a sender takes the fast box. (Also if a rank whose port was leaked has it: nothing is read
     /// then.)
     reader: Option<Reader>,
 }

@@ -168,7 +168,7 @@ impl Port {
             let chosen = self.chosen(None);
             debug_assert!(
                 chosen.is_none(),
-                "a request was chosen that nobody waits for"
+                "a request was chosen that the rank does not wait for"
             );
         }
         self.inbox.borrow_mut().take_in(&*self.fabric);
