@@ -129,7 +129,7 @@ pub type Rank = usize;
 pub use comm::all_reduce_by_hand;
 pub use comm::{
     Cartesian, Comm, Level, Message, Order, ReduceOver, ReduceValueOver, Request, Scope,
-    ScopedRequest, Side, Source, Status, Survivors, Tag, Using, even_grid, hypercube,
+    ScopedRequest, Side, Source, Status, Survivors, Tag, Using, Values, even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

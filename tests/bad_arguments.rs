@@ -112,16 +112,16 @@ const WRONG: [(&str, Call); 39] = [
         c.reduce_scatter_v(&[0u8; 3], &[], &mut [0; 3], Sum)
     }),
     ("broadcast_value, root", |c| {
-        c.broadcast_value(HUGE, Some(1)).map(|_| ())
+        c.values().broadcast(HUGE, Some(1)).map(|_| ())
     }),
     ("reduce_value, root", |c| {
-        c.reduce_value(HUGE, 1, |a, _| a).map(|_| ())
+        c.values().reduce(HUGE, 1, |a, _| a).map(|_| ())
     }),
     ("gather_value, root", |c| {
-        c.gather_value(HUGE, 1).map(|_| ())
+        c.values().gather(HUGE, 1).map(|_| ())
     }),
     ("scatter_value, too few", |c| {
-        c.scatter_value(c.rank(), Some(vec![0; 70])).map(|_| ())
+        c.values().scatter(c.rank(), Some(vec![0; 70])).map(|_| ())
     }),
 ];
 

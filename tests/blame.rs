@@ -127,17 +127,17 @@ fn reduce(comm: &Comm, root: Rank, n: usize) -> Result<()> {
 }
 
 fn reduce_value(comm: &Comm, root: Rank, n: usize) -> Result<()> {
-    let sum = comm.reduce_value(root, n, |a, b| a + b);
+    let sum = comm.values().reduce(root, n, |a, b| a + b);
     sum.map(drop)
 }
 
 fn gather_value(comm: &Comm, root: Rank, n: usize) -> Result<()> {
-    comm.gather_value(root, n).map(drop)
+    comm.values().gather(root, n).map(drop)
 }
 
 fn broadcast_value(comm: &Comm, root: Rank, n: usize) -> Result<()> {
     let value = (comm.rank() == root).then_some(n);
-    comm.broadcast_value(root, value).map(drop)
+    comm.values().broadcast(root, value).map(drop)
 }
 
 #[test]
@@ -688,7 +688,7 @@ fn a_rank_that_returned_without_a_call_is_named_though_the_others_records_agree(
             leaves_out(ranks, leaver, |comm| comm.broadcast(0, &mut [1u64]));
             leaves_out(ranks, leaver, |comm| {
                 let all = (comm.rank() == 0).then(|| vec![7u8; comm.size()]);
-                comm.scatter_value(0, all).map(drop)
+                comm.values().scatter(0, all).map(drop)
             });
         }
     }
@@ -725,7 +725,7 @@ fn makes_one_more(call: impl Fn(&Comm) -> Result<()> + Sync) {
 fn a_rank_that_makes_a_call_more_than_all_others_is_named_and_none_of_those_that_returned() {
     makes_one_more(|comm| comm.barrier());
     makes_one_more(|comm| comm.all_reduce(&mut [1u8], Sum));
-    makes_one_more(|comm| comm.all_reduce_value(1, |a, b| a + b).map(drop));
+    makes_one_more(|comm| comm.values().all_reduce(1, |a, b| a + b).map(drop));
     makes_one_more(|comm| comm.dup().map(drop));
     // Its messages leave, and are never received.
     makes_one_more(|comm| comm.broadcast(comm.rank(), &mut [1u8]));

@@ -60,7 +60,7 @@ fn all_goes_well_in(comm: &Comm, members: &[Rank]) -> Result<()> {
     let mut v = vec![members[me] as u64; 20];
     comm.all_reduce(&mut v, op::Sum)?;
     assert_eq!(v, vec![members.iter().sum::<usize>() as u64; 20]);
-    let names = comm.all_gather_value(members[me])?;
+    let names = comm.values().all_gather(members[me])?;
     assert_eq!(names, members);
     let root = p / 2;
     let mut word = [if me == root { 77 } else { 0 }; 3];

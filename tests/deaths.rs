@@ -274,7 +274,9 @@ fn in_reductions_of_values() {
             .filter(|topology| topology.is_in_rank_order())
         {
             let mine = Box::new(format!("{},", comm.rank()));
-            let all = comm.reduce_value_over(topology, mine, |a, b| Box::new(*a + &b));
+            let all = comm
+                .values()
+                .reduce_over(topology, mine, |a, b| Box::new(*a + &b));
             let all = all.run()?;
             assert_eq!(all.is_some(), comm.rank() == topology.root());
             assert!(all.is_none_or(|all| *all == text));
@@ -492,7 +494,9 @@ fn an_operator_that_panics_is_the_failure_of_the_rank_that_ran_it() {
     let values = |comm: &Comm| {
         let chain = Topology::chain(comm.size());
         let mine = Box::new(big_in_the_last(comm)); // owned, and not copied
-        let sum = comm.reduce_value_over(&chain, mine, |a, b| Box::new(fragile(*a, *b)));
+        let sum = comm
+            .values()
+            .reduce_over(&chain, mine, |a, b| Box::new(fragile(*a, *b)));
         sum.run().map(|_| ())
     };
     for_all_sizes("all_reduce", all_reduce, judge_fragile);

@@ -319,16 +319,18 @@ fn of_values(comm: &Comm) -> Result<()> {
     let (me, p) = (comm.rank(), comm.size());
     let name = |rank: Rank| format!("{rank},");
     let names: Vec<String> = (0..p).map(name).collect();
-    let got = comm.broadcast_value(p - 1, (me == p - 1).then(|| name(me)))?;
+    let got = comm
+        .values()
+        .broadcast(p - 1, (me == p - 1).then(|| name(me)))?;
     assert_eq!(got, name(p - 1));
-    let got = comm.reduce_value(1, name(me), |a, b| a + &b)?;
+    let got = comm.values().reduce(1, name(me), |a, b| a + &b)?;
     assert_eq!(got, (me == 1).then(|| names.concat()));
-    let got = comm.all_reduce_value(name(me), |a, b| a + &b)?;
+    let got = comm.values().all_reduce(name(me), |a, b| a + &b)?;
     assert_eq!(got, names.concat());
-    let got = comm.gather_value(p / 2, name(me))?;
+    let got = comm.values().gather(p / 2, name(me))?;
     assert_eq!(got, (me == p / 2).then(|| names.clone()));
-    assert_eq!(comm.all_gather_value(name(me))?, names);
-    let got = comm.scatter_value(1, (me == 1).then_some(names))?;
+    assert_eq!(comm.values().all_gather(name(me))?, names);
+    let got = comm.values().scatter(1, (me == 1).then_some(names))?;
     assert_eq!(got, name(me));
     Ok(())
 }
@@ -390,7 +392,7 @@ fn in_turns(comm: &Comm) -> Result<()> {
         comm.all_reduce(&mut v, op::Sum)?;
         let mut v = buffer(comm.rank(), n);
         comm.reduce_over(&chain, &mut v, op::Sum).run()?;
-        let sums = comm.all_reduce_value(comm.rank(), |a, b| a + b)?;
+        let sums = comm.values().all_reduce(comm.rank(), |a, b| a + b)?;
         assert_eq!(sums, comm.size() * (comm.size() - 1) / 2);
     }
     Ok(())

@@ -137,7 +137,9 @@ fn what_a_function_owns_is_destroyed_after_the_others_know_that_its_call_has_fai
     };
     for in_the_call in [false, true] {
         ends_though_functions_wait(in_the_call, |comm, visit| {
-            comm.all_reduce_value(1, |a, b| add(visit, a, b)).map(drop)
+            comm.values()
+                .all_reduce(1, |a, b| add(visit, a, b))
+                .map(drop)
         });
     }
 }
@@ -146,12 +148,12 @@ fn what_a_function_owns_is_destroyed_after_the_others_know_that_its_call_has_fai
 #[test]
 fn destructors_of_values_that_communicate_do_not_hide_the_culprit() {
     let calls: [fn(&Comm, Waits<'static>) -> Result<()>; 4] = [
-        |comm, value| comm.all_reduce_value(value, |a, _| a).map(drop),
-        |comm, value| comm.gather_value(0, value).map(drop),
-        |comm, value| comm.all_gather_value(value).map(drop),
+        |comm, value| comm.values().all_reduce(value, |a, _| a).map(drop),
+        |comm, value| comm.values().gather(0, value).map(drop),
+        |comm, value| comm.values().all_gather(value).map(drop),
         |comm, value| {
             let chain = Topology::chain(comm.size());
-            let sum = comm.reduce_value_over(&chain, value, |a, _| a);
+            let sum = comm.values().reduce_over(&chain, value, |a, _| a);
             sum.run().map(drop)
         },
     ];

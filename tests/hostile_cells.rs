@@ -187,7 +187,9 @@ impl Step {
             }
             Verb::Value => {
                 // The length of a value is not part of the call.
-                let got = comm.broadcast_value(root, (me == root).then(|| element(root, 0)))?;
+                let got = comm
+                    .values()
+                    .broadcast(root, (me == root).then(|| element(root, 0)))?;
                 assert_eq!(got, element(root, 0), "{self:?}");
             }
             Verb::Split => {

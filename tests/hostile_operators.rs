@@ -134,7 +134,7 @@ const REDUCTIONS: [Reduction; 10] = [
             let both = a.into_iter().zip(b);
             both.map(|(a, b)| op.combine(a, b)).collect()
         };
-        comm.all_reduce_value(v.to_vec(), fold).map(|_| ())
+        comm.values().all_reduce(v.to_vec(), fold).map(|_| ())
     }),
     reduction("hypercube", None, |comm, _, v, op| {
         if !comm.size().is_power_of_two() {
@@ -261,7 +261,7 @@ fn an_operator_that_calls_the_communicator_is_refused_and_the_call_goes_on() {
                         comm.barrier(),
                         comm.send(0, 1, &[1u8; 100]),
                         comm.all_reduce(&mut [1u64; 100], rankfold::op::Sum),
-                        comm.all_reduce_value(1, |a: i32, b| a + b).map(|_| ()),
+                        comm.values().all_reduce(1, |a: i32, b| a + b).map(|_| ()),
                     ];
                     for refusal in inner {
                         let error = refusal.expect_err("an operator may not call");

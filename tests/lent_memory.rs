@@ -202,11 +202,11 @@ fn with_callers(ranks: usize, when_cloned: bool, when_dropped: bool) {
                     when_cloned,
                     when_dropped,
                 };
-                let _ = comm.all_reduce_value(caller(), |a, _| a);
-                let _ = comm.gather_value(0, caller());
+                let _ = comm.values().all_reduce(caller(), |a, _| a);
+                let _ = comm.values().gather(0, caller());
                 let _ = comm.send_value((rank + 1) % ranks, 1, caller());
                 let _ = comm.recv_value::<Caller>((rank + ranks - 1) % ranks, 1);
-                let _ = comm.broadcast_value(0, (rank == 0).then(caller));
+                let _ = comm.values().broadcast(0, (rank == 0).then(caller));
                 COMM.set(None);
             })
         };

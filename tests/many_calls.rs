@@ -50,7 +50,7 @@ fn call(comm: &Comm, number: usize, n: usize) -> Result<()> {
             );
         }
         7 => {
-            let all = comm.gather_value(root, me)?;
+            let all = comm.values().gather(root, me)?;
             assert_eq!(all, (comm.rank() == root).then(|| (0..ranks).collect()));
         }
         8 => {

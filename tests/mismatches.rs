@@ -427,39 +427,43 @@ fn others() -> Vec<Case> {
     vec![
         case!("broadcast_value", |comm, camp| {
             let mine = (camp.rank == 0).then(|| camp.buf(1));
-            let got = comm.broadcast_value(0, mine)?;
+            let got = comm.values().broadcast(0, mine)?;
             camp.saw(&got, Ok(()))
         }),
         case!("broadcast_value from the last", |comm, camp| {
             let mine = (camp.rank == last(comm)).then(|| camp.buf(1));
-            let got = comm.broadcast_value(last(comm), mine)?;
+            let got = comm.values().broadcast(last(comm), mine)?;
             camp.saw(&got, Ok(()))
         }),
         case!("broadcast_value of text", |comm, camp| {
             let mine = (camp.rank == 0).then(|| camp.mark.to_string());
-            let got = comm.broadcast_value(0, mine)?;
+            let got = comm.values().broadcast(0, mine)?;
             count(&camp.watch.strays, got != camp.mark.to_string());
             Ok(())
         }),
         case!("reduce_value", |comm, camp| {
-            let got = comm.reduce_value(0, camp.buf(1), |a, b| camp.fold_all(a, b))?;
+            let got = comm
+                .values()
+                .reduce(0, camp.buf(1), |a, b| camp.fold_all(a, b))?;
             camp.saw(&got.unwrap_or_default(), Ok(()))
         }),
         case!("all_reduce_value", |comm, camp| {
-            let got = comm.all_reduce_value(camp.buf(1), |a, b| camp.fold_all(a, b))?;
+            let got = comm
+                .values()
+                .all_reduce(camp.buf(1), |a, b| camp.fold_all(a, b))?;
             camp.saw(&got, Ok(()))
         }),
         case!("gather_value", |comm, camp| {
-            let got = comm.gather_value(0, camp.own())?;
+            let got = comm.values().gather(0, camp.own())?;
             camp.saw(&got.unwrap_or_default(), Ok(()))
         }),
         case!("all_gather_value", |comm, camp| {
-            let got = comm.all_gather_value(camp.own())?;
+            let got = comm.values().all_gather(camp.own())?;
             camp.saw(&got, Ok(()))
         }),
         case!("scatter_value", |comm, camp| {
             let all = (camp.rank == 0).then(|| camp.buf(comm.size()));
-            let got = comm.scatter_value(0, all)?;
+            let got = comm.values().scatter(0, all)?;
             camp.saw(&[got], Ok(()))
         }),
         case!("hypercube", |comm, camp| {

@@ -330,15 +330,17 @@ fn values_that_are_no_plain_data() {
                 .run(|comm| {
                     let me = comm.rank();
                     let at_root = |x: Vec<String>| (me == root).then_some(x);
-                    let told = comm.broadcast_value(root, (me == root).then(|| name(root)))?;
+                    let told = comm
+                        .values()
+                        .broadcast(root, (me == root).then(|| name(root)))?;
                     assert_eq!(told, name(root));
-                    let joined = comm.reduce_value(root, name(me), |a, b| a + &b)?;
+                    let joined = comm.values().reduce(root, name(me), |a, b| a + &b)?;
                     assert_eq!(joined, at_root(all()).map(|all| all.concat()));
-                    let joined = comm.all_reduce_value(name(me), |a, b| a + &b)?;
+                    let joined = comm.values().all_reduce(name(me), |a, b| a + &b)?;
                     assert_eq!(joined, all().concat());
-                    assert_eq!(comm.gather_value(root, name(me))?, at_root(all()));
-                    assert_eq!(comm.all_gather_value(name(me))?, all());
-                    assert_eq!(comm.scatter_value(root, at_root(all()))?, name(me));
+                    assert_eq!(comm.values().gather(root, name(me))?, at_root(all()));
+                    assert_eq!(comm.values().all_gather(name(me))?, all());
+                    assert_eq!(comm.values().scatter(root, at_root(all()))?, name(me));
                     Ok(())
                 })
                 .unwrap();

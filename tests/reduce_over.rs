@@ -226,7 +226,8 @@ fn values(comm: &Comm, tree: &Topology, in_rank_order: bool) -> Result<()> {
             a
         };
         let got = comm
-            .reduce_value_over(tree, BTreeSet::from([me]), unite)
+            .values()
+            .reduce_over(tree, BTreeSet::from([me]), unite)
             .order(order)
             .run()?;
         assert_eq!(
@@ -237,7 +238,8 @@ fn values(comm: &Comm, tree: &Topology, in_rank_order: bool) -> Result<()> {
         );
     }
     let text = comm
-        .reduce_value_over(tree, format!("<{me}>"), |a, b| a + &b)
+        .values()
+        .reduce_over(tree, format!("<{me}>"), |a, b| a + &b)
         .run();
     if in_rank_order {
         let whole: String = (0..n).map(|rank| format!("<{rank}>")).collect();
@@ -273,7 +275,8 @@ fn a_closure_that_folds_values_may_count() {
             folds += 1;
             [a, b].concat()
         };
-        comm.reduce_value_over(&Topology::k_tree(9, 2), vec![comm.rank()], count)
+        comm.values()
+            .reduce_over(&Topology::k_tree(9, 2), vec![comm.rank()], count)
             .run()?;
         Ok(folds)
     });
@@ -376,7 +379,9 @@ fn what_a_topology_or_an_order_cannot_do_is_refused_on_every_rank_and_breaks_not
                     comm.reduce_over(&tree, &mut v, Compose).run(),
                     "neighbouring ranks",
                 );
-                let text = comm.reduce_value_over(&tree, String::new(), |a, b| a + &b);
+                let text = comm
+                    .values()
+                    .reduce_over(&tree, String::new(), |a, b| a + &b);
                 assert_usage(text.survivors(), "neighbouring ranks");
                 assert_eq!(v, [map(comm.rank(), 0)]);
                 let most = op::commutative(|a: Map, b: Map| a.max(b));
@@ -472,7 +477,8 @@ fn mourn(team: &Team, tree: &Topology, dead: &BTreeSet<Rank>) {
 fn list_of_survivors(comm: &Comm, tree: &Topology, order: Order) -> Result<Option<Vec<Rank>>> {
     let append = |a: Vec<Rank>, b| [a, b].concat();
     let list = comm
-        .reduce_value_over(tree, vec![comm.rank()], append)
+        .values()
+        .reduce_over(tree, vec![comm.rank()], append)
         .order(order)
         .survivors()?;
     Ok(list.map(|(list, _)| list))

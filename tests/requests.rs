@@ -289,7 +289,7 @@ fn collectives_give_the_same_at_every_buffering() {
             comm.all_to_all(&vec![me; length * n], &mut all)?;
             assert!((0..n).all(|from| all[from * length] == from));
         }
-        let value = comm.all_reduce_value(me.to_string(), |a, b| a + &b)?;
+        let value = comm.values().all_reduce(me.to_string(), |a, b| a + &b)?;
         assert_eq!(value.len(), n);
         comm.barrier()
     });

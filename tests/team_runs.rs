@@ -75,10 +75,12 @@ const CLEAN: [Program; 9] = [
     },
     |comm| {
         comm.reduce(1, &mut [1.5f32; 3], op::Max)?;
-        let all = comm.all_reduce_value(vec![comm.rank()], |mut a: Vec<_>, b| {
-            a.extend(b);
-            a
-        })?;
+        let all = comm
+            .values()
+            .all_reduce(vec![comm.rank()], |mut a: Vec<_>, b| {
+                a.extend(b);
+                a
+            })?;
         Ok(all.len() as u64)
     },
     // A refused call, and a probe for a message that no rank sent.

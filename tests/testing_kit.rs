@@ -26,7 +26,7 @@ ranks! {
 
     fn random_numbers_differ_from_rank_to_rank(comm) in [8] {
         let mine = random(comm).next_u64();
-        let mut all = comm.all_gather_value(mine)?;
+        let mut all = comm.values().all_gather(mine)?;
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), comm.size());

@@ -360,7 +360,9 @@ mod once {
     }
 
     pub fn an_operator_that_does_not_commute_keeps_its_order(comm: &Comm) -> Result<()> {
-        let digits = comm.reduce_value(0, comm.rank().to_string(), |a, b| a + &b)?;
+        let digits = comm
+            .values()
+            .reduce(0, comm.rank().to_string(), |a, b| a + &b)?;
         let want: String = (0..comm.size()).map(|rank| rank.to_string()).collect();
         assert!(digits.is_none_or(|digits| digits == want));
         Ok(())

@@ -58,7 +58,7 @@ fn all_stop_together(
         cells.fill(0.0);
     }
     let steps = until_at_rest(comm, &mut cells)?;
-    let all = comm.all_gather_value(steps)?;
+    let all = comm.values().all_gather(steps)?;
     assert!(all.iter().all(|other| *other == steps), "{all:?}");
     Ok(())
 }

@@ -87,5 +87,6 @@ pub use scope::{Scope, ScopedRequest};
 pub use split::Level;
 pub use template::{Side, hypercube};
 pub use using::Using;
+pub use values::Values;
 
 pub use crate::engine::{Comm, Source, Status, Tag};

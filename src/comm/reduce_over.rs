@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::Comm;
 use super::order::{Order, Survivors};
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
+use super::values::Values;
 use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::Info;
@@ -60,7 +61,9 @@ impl Comm {
             site: Location::caller(),
         }
     }
+}
 
+impl<'a> Values<'a> {
     /// Builds a reduction of owned values, by move, over a topology. `fold` must be associative. The operands stay in
     /// rank order unless [`order`](ReduceValueOver::order) sets another order.
     ///
@@ -71,22 +74,22 @@ impl Comm {
     ///
     /// let texts = World::new(5).run(|comm| {
     ///     let mine = comm.rank().to_string();
-    ///     comm.reduce_value_over(&Topology::fibonacci(5), mine, |a, b| a + &b).run()
+    ///     comm.values().reduce_over(&Topology::fibonacci(5), mine, |a, b| a + &b).run()
     /// })?;
     /// assert_eq!(texts[0].as_deref(), Some("01234"));
     /// assert_eq!(texts[1], None);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn reduce_value_over<'a, V: Send + 'static, F: FnMut(V, V) -> V>(
-        &'a self,
+    pub fn reduce_over<V: Send + 'static, F: FnMut(V, V) -> V>(
+        &self,
         topology: &'a Topology,
         value: V,
         fold: F,
     ) -> ReduceValueOver<'a, V, F> {
         let site = Location::caller();
         ReduceValueOver {
-            comm: self,
+            comm: self.comm,
             topology,
             value,
             fold,
@@ -195,7 +198,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     }
 }
 
-/// A reduction of owned values that is about to run; see [`Comm::reduce_value_over`].
+/// A reduction of owned values that is about to run; see [`Values::reduce_over`].
 #[must_use = "a reduction happens when it is run"]
 pub struct ReduceValueOver<'a, V, F> {
     comm: &'a Comm,

@@ -25,6 +25,35 @@ use crate::transport::communicator::call::{Call, Verb};
 ///
 /// Values of any type, which are moved and not copied.
 impl Comm {
+    /// Returns the collectives of this communicator for owned values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let all = World::new(3).run(|comm| comm.values().all_gather(comm.rank().to_string()))?;
+    /// assert_eq!(all[0].join(" "), "0 1 2");
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn values(&self) -> Values<'_> {
+        Values { comm: self }
+    }
+}
+
+/// The collectives of a communicator for owned values; see [`Comm::values`].
+///
+/// A value is of any type that can be sent to another thread: a string, a map, a box. It is moved, and where several
+/// ranks get it, cloned. Reports print these calls as `broadcast_value`, `reduce_value`, ...
+///
+/// Messages of one value are [`send_value`](Comm::send_value) and [`recv_value`](Comm::recv_value).
+#[derive(Clone, Copy)]
+#[must_use = "it does nothing until one of its collectives is called"]
+pub struct Values<'a> {
+    pub(super) comm: &'a Comm,
+}
+
+impl Values<'_> {
     /// Gives every rank a clone of the root's value. The root passes it, the other ranks pass `None`.
     ///
     /// # Cost
@@ -34,7 +63,7 @@ impl Comm {
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if the root passes none, or if another rank passes one; otherwise as
-    /// [`broadcast`](Self::broadcast).
+    /// [`Comm::broadcast`].
     ///
     /// # Examples
     ///
@@ -43,21 +72,20 @@ impl Comm {
     ///
     /// let words = World::new(4).run(|comm| {
     ///     let mine = (comm.rank() == 2).then(|| vec!["to".to_string(), "all".to_string()]);
-    ///     comm.broadcast_value(2, mine)
+    ///     comm.values().broadcast(2, mine)
     /// })?;
     /// assert!(words.iter().all(|words| words.join(" ") == "to all"));
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn broadcast_value<V: Clone + Send + 'static>(
-        &self,
-        root: Rank,
-        value: Option<V>,
-    ) -> Result<V> {
-        let call = self.value_call::<V>(Collective::Broadcast, Some(root), Location::caller());
-        let checked = self.check_passed(root, value.is_some());
+    pub fn broadcast<V: Clone + Send + 'static>(&self, root: Rank, value: Option<V>) -> Result<V> {
+        let call = self
+            .comm
+            .value_call::<V>(Collective::Broadcast, Some(root), Location::caller());
+        let checked = self.comm.check_passed(root, value.is_some());
         let mut held = value;
-        self.collective(call, || checked, |inside| inside.send_down(root, &mut held))
+        self.comm
+            .collective(call, || checked, |inside| inside.send_down(root, &mut held))
             .map(|()| taken(held))
     }
 
@@ -69,7 +97,7 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`broadcast`](Self::broadcast).
+    /// As [`Comm::broadcast`].
     ///
     /// # Examples
     ///
@@ -77,27 +105,29 @@ impl Comm {
     /// use rankfold::World;
     ///
     /// let text = World::new(4).run(|comm| {
-    ///     comm.reduce_value(1, comm.rank().to_string(), |left, right| left + &right)
+    ///     comm.values().reduce(1, comm.rank().to_string(), |left, right| left + &right)
     /// })?;
     /// assert_eq!(text[1].as_deref(), Some("0123"));
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn reduce_value<V: Send + 'static>(
+    pub fn reduce<V: Send + 'static>(
         &self,
         root: Rank,
         value: V,
         mut fold: impl FnMut(V, V) -> V,
     ) -> Result<Option<V>> {
-        let call = self.value_call::<V>(Collective::Reduce, Some(root), Location::caller());
+        let call = self
+            .comm
+            .value_call::<V>(Collective::Reduce, Some(root), Location::caller());
         let call = Call {
             op: OperatorKind::Closure,
             ..call
         };
-        let checked = self.check_rank("the root", root);
+        let checked = self.comm.check_rank("the root", root);
         let mut held = Some(value);
         let body = |inside: &InCall<'_>| inside.fold_up(root, &mut held, &mut fold);
-        self.collective(call, || checked, body).map(|()| held)
+        self.comm.collective(call, || checked, body).map(|()| held)
     }
 
     /// Folds the values of all ranks, with operands in rank order, and gives every rank a clone of the result.
@@ -108,7 +138,7 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`broadcast`](Self::broadcast).
+    /// As [`Comm::broadcast`].
     ///
     /// # Examples
     ///
@@ -118,7 +148,7 @@ impl Comm {
     ///
     /// let seen = World::new(4).run(|comm| {
     ///     let mine = BTreeSet::from([comm.rank() % 3]);
-    ///     comm.all_reduce_value(mine, |mut left, right| {
+    ///     comm.values().all_reduce(mine, |mut left, right| {
     ///         left.extend(right);
     ///         left
     ///     })
@@ -127,12 +157,14 @@ impl Comm {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn all_reduce_value<V: Clone + Send + 'static>(
+    pub fn all_reduce<V: Clone + Send + 'static>(
         &self,
         value: V,
         mut fold: impl FnMut(V, V) -> V,
     ) -> Result<V> {
-        let call = self.value_call::<V>(Collective::AllReduce, None, Location::caller());
+        let call = self
+            .comm
+            .value_call::<V>(Collective::AllReduce, None, Location::caller());
         let call = Call {
             op: OperatorKind::Closure,
             ..call
@@ -142,7 +174,9 @@ impl Comm {
             inside.fold_up(0, &mut held, &mut fold)?;
             inside.send_down(0, &mut held)
         };
-        self.collective(call, || Ok(()), body).map(|()| taken(held))
+        self.comm
+            .collective(call, || Ok(()), body)
+            .map(|()| taken(held))
     }
 
     /// Collects the values of all ranks, in rank order, at the root; the other ranks get `None`.
@@ -153,24 +187,26 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`broadcast`](Self::broadcast).
+    /// As [`Comm::broadcast`].
     ///
     /// # Examples
     ///
     /// ```
     /// use rankfold::World;
     ///
-    /// let names = World::new(3).run(|comm| comm.gather_value(0, format!("rank {}", comm.rank())))?;
+    /// let names = World::new(3).run(|comm| comm.values().gather(0, format!("rank {}", comm.rank())))?;
     /// assert_eq!(names[0].as_ref().unwrap().join(", "), "rank 0, rank 1, rank 2");
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn gather_value<V: Send + 'static>(&self, root: Rank, value: V) -> Result<Option<Vec<V>>> {
-        let call = self.value_call::<V>(Collective::Gather, Some(root), Location::caller());
-        let checked = self.check_rank("the root", root);
+    pub fn gather<V: Send + 'static>(&self, root: Rank, value: V) -> Result<Option<Vec<V>>> {
+        let call = self
+            .comm
+            .value_call::<V>(Collective::Gather, Some(root), Location::caller());
+        let checked = self.comm.check_rank("the root", root);
         let mut held = Some(vec![value]);
         let body = |inside: &InCall<'_>| inside.fold_up(root, &mut held, &mut append);
-        self.collective(call, || checked, body).map(|()| held)
+        self.comm.collective(call, || checked, body).map(|()| held)
     }
 
     /// Collects the values of all ranks, in rank order, and gives every rank clones of them.
@@ -181,26 +217,30 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`broadcast`](Self::broadcast).
+    /// As [`Comm::broadcast`].
     ///
     /// # Examples
     ///
     /// ```
     /// use rankfold::World;
     ///
-    /// let all = World::new(3).run(|comm| comm.all_gather_value(vec![comm.rank(); comm.rank()]))?;
+    /// let all = World::new(3).run(|comm| comm.values().all_gather(vec![comm.rank(); comm.rank()]))?;
     /// assert_eq!(all[0], [vec![], vec![1], vec![2, 2]]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn all_gather_value<V: Clone + Send + 'static>(&self, value: V) -> Result<Vec<V>> {
-        let call = self.value_call::<V>(Collective::AllGather, None, Location::caller());
+    pub fn all_gather<V: Clone + Send + 'static>(&self, value: V) -> Result<Vec<V>> {
+        let call = self
+            .comm
+            .value_call::<V>(Collective::AllGather, None, Location::caller());
         let mut held = Some(vec![value]);
         let body = |inside: &InCall<'_>| {
             inside.fold_up(0, &mut held, &mut append)?;
             inside.send_down(0, &mut held)
         };
-        self.collective(call, || Ok(()), body).map(|()| taken(held))
+        self.comm
+            .collective(call, || Ok(()), body)
+            .map(|()| taken(held))
     }
 
     /// Distributes the root's values, one to each rank. The root passes one value per rank, the other ranks pass
@@ -213,7 +253,7 @@ impl Comm {
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if the root passes none or the wrong number of values, or if another rank
-    /// passes any; otherwise as [`broadcast`](Self::broadcast).
+    /// passes any; otherwise as [`Comm::broadcast`].
     ///
     /// # Examples
     ///
@@ -222,28 +262,36 @@ impl Comm {
     ///
     /// let jobs = World::new(3).run(|comm| {
     ///     let all = (comm.rank() == 0).then(|| vec!["sow".to_string(), "reap".into(), "rest".into()]);
-    ///     comm.scatter_value(0, all)
+    ///     comm.values().scatter(0, all)
     /// })?;
     /// assert_eq!(jobs, ["sow", "reap", "rest"]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[track_caller]
-    pub fn scatter_value<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
-        let call = self.value_call::<V>(Collective::Scatter, Some(root), Location::caller());
+    pub fn scatter<V: Send + 'static>(&self, root: Rank, all: Option<Vec<V>>) -> Result<V> {
+        let call = self
+            .comm
+            .value_call::<V>(Collective::Scatter, Some(root), Location::caller());
         let given = all.as_ref().map(Vec::len);
-        let checked = self.check_passed(root, all.is_some());
-        let checked = checked.and_then(|()| match given.filter(|given| *given != self.size()) {
-            None => Ok(()),
-            Some(given) => Err(Error::usage(format!(
-                "there must be a value for each of {} ranks, and there are {given}",
-                self.size()
-            ))),
-        });
+        let checked = self.comm.check_passed(root, all.is_some());
+        let checked =
+            checked.and_then(
+                |()| match given.filter(|given| *given != self.comm.size()) {
+                    None => Ok(()),
+                    Some(given) => Err(Error::usage(format!(
+                        "there must be a value for each of {} ranks, and there are {given}",
+                        self.comm.size()
+                    ))),
+                },
+            );
         let mut held = all;
-        self.collective(call, || checked, |inside| inside.deal_out(root, &mut held))
+        self.comm
+            .collective(call, || checked, |inside| inside.deal_out(root, &mut held))
             .map(|()| taken(held.and_then(|mut held| held.pop())))
     }
+}
 
+impl Comm {
     fn value_call<V: 'static>(
         &self,
         collective: Collective,

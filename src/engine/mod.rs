@@ -101,15 +101,16 @@ use workspace::Workspace;
 /// | scans | [`scan`](Self::scan), [`exclusive_scan`](Self::exclusive_scan) |
 /// | barrier | [`barrier`](Self::barrier) |
 /// | any of these with an algorithm of your choice | [`using`](Self::using) |
-/// | owned values | [`broadcast_value`](Self::broadcast_value), [`reduce_value`](Self::reduce_value), [`all_reduce_value`](Self::all_reduce_value), ... |
+/// | owned values | [`values`](Self::values): these collectives for values of any type |
 /// | exact sums | [`sum_exact`](Self::sum_exact), [`dot_exact`](Self::dot_exact) |
 /// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`shrink`](Self::shrink); grids: [`Cartesian::new`](crate::Cartesian::new) |
 /// | topologies, schedules | [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule); Foster's template: [`hypercube`](crate::hypercube) |
 /// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
 ///
-/// A collective has one name, and up to three suffixes: `_into` works from one buffer into another instead of in place,
-/// `_v` has blocks of any lengths, and `_value` moves values of any type. Its operator is one of [`op`](crate::op), one
-/// of your own, or a closure.
+/// A collective has one name, and up to two suffixes: `_into` works from one buffer into another instead of in place,
+/// and `_v` has blocks of any lengths. Its operator is one of [`op`](crate::op), one of your own, or a closure. Two views
+/// have collectives of the same names: [`values`](Self::values) moves values of any type, and [`using`](Self::using)
+/// runs an algorithm of your choice.
 ///
 /// # Errors
 ///

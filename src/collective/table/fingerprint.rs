@@ -129,7 +129,10 @@ impl fmt::Display for Foreign {
             "processor" => ("another machine", "its processor is"),
             "machine" => ("another machine", "it has"),
             "cpus" => ("another setting", "it may use"),
-            _ => ("another setting", "the number of ranks that have a core each is"),
+            _ => (
+                "another setting",
+                "the number of ranks that have a core each is",
+            ),
         };
         let here_is = match *what {
             "version" => "this is",
