@@ -334,6 +334,21 @@ fn in_requests() {
 }
 
 #[test]
+fn in_synchronous_sends() {
+    sweep_bufferings("ssend, issend", |comm| {
+        for length in LENGTHS {
+            let sent = comm.issend(right(comm), 1, buffer(comm.rank(), length).to_vec())?;
+            assert_from(left(comm), &comm.recv::<u64>(left(comm), 1)?.0, length);
+            assert_from(comm.rank(), &sent.wait()?, length);
+            let coming = comm.irecv::<u64>(left(comm), 2)?;
+            comm.ssend(right(comm), 2, &buffer(comm.rank(), length))?;
+            assert_from(left(comm), &coming.wait()?.0, length);
+        }
+        Ok(comm.rank() as u64)
+    });
+}
+
+#[test]
 fn in_requests_of_values() {
     sweep_bufferings("isend_value, irecv_value", |comm| {
         for length in LENGTHS {

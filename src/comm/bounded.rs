@@ -1,4 +1,4 @@
-//! Sends in worlds with limited buffering or none: a message without room waits until it is received.
+//! Sends that wait until their message is received: because there is no room for it, or because the program says so.
 //!
 //! Such a message owns its contents, so that its sender can leave at any time. It carries a receipt, by which the
 //! sender learns that it was received.
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Comm;
 use crate::Rank;
+use crate::engine::request_state::Waits;
 use crate::error::{Result, Site};
 use crate::op::elements::Elements;
 use crate::op::{self, Element};
@@ -33,7 +34,7 @@ impl Comm {
         site: Site,
     ) -> Result<()> {
         let receipt = self.post_elements(to, tag, data)?;
-        self.await_receipt(receipt, to, show, site)
+        self.await_receipt(receipt, to, Waits::ForRoom, show, site)
     }
 
     /// Posts a copy of elements, as [`post_owned`](Self::post_owned) does.
@@ -77,11 +78,30 @@ impl Comm {
         }
     }
 
+    /// Posts a copy of elements for which this rank waits until they are received.
+    pub(super) fn post_synchronous<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        data: &[T],
+    ) -> Arc<Receipt> {
+        let (port, bytes) = (&self.core.port, size_of_val(data));
+        let packet = Packet::copied(self.head(tag), op::copied(data));
+        port.count(bytes);
+        port.recorder.sent(self.world_rank(to), packet.head, bytes);
+        let receipt = Receipt::new(None);
+        let packet = packet.with_receipt(receipt.clone());
+        // If the receiver has ended, the wait reports that.
+        self.fabric().post(self.world_rank(to), packet);
+        receipt
+    }
+
     /// Waits until a message is received, if it has a receipt; retracts it if that can never happen.
     pub(super) fn await_receipt(
         &self,
         receipt: Option<Arc<Receipt>>,
         to: Rank,
+        waits: Waits,
         show: &dyn Fn() -> String,
         site: Site,
     ) -> Result<()> {
@@ -97,7 +117,7 @@ impl Comm {
             collective: None,
             turn: None,
             deadline: None,
-            needs_buffer: true,
+            needs_buffer: waits == Waits::ForRoom,
             choice: None,
         };
         let port = &self.core.port;

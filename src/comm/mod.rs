@@ -2,7 +2,7 @@
 //!
 //! The page of `Comm` shows the public methods topic by topic, in the order of the modules below.
 //!
-//! - Messages: `point_to_point`: send, recv and their variants; `probe`: probes, with and without a reserved message
+//! - Messages: `point_to_point`: send, recv and their variants; `synchronous`: ssend, issend; `probe`: probes, with and without a reserved message
 //! - Requests: `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any, wait_some; `scope`:
 //!   requests with borrowed buffers
 //! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
@@ -31,6 +31,8 @@ mod template;
 // Each of the modules below adds a topic to the page of `Comm`, in this order. The blank lines keep rustfmt from
 // sorting them.
 mod point_to_point;
+
+mod synchronous;
 
 mod probe;
 

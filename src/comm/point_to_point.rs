@@ -11,6 +11,7 @@ use super::Comm;
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, has_room, is_of, is_value};
 use crate::engine::receive::{Receive, receive};
+use crate::engine::request_state::Waits;
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Result, Site};
@@ -226,7 +227,7 @@ impl Comm {
             self.check_peer("the receiver", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
-            self.await_receipt(receipt, to, &show, site)
+            self.await_receipt(receipt, to, Waits::ForRoom, &show, site)
         })
     }
 
@@ -309,7 +310,7 @@ impl Comm {
                 let receipt = self.post_elements(to, send_tag, data)?;
                 let received = take()?;
                 return self
-                    .await_receipt(receipt, to, &show, call.site)
+                    .await_receipt(receipt, to, Waits::ForRoom, &show, call.site)
                     .map(|()| received);
             }
             let (world, head) = (self.world_rank(to), self.head(send_tag));
@@ -356,7 +357,7 @@ fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
 
 /// The recorder's entry of a call that sends.
 #[inline]
-fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> CallEvent {
+pub(super) fn sending<T: 'static>(verb: &'static str, to: Rank, tag: u32, site: Site) -> CallEvent {
     CallEvent {
         verb,
         info: Some(Info::of_value::<T>()),

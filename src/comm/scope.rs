@@ -217,6 +217,29 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         })
     }
 
+    /// Starts to send a borrowed buffer to rank `to`; the request is complete once the message has been received.
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::issend`].
+    #[track_caller]
+    pub fn issend<T: Element>(
+        &'scope self,
+        to: Rank,
+        tag: u32,
+        data: &'env [T],
+    ) -> Result<ScopedRequest<'scope, &'env [T]>> {
+        let site = Location::caller();
+        let show = || format!("issend(to {to}, tag {tag})");
+        self.comm.op(site, &show, || {
+            let direction = self.comm.start_synchronous("issend", to, tag, data)?;
+            let request = self
+                .comm
+                .request(direction, site, Box::new(move |_| Ok(data)));
+            Ok(self.keep(request, None))
+        })
+    }
+
     /// Starts to receive into the first elements of a borrowed buffer. The request returns the borrow; it need not be
     /// waited for.
     ///

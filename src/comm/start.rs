@@ -7,7 +7,7 @@ use super::request::{Finish, Request};
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, is_of, is_value};
 use crate::engine::receive::{Receive, receive};
-use crate::engine::request_state::Direction;
+use crate::engine::request_state::{Direction, Waits};
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result, Site};
@@ -77,6 +77,25 @@ impl Comm {
             to,
             tag,
             receipt: self.post_elements(to, tag, data)?,
+            waits: Waits::ForRoom,
+        })
+    }
+
+    /// Posts elements for which the request waits until they are received.
+    pub(super) fn start_synchronous<T: Element>(
+        &self,
+        verb: &'static str,
+        to: Rank,
+        tag: u32,
+        data: &[T],
+    ) -> Result<Direction> {
+        self.check_peer("the receiver", to)?;
+        Ok(Direction::Send {
+            verb,
+            to,
+            tag,
+            receipt: Some(self.post_synchronous(to, tag, data)),
+            waits: Waits::OnPurpose,
         })
     }
 
@@ -115,6 +134,7 @@ impl Comm {
                 to,
                 tag,
                 receipt: self.post_owned(to, packet, size_of::<V>())?,
+                waits: Waits::ForRoom,
             };
             Ok(self.request(direction, site, Box::new(|_| Ok(()))))
         })

@@ -141,7 +141,7 @@ impl Core {
             collective: None,
             turn: None,
             deadline,
-            needs_buffer: open().any(|one| one.is_send()),
+            needs_buffer: open().any(|one| one.needs_buffer()),
             choice: Some(&|| sought(states, until)),
         };
         self.port.wait(&reason, look)

@@ -23,6 +23,15 @@ pub(crate) struct RequestState {
     pub over: Cell<bool>,
 }
 
+/// Why a send waits until its message is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// There is no room for the message.
+    ForRoom,
+    /// It is a synchronous send.
+    OnPurpose,
+}
+
 /// A request's direction.
 pub(crate) enum Direction {
     /// A message that has been posted; with a receipt if the sender must wait until it is received.
@@ -31,6 +40,7 @@ pub(crate) enum Direction {
         to: Rank,
         tag: u32,
         receipt: Option<Arc<Receipt>>,
+        waits: Waits,
     },
     /// A posted receive.
     Receive { call: Receive, slot: Rc<Slot> },
@@ -57,8 +67,15 @@ impl RequestState {
         self.comm.revoked.get().is_some()
     }
 
-    pub(crate) fn is_send(&self) -> bool {
-        matches!(self.direction, Direction::Send { .. })
+    /// Whether it is a send that found no room for its message.
+    pub(crate) fn needs_buffer(&self) -> bool {
+        matches!(
+            self.direction,
+            Direction::Send {
+                waits: Waits::ForRoom,
+                ..
+            }
+        )
     }
 }
 

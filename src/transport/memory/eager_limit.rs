@@ -11,8 +11,7 @@ pub enum Buffering {
     /// All messages: no send waits for its receiver.
     #[default]
     Unbounded,
-    /// No message: every send waits until it is received.
-    #[doc(alias = "MPI_Ssend")]
+    /// No message: every send waits until it is received, as [`ssend`](crate::Comm::ssend) does.
     Zero,
     /// At most this many bytes for each receiver; a message counts as at least one byte. A send that finds no space
     /// waits until it is received.
