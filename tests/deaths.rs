@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rankfold::error::Gone;
 use rankfold::topology::Topology;
 use rankfold::{
-    Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Result, Source, Tag, World,
-    WorldError, op,
+    Comm, Error, ErrorKind, Fault, Order, Outcome, Rank, Report, Request, Result, Source, Tag,
+    World, WorldError, op,
 };
 use support::sweep::{assert_from, assert_sum, buffer, element, sweep, sweep_bufferings};
 use support::{Spoiled, guarded};
@@ -369,10 +369,10 @@ fn in_waits_for_several_requests() {
         let sends: Vec<_> = sends.collect::<Result<_>>()?;
         let receives = (0..comm.size()).map(|from| comm.irecv::<u64>(from, 1));
         let mut receives: Vec<_> = receives.collect::<Result<_>>()?;
-        while let Some((from, (got, _))) = comm.wait_any(&mut receives)? {
+        while let Some((from, (got, _))) = Request::wait_any(&mut receives)? {
             assert_from(from, &got, 1);
         }
-        comm.wait_all(sends)?;
+        Request::wait_all(sends)?;
         Ok(comm.rank() as u64)
     });
 }

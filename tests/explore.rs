@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use rankfold::testing::{Explore, Explored, Found, MessageOrder, Random, explore, random};
 use rankfold::{
-    Buffering, Comm, ErrorKind, Fault, Order as Fold, Rank, Result, Source, Tag, World, WorldError,
-    op,
+    Buffering, Comm, ErrorKind, Fault, Order as Fold, Rank, Request, Result, Source, Tag, World,
+    WorldError, op,
 };
 use std::time::Duration;
 use support::guarded;
@@ -424,7 +424,7 @@ fn posted_receives_from_any_source_have_all_orders() {
         let (explored, seen) = outcomes(k + 1, |comm| match comm.rank() {
             0 => {
                 let posted = (0..k).map(|_| comm.irecv::<Rank>(Source::Any, 0));
-                let all = comm.wait_all(posted.collect::<Result<Vec<_>>>()?)?;
+                let all = Request::wait_all(posted.collect::<Result<Vec<_>>>()?)?;
                 Ok(all.into_iter().map(|(_, status)| status.source).collect())
             }
             me => comm.send(0, 0, &[me]).map(|()| Vec::new()),
@@ -451,9 +451,14 @@ fn requests_of_which_any_may_end_first_have_all_orders() {
                 let mut order = Vec::new();
                 while order.len() < k {
                     match some {
-                        true => order
-                            .extend(comm.wait_some(&mut posted)?.iter().map(|(place, _)| *place)),
-                        false => order.extend(comm.wait_any(&mut posted)?.map(|(place, _)| place)),
+                        true => order.extend(
+                            Request::wait_some(&mut posted)?
+                                .iter()
+                                .map(|(place, _)| *place),
+                        ),
+                        false => {
+                            order.extend(Request::wait_any(&mut posted)?.map(|(place, _)| place))
+                        }
                     }
                 }
                 Ok(order)

@@ -46,6 +46,9 @@ enum Ends {
     Any,
     Some,
     Tested,
+    TestedAll,
+    TestedAny,
+    TestedSome,
 }
 
 #[derive(Clone, Debug)]
@@ -266,7 +269,16 @@ impl Draft {
             *set = now;
         }
         let [sends, receives] = sets;
-        let all = [Ends::Each, Ends::All, Ends::Any, Ends::Some, Ends::Tested];
+        let all = [
+            Ends::Each,
+            Ends::All,
+            Ends::Any,
+            Ends::Some,
+            Ends::Tested,
+            Ends::TestedAll,
+            Ends::TestedAny,
+            Ends::TestedSome,
+        ];
         let mut ends = || {
             if self.rich {
                 self.random.of(&all)
@@ -471,12 +483,12 @@ impl<'c> Player<'c> {
 
     fn wait_sends(&mut self, ends: Ends, ids: &[usize]) -> Result<()> {
         let moves = ids.iter().filter_map(|id| self.moves.remove(id)).collect();
-        end(self.comm, ends, moves)?;
+        end(ends, moves)?;
         let sends = ids
             .iter()
             .filter_map(|id| Some((*id, self.sends.remove(id)?)));
         let (ids, sends): (Vec<_>, Vec<_>) = sends.unzip();
-        for (id, data) in ids.iter().zip(end(self.comm, ends, sends)?) {
+        for (id, data) in ids.iter().zip(end(ends, sends)?) {
             assert_eq!(data, elements(*id, data.len()));
         }
         Ok(())
@@ -485,7 +497,7 @@ impl<'c> Player<'c> {
     fn wait_receives(&mut self, ends: Ends, ids: &[usize]) -> Result<()> {
         let receives = ids.iter().filter_map(|id| self.receives.remove(id));
         let (messages, receives): (Vec<_>, Vec<_>) = receives.unzip();
-        for (message, (got, status)) in messages.iter().zip(end(self.comm, ends, receives)?) {
+        for (message, (got, status)) in messages.iter().zip(end(ends, receives)?) {
             assert_eq!(status.source, message.from);
             self.check(message, &got);
         }
@@ -521,24 +533,43 @@ fn pattern(message: &Message, any_tag: bool) -> (Source, Tag) {
 }
 
 /// Waits for all requests in one of the ways, and returns the results in their order.
-fn end<'c, R>(comm: &Comm, ends: Ends, mut requests: Vec<Request<'c, R>>) -> Result<Vec<R>> {
+fn end<R>(ends: Ends, mut requests: Vec<Request<'_, R>>) -> Result<Vec<R>> {
     let mut results: Vec<Option<R>> = requests.iter().map(|_| None).collect();
     match ends {
         Ends::Each => return requests.into_iter().map(Request::wait).collect(),
-        Ends::All => return comm.wait_all(requests),
+        Ends::All => return Request::wait_all(requests),
         Ends::Any => {
-            while let Some((place, result)) = comm.wait_any(&mut requests)? {
+            while let Some((place, result)) = Request::wait_any(&mut requests)? {
                 results[place] = Some(result);
             }
         }
         Ends::Some => loop {
-            let some = comm.wait_some(&mut requests)?;
+            let some = Request::wait_some(&mut requests)?;
             if some.is_empty() {
                 break;
             }
             some.into_iter()
                 .for_each(|(place, result)| results[place] = Some(result));
         },
+        Ends::TestedAll => loop {
+            if let Some(results) = Request::test_all(&mut requests)? {
+                return Ok(results);
+            }
+        },
+        Ends::TestedAny => {
+            while results.iter().any(Option::is_none) {
+                if let Some((place, result)) = Request::test_any(&mut requests)? {
+                    results[place] = Some(result);
+                }
+            }
+        }
+        Ends::TestedSome => {
+            while results.iter().any(Option::is_none) {
+                for (place, result) in Request::test_some(&mut requests)? {
+                    results[place] = Some(result);
+                }
+            }
+        }
         Ends::Tested => {
             while results.iter().any(Option::is_none) {
                 for (request, result) in requests.iter_mut().zip(&mut results) {

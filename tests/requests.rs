@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rankfold::error::Deadlock;
 use rankfold::{
-    Buffering, Comm, ErrorKind, Outcome, Rank, Report, Result, Source, Tag, World, WorldError, op,
+    Buffering, Comm, ErrorKind, Outcome, Rank, Report, Request, Result, Source, Tag, World,
+    WorldError, op,
 };
 use support::guarded;
 
@@ -95,10 +96,10 @@ fn everybody_sends_to_everybody_at_once() {
             let receives: Vec<_> = receives.collect::<Result<_>>()?;
             let sends = (0..comm.size()).map(|to| comm.isend(to, 3, vec![comm.rank(); length]));
             let sends: Vec<_> = sends.collect::<Result<_>>()?;
-            for (from, (got, _)) in comm.wait_all(receives)?.into_iter().enumerate() {
+            for (from, (got, _)) in Request::wait_all(receives)?.into_iter().enumerate() {
                 assert_eq!(got, vec![from; length]);
             }
-            comm.wait_all(sends)?;
+            Request::wait_all(sends)?;
         }
         Ok(())
     });
@@ -124,12 +125,12 @@ fn a_server_takes_whatever_request_is_complete() {
         let clients = (1..comm.size()).map(|from| comm.irecv::<usize>(from, 0));
         let mut clients: Vec<_> = clients.collect::<Result<_>>()?;
         let mut served = vec![false; comm.size()];
-        while let Some((place, (got, _))) = comm.wait_any(&mut clients)? {
+        while let Some((place, (got, _))) = Request::wait_any(&mut clients)? {
             assert_eq!(got, [place + 1]);
             assert!(!std::mem::replace(&mut served[place + 1], true));
         }
         assert!(served[1..].iter().all(|&served| served));
-        assert!(comm.wait_some(&mut clients)?.is_empty());
+        assert!(Request::wait_some(&mut clients)?.is_empty());
         Ok(())
     });
 }
@@ -144,7 +145,7 @@ fn a_server_takes_all_requests_that_are_complete() {
         let mut clients: Vec<_> = clients.collect::<Result<_>>()?;
         let mut served = Vec::new();
         while served.len() + 1 < comm.size() {
-            let some = comm.wait_some(&mut clients)?;
+            let some = Request::wait_some(&mut clients)?;
             assert!(!some.is_empty());
             served.extend(some.into_iter().map(|(place, _)| place + 1));
         }
@@ -160,7 +161,7 @@ fn one_of_two_requests_is_enough_though_the_other_can_never_complete() {
         0 => {
             // Rank 2 may have ended or not: it sends nothing.
             let mut either = [comm.irecv::<u8>(2, 0)?, comm.irecv::<u8>(1, 0)?];
-            let (place, _) = comm.wait_any(&mut either)?.unwrap();
+            let (place, _) = Request::wait_any(&mut either)?.unwrap();
             assert_eq!(place, 1);
             let [never, _] = either;
             assert!(never.cancel()?);
@@ -208,10 +209,10 @@ fn posted_receives_match_in_the_order_of_posting_and_before_later_blocking_ones(
         let sends = (0..4).map(|i| comm.isend(me, 1, vec![i as usize]));
         let sends: Vec<_> = sends.collect::<Result<_>>()?;
         assert_eq!(comm.recv::<usize>(me, 1)?.0, [3]);
-        let got = comm.wait_all(posted)?;
+        let got = Request::wait_all(posted)?;
         let got: Vec<_> = got.into_iter().map(|(got, _)| got[0]).collect();
         assert_eq!(got, [0, 1, 2]);
-        comm.wait_all(sends)?;
+        Request::wait_all(sends)?;
         Ok(())
     });
 }
@@ -224,10 +225,10 @@ fn a_receive_that_is_posted_late_takes_the_first_message_that_came() {
         let first_nine = comm.irecv::<i32>(me, 9)?;
         let first_left = comm.irecv::<i32>(me, Tag::Any)?;
         let last = comm.irecv::<i32>(me, Tag::Any)?;
-        let got = comm.wait_all([last, first_left, first_nine])?;
+        let got = Request::wait_all([last, first_left, first_nine])?;
         let got: Vec<_> = got.into_iter().map(|(got, _)| got[0]).collect();
         assert_eq!(got, [2, 1, 0]);
-        comm.wait_all(sends.into_iter().collect::<Result<Vec<_>>>()?)?;
+        Request::wait_all(sends.into_iter().collect::<Result<Vec<_>>>()?)?;
         Ok(())
     });
 }
@@ -246,7 +247,7 @@ fn a_receive_that_is_taken_back_leaves_its_message_to_the_next_in_line() {
         assert!(first.cancel()?);
         assert_eq!(third.wait()?.0, [1]);
         assert_eq!(second.wait()?.0, [2]);
-        comm.wait_all(sends)?;
+        Request::wait_all(sends)?;
         Ok(())
     });
 }
@@ -370,7 +371,7 @@ fn a_matched_message_is_nobody_elses() {
         assert_eq!(buf, [1, 0, 0, 0]);
         assert_eq!(comm.recv::<usize>(me, 6)?.0, [3; 3]);
         assert!(comm.iprobe_matched(me, 6)?.is_none() && comm.iprobe(me, 6)?.is_none());
-        comm.wait_all(sends).map(|_| ())
+        Request::wait_all(sends).map(|_| ())
     });
 }
 
@@ -404,11 +405,11 @@ fn a_matched_message_that_does_not_fit_is_where_it_was() {
         let matched = comm.probe_matched(me, 0)?;
         let posted = [comm.irecv::<u8>(me, 0)?, comm.irecv::<u8>(me, 0)?];
         drop(matched);
-        let [(second, _), (first, _)] = &comm.wait_all(posted)?[..] else {
+        let [(second, _), (first, _)] = &Request::wait_all(posted)?[..] else {
             panic!("two were asked for");
         };
         assert_eq!((&first[..], &second[..]), (&[1u8, 2][..], &[3u8, 4][..]));
-        comm.wait_all(sends).map(|_| ())
+        Request::wait_all(sends).map(|_| ())
     });
 }
 
@@ -431,7 +432,7 @@ fn a_request_for_the_wrong_type_leaves_the_message_first_in_line() {
         );
         assert_eq!(comm.recv::<u8>(me, 0)?.0, [1]);
         assert_eq!(comm.recv::<u8>(me, 0)?.0, [2]);
-        comm.wait_all(sends).map(|_| ())
+        Request::wait_all(sends).map(|_| ())
     });
 }
 
@@ -494,14 +495,14 @@ fn requests_of_several_communicators_do_not_meet() {
         let receives = receives.into_iter().collect::<Result<Vec<_>>>()?;
         let sends = [(comm, 1), (&twin, 2), (&half, 3)];
         let sends = sends.map(|(of, mark)| of.isend(right(of), 0, vec![mark, of.rank()]));
-        for (place, (got, status)) in comm.wait_all(receives)?.into_iter().enumerate() {
+        for (place, (got, status)) in Request::wait_all(receives)?.into_iter().enumerate() {
             let of = [&half, &twin, comm][place];
             assert_eq!(
                 (&got[..], status.source),
                 (&[3 - place, left(of)][..], left(of))
             );
         }
-        half.wait_all(sends.into_iter().collect::<Result<Vec<_>>>()?)?;
+        Request::wait_all(sends.into_iter().collect::<Result<Vec<_>>>()?)?;
         let sent = half.isend_value(right(&half), 1, half.rank())?;
         let message = half.probe_matched(Source::Any, 1)?;
         assert_eq!(message.status().source, left(&half));
@@ -528,7 +529,7 @@ fn requests_of_a_communicator_that_is_left_fail_and_others_go_on() {
             ];
             if comm.rank() == 0 {
                 comm.send(1, 2, &[0u8])?;
-                let left = comm.wait_any(&mut either).unwrap_err();
+                let left = Request::wait_any(&mut either).unwrap_err();
                 assert!(left.is_consequence(), "{left}");
                 assert!(!matches!(left.kind(), ErrorKind::Deadlock(_)), "{left}");
             } else {
@@ -642,7 +643,7 @@ fn one_of_all_requests_never_completes() {
     let program = |comm: &Comm| match comm.rank() {
         0 => {
             let receives = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
-            comm.wait_all(receives).map(|_| ())
+            Request::wait_all(receives).map(|_| ())
         }
         // Rank 0 may have failed by then: the knot exists without this message.
         1 => comm.send(0, 0, &[1u8]).or(Ok(())),
@@ -662,7 +663,7 @@ fn none_of_several_requests_can_complete() {
         }
         let receives = (1..comm.size()).map(|from| comm.irecv::<u8>(from, 0));
         let mut receives: Vec<_> = receives.collect::<Result<_>>()?;
-        let result = comm.wait_any(&mut receives).map(|_| ());
+        let result = Request::wait_any(&mut receives).map(|_| ());
         receives
             .into_iter()
             .try_for_each(|never| never.cancel().map(|_| ()))?;
@@ -829,7 +830,7 @@ fn either_of_two_ranks_would_do_and_both_are_gone() {
     let report = World::new(3).run_each(|comm| match comm.rank() {
         0 => {
             let mut either = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
-            let error = comm.wait_any(&mut either).unwrap_err();
+            let error = Request::wait_any(&mut either).unwrap_err();
             either
                 .into_iter()
                 .try_for_each(|never| never.cancel().map(|_| ()))?;
@@ -886,11 +887,12 @@ fn calls_with_wrong_arguments_are_refused() {
 fn a_request_of_another_world_is_refused() {
     let [one, two] = [World::connect(1), World::connect(1)];
     let (one, two) = (one.take(0).unwrap().enter(), two.take(0).unwrap().enter());
-    let mut foreign = [two.irecv::<u8>(0, 0).unwrap()];
-    let refused = one.wait_any(&mut foreign).unwrap_err();
+    let foreign = two.irecv::<u8>(0, 0).unwrap();
+    let mut both = [one.irecv::<u8>(0, 0).unwrap(), foreign];
+    let refused = Request::wait_any(&mut both).unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
-    let [foreign] = foreign;
-    assert!(foreign.cancel().unwrap());
+    let refused = Request::test_all(&mut both[..]).unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
 }
 
 // ── requests that are never waited for ──
@@ -946,7 +948,7 @@ fn what_a_failed_or_a_well_ended_request_leaves_is_not_in_the_report() {
             let stuck = comm.irecv::<u8>(0, 0)?.wait().unwrap_err();
             assert!(matches!(stuck.kind(), ErrorKind::Deadlock(_)), "{stuck}");
             let both = [comm.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 1)?];
-            comm.wait_all(both).unwrap_err();
+            Request::wait_all(both).unwrap_err();
             let mut buf = [0u8];
             let failed = comm.scope(|s| {
                 s.irecv_into(0, 0, &mut buf)?;

@@ -241,7 +241,7 @@ fn run_planned(comm: &Comm, plan: &[Planned]) -> Result<()> {
             assert_eq!(got, content, "message {number}");
         }
     }
-    comm.wait_all(open).map(drop)
+    Request::wait_all(open).map(drop)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! them. Each is a program of its own on 2, 3, 4, 7 or 8 ranks.
 
 use rankfold::testing::{random, ranks};
-use rankfold::{Comm, Rank, Result, Source, op};
+use rankfold::{Comm, Rank, Request, Result, Source, op};
 
 fn right(comm: &Comm) -> Rank {
     (comm.rank() + 1) % comm.size()
@@ -293,7 +293,7 @@ mod once {
         for i in 0..5u8 {
             assert_eq!(comm.recv::<u8>(Source::Any, 0)?.0, [i]);
         }
-        comm.wait_all(sent)?;
+        Request::wait_all(sent)?;
         Ok(())
     }
 

@@ -2,9 +2,9 @@
 //!
 //! The page of `Comm` shows the public methods topic by topic, in the order of the modules below.
 //!
-//! - Messages: `point_to_point`: send, recv and their variants; `synchronous`: ssend, issend; `probe`: probes, with and without a reserved message
-//! - Requests: `start`: isend, irecv and their variants; `wait_several`: wait_all, wait_any, wait_some; `scope`:
-//!   requests with borrowed buffers
+//! - Messages: `point_to_point`: send, recv and their variants; `synchronous`: ssend, issend; `probe`: probes, with and
+//!   without a reserved message
+//! - Requests: `start`: isend, irecv and their variants; `scope`: requests with borrowed buffers
 //! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
 //!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`: collectives of
 //!   owned values, by move; `exact`: exact sums
@@ -16,7 +16,7 @@
 //! Beside `Comm`: `cartesian`: ranks on a grid; `template`: Foster's hypercube template; `by_hand`: a reference for the
 //! executor.
 //!
-//! What these share: `request`: operations in progress; `reduce_loop`: the unified loop of the papers, and `order`: the
+//! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified loop of the papers, and `order`: the
 //! order of its folds. What runs a call is in [`execute`](crate::execute), and the state of a rank in
 //! [`engine`](crate::engine).
 
@@ -27,6 +27,7 @@ mod order;
 mod reduce_loop;
 mod request;
 mod template;
+mod wait_several;
 
 // Each of the modules below adds a topic to the page of `Comm`, in this order. The blank lines keep rustfmt from
 // sorting them.
@@ -37,8 +38,6 @@ mod synchronous;
 mod probe;
 
 mod start;
-
-mod wait_several;
 
 mod scope;
 

@@ -12,13 +12,15 @@ use super::Comm;
 use crate::engine::request_state::{Direction, RequestState, Until, show_all};
 use crate::error::{Error, Result};
 use crate::transport::memory::packet::Packet;
+use crate::unwind;
 
 /// Makes a request's result from its message, or from an empty packet for a send.
 pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 
 /// An operation in progress, started by [`isend`](Comm::isend), [`irecv`](Comm::irecv) and their variants.
 ///
-/// [`wait`](Self::wait) completes it and returns its result. There is no progress thread: messages are matched inside
+/// [`wait`](Self::wait) completes it and returns its result; [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any)
+/// and their kin complete several. There is no progress thread: messages are matched inside
 /// all calls of the rank, so a request also makes progress in calls other than the one that waits for it.
 ///
 /// A request that is *dropped* is detached: its send is still delivered, and the message that it would receive is left
@@ -73,6 +75,10 @@ impl<'c, R> Request<'c, R> {
     pub(super) fn scoped(mut self) -> Self {
         self.scoped = true;
         self
+    }
+
+    pub(super) fn comm(&self) -> &'c Comm {
+        self.comm
     }
 
     pub(super) fn state(&self) -> &Rc<RequestState> {
@@ -223,7 +229,7 @@ impl<'c, R> Request<'c, R> {
         let show = || format!("test of {state}");
         comm.op(Location::caller(), &show, || {
             self.check_open()?;
-            match comm.core.try_ready(&state) {
+            match comm.core.is_ready(&state) {
                 Ok(true) => self.conclude().map(Some),
                 Ok(false) => Ok(None),
                 Err(error) => {
@@ -237,7 +243,57 @@ impl<'c, R> Request<'c, R> {
     /// Returns whether [`wait`](Self::wait) would return at once, even if with an error.
     #[doc(alias = "MPI_Request_get_status")]
     pub fn is_done(&self) -> bool {
-        !self.is_open() || !matches!(self.comm.core.try_ready(&self.state), Ok(false))
+        !self.is_open() || !matches!(self.comm.core.is_ready(&self.state), Ok(false))
+    }
+
+    /// Returns the request with another result: what `f` makes of this one's. It gives requests of different kinds one
+    /// type, so that they can be [waited for](Self::wait_any) together.
+    ///
+    /// `f` runs when the request completes, inside the call that completes it, and may not call a communicator of this
+    /// rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Request, World};
+    ///
+    /// enum Event {
+    ///     Numbers(Vec<f64>),
+    ///     Order(String),
+    ///     Sent,
+    /// }
+    ///
+    /// World::new(1).run(|comm| {
+    ///     let mut requests = vec![
+    ///         comm.irecv::<f64>(0, 0)?.map(|(numbers, _)| Event::Numbers(numbers)),
+    ///         comm.irecv_value::<String>(0, 1)?.map(|(order, _)| Event::Order(order)),
+    ///         comm.isend(0, 0, vec![0.5])?.map(|_buffer| Event::Sent),
+    ///     ];
+    ///     comm.send_value(0, 1, String::from("stop"))?;
+    ///     while let Some((_, event)) = Request::wait_any(&mut requests)? {
+    ///         match event {
+    ///             Event::Numbers(numbers) => assert_eq!(numbers, [0.5]),
+    ///             Event::Order(order) => assert_eq!(order, "stop"),
+    ///             Event::Sent => {}
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn map<S>(mut self, f: impl FnOnce(R) -> S + 'c) -> Request<'c, S>
+    where
+        R: 'c,
+    {
+        let mapped = |finish: Finish<'c, R>| -> Finish<'c, S> {
+            Box::new(move |packet| finish(packet).map(|result| unwind::operator(|| f(result))))
+        };
+        Request {
+            comm: self.comm,
+            state: self.state.clone(),
+            finish: self.finish.take().map(mapped),
+            scoped: self.scoped,
+        }
     }
 
     /// Ends the operation without its result. Returns whether it is as if it had never been started. For a receive this

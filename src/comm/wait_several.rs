@@ -1,57 +1,59 @@
-//! Waiting for several requests: all of them, one of them, or all that are complete.
+//! Waiting for several requests, or looking at them: all of them, one of them, or all that are complete.
 
 use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
 use super::request::Request;
+use crate::engine::rank_state::Core;
 use crate::engine::request_state::{RequestState, Until, show_all};
 use crate::error::{Error, Result, Site};
 
-/// # Wait for several requests
+/// # Several requests
 ///
-/// Completes all of some requests, or those that are ready first.
-impl Comm {
+/// Completes all of some requests, or those that are ready first. [`map`](Self::map) gives requests of different kinds
+/// one type.
+impl<R> Request<'_, R> {
     /// Waits for all requests and returns their results in the same order.
     ///
     /// # Errors
     ///
-    /// As [`Request::wait`], for the first request that failed. All other requests are over too, and the messages that
-    /// they would receive are left to later receives.
+    /// As [`wait`](Self::wait), for the first request that failed. All other requests are over too, and the messages
+    /// that they would receive are left to later receives.
     ///
     /// # Examples
     ///
     /// ```
-    /// use rankfold::World;
+    /// use rankfold::{Request, World};
     ///
     /// World::new(3).run(|comm| {
     ///     let sends = (0..3).map(|to| comm.isend(to, 0, vec![comm.rank()]));
     ///     let sends = sends.collect::<Result<Vec<_>, _>>()?;
     ///     let receives = (0..3).map(|from| comm.irecv::<usize>(from, 0));
     ///     let receives = receives.collect::<Result<Vec<_>, _>>()?;
-    ///     for (from, (got, _)) in comm.wait_all(receives)?.into_iter().enumerate() {
+    ///     for (from, (got, _)) in Request::wait_all(receives)?.into_iter().enumerate() {
     ///         assert_eq!(got, [from]);
     ///     }
-    ///     comm.wait_all(sends)?;
+    ///     Request::wait_all(sends)?;
     ///     Ok(())
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[doc(alias = "MPI_Waitall")]
     #[track_caller]
-    pub fn wait_all<'c, R>(
-        &self,
-        requests: impl IntoIterator<Item = Request<'c, R>>,
-    ) -> Result<Vec<R>> {
+    pub fn wait_all(requests: impl IntoIterator<Item = Self>) -> Result<Vec<R>> {
         let mut requests: Vec<_> = requests.into_iter().collect();
-        let states = all(&requests);
-        let site = Location::caller();
-        let result = self.several(&states, "wait_all", site, |show| {
-            requests.iter().try_for_each(|one| one.check_rank(self))?;
-            requests.iter().try_for_each(Request::check_open)?;
-            self.core.await_ready(&states, Until::All, show, site)?;
-            requests.iter_mut().map(Request::conclude).collect()
-        });
+        let all = states(requests.iter());
+        let result = together(
+            &mut requests,
+            all,
+            ("wait_all", Location::caller()),
+            |requests, several| {
+                requests.iter().try_for_each(Request::check_open)?;
+                several.wait(Until::All)?;
+                requests.iter_mut().map(Request::conclude).collect()
+            },
+        );
         if result.is_err() {
             requests.iter_mut().for_each(|one| _ = one.give_up());
         }
@@ -67,12 +69,12 @@ impl Comm {
     ///
     /// [`RankGone`](crate::ErrorKind::RankGone) and [`Deadlock`](crate::ErrorKind::Deadlock) if *none* can complete any
     /// more. If the message of one request does not fit, or the communicator of one has been revoked by a
-    /// [`shrink`](Self::shrink), that request is over; the others stay as they are.
+    /// [`shrink`](Comm::shrink), that request is over; the others stay as they are.
     ///
     /// # Examples
     ///
     /// ```
-    /// use rankfold::World;
+    /// use rankfold::{Request, World};
     ///
     /// World::new(3).run(|comm| {
     ///     if comm.rank() > 0 {
@@ -80,7 +82,7 @@ impl Comm {
     ///     }
     ///     let workers = (1..3).map(|from| comm.irecv::<usize>(from, 0));
     ///     let mut workers = workers.collect::<Result<Vec<_>, _>>()?;
-    ///     while let Some((place, (got, _))) = comm.wait_any(&mut workers)? {
+    ///     while let Some((place, (got, _))) = Request::wait_any(&mut workers)? {
     ///         assert_eq!(got, [place + 1]);
     ///     }
     ///     Ok(())
@@ -89,16 +91,10 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Waitany")]
     #[track_caller]
-    pub fn wait_any<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Option<(usize, R)>> {
-        let states = open(requests);
-        let site = Location::caller();
-        self.several(&states, "wait_any", site, |show| {
-            requests.iter().try_for_each(|one| one.check_rank(self))?;
-            if states.is_empty() {
-                return Ok(None);
-            }
-            let waited = self.core.await_one(&states, show, site);
-            let place = waited.inspect_err(|_| give_up_revoked(requests))?;
+    pub fn wait_any(requests: &mut [Self]) -> Result<Option<(usize, R)>> {
+        let call = ("wait_any", Location::caller());
+        of_open(requests, call, |requests, several| {
+            let place = several.wait_for_one(requests)?;
             conclude_one(requests, place).map(Some)
         })
     }
@@ -108,17 +104,17 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`wait_any`](Self::wait_any).
+    /// As [`wait_any`](Self::wait_any). An error takes the place of the results of requests before it in the slice.
     ///
     /// # Examples
     ///
     /// ```
-    /// use rankfold::World;
+    /// use rankfold::{Request, World};
     ///
     /// World::new(1).run(|comm| {
     ///     let mut requests = [comm.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 1)?];
     ///     comm.send(0, 1, &[1u8])?;
-    ///     let done = comm.wait_some(&mut requests)?;
+    ///     let done = Request::wait_some(&mut requests)?;
     ///     assert_eq!((done.len(), done[0].0), (1, 1));
     ///     let [never, _] = requests;
     ///     never.cancel()?;
@@ -128,28 +124,117 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Waitsome")]
     #[track_caller]
-    pub fn wait_some<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Vec<(usize, R)>> {
-        let states = open(requests);
-        let site = Location::caller();
-        self.several(&states, "wait_some", site, |show| {
-            requests.iter().try_for_each(|one| one.check_rank(self))?;
-            if states.is_empty() {
-                return Ok(Vec::new());
-            }
-            let waited = self.core.await_one(&states, show, site);
-            let place = waited.inspect_err(|_| give_up_revoked(requests))?;
-            if self.core.port.is_controlled() {
-                // One of the complete requests, chosen as for `wait_any`.
-                return Ok(vec![conclude_one(requests, place)?]);
-            }
-            let ready = requests.iter_mut().enumerate();
-            let ready = ready.filter(|(_, one)| is_ready(one));
-            ready
-                .map(|(place, one)| Ok((place, one.conclude()?)))
-                .collect()
+    pub fn wait_some(requests: &mut [Self]) -> Result<Vec<(usize, R)>> {
+        let call = ("wait_some", Location::caller());
+        of_open(requests, call, |requests, several| {
+            let place = several.wait_for_one(requests)?;
+            several.conclude_ready(requests, place)
         })
     }
 
+    /// Returns the results of all requests, in order, if all are complete by now, and `None` if one is not; then none
+    /// is over. Requests that are over already are skipped.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_all`](Self::wait_all), except for deadlocks: a rank that polls is running.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Request, World};
+    ///
+    /// World::new(2).run(|comm| {
+    ///     if comm.rank() == 1 {
+    ///         comm.send(0, 0, &[5])?;
+    ///         return comm.send(0, 1, &[6]);
+    ///     }
+    ///     let mut both = [comm.irecv::<i32>(1, 0)?, comm.irecv::<i32>(1, 1)?];
+    ///     let results = loop {
+    ///         // ... some of a long computation ...
+    ///         if let Some(results) = Request::test_all(&mut both)? {
+    ///             break results;
+    ///         }
+    ///     };
+    ///     assert_eq!((&results[0].0, &results[1].0), (&vec![5], &vec![6]));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Testall")]
+    #[track_caller]
+    pub fn test_all(requests: &mut [Self]) -> Result<Option<Vec<R>>> {
+        let open = states(requests.iter().filter(|one| one.is_open()));
+        if open.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let call = ("test_all", Location::caller());
+        let result = together(requests, open, call, |requests, several| {
+            if !several.are_ready()? {
+                return Ok(None);
+            }
+            let open = requests.iter_mut().filter(|one| one.is_open());
+            open.map(Request::conclude).collect::<Result<_>>().map(Some)
+        });
+        if result.is_err() {
+            requests.iter_mut().for_each(|one| _ = one.give_up());
+        }
+        result
+    }
+
+    /// Returns the index and the result of one request that is complete by now, the first in the slice; `None` if none
+    /// is, or if all of them are over.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_any`](Self::wait_any), except for deadlocks: a rank that polls is running.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Request, World};
+    ///
+    /// World::new(1).run(|comm| {
+    ///     let mut both = [comm.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 1)?];
+    ///     assert!(Request::test_any(&mut both)?.is_none());
+    ///     comm.send(0, 1, &[9u8])?;
+    ///     let (place, (got, _)) = Request::test_any(&mut both)?.unwrap();
+    ///     assert_eq!((place, got), (1, vec![9]));
+    ///     let [never, _] = both;
+    ///     never.cancel()?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Testany")]
+    #[track_caller]
+    pub fn test_any(requests: &mut [Self]) -> Result<Option<(usize, R)>> {
+        let call = ("test_any", Location::caller());
+        of_open(requests, call, |requests, several| {
+            let place = several.look_for_one(requests)?;
+            place.map(|place| conclude_one(requests, place)).transpose()
+        })
+    }
+
+    /// Returns the index and the result of each request that is complete by now. Requests that are over are skipped.
+    ///
+    /// # Errors
+    ///
+    /// As [`test_any`](Self::test_any). An error takes the place of the results of requests before it in the slice.
+    #[doc(alias = "MPI_Testsome")]
+    #[track_caller]
+    pub fn test_some(requests: &mut [Self]) -> Result<Vec<(usize, R)>> {
+        let call = ("test_some", Location::caller());
+        of_open(requests, call, |requests, several| {
+            match several.look_for_one(requests)? {
+                Some(place) => several.conclude_ready(requests, place),
+                None => Ok(Vec::new()),
+            }
+        })
+    }
+}
+
+impl Comm {
     /// Runs one operation on several requests.
     pub(super) fn several<A>(
         &self,
@@ -160,6 +245,92 @@ impl Comm {
     ) -> Result<A> {
         let show = || format!("{verb} for {}", show_all(states));
         self.op(site, &show, || body(&show))
+    }
+}
+
+/// An operation on several requests.
+struct Several<'a> {
+    core: &'a Core,
+    states: &'a [Rc<RequestState>],
+    show: &'a dyn Fn() -> String,
+    site: Site,
+}
+
+impl Several<'_> {
+    fn wait(&self, until: Until) -> Result<()> {
+        let Several { core, states, .. } = self;
+        core.await_ready(states, until, self.show, self.site)
+    }
+
+    /// Waits for one of them, and returns its index among the open ones.
+    fn wait_for_one<R>(&self, requests: &mut [Request<'_, R>]) -> Result<usize> {
+        let waited = self.core.await_one(self.states, self.show, self.site);
+        waited.inspect_err(|_| give_up_revoked(requests))
+    }
+
+    /// The index among the open ones of one that is ready now.
+    fn look_for_one<R>(&self, requests: &mut [Request<'_, R>]) -> Result<Option<usize>> {
+        let found = self.core.try_one(self.states, self.show, self.site);
+        found.inspect_err(|_| give_up_revoked(requests))
+    }
+
+    /// Whether all of them are ready now.
+    fn are_ready(&self) -> Result<bool> {
+        let Several { core, states, .. } = self;
+        core.try_ready(states, Until::All, self.show, self.site)
+    }
+
+    /// Concludes all that are ready, of which one is at index `place` among the open ones.
+    fn conclude_ready<R>(
+        &self,
+        requests: &mut [Request<'_, R>],
+        place: usize,
+    ) -> Result<Vec<(usize, R)>> {
+        if self.core.port.is_controlled() {
+            // One of the complete requests, chosen as for `wait_any`.
+            return Ok(vec![conclude_one(requests, place)?]);
+        }
+        let ready = requests.iter_mut().enumerate();
+        let ready = ready.filter(|(_, one)| is_ready(one));
+        ready
+            .map(|(place, one)| Ok((place, one.conclude()?)))
+            .collect()
+    }
+}
+
+/// Runs `body` on requests of one rank, as one operation; the result is empty if there are none.
+fn together<'c, R, A: Default>(
+    requests: &mut [Request<'c, R>],
+    states: Vec<Rc<RequestState>>,
+    (verb, site): (&str, Site),
+    body: impl FnOnce(&mut [Request<'c, R>], &Several<'_>) -> Result<A>,
+) -> Result<A> {
+    let Some(comm) = requests.first().map(Request::comm) else {
+        return Ok(A::default());
+    };
+    comm.several(&states, verb, site, |show| {
+        requests.iter().try_for_each(|one| one.check_rank(comm))?;
+        let (core, states) = (&*comm.core, &*states);
+        let several = Several {
+            core,
+            states,
+            show,
+            site,
+        };
+        body(requests, &several)
+    })
+}
+
+/// Runs `body` on those of some requests that are open; the result is empty if none is.
+fn of_open<'c, R, A: Default>(
+    requests: &mut [Request<'c, R>],
+    call: (&str, Site),
+    body: impl FnOnce(&mut [Request<'c, R>], &Several<'_>) -> Result<A>,
+) -> Result<A> {
+    let open = states(requests.iter().filter(|one| one.is_open()));
+    match open.is_empty() {
+        true => Ok(A::default()),
+        false => together(requests, open, call, body),
     }
 }
 
@@ -175,13 +346,10 @@ fn conclude_one<R>(requests: &mut [Request<'_, R>], place: usize) -> Result<(usi
     Ok((place, one.conclude()?))
 }
 
-fn all<R>(requests: &[Request<'_, R>]) -> Vec<Rc<RequestState>> {
-    requests.iter().map(|one| one.state().clone()).collect()
-}
-
-fn open<R>(requests: &[Request<'_, R>]) -> Vec<Rc<RequestState>> {
-    let open = requests.iter().filter(|one| one.is_open());
-    open.map(|one| one.state().clone()).collect()
+fn states<'a, 'c: 'a, R: 'a>(
+    requests: impl Iterator<Item = &'a Request<'c, R>>,
+) -> Vec<Rc<RequestState>> {
+    requests.map(|one| one.state().clone()).collect()
 }
 
 /// After a failure, ends all requests whose communicator has been revoked.

@@ -95,7 +95,7 @@ use workspace::Workspace;
 /// | topic | methods |
 /// |---|---|
 /// | send and receive | [`send`](Self::send), [`recv`](Self::recv), [`recv_into`](Self::recv_into), [`sendrecv`](Self::sendrecv), [`send_value`](Self::send_value), ...; [`ssend`](Self::ssend), [`issend`](Self::issend); [`probe`](Self::probe), [`probe_matched`](Self::probe_matched), ... |
-/// | requests | [`isend`](Self::isend), [`irecv`](Self::irecv), ...; [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some); [`scope`](Self::scope) |
+/// | requests | [`isend`](Self::isend), [`irecv`](Self::irecv), ...; [`scope`](Self::scope); waiting for one or several: [`Request`](crate::Request) |
 /// | reductions | [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`reduce_scatter`](Self::reduce_scatter) |
 /// | movements | [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all) |
 /// | scans | [`scan`](Self::scan), [`exclusive_scan`](Self::exclusive_scan) |

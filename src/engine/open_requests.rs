@@ -109,11 +109,36 @@ impl Core {
         call: &dyn Fn() -> String,
         site: Site,
     ) -> Result<usize> {
-        if !self.port.is_controlled() {
-            self.await_ready(states, Until::One, call, site)?;
-            return Ok(states.iter().position(|one| one.is_ready()).unwrap_or(0));
+        if self.port.is_controlled() {
+            return self.await_chosen(states, call, site, None);
         }
-        self.wait_for(states, Until::One, call, site, None, || {
+        self.await_ready(states, Until::One, call, site)?;
+        Ok(first_ready(states))
+    }
+
+    /// Returns the index of one of some requests that is ready now; an error if none ever can be.
+    pub(crate) fn try_one(
+        &self,
+        states: &[Rc<RequestState>],
+        call: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<Option<usize>> {
+        if self.port.is_controlled() {
+            return in_time(self.await_chosen(states, call, site, Some(Instant::now())));
+        }
+        let ready = self.try_ready(states, Until::One, call, site)?;
+        Ok(ready.then(|| first_ready(states)))
+    }
+
+    /// Waits in a controlled world until one of some requests is chosen among those that are ready.
+    fn await_chosen(
+        &self,
+        states: &[Rc<RequestState>],
+        call: &dyn Fn() -> String,
+        site: Site,
+        deadline: Option<Instant>,
+    ) -> Result<usize> {
+        self.wait_for(states, Until::One, call, site, deadline, || {
             let place = self.port.chosen(None).map(|queue| queue.source);
             self.port.take_in();
             place
@@ -147,19 +172,6 @@ impl Core {
         self.port.wait(&reason, look)
     }
 
-    /// Whether a request is ready once no other rank can proceed.
-    fn is_ready_at_last(&self, state: &Rc<RequestState>) -> Result<bool> {
-        let one = std::slice::from_ref(state);
-        let ready = || self.are_ready(one, Until::All).then_some(());
-        let show = || format!("test of {state}");
-        let now = Some(Instant::now());
-        match self.wait_for(one, Until::All, &show, state.site, now, ready) {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     fn are_ready(&self, states: &[Rc<RequestState>], until: Until) -> bool {
         self.port.take_in();
         match until {
@@ -169,29 +181,55 @@ impl Core {
     }
 
     /// Whether a request is ready now; an error if it never can be.
-    pub(crate) fn try_ready(&self, state: &Rc<RequestState>) -> Result<bool> {
+    pub(crate) fn is_ready(&self, state: &Rc<RequestState>) -> Result<bool> {
+        let show = || format!("test of {state}");
+        self.try_ready(std::slice::from_ref(state), Until::All, &show, state.site)
+    }
+
+    /// Whether one or all of some requests are ready now (in a controlled world: once no other rank can proceed); an
+    /// error if they never can be.
+    pub(crate) fn try_ready(
+        &self,
+        states: &[Rc<RequestState>],
+        until: Until,
+        call: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<bool> {
         if self.port.is_controlled() {
-            return self.is_ready_at_last(state);
+            let ready = || self.are_ready(states, until).then_some(());
+            let waited = self.wait_for(states, until, call, site, Some(Instant::now()), ready);
+            return in_time(waited).map(|ready| ready.is_some());
         }
-        self.port.take_in();
-        if state.is_ready() {
+        if self.are_ready(states, until) {
             return Ok(true);
         }
-        if let Some(cause) = state.comm.revoked.get() {
+        let open = || states.iter().filter(|one| !one.is_ready());
+        if let Some(cause) = open().find_map(|one| one.comm.revoked.get()) {
             return Err(cause.clone().into());
         }
-        let Some(error) = self.port.lost(&state.needs()) else {
+        let needs = needs(open().map(|one| one.needs()).collect(), until);
+        let Some(error) = self.port.lost(&needs) else {
             self.port.give_turn();
             return Ok(false);
         };
         // A rank that has ended did everything before that.
-        self.port.take_in();
-        if state.is_ready() {
-            Ok(true)
-        } else {
-            Err(error)
+        match self.are_ready(states, until) {
+            true => Ok(true),
+            false => Err(error),
         }
     }
+}
+
+/// `None` for a wait that gave up at its deadline.
+fn in_time<A>(waited: Result<A>) -> Result<Option<A>> {
+    match waited {
+        Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(None),
+        waited => waited.map(Some),
+    }
+}
+
+fn first_ready(states: &[Rc<RequestState>]) -> usize {
+    states.iter().position(|one| one.is_ready()).unwrap_or(0)
 }
 
 /// The communicators of some requests, without duplicates.
