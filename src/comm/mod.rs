@@ -8,7 +8,8 @@
 //! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
 //!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`: collectives of
 //!   owned values, by move; `exact`: exact sums
-//! - Communicators: `split`: new communicators from old ones
+//! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
+//!   values
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `levels`: which ranks are
 //!   near each other
@@ -69,6 +70,10 @@ mod exact;
 
 mod split;
 
+mod subset;
+
+mod group;
+
 mod reduce_over;
 
 mod run_schedule;
@@ -80,6 +85,7 @@ mod levels;
 #[doc(hidden)]
 pub use by_hand::all_reduce_by_hand;
 pub use cartesian::{Cartesian, even_grid};
+pub use group::{Group, Similarity};
 pub use order::{Order, Survivors};
 pub use probe::Message;
 pub use reduce_over::{ReduceOver, ReduceValueOver};

@@ -103,7 +103,7 @@ use workspace::Workspace;
 /// | any of these with an algorithm of your choice | [`using`](Self::using) |
 /// | owned values | [`values`](Self::values): these collectives for values of any type |
 /// | exact sums | [`sum_exact`](Self::sum_exact), [`dot_exact`](Self::dot_exact) |
-/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`shrink`](Self::shrink); grids: [`Cartesian::new`](crate::Cartesian::new) |
+/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`subset`](Self::subset), [`shrink`](Self::shrink); members as values: [`group`](Self::group); grids: [`Cartesian::new`](crate::Cartesian::new) |
 /// | topologies, schedules | [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule); Foster's template: [`hypercube`](crate::hypercube) |
 /// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
 ///
@@ -185,7 +185,6 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    #[doc(alias = "MPI_Group_translate_ranks")]
     #[inline]
     pub fn world_rank(&self, rank: Rank) -> Rank {
         self.shared.members.world(rank)

@@ -6,3 +6,4 @@ pub(crate) mod gate;
 pub(crate) mod members;
 pub(crate) mod shared;
 pub(crate) mod shrink;
+pub(crate) mod subsets;

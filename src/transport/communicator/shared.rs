@@ -9,6 +9,7 @@ use crate::transport::communicator::call::Verdict;
 use crate::transport::communicator::gate::Gate;
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::shrink::Shrinking;
+use crate::transport::communicator::subsets::Subsets;
 use crate::transport::lanes::Books;
 use crate::transport::memory::cells::{CellPort, Cells};
 use crate::transport::memory::epoch::Epoch;
@@ -37,6 +38,7 @@ pub(crate) struct CommShared {
     /// Why every operation fails here, once a member has begun to leave the ended ranks behind.
     pub revoked: OnceLock<Cause>,
     pub shrinking: Shrinking<CommShared>,
+    pub subsets: Subsets<CommShared>,
     /// Facts that the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -61,6 +63,7 @@ impl CommShared {
             cause: OnceLock::new(),
             revoked: OnceLock::new(),
             shrinking: Shrinking::new(),
+            subsets: Subsets::new(),
             levels: OnceLock::new(),
         })
     }

@@ -11,6 +11,7 @@
 //! - `receipt`: a rank that waits until its message is received is woken, and a revoked message is not received
 //! - `fabric_reuse`: what a run leaves at the endpoints has no meaning in the next
 //! - `shrink`: the surviving ranks find each other
+//! - `subsets`: ranks that make a communicator of their own find each other
 //! - `ring`: what one rank hands another is read whole, once and in order
 //! - `fast_box`: messages past the mailbox are read whole, once and in order with the mail
 //! - `gate`: no rank leaves a barrier early
@@ -42,6 +43,7 @@ mod rendezvous;
 mod ring;
 mod shrink;
 mod sleeper;
+mod subsets;
 
 use std::panic::Location;
 use std::rc::Rc;

@@ -22,6 +22,7 @@ pub(crate) enum Birth {
     /// A grid of these dimensions.
     Cartesian(Box<[usize]>),
     Shrink,
+    Subset,
 }
 
 /// The origin of a communicator.
@@ -77,6 +78,7 @@ impl fmt::Display for Birth {
                 write!(f, "cartesian {}", dims.join("x"))
             }
             Birth::Shrink => f.write_str("shrink"),
+            Birth::Subset => f.write_str("subset"),
         }
     }
 }
