@@ -14,7 +14,7 @@ type Call = fn(&Comm) -> Result<()>;
 const HUGE: usize = usize::MAX;
 
 /// Roots that are not ranks, and buffers and counts that do not fit together.
-const WRONG: [(&str, Call); 39] = [
+const WRONG: [(&str, Call); 41] = [
     ("broadcast, root", |c| c.broadcast(c.size(), &mut [0u8; 3])),
     ("broadcast, huge root", |c| c.broadcast(HUGE, &mut [0u8; 3])),
     ("broadcast using an algorithm, root", |c| {
@@ -122,6 +122,12 @@ const WRONG: [(&str, Call); 39] = [
     }),
     ("scatter_value, too few", |c| {
         c.values().scatter(c.rank(), Some(vec![0; 70])).map(|_| ())
+    }),
+    ("all_to_all_value, too many", |c| {
+        c.values().all_to_all(vec![0; 70]).map(|_| ())
+    }),
+    ("all_to_all_value, none", |c| {
+        c.values().all_to_all::<u8>(Vec::new()).map(|_| ())
     }),
 ];
 

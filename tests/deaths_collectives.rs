@@ -330,8 +330,15 @@ fn of_values(comm: &Comm) -> Result<()> {
     let got = comm.values().gather(p / 2, name(me))?;
     assert_eq!(got, (me == p / 2).then(|| names.clone()));
     assert_eq!(comm.values().all_gather(name(me))?, names);
-    let got = comm.values().scatter(1, (me == 1).then_some(names))?;
+    let got = comm.values().scatter(1, (me == 1).then(|| names.clone()))?;
     assert_eq!(got, name(me));
+    let each = (0..p).map(|to| format!("{me}-{to}")).collect();
+    let got = comm.values().all_to_all(each)?;
+    assert!((0..p).all(|from| got[from] == format!("{from}-{me}")));
+    let got = comm.values().scan(name(me), |a, b| a + &b)?;
+    assert_eq!(got, names[..=me].concat());
+    let got = comm.values().exclusive_scan(name(me), |a, b| a + &b)?;
+    assert_eq!(got, (me > 0).then(|| names[..me].concat()));
     Ok(())
 }
 

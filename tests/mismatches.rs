@@ -466,6 +466,20 @@ fn others() -> Vec<Case> {
             let got = comm.values().scatter(0, all)?;
             camp.saw(&[got], Ok(()))
         }),
+        case!("all_to_all_value", |comm, camp| {
+            let got = comm.values().all_to_all(camp.buf(comm.size()))?;
+            camp.saw(&got, Ok(()))
+        }),
+        case!("scan_value", |comm, camp| {
+            let fold = |a, b| camp.fold_all(a, b);
+            let got = comm.values().scan(camp.buf(1), fold)?;
+            camp.saw(&got, Ok(()))
+        }),
+        case!("exclusive_scan_value", |comm, camp| {
+            let fold = |a, b| camp.fold_all(a, b);
+            let got = comm.values().exclusive_scan(camp.buf(1), fold)?;
+            camp.saw(&got.unwrap_or_default(), Ok(()))
+        }),
         case!("hypercube", |comm, camp| {
             if !comm.size().is_power_of_two() {
                 return comm.using(Algorithm::Exchange).barrier();

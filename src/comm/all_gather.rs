@@ -17,7 +17,8 @@ impl Comm {
     /// # Shape
     ///
     /// `all` has the same length N on every rank, and `block` has the length of the rank's own block:
-    /// [`span::block(N, size, rank)`](crate::span::block).
+    /// [`span::block(N, size, rank)`](crate::span::block). Where N is a multiple of the number of ranks, as in MPI, all
+    /// blocks have the same length.
     ///
     /// # Cost
     ///

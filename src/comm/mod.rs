@@ -6,8 +6,8 @@
 //!   without a reserved message
 //! - Requests: `start`: isend, irecv and their variants; `scope`: requests with borrowed buffers
 //! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
-//!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`: collectives of
-//!   owned values, by move; `exact`: exact sums
+//!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`,
+//!   `values_pairwise`: collectives of owned values, by move; `exact`: exact sums
 //! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
 //!   values
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
@@ -65,6 +65,8 @@ mod barrier;
 mod using;
 
 mod values;
+
+mod values_pairwise;
 
 mod exact;
 

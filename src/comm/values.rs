@@ -44,7 +44,7 @@ impl Comm {
 /// The collectives of a communicator for owned values; see [`Comm::values`].
 ///
 /// A value is of any type that can be sent to another thread: a string, a map, a box. It is moved, and where several
-/// ranks get it, cloned. Reports print these calls as `broadcast_value`, `reduce_value`, ...
+/// ranks get it, cloned. Functions fold with the value of the lower ranks on the left. Reports print these calls as `broadcast_value`, `reduce_value`, ...
 ///
 /// Messages of one value are [`send_value`](Comm::send_value) and [`recv_value`](Comm::recv_value).
 #[derive(Clone, Copy)]
@@ -272,18 +272,9 @@ impl Values<'_> {
         let call = self
             .comm
             .value_call::<V>(Collective::Scatter, Some(root), Location::caller());
-        let given = all.as_ref().map(Vec::len);
+        let given = all.as_ref().map_or(self.comm.size(), Vec::len);
         let checked = self.comm.check_passed(root, all.is_some());
-        let checked =
-            checked.and_then(
-                |()| match given.filter(|given| *given != self.comm.size()) {
-                    None => Ok(()),
-                    Some(given) => Err(Error::usage(format!(
-                        "there must be a value for each of {} ranks, and there are {given}",
-                        self.comm.size()
-                    ))),
-                },
-            );
+        let checked = checked.and_then(|()| self.comm.check_one_for_each(given));
         let mut held = all;
         self.comm
             .collective(call, || checked, |inside| inside.deal_out(root, &mut held))
@@ -292,7 +283,7 @@ impl Values<'_> {
 }
 
 impl Comm {
-    fn value_call<V: 'static>(
+    pub(super) fn value_call<V: 'static>(
         &self,
         collective: Collective,
         root: Option<Rank>,
@@ -302,6 +293,16 @@ impl Comm {
             root,
             info: Some(Info::of_value::<V>()),
             ..self.call(Verb::Values(collective), site)
+        }
+    }
+
+    /// Checks that this rank has passed a value for each rank.
+    pub(super) fn check_one_for_each(&self, given: usize) -> Result<()> {
+        match self.size() {
+            ranks if ranks == given => Ok(()),
+            ranks => Err(Error::usage(format!(
+                "there must be a value for each of {ranks} ranks, and there are {given}"
+            ))),
         }
     }
 

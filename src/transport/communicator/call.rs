@@ -66,6 +66,9 @@ fn values_name(collective: Collective) -> &'static str {
         Collective::Gather => "gather_value",
         Collective::AllGather => "all_gather_value",
         Collective::Scatter => "scatter_value",
+        Collective::AllToAll => "all_to_all_value",
+        Collective::Scan => "scan_value",
+        Collective::ExclusiveScan => "exclusive_scan_value",
         other => other.name(),
     }
 }
