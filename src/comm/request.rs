@@ -6,16 +6,32 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
+#[cfg(doc)]
 use super::Comm;
+use crate::engine::rank_state::Core;
 use crate::engine::request_state::{Direction, RequestState, Until, show_all};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Site};
 use crate::transport::memory::packet::Packet;
+use crate::transport::trace::call_event::CallEvent;
+use crate::transport::{CommShared, Fabric};
 use crate::unwind;
 
 /// Makes a request's result from its message, or from an empty packet for a send.
-pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
+pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet, &Here<'_>) -> Result<R> + 'c>;
+
+/// The rank that receives a message, and the communicator of the request.
+pub(super) struct Here<'a> {
+    pub core: &'a Core,
+    pub comm: &'a CommShared,
+}
+
+impl Here<'_> {
+    pub(super) fn fabric(&self) -> &Fabric {
+        &self.core.port.fabric
+    }
+}
 
 /// An operation in progress, started by [`isend`](Comm::isend), [`irecv`](Comm::irecv) and their variants.
 ///
@@ -27,7 +43,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 /// to other receives. A request that is *forgotten* goes on, and its contents are leaked. Either way the report lists it
 /// as [unfinished](crate::Report::unfinished).
 ///
-/// A request stays with its rank and its communicator:
+/// A request stays with its rank:
 ///
 /// ```compile_fail,E0277
 /// rankfold::World::new(2).run(|comm| {
@@ -36,18 +52,34 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet) -> Result<R> + 'c>;
 ///     Ok(())
 /// });
 /// ```
-/// ```compile_fail,E0597
-/// let seats = rankfold::World::connect(1);
-/// let request = {
-///     let comm = seats.take(0).unwrap().enter();
-///     comm.irecv::<u8>(0, 1).unwrap() // the communicator is dropped here
-/// };
-/// request.wait();
+/// It borrows nothing but its buffers, if it is of a [scope](Comm::scope); so it may be kept beside its communicator,
+/// or longer, until the rank ends: after that, waiting for it is an error.
+///
+/// ```
+/// use rankfold::{Comm, Request, Status, World};
+///
+/// /// Owns a communicator and its requests.
+/// struct Inbox {
+///     comm: Comm,
+///     coming: Vec<Request<'static, (Vec<u8>, Status)>>,
+/// }
+///
+/// World::new(1).run(|comm| {
+///     let mut inbox = Inbox { comm: comm.dup()?, coming: Vec::new() };
+///     inbox.coming.push(inbox.comm.irecv(0, 0)?);
+///     inbox.comm.send(0, 0, &[1u8])?;
+///     let Inbox { comm, coming } = inbox;
+///     drop(comm);
+///     assert_eq!(Request::wait_all(coming)?[0].0, [1]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), rankfold::WorldError>(())
 /// ```
 #[doc(alias = "MPI_Request")]
 #[must_use = "a request is waited for, or cancelled"]
 pub struct Request<'c, R> {
-    comm: &'c Comm,
+    /// Weak: a request that is forgotten does not keep its rank.
+    core: Weak<Core>,
     state: Rc<RequestState>,
     /// `None` once the result has been returned.
     finish: Option<Finish<'c, R>>,
@@ -62,9 +94,9 @@ impl<R> fmt::Debug for Request<'_, R> {
 }
 
 impl<'c, R> Request<'c, R> {
-    pub(super) fn new(comm: &'c Comm, state: Rc<RequestState>, finish: Finish<'c, R>) -> Self {
+    pub(super) fn new(core: &Rc<Core>, state: Rc<RequestState>, finish: Finish<'c, R>) -> Self {
         Request {
-            comm,
+            core: Rc::downgrade(core),
             state,
             finish: Some(finish),
             scoped: false,
@@ -77,8 +109,23 @@ impl<'c, R> Request<'c, R> {
         self
     }
 
-    pub(super) fn comm(&self) -> &'c Comm {
-        self.comm
+    /// The rank that made it, if that has not ended.
+    pub(super) fn core(&self) -> Result<Rc<Core>> {
+        let core = self.core.upgrade();
+        core.ok_or_else(|| Error::usage("the rank that made this request has ended"))
+    }
+
+    /// Runs one operation on the request.
+    fn op<A>(
+        &mut self,
+        site: Site,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce(&mut Self, &Core) -> Result<A>,
+    ) -> Result<A> {
+        let (core, state) = (self.core()?, self.state.clone());
+        core.recorded(&state.comm, &|| CallEvent::at(site), show, || {
+            body(self, &core)
+        })
     }
 
     pub(super) fn state(&self) -> &Rc<RequestState> {
@@ -101,9 +148,9 @@ impl<'c, R> Request<'c, R> {
         }
     }
 
-    /// Checks that `comm` belongs to the rank that made the request.
-    pub(super) fn check_rank(&self, comm: &Comm) -> Result<()> {
-        match Rc::ptr_eq(&self.comm.core, &comm.core) {
+    /// Checks that this rank made the request.
+    pub(super) fn check_rank(&self, core: &Rc<Core>) -> Result<()> {
+        match Weak::ptr_eq(&self.core, &Rc::downgrade(core)) {
             true => Ok(()),
             false => Err(Error::usage(
                 "a request is waited for by the rank that made it",
@@ -114,17 +161,19 @@ impl<'c, R> Request<'c, R> {
     /// Returns its result, once it is ready. A message that does not fit goes back to the front of its queue.
     pub(super) fn conclude(&mut self) -> Result<R> {
         self.check_open()?;
-        let core = &self.comm.core;
+        let core = &*self.core()?;
+        let comm = &*self.state.comm;
+        let here = Here { core, comm };
         core.close(&self.state);
         let Some(finish) = self.finish.take() else {
             return Err(Error::usage("the request is over"));
         };
         let Direction::Receive { slot, .. } = &self.state.direction else {
-            return finish(&mut Packet::empty());
+            return finish(&mut Packet::empty(), &here);
         };
         let (mut packet, arrival) = slot.take();
         let head = packet.head;
-        let result = finish(&mut packet);
+        let result = finish(&mut packet, &here);
         if result.is_ok() {
             core.port.recorder.received(head);
         } else {
@@ -138,7 +187,8 @@ impl<'c, R> Request<'c, R> {
     pub(super) fn give_up(&mut self) -> bool {
         let open = self.is_open();
         self.finish = None;
-        open && self.comm.core.revoke(&self.state)
+        let core = self.core.upgrade().filter(|_| open);
+        core.is_some_and(|core| core.revoke(&self.state))
     }
 
     /// Waits until the operation is complete and returns its result: the buffer that was sent, or the message.
@@ -183,15 +233,15 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(mut self) -> Result<R> {
-        let (comm, state) = (self.comm, self.state.clone());
+        let state = self.state.clone();
         let show = || format!("wait for {}", show_all(std::slice::from_ref(&state)));
         let site = Location::caller();
-        comm.op(site, &show, || {
-            self.check_open()?;
+        self.op(site, &show, |this, core| {
+            this.check_open()?;
             let one = std::slice::from_ref(&state);
-            let waited = comm.core.await_ready(one, Until::All, &show, site);
-            waited.inspect_err(|_| _ = self.give_up())?;
-            self.conclude()
+            let waited = core.await_ready(one, Until::All, &show, site);
+            waited.inspect_err(|_| _ = this.give_up())?;
+            this.conclude()
         })
     }
 
@@ -225,15 +275,15 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Test")]
     #[track_caller]
     pub fn test(&mut self) -> Result<Option<R>> {
-        let (comm, state) = (self.comm, self.state.clone());
+        let state = self.state.clone();
         let show = || format!("test of {state}");
-        comm.op(Location::caller(), &show, || {
-            self.check_open()?;
-            match comm.core.is_ready(&state) {
-                Ok(true) => self.conclude().map(Some),
+        self.op(Location::caller(), &show, |this, core| {
+            this.check_open()?;
+            match core.is_ready(&state) {
+                Ok(true) => this.conclude().map(Some),
                 Ok(false) => Ok(None),
                 Err(error) => {
-                    self.give_up();
+                    this.give_up();
                     Err(error)
                 }
             }
@@ -243,7 +293,8 @@ impl<'c, R> Request<'c, R> {
     /// Returns whether [`wait`](Self::wait) would return at once, even if with an error.
     #[doc(alias = "MPI_Request_get_status")]
     pub fn is_done(&self) -> bool {
-        !self.is_open() || !matches!(self.comm.core.is_ready(&self.state), Ok(false))
+        let core = self.core.upgrade().filter(|_| self.is_open());
+        core.is_none_or(|core| !matches!(core.is_ready(&self.state), Ok(false)))
     }
 
     /// Returns the request with another result: what `f` makes of this one's. It gives requests of different kinds one
@@ -286,10 +337,12 @@ impl<'c, R> Request<'c, R> {
         R: 'c,
     {
         let mapped = |finish: Finish<'c, R>| -> Finish<'c, S> {
-            Box::new(move |packet| finish(packet).map(|result| unwind::operator(|| f(result))))
+            Box::new(move |packet, here| {
+                finish(packet, here).map(|result| unwind::operator(|| f(result)))
+            })
         };
         Request {
-            comm: self.comm,
+            core: self.core.clone(),
             state: self.state.clone(),
             finish: self.finish.take().map(mapped),
             scoped: self.scoped,
@@ -319,16 +372,17 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Cancel")]
     #[track_caller]
     pub fn cancel(mut self) -> Result<bool> {
-        let (comm, state) = (self.comm, self.state.clone());
+        let state = self.state.clone();
         let show = || format!("cancel {state}");
-        comm.op(Location::caller(), &show, || Ok(self.give_up()))
+        self.op(Location::caller(), &show, |this, _| Ok(this.give_up()))
     }
 }
 
 impl<R> Drop for Request<'_, R> {
     fn drop(&mut self) {
-        if self.is_open() && !self.scoped {
-            self.comm.core.abandon(&self.state);
+        let core = self.core.upgrade();
+        if let Some(core) = core.filter(|_| self.is_open() && !self.scoped) {
+            core.abandon(&self.state);
         }
     }
 }

@@ -11,12 +11,13 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::Request;
+use super::request::{Here, Request};
 use super::start::opened;
+use super::wait_several::several;
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
 use crate::engine::rank_state::Core;
-use crate::engine::receive::receive;
+use crate::engine::receive::{receive, status_in};
 use crate::engine::request_state::{Direction, RequestState, Until};
 use crate::error::{Result, Site};
 use crate::op::Element;
@@ -182,7 +183,8 @@ impl Comm {
             return Ok(());
         }
         let states: Vec<_> = begun.iter().map(|one| one.state.clone()).collect();
-        self.several(&states, "scope, at its end,", site, |show| {
+        let call = ("scope, at its end,", site);
+        several(&self.core, &self.shared, &states, call, |show| {
             self.core.await_ready(&states, Until::All, show, site)?;
             begun.into_iter().try_for_each(Begun::conclude)
         })
@@ -212,7 +214,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let direction = self.comm.start_send("isend", to, tag, data)?;
             let request = self
                 .comm
-                .request(direction, site, Box::new(move |_| Ok(data)));
+                .request(direction, site, Box::new(move |_, _| Ok(data)));
             Ok(self.keep(request, None))
         })
     }
@@ -235,7 +237,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let direction = self.comm.start_synchronous("issend", to, tag, data)?;
             let request = self
                 .comm
-                .request(direction, site, Box::new(move |_| Ok(data)));
+                .request(direction, site, Box::new(move |_, _| Ok(data)));
             Ok(self.keep(request, None))
         })
     }
@@ -255,10 +257,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
         let call = receive("irecv_into", from.into(), tag.into(), None);
         let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
-        let (theirs, comm) = (shared.clone(), self.comm);
-        let finish = move |packet: &mut Packet| {
-            let status = comm.status(packet);
-            Ok((land(&theirs, packet, &comm.core)?, status))
+        let theirs = shared.clone();
+        let finish = move |packet: &mut Packet, here: &Here<'_>| {
+            let status = status_in(here.comm, packet);
+            Ok((land(&theirs, packet, here.core)?, status))
         };
         let request = self.comm.start_receive(call, Box::new(finish))?;
         let core = self.comm.core.clone();

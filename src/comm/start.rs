@@ -3,10 +3,10 @@
 use std::panic::Location;
 
 use super::Comm;
-use super::request::{Finish, Request};
+use super::request::{Finish, Here, Request};
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, is_of, is_value};
-use crate::engine::receive::{Receive, receive};
+use crate::engine::receive::{Receive, receive, status_in};
 use crate::engine::request_state::{Direction, Waits};
 #[cfg(doc)]
 use crate::error::ErrorKind;
@@ -54,12 +54,12 @@ impl Comm {
         to: Rank,
         tag: u32,
         data: Vec<T>,
-    ) -> Result<Request<'_, Vec<T>>> {
+    ) -> Result<Request<'static, Vec<T>>> {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
         self.op(site, &show, || {
             let direction = self.start_send("isend", to, tag, &data)?;
-            Ok(self.request(direction, site, Box::new(|_| Ok(data))))
+            Ok(self.request(direction, site, Box::new(|_, _| Ok(data))))
         })
     }
 
@@ -123,7 +123,7 @@ impl Comm {
         to: Rank,
         tag: u32,
         value: V,
-    ) -> Result<Request<'_, ()>> {
+    ) -> Result<Request<'static, ()>> {
         let site = Location::caller();
         let show = || format!("isend_value(to {to}, tag {tag})");
         self.op(site, &show, || {
@@ -136,7 +136,7 @@ impl Comm {
                 receipt: self.post_owned(to, packet, size_of::<V>())?,
                 waits: Waits::ForRoom,
             };
-            Ok(self.request(direction, site, Box::new(|_| Ok(()))))
+            Ok(self.request(direction, site, Box::new(|_, _| Ok(()))))
         })
     }
 
@@ -171,13 +171,12 @@ impl Comm {
         &self,
         from: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Result<Request<'_, (Vec<T>, Status)>> {
+    ) -> Result<Request<'static, (Vec<T>, Status)>> {
         let call = receive("irecv", from.into(), tag.into(), None);
-        let fabric = &**self.fabric();
-        let finish = move |packet: &mut Packet| {
+        let finish = |packet: &mut Packet, here: &Here<'_>| {
             is_of::<T>(packet)?;
-            let status = self.status(packet);
-            Ok((opened(packet.take_vec(fabric))?, status))
+            let status = status_in(here.comm, packet);
+            Ok((opened(packet.take_vec(here.fabric()))?, status))
         };
         self.start_receive(call, Box::new(finish))
     }
@@ -192,20 +191,19 @@ impl Comm {
         &self,
         from: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Result<Request<'_, (V, Status)>> {
+    ) -> Result<Request<'static, (V, Status)>> {
         let call = receive("irecv_value", from.into(), tag.into(), None);
-        let fabric = &**self.fabric();
-        let finish = move |packet: &mut Packet| {
+        let finish = |packet: &mut Packet, here: &Here<'_>| {
             is_value::<V>(packet)?;
-            let status = self.status(packet);
-            Ok((opened(packet.take_value(fabric))?, status))
+            let status = status_in(here.comm, packet);
+            Ok((opened(packet.take_value(here.fabric()))?, status))
         };
         self.start_receive(call, Box::new(finish))
     }
 
     /// Posts a receive, as an operation of its own.
     pub(super) fn start_receive<'c, R>(
-        &'c self,
+        &self,
         call: Receive,
         finish: Finish<'c, R>,
     ) -> Result<Request<'c, R>> {
@@ -220,12 +218,13 @@ impl Comm {
     }
 
     pub(super) fn request<'c, R>(
-        &'c self,
+        &self,
         direction: Direction,
         site: Site,
         finish: Finish<'c, R>,
     ) -> Request<'c, R> {
-        Request::new(self, self.core.ask(direction, &self.shared, site), finish)
+        let state = self.core.ask(direction, &self.shared, site);
+        Request::new(&self.core, state, finish)
     }
 
     /// Makes progress: takes in the messages that have arrived, so that messages for posted receives are received now

@@ -115,12 +115,12 @@ impl Comm {
         to: Rank,
         tag: u32,
         data: Vec<T>,
-    ) -> Result<Request<'_, Vec<T>>> {
+    ) -> Result<Request<'static, Vec<T>>> {
         let site = Location::caller();
         let show = || format!("issend(to {to}, tag {tag})");
         self.op(site, &show, || {
             let direction = self.start_synchronous("issend", to, tag, &data)?;
-            Ok(self.request(direction, site, Box::new(|_| Ok(data))))
+            Ok(self.request(direction, site, Box::new(|_, _| Ok(data))))
         })
     }
 }

@@ -3,11 +3,14 @@
 use std::panic::Location;
 use std::rc::Rc;
 
+#[cfg(doc)]
 use super::Comm;
 use super::request::Request;
 use crate::engine::rank_state::Core;
 use crate::engine::request_state::{RequestState, Until, show_all};
 use crate::error::{Error, Result, Site};
+use crate::transport::CommShared;
+use crate::transport::trace::call_event::CallEvent;
 
 /// # Several requests
 ///
@@ -234,18 +237,16 @@ impl<R> Request<'_, R> {
     }
 }
 
-impl Comm {
-    /// Runs one operation on several requests.
-    pub(super) fn several<A>(
-        &self,
-        states: &[Rc<RequestState>],
-        verb: &str,
-        site: Site,
-        body: impl FnOnce(&dyn Fn() -> String) -> Result<A>,
-    ) -> Result<A> {
-        let show = || format!("{verb} for {}", show_all(states));
-        self.op(site, &show, || body(&show))
-    }
+/// Runs one operation on several requests.
+pub(super) fn several<A>(
+    core: &Core,
+    comm: &CommShared,
+    states: &[Rc<RequestState>],
+    (verb, site): (&str, Site),
+    body: impl FnOnce(&dyn Fn() -> String) -> Result<A>,
+) -> Result<A> {
+    let show = || format!("{verb} for {}", show_all(states));
+    core.recorded(comm, &|| CallEvent::at(site), &show, || body(&show))
 }
 
 /// An operation on several requests.
@@ -305,15 +306,15 @@ fn together<'c, R, A: Default>(
     (verb, site): (&str, Site),
     body: impl FnOnce(&mut [Request<'c, R>], &Several<'_>) -> Result<A>,
 ) -> Result<A> {
-    let Some(comm) = requests.first().map(Request::comm) else {
+    let Some(first) = requests.first() else {
         return Ok(A::default());
     };
-    comm.several(&states, verb, site, |show| {
-        requests.iter().try_for_each(|one| one.check_rank(comm))?;
-        let (core, states) = (&*comm.core, &*states);
+    let (core, first) = (first.core()?, first.state().clone());
+    several(&core, &first.comm, &states, (verb, site), |show| {
+        requests.iter().try_for_each(|one| one.check_rank(&core))?;
         let several = Several {
-            core,
-            states,
+            core: &core,
+            states: &states,
             show,
             site,
         };

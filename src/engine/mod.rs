@@ -26,10 +26,8 @@ pub(crate) mod request_state;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread;
 
 use crate::Rank;
 #[cfg(doc)]
@@ -42,14 +40,14 @@ use crate::transport::memory::pointer_list::Lists;
 use crate::transport::progress::wait::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::trace::call_event::CallEvent;
-use crate::transport::trace::words::{DescribeCall, OnComm};
+use crate::transport::trace::words::DescribeCall;
 use crate::transport::{CommShared, Fabric};
 use crate::unwind;
 use at_cells::LazyCellPort;
 pub use envelope::{Source, Status, Tag};
 use kept::KeptCalls;
+use rank_state::Core;
 pub(crate) use rank_state::is_inside;
-use rank_state::{Core, WhenUnwinding};
 use workspace::Workspace;
 
 /// A communicator: the ranks of a world, as seen by one of them.
@@ -325,31 +323,7 @@ impl Comm {
         show: &dyn Fn() -> String,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        let recorder = &self.core.port.recorder;
-        let context = self.shared.context;
-        let call = &OnComm { call, context };
-        let token = recorder.begin(call, show);
-        let result = self.guarded(call, show, body);
-        recorder.end(token, call, show, result.is_ok());
-        result
-    }
-
-    #[inline]
-    pub(crate) fn guarded<R>(
-        &self,
-        call: &impl DescribeCall,
-        show: &dyn Fn() -> String,
-        body: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        if thread::panicking() {
-            // A destructor makes this call while the rank unwinds: no rank may wait for this one from here on.
-            self.core.end_by_panic();
-        }
-        let core = &*self.core;
-        let unwinding = WhenUnwinding(|| core.unwinds_in(call, show));
-        let result = core.begin().and_then(|()| body());
-        mem::forget(unwinding);
-        result.map_err(|error| core.failed(error, show, call.describe().site, &self.shared))
+        self.core.recorded(&self.shared, call, show, body)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The state of one rank, which all its communicators share: its end, its injected faults, the thread it is on.
 
 use std::cell::{Cell, RefCell};
+use std::mem;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,7 @@ use crate::transport::communicator::call::Call;
 use crate::transport::memory::pointer_list::Lists;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::Live;
-use crate::transport::trace::words::DescribeCall;
+use crate::transport::trace::words::{DescribeCall, OnComm};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};
 
@@ -97,6 +98,44 @@ impl Core {
         let (limit, next) = fabric.next_fault(*me, count);
         self.limit.set(limit);
         self.strike(self.fault.replace(next))
+    }
+
+    /// Runs one operation on a communicator: refuses it inside operators, counts it, records it, and adds the call site
+    /// to its errors. The recorder asks for the arguments when it writes the record, which may be after the message has
+    /// left.
+    #[inline]
+    pub(crate) fn recorded<R>(
+        &self,
+        comm: &CommShared,
+        call: &impl DescribeCall,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let recorder = &self.port.recorder;
+        let context = comm.context;
+        let call = &OnComm { call, context };
+        let token = recorder.begin(call, show);
+        let result = self.guarded(comm, call, show, body);
+        recorder.end(token, call, show, result.is_ok());
+        result
+    }
+
+    #[inline]
+    pub(crate) fn guarded<R>(
+        &self,
+        comm: &CommShared,
+        call: &impl DescribeCall,
+        show: &dyn Fn() -> String,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        if thread::panicking() {
+            // A destructor makes this call while the rank unwinds: no rank may wait for this one from here on.
+            self.end_by_panic();
+        }
+        let unwinding = WhenUnwinding(|| self.unwinds_in(call, show));
+        let result = self.begin().and_then(|()| body());
+        mem::forget(unwinding);
+        result.map_err(|error| self.failed(error, show, call.describe().site, comm))
     }
 
     pub(crate) fn has_ended(&self) -> bool {

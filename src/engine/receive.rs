@@ -9,6 +9,7 @@ use super::Comm;
 use super::envelope::{Source, Status, Tag};
 use crate::Rank;
 use crate::error::{Result, Site};
+use crate::transport::CommShared;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::want::Want;
@@ -77,6 +78,18 @@ pub(crate) fn receive(
     }
 }
 
+/// The status of a message on a communicator.
+#[inline]
+pub(crate) fn status_in(comm: &CommShared, packet: &Packet) -> Status {
+    Status::of(packet, member_of(comm, packet))
+}
+
+#[inline]
+fn member_of(comm: &CommShared, packet: &Packet) -> Rank {
+    let source = packet.source();
+    comm.members.member(source).unwrap_or(source)
+}
+
 /// Empties `place` after its sender has retracted the message.
 #[cold]
 #[inline(never)]
@@ -110,15 +123,14 @@ impl Comm {
 
     #[inline]
     pub(crate) fn status(&self, packet: &Packet) -> Status {
-        Status::of(packet, self.member(packet))
+        status_in(&self.shared, packet)
     }
 
     /// The number in this communicator of the rank that sent a packet. The packet's context implies that it is a
     /// member.
     #[inline]
     pub(crate) fn member(&self, packet: &Packet) -> Rank {
-        let source = packet.source();
-        self.shared.members.member(source).unwrap_or(source)
+        member_of(&self.shared, packet)
     }
 
     /// Runs a receive from beginning to end.
