@@ -113,6 +113,7 @@ mod names;
 pub mod op;
 pub mod schedule;
 pub mod simulate;
+mod sort;
 pub mod span;
 mod sync;
 pub mod testing;

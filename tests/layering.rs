@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Lowest first. Modules of one layer never import each other.
 const LAYERS: &[&[&str]] = &[
+    &["sort"],
     &[
         "error", "machine", "moves", "names", "op", "span", "sync", "unwind",
     ],

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use crate::Rank;
 use crate::schedule::Combine;
+use crate::sort;
 
 /// The number of an order of ranks.
 pub(super) type OrderId = usize;
@@ -147,6 +148,6 @@ fn repeated(runs: &[Range<Rank>]) -> Option<Rank> {
 /// The runs sorted by rank.
 pub(super) fn ascending(runs: &[Range<Rank>]) -> Vec<Range<Rank>> {
     let mut sorted = runs.to_vec();
-    sorted.sort_unstable_by_key(|run| run.start);
+    sort::by_numbers(&mut sorted, |run| [run.start]);
     sorted
 }

@@ -74,7 +74,7 @@ impl Scale {
         let mut values: Vec<f64> = values
             .filter(|value| *value > 0.0 && value.is_finite())
             .collect();
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         values.dedup();
         let (low, high) = match (values.first(), values.last()) {
             (Some(&low), Some(&high)) => (low, high),

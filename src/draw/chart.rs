@@ -3,6 +3,7 @@
 use super::axis::{Axis, Scale};
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::svg;
+use crate::sort;
 
 /// Size of the plot area.
 const WIDTH: f64 = 600.0;
@@ -373,7 +374,7 @@ fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
 /// Writes names beside the ends of their curves without overlap: pushes them down from the top one on, then pushes
 /// those that are too low up again.
 fn write_names(figure: &mut Figure, mut names: Vec<Name>, left: f64) {
-    names.sort_by(|a, b| a.end.y.total_cmp(&b.end.y));
+    sort::by_float(&mut names, |name| name.end.y);
     for i in 1..names.len() {
         names[i].y = names[i].y.max(names[i - 1].y + APART);
     }

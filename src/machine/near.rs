@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::place::Placement;
-use super::tree::{Machine, Object, ObjectKind};
+use super::tree::{Machine, ObjectKind};
+use crate::sort;
 
 /// The ranks of a world as far as the machine distinguishes them: a pure function of the machine, of the planned
 /// placement and of the selected kinds, and therefore the same on all ranks.
@@ -33,7 +34,7 @@ impl Near {
     /// The proximity of ranks placed on this machine, by `kinds` in any order.
     pub(crate) fn of(machine: &Machine, placement: &Placement, kinds: &[ObjectKind]) -> Near {
         let mut kinds = kinds.to_vec();
-        kinds.sort_unstable();
+        sort::by_numbers(&mut kinds, |kind| [*kind as usize]);
         kinds.dedup();
         if kinds.is_empty() {
             return Near::Alike("the world looks at no level of the machine".into());
@@ -80,9 +81,9 @@ pub(crate) fn ways(
 
 /// The part of a kind that each CPU is in.
 fn parts(machine: &Machine, kind: ObjectKind) -> BTreeMap<usize, usize> {
-    let cpus = |(i, part): (usize, &Object)| -> Vec<(usize, usize)> {
-        part.cpus.iter().map(|&cpu| (cpu, i)).collect()
-    };
-    let all = machine.tree.all(kind);
-    all.into_iter().enumerate().flat_map(cpus).collect()
+    let mut of_cpu = BTreeMap::new();
+    for (i, part) in machine.tree.all(kind).into_iter().enumerate() {
+        part.cpus.iter().for_each(|&cpu| _ = of_cpu.insert(cpu, i));
+    }
+    of_cpu
 }

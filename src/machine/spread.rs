@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::tree::{Machine, Object, ObjectKind};
+use crate::sort;
 
 /// The slowness of each CPU: 0 for the fastest kind, and for all CPUs if the kinds are unknown.
 pub(super) struct Slowness(BTreeMap<usize, usize>);
 
 impl Slowness {
     pub(super) fn of(machine: &Machine) -> Slowness {
-        let kinds = machine.kinds.iter().rev().enumerate();
-        let cpus = kinds.flat_map(|(slow, cpus)| cpus.iter().map(move |&cpu| (cpu, slow)));
-        Slowness(cpus.collect())
+        let mut of_cpu = BTreeMap::new();
+        for (slow, cpus) in machine.kinds.iter().rev().enumerate() {
+            cpus.iter().for_each(|&cpu| _ = of_cpu.insert(cpu, slow));
+        }
+        Slowness(of_cpu)
     }
 
     fn of_cpu(&self, cpu: usize) -> usize {
@@ -19,17 +22,16 @@ impl Slowness {
     }
 
     /// The indices of these CPUs, fast ones first, otherwise in the given order.
-    fn fast_first(&self, cpus: impl IntoIterator<Item = usize>) -> Vec<usize> {
-        let slowness: Vec<usize> = cpus.into_iter().map(|cpu| self.of_cpu(cpu)).collect();
-        let mut places: Vec<usize> = (0..slowness.len()).collect();
-        places.sort_by_key(|&place| slowness[place]);
+    fn fast_first(&self, cpus: &[usize]) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..cpus.len()).collect();
+        sort::by_numbers(&mut places, |&place| [self.of_cpu(cpus[place])]);
         places
     }
 }
 
 /// Neighbours next to each other: the first `ranks` leaves from left to right, choosing fast kinds before slow ones.
 pub(super) fn compact(tree: &Object, ranks: usize, slow: &Slowness) -> Vec<usize> {
-    let mut places = slow.fast_first(tree.cpus.iter().copied());
+    let mut places = slow.fast_first(&tree.cpus);
     places.truncate(ranks);
     places.sort_unstable();
     places.into_iter().map(|place| tree.cpus[place]).collect()
@@ -108,15 +110,18 @@ fn per_core(objects: &[&Object], share: usize, slow: &Slowness) -> Vec<usize> {
     objects
         .iter()
         .for_each(|object| cores_of(object, &mut cores));
-    let order = slow.fast_first(cores.iter().map(|core| core[0]));
+    let first: Vec<usize> = cores.iter().map(|core| core[0]).collect();
+    let order = slow.fast_first(&first);
     let room: Vec<usize> = order.iter().map(|&place| cores[place].len()).collect();
     let mut shares = vec![0; cores.len()];
     for (place, share) in order.iter().zip(deal(share, &room)) {
         shares[*place] = share;
     }
-    let each = cores.iter().zip(shares);
-    each.flat_map(|(core, share)| core[..share].iter().copied())
-        .collect()
+    let mut cpus = Vec::new();
+    for (core, share) in cores.iter().zip(shares) {
+        cpus.extend_from_slice(&core[..share]);
+    }
+    cpus
 }
 
 /// The CPUs of each core; a CPU outside all known cores is a core of its own.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::Cpus;
+use crate::sort;
 
 /// The kind of an object of the machine.
 ///
@@ -261,8 +262,13 @@ impl Machine {
     pub fn distinct_cores(&self, cpus: &[usize]) -> usize {
         let cores = self.tree.all(ObjectKind::Core);
         let core = |cpu: &usize| cores.iter().position(|core| core.cpus.contains(cpu));
-        let found: BTreeSet<Result<usize, usize>> =
-            cpus.iter().map(|cpu| core(cpu).ok_or(*cpu)).collect();
+        let found = cpus.iter().map(|cpu| match core(cpu) {
+            Some(core) => (0, core),
+            None => (1, *cpu),
+        });
+        let mut found: Vec<(usize, usize)> = found.collect();
+        found.sort_unstable();
+        found.dedup();
         found.len()
     }
 }
@@ -330,17 +336,11 @@ impl Parts {
             bytes: None,
             cpus: all,
         };
-        let order = self.cpus.iter().enumerate();
-        let tree = nest(
-            &root,
-            domains,
-            &order.map(|(place, &cpu)| (cpu, place)).collect(),
-        );
-        let order = tree.cpus.iter().enumerate();
-        let places: Places = order.map(|(place, &cpu)| (cpu, place)).collect();
+        let tree = nest(&root, domains, &places(&self.cpus));
+        let places = places(&tree.cpus);
         for node in &mut self.nodes {
             node.cpus.retain(|cpu| places.contains_key(cpu));
-            node.cpus.sort_by_key(|cpu| places[cpu]);
+            sort::by_numbers(&mut node.cpus, |cpu| [places[cpu]]);
         }
         Machine {
             nodes: self.nodes,
@@ -362,15 +362,26 @@ fn telling(mut domains: Vec<Domain>, all: &BTreeSet<usize>) -> Vec<Domain> {
     let others = domains
         .iter()
         .filter(|other| other.kind != ObjectKind::Group);
-    let others: BTreeSet<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
-    let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !others.contains(cpus);
+    let mut other_sets = BTreeSet::new();
+    others.for_each(|other| _ = other_sets.insert(other.cpus.clone()));
+    let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !other_sets.contains(cpus);
     domains.retain(|domain| domain.kind != ObjectKind::Group || says(&domain.cpus));
-    domains.sort_by_key(|domain| (usize::MAX - domain.cpus.len(), domain.kind));
+    sort::by_numbers(&mut domains, |domain| {
+        [usize::MAX - domain.cpus.len(), domain.kind as usize]
+    });
     domains
 }
 
 /// The position of each CPU in an order.
 type Places = BTreeMap<usize, usize>;
+
+fn places(order: &[usize]) -> Places {
+    let mut places = Places::new();
+    for (place, &cpu) in order.iter().enumerate() {
+        places.insert(cpu, place);
+    }
+    places
+}
 
 /// The object of a domain; `inside` are the domains that it may contain, larger ones first.
 fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
@@ -387,7 +398,10 @@ fn nest(domain: &Domain, inside: Vec<Domain>, places: &Places) -> Object {
         let alone = domain.cpus.iter().filter(|cpu| !owner.contains_key(cpu));
         children.extend(alone.map(|&cpu| leaf(cpu)));
     }
-    children.sort_by_cached_key(|child| child.cpus.iter().map(|cpu| places.get(cpu)).min());
+    sort::by_numbers(&mut children, |child| {
+        let first = child.cpus.iter().map(|cpu| places.get(cpu)).min();
+        [first.flatten().map_or(0, |place| place + 1)]
+    });
     let cpus = match domain.kind {
         ObjectKind::Cpu => domain.cpus.iter().copied().collect(),
         _ => children

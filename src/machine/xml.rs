@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use super::Cpus;
 use super::text::MachineError;
 use super::tree::{Machine, MachineSource, Node, ObjectKind, Parts};
+use crate::sort;
 
 /// The maximum number of CPUs: few letters of a file can stand for any number.
 const MOST_CPUS: usize = 1 << 16;
@@ -53,7 +54,7 @@ impl Machine {
         mask.sort_unstable();
         mask.dedup();
         parts.cpus.clone_from(&mask);
-        parts.nodes.sort_by_key(|node| node.number);
+        sort::by_numbers(&mut parts.nodes, |node| [node.number]);
         Ok(parts.machine(Cpus { mask, quota: None }, MachineSource::Xml))
     }
 }

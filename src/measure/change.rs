@@ -8,6 +8,7 @@
 
 use super::statistics::{mean, median, sorted};
 use super::student::{critical, two_sided};
+use crate::sort;
 
 /// Assumed standard deviation of the logarithms of two runs' medians where it was not observed; a lower bound.
 const ASSUMED: f64 = 0.1;
@@ -172,7 +173,7 @@ fn assumed(before: &RunTimes, after: &RunTimes, usual: f64) -> Option<(f64, usiz
 /// Holm, *A simple sequentially rejective multiple test procedure*, Scand. J. Stat. 6, 1979.
 pub(super) fn holm(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
-    order.sort_by(|&a, &b| chances[a].total_cmp(&chances[b]));
+    sort::by_float(&mut order, |&at| chances[at]);
     let mut corrected = vec![1.0; chances.len()];
     let mut most = 0.0f64;
     for (place, &at) in order.iter().enumerate() {

@@ -6,7 +6,7 @@
 /// Returns the figures in ascending order.
 pub fn sorted(figures: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = figures.into_iter().collect();
-    all.sort_by(f64::total_cmp);
+    all.sort_unstable_by(f64::total_cmp);
     all
 }
 

@@ -128,7 +128,7 @@ pub trait Schedule: Sync {
     /// [`next_active`](Self::next_active) for the [reversed](Self::reversed) schedule.
     fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
         let from = |least: usize| self.next_active(rank, least.checked_sub(1));
-        last_before(before, from)
+        last_before(before, &from)
     }
 
     /// The lengths of the rank's buffers.

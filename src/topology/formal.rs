@@ -152,7 +152,7 @@ impl Formal {
             .find(|block| block.contains(&rank))
             .cloned()
             .unwrap_or_default();
-        node.sort();
+        node.sort_unstable();
         TopologyError::NotStrict { property, node }
     }
 
@@ -180,7 +180,7 @@ impl Formal {
             return Err(TopologyError::EmptyBlock { node });
         }
         let mut placed = self.placed();
-        placed.sort();
+        placed.sort_unstable();
         if let Some(two) = placed.windows(2).find(|two| two[0].0 == two[1].0) {
             return Err(TopologyError::BlocksOverlap {
                 rank: two[0].0,

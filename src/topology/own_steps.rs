@@ -67,6 +67,6 @@ impl Pattern for OwnSteps {
         let sends = self.topology.successor(rank).map(|(step, _)| step);
         let receives = |least: usize| self.topology.next_step(rank, least.checked_sub(1));
         let sends = sends.filter(|&step| step < before);
-        sends.or_else(|| last_before(before, receives))
+        sends.or_else(|| last_before(before, &receives))
     }
 }

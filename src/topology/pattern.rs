@@ -45,7 +45,9 @@ pub trait Pattern: Sync {
 
     /// The last step before `before` in which the rank sends or receives.
     fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
-        last_before(before, |least| self.next_active(rank, least.checked_sub(1)))
+        last_before(before, &|least| {
+            self.next_active(rank, least.checked_sub(1))
+        })
     }
 
     /// All triples, ordered by step and then by sender.
@@ -92,7 +94,7 @@ impl<P: Pattern + ?Sized> Pattern for &P {
 /// twice as far each time, and bisects once it has found one. Usually the step is near, or there is none.
 pub(crate) fn last_before(
     before: usize,
-    first_from: impl Fn(usize) -> Option<usize>,
+    first_from: &dyn Fn(usize) -> Option<usize>,
 ) -> Option<usize> {
     let found = |least, end| first_from(least).filter(|&step| step < end);
     let (mut last, mut high, mut back) = (found(0, before)?, before, 1);

@@ -9,6 +9,12 @@ use super::families::Shape;
 use super::table::TripleTable;
 use super::{Topology, TopologyError, Triple};
 use crate::Rank;
+use crate::sort;
+
+/// Sorts triples as their type orders them.
+fn by_fields(triples: &mut [Triple]) {
+    sort::by_numbers(triples, |t| [t.from, t.step, t.to]);
+}
 
 impl Topology {
     /// The topology with these triples, in any order, if they form a rooted in-tree.
@@ -47,7 +53,7 @@ impl Topology {
     ) -> Result<Topology, TopologyError> {
         let mut triples: Vec<Triple> = triples.into_iter().collect();
         in_range(ranks, Some(root), &triples)?;
-        triples.sort();
+        by_fields(&mut triples);
         one_successor(ranks, root, &triples)?;
         let successor = successors(root, &triples);
         no_cycle(Some(root), &successor)?;
@@ -65,7 +71,7 @@ impl Topology {
 pub(super) fn only_root(ranks: usize, triples: &[Triple]) -> Result<Rank, TopologyError> {
     in_range(ranks, None, triples)?;
     let mut triples = triples.to_vec();
-    triples.sort();
+    by_fields(&mut triples);
     no_second(&triples)?;
     let candidates: Vec<Rank> = senderless(ranks, &triples).take(2).collect();
     if candidates.is_empty() {

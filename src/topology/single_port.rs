@@ -156,7 +156,7 @@ impl SinglePort {
     pub(super) fn last_active(&self, p: Rank, before: usize) -> Option<usize> {
         let sends = self.topology.port_step(p).filter(|&step| step < before);
         let receives = |least| self.arrival(p, least).map(|(step, _)| step);
-        sends.or_else(|| last_before(before, receives))
+        sends.or_else(|| last_before(before, &receives))
     }
 
     /// The first arrival at `q` in step `least` or later.

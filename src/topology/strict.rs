@@ -13,6 +13,7 @@
 
 use super::{Topology, TopologyError, Triple};
 use crate::Rank;
+use crate::sort;
 
 impl Topology {
     /// Checks whether this is also a strict topology, where the ranks that send to one rank in one step form a node.
@@ -53,7 +54,7 @@ impl Topology {
     /// The nodes that the triples alone define: node 0 is the root's.
     fn nodes(&self) -> Nodes {
         let mut triples: Vec<Triple> = self.triples().collect();
-        triples.sort_by_key(|t| (t.step, t.to, t.from));
+        sort::by_numbers(&mut triples, |t| [t.step, t.to, t.from]);
         let same_node = |a: &Triple, b: &Triple| (a.step, a.to) == (b.step, b.to);
         let mut nodes = Nodes {
             members: vec![vec![self.root()]],
@@ -83,7 +84,7 @@ fn node_of_rank(members: &[Vec<Rank>]) -> Vec<usize> {
 }
 
 /// An edge of the tree on nodes, with the process that its association map gives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) into: usize,
     pub(super) process: Rank,
@@ -106,7 +107,7 @@ impl Nodes {
 
     fn broken(&self, property: u8, node: usize) -> Result<(), TopologyError> {
         let mut node = self.members[node].clone();
-        node.sort();
+        node.sort_unstable();
         Err(TopologyError::NotStrict { property, node })
     }
 }
@@ -114,9 +115,9 @@ impl Nodes {
 /// Properties 3 to 6, in this order.
 pub(super) fn check(nodes: &Nodes) -> Result<(), TopologyError> {
     let mut edges = nodes.edges.clone();
-    edges.sort_by_key(|e| (e.into, e.step));
+    sort::by_numbers(&mut edges, |e| [e.into, e.step]);
     room_for_each(nodes, &edges)?;
-    edges.sort();
+    sort::by_numbers(&mut edges, |e| [e.into, e.process, e.step, e.from]);
     consecutive(nodes, &edges)?;
     let last = last_edges(&edges);
     equal_ends(nodes, &last)?;

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use super::Triple;
 use super::families::{Family, SenderRun};
 use crate::Rank;
+use crate::sort;
 
 /// A validated topology, with precomputed answers to queries that involve more than one rank.
 pub(super) struct TripleTable {
@@ -40,14 +41,14 @@ impl TripleTable {
         mut triples: Vec<Triple>,
         successor: Vec<(usize, Rank)>,
     ) -> TripleTable {
-        triples.sort_by_key(|t| (t.step, t.from));
+        sort::by_numbers(&mut triples, |t| [t.step, t.from]);
         let (port, branch) = (ports(root, &triples), branches(root, &triples));
         let (nests, steps) = (
             nests(root, &triples),
             triples.last().map_or(0, |t| t.step + 1),
         );
         let starts = starts(successor.len(), &triples);
-        triples.sort_by_key(|t| t.to);
+        sort::by_numbers(&mut triples, |t| [t.to]);
         let senders = triples.iter().map(|t| t.from).collect();
         let print = BuildHasherDefault::<DefaultHasher>::default().hash_one(&successor);
         TripleTable {

@@ -3,6 +3,7 @@
 use super::Place;
 use crate::collective::{Collective, Entry, Rule, Timed};
 use crate::measure::{Subject, median, sorted};
+use crate::sort;
 
 /// The choice for fewer bytes, or else the choice without a table, stays until another algorithm is faster by this
 /// factor. Passes scatter by as much, and a table that follows the scatter is no improvement.
@@ -47,7 +48,7 @@ pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
 /// Returns the rule for a place, given the rule for the next smaller number of bytes.
 fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
     let mut standings = standings(place);
-    standings.sort_by(|a, b| a.score.total_cmp(&b.score));
+    sort::by_float(&mut standings, |standing| standing.score);
     let best = standings.first()?.score;
     let stays = |algorithm| {
         let close = |one: &&Standing| one.score <= ENOUGH * best;

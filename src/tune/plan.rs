@@ -6,6 +6,7 @@ use super::{Candidate, Element, Place, untuned};
 use crate::collective::{Algorithm, Call, Collective};
 use crate::machine::{Bind, Machine};
 use crate::measure::{Point, Type};
+use crate::sort;
 use crate::topology::{Levels, TreeName};
 
 /// The points to measure, and the time for each.
@@ -73,7 +74,9 @@ impl Plan {
         ranks.sort_unstable();
         ranks.dedup();
         let room = self.machine.room();
-        ranks.sort_by_key(|&ranks| (ranks > room, !ranks.is_power_of_two()));
+        sort::by_numbers(&mut ranks, |&ranks| {
+            [(ranks > room) as usize, !ranks.is_power_of_two() as usize]
+        });
         let mut places = Vec::new();
         for ranks in ranks {
             for &collective in &self.collectives {
@@ -93,7 +96,7 @@ impl Plan {
         };
         let mut points: Vec<Point> = self.bytes.iter().map(point).collect();
         points.retain(|point| point.memory() <= MOST_MEMORY);
-        points.sort_by_key(Point::bytes);
+        sort::by_numbers(&mut points, |point| [point.bytes()]);
         points.dedup_by_key(|point| point.bytes());
         points
             .into_iter()

@@ -10,6 +10,7 @@ use super::setup::Setup;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Gone, Mismatch};
 use crate::machine::Placement;
+use crate::sort;
 use crate::transport::deadlock::registry;
 use crate::transport::memory::packet::Packet;
 use crate::transport::{CommShared, Fabric, Unfinished};
@@ -170,7 +171,7 @@ fn unfinished(outcomes: &dyn Outcomes, fabric: &Fabric) -> Vec<Unfinished> {
     let mut open = fabric.unfinished.lock().clone();
     open.retain(|one| outcomes.end(one.rank) == End::Returned);
     // Each rank's own requests stay in their order.
-    open.sort_by_key(|one| one.rank);
+    sort::by_numbers(&mut open, |one| [one.rank]);
     open
 }
 

@@ -9,6 +9,7 @@ use super::left::{Lost, all_lost, all_unfinished};
 use super::outcome::{End, Outcomes};
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Mismatch};
+use crate::sort;
 use crate::transport::Unfinished;
 
 /// A [`WorldError`](super::WorldError) without the ranks' own errors, whose type depends on the program.
@@ -117,7 +118,9 @@ impl Findings {
             .find(|(other, end)| *other != rank && *end == End::Failed)
             .map(|(other, _)| other);
         // The messages first that the rank in need may have been meant to receive.
-        self.lost.sort_by_key(|lost| Some(lost.to) != needed_by);
+        sort::by_numbers(&mut self.lost, |lost| {
+            [(Some(lost.to) != needed_by) as usize]
+        });
         Verdict::Blame {
             rank,
             needed_by,

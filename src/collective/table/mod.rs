@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::{Algorithm, Call, Collective};
 use crate::machine::Bytes;
+use crate::sort;
 
 mod error;
 mod fingerprint;
@@ -129,7 +130,7 @@ impl TuningTable {
             fingerprint.check()?;
         }
         entries.iter().try_for_each(Entry::check)?;
-        entries.sort_by_key(Entry::key);
+        sort::by_numbers(&mut entries, |one| [one.collective as usize, one.ranks]);
         let twice = entries.windows(2).find(|two| two[0].key() == two[1].key());
         if let Some(two) = twice {
             return Err(TableError::Twice {

@@ -104,7 +104,7 @@ impl<S: Schedule> Schedule for Reversed<S> {
     fn last_active(&self, rank: Rank, before: usize) -> Option<usize> {
         if self.inner.may_copy() {
             let from = |least: usize| self.next_active(rank, least.checked_sub(1));
-            return last_before(before, from);
+            return last_before(before, &from);
         }
         let steps = self.inner.steps();
         let first = first_from(&self.inner, rank, steps.saturating_sub(before))?;

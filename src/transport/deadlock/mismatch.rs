@@ -6,6 +6,7 @@
 
 use crate::Rank;
 use crate::error::{Called, Gone, Mismatch};
+use crate::sort;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::call_log::DEPTH;
 use crate::transport::memory::stamp::{Stamp, agree};
@@ -65,7 +66,7 @@ impl Fabric {
         };
         let mut calls: Vec<_> = comm.members.iter().flat_map(of).collect();
         // Stable: the members keep their order.
-        calls.sort_by_key(|(number, ..)| *number);
+        sort::by_numbers(&mut calls, |(number, ..)| [*number as usize]);
         let same = |one: &(u32, Rank, Call), other: &(u32, Rank, Call)| one.0 == other.0;
         let all = calls.chunk_by(same).filter_map(|calls| {
             let calls: Vec<_> = calls.iter().map(|(_, rank, call)| (*rank, *call)).collect();
@@ -194,7 +195,10 @@ impl Missed {
         let made = self.made.iter().map(|(rank, call)| called(*rank, call, ""));
         let without = self.without.iter().map(|rank| returned(*rank));
         let mut calls: Vec<Called> = made.chain(without).collect();
-        calls.sort_by_key(|called| comm.members.member(called.rank));
+        sort::by_numbers(&mut calls, |called| {
+            let member = comm.members.member(called.rank);
+            [member.map_or(0, |member| member + 1)]
+        });
         Mismatch {
             calls,
             odd: self.odd(comm),

@@ -8,6 +8,7 @@ use std::mem;
 use std::rc::Rc;
 
 use crate::Rank;
+use crate::sort;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
 use crate::transport::matching::want::{QueueId, Want};
@@ -348,7 +349,7 @@ impl Inbox {
     /// Everything that was never received, in the order of arrival.
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
-        early.sort_by_key(|early| early.arrival);
+        sort::by_numbers(&mut early, |early| [early.arrival as usize]);
         let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.pop());
         let (dead, left): (Vec<_>, Vec<_>) = early

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Site;
+use crate::sort;
 
 /// The call that made a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Names {
         let mut names: Vec<_> = origins
             .map(|(context, origin)| (context, origin.clone()))
             .collect();
-        names.sort_unstable_by_key(|(context, _)| *context);
+        sort::by_numbers(&mut names, |(context, _)| [*context as usize]);
         Names(names)
     }
 
