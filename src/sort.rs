@@ -3,22 +3,14 @@
 
 /// Sorts by numbers, the first ones first; elements with equal numbers keep their order.
 pub(crate) fn by_numbers<T, const N: usize>(items: &mut [T], key: impl Fn(&T) -> [usize; N]) {
-    let rows = items.iter().map(|item| {
-        let mut row: Row = [0; 4];
-        row[..N].copy_from_slice(&key(item).map(|number| number as u64));
-        row
-    });
-    let rows: Vec<Row> = rows.collect();
-    arrange(rows, &mut |a, b| items.swap(a, b));
+    let order = order(items.len(), &|i| row(&key(&items[i])));
+    arrange(order, &mut |a, b| items.swap(a, b));
 }
 
 /// Sorts by a number in the order of [`f64::total_cmp`]; elements with equal numbers keep their order.
 pub(crate) fn by_float<T>(items: &mut [T], key: impl Fn(&T) -> f64) {
-    let rows: Vec<Row> = items
-        .iter()
-        .map(|item| [ordered(key(item)), 0, 0, 0])
-        .collect();
-    arrange(rows, &mut |a, b| items.swap(a, b));
+    let order = order(items.len(), &|i| [ordered(key(&items[i])), 0, 0, 0]);
+    arrange(order, &mut |a, b| items.swap(a, b));
 }
 
 /// What one element is sorted by.
@@ -31,14 +23,27 @@ fn ordered(float: f64) -> u64 {
     if negative { !bits } else { bits | 1 << 63 }
 }
 
-/// Exchanges the elements of these rows until they are in order.
-fn arrange(rows: Vec<Row>, swap: &mut dyn FnMut(usize, usize)) {
-    let mut order: Vec<(Row, usize)> = rows.into_iter().zip(0..).collect();
-    order.sort_unstable();
+fn row(numbers: &[usize]) -> Row {
+    let mut row = [0; 4];
+    for (to, &number) in row.iter_mut().zip(numbers) {
+        *to = number as u64;
+    }
+    row
+}
+
+/// The elements in order, by their indices.
+fn order(length: usize, row: &dyn Fn(usize) -> Row) -> Vec<usize> {
+    let mut rows: Vec<(Row, usize)> = (0..length).map(|i| (row(i), i)).collect();
+    rows.sort_unstable();
+    rows.into_iter().map(|(_, i)| i).collect()
+}
+
+/// Exchanges elements until they are in this order.
+fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut at = start;
         loop {
-            let from = std::mem::replace(&mut order[at].1, at);
+            let from = std::mem::replace(&mut order[at], at);
             if from == start {
                 break;
             }

@@ -398,7 +398,7 @@ struct Maker {
     kinds: BTreeMap<usize, Vec<usize>>,
     indexes: Option<Vec<usize>>,
     /// The number of objects of each kind so far.
-    made: BTreeMap<ObjectKind, usize>,
+    made: [usize; ObjectKind::ALL.len()],
 }
 
 impl Maker {
@@ -447,7 +447,7 @@ impl Maker {
             }
             _ => {
                 self.make(inside)?;
-                let made = self.made.entry(kind).or_default();
+                let made = &mut self.made[kind as usize];
                 let number = (!kind.is_cache()).then_some(*made);
                 *made += 1;
                 self.parts.domains.push(Domain {

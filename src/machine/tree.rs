@@ -362,9 +362,8 @@ fn telling(mut domains: Vec<Domain>, all: &BTreeSet<usize>) -> Vec<Domain> {
     let others = domains
         .iter()
         .filter(|other| other.kind != ObjectKind::Group);
-    let mut other_sets = BTreeSet::new();
-    others.for_each(|other| _ = other_sets.insert(other.cpus.clone()));
-    let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !other_sets.contains(cpus);
+    let others: Vec<BTreeSet<usize>> = others.map(|other| other.cpus.clone()).collect();
+    let says = |cpus: &BTreeSet<usize>| cpus.len() > 1 && cpus != all && !others.contains(cpus);
     domains.retain(|domain| domain.kind != ObjectKind::Group || says(&domain.cpus));
     sort::by_numbers(&mut domains, |domain| {
         [usize::MAX - domain.cpus.len(), domain.kind as usize]

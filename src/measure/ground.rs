@@ -86,7 +86,7 @@ pub fn cache_line(pair: &Pair) -> io::Result<f64> {
         }
         median(&sorted(times))
     };
-    let both = together(&pair.cpu, &pair.cpus, |me| play(me as u64))?;
+    let both = together(&pair.cpu, &pair.cpus, &|me| play(me as u64))?;
     Ok(both.into_iter().fold(0.0, f64::max))
 }
 
@@ -123,7 +123,7 @@ fn repeated(
     let length = (bytes / size_of::<f32>()).max(1);
     // Short vectors go in batches that a clock can time.
     let calls = (16384 / length).max(1);
-    let slowest = together(on, &machine.usable, |_| {
+    let slowest = together(on, &machine.usable, &|_| {
         let (mut to, from) = (vec![1.0; length], vec![2.0; length]);
         let mut times = Vec::new();
         let begin = Instant::now();
@@ -141,7 +141,7 @@ fn repeated(
 
 /// Runs `f` on each CPU of `on`, starting at the same time, and returns the results. Nothing runs unless every thread
 /// could be started: otherwise the threads that did start are told so, and end.
-fn together(on: &[usize], cpus: &Cpus, f: impl Fn(usize) -> f64 + Sync) -> io::Result<Vec<f64>> {
+fn together(on: &[usize], cpus: &Cpus, f: &(dyn Fn(usize) -> f64 + Sync)) -> io::Result<Vec<f64>> {
     let (complete, start) = (OnceLock::new(), Barrier::new(on.len()));
     let one = |me: usize| {
         if !complete.wait() {

@@ -139,15 +139,9 @@ impl TeamThreads {
         if unwind::can_enter() {
             return Ok(run(team_run));
         }
-        let thread = thread::Builder::new().name("rank-0".into());
-        thread::scope(|scope| {
-            let caller = thread.spawn_scoped(scope, || run(team_run));
-            let caller = caller.map_err(|error| Refused::Spawn { rank: 0, error })?;
-            caller.join().map_err(|payload| {
-                unwind::discard(payload);
-                Refused::Usage("the caller of the team panicked".into())
-            })
-        })
+        let mut result = None;
+        on_new_thread(Box::new(|| result = Some(run(team_run))))?;
+        result.ok_or_else(caller_panicked)
     }
 
     /// Conducts a whole run, and determines whether the next one can continue where it ended; with `timed` also how
@@ -234,4 +228,21 @@ impl Drop for TeamThreads {
             let _ = thread.join();
         }
     }
+}
+
+/// Calls `run` on a new thread as rank 0.
+fn on_new_thread(run: Box<dyn FnOnce() + Send + '_>) -> Result<(), Refused> {
+    let thread = thread::Builder::new().name("rank-0".into());
+    thread::scope(|scope| {
+        let caller = thread.spawn_scoped(scope, run);
+        let caller = caller.map_err(|error| Refused::Spawn { rank: 0, error })?;
+        caller.join().map_err(|payload| {
+            unwind::discard(payload);
+            caller_panicked()
+        })
+    })
+}
+
+fn caller_panicked() -> Refused {
+    Refused::Usage("the caller of the team panicked".into())
 }
