@@ -248,8 +248,11 @@ impl Algorithm {
             .flat_map(|&tree| [Algorithm::tree(tree), Algorithm::pipelined(tree, 4)]);
         let few = const { NonZeroUsize::new(4).unwrap() };
         let in_segments = IN_SEGMENTS.into_iter().map(move |(make, _)| make(few));
-        let all = plain.chain(hybrids).chain(in_segments).chain(trees);
-        all.filter(move |algorithm| algorithm.needs(collective).is_some())
+        // A list, so that its users are not compiled for all these iterators.
+        let mut all: Vec<Algorithm> = plain.chain(hybrids).chain(in_segments).collect();
+        all.extend(trees);
+        all.retain(|algorithm| algorithm.needs(collective).is_some());
+        all.into_iter()
     }
 }
 

@@ -99,13 +99,17 @@ impl Chart {
 
     /// Returns the axes with their ranges, which cover the curves, their models and bars, and the roofs.
     pub(super) fn scales(&self) -> (Scale, Scale) {
-        let drawn = || self.curves.iter().chain(&self.models).chain(&self.roofs);
-        let all = || drawn().flat_map(|curve| &curve.points);
-        let ends = self.spreads.iter().flatten().flat_map(|bar| [bar.1, bar.2]);
-        (
-            Scale::new(self.x.unit, all().map(|point| point.0)),
-            Scale::new(self.y.unit, all().map(|point| point.1).chain(ends)),
-        )
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for curves in [&self.curves, &self.models, &self.roofs] {
+            for point in curves.iter().flat_map(|curve| &curve.points) {
+                x.push(point.0);
+                y.push(point.1);
+            }
+        }
+        for bar in self.spreads.iter().flatten() {
+            y.extend([bar.1, bar.2]);
+        }
+        (Scale::new(self.x.unit, x), Scale::new(self.y.unit, y))
     }
 
     fn figure(&self) -> Figure {

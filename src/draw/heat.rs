@@ -153,8 +153,12 @@ struct Grid {
 impl Grid {
     fn new(heat: &Heat) -> Grid {
         let count = heat.cells.len();
-        let all = || heat.cells.iter().flatten().flatten().copied();
-        let all = || all().filter(|value| value.is_finite() && *value > 0.0);
+        let mut all: Vec<f64> = Vec::new();
+        for row in &heat.cells {
+            all.extend(row.iter().flatten());
+        }
+        all.retain(|value| value.is_finite() && *value > 0.0);
+        let all = || all.iter().copied();
         Grid {
             count,
             width: (ROOM / count.max(1) as f64)

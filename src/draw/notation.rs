@@ -1,6 +1,6 @@
 //! The notation of messages, copies and regions, the same in pictures and in text.
 
-use super::traffic::Traffic;
+use super::traffic::{DrawnMessage, Traffic};
 use crate::Rank;
 use crate::schedule::{Buffer, Clash, Combine, LocalCopy, Region, Transfer};
 
@@ -115,26 +115,24 @@ impl Sign {
     }
 
     fn occurs(self, traffic: &Traffic) -> bool {
-        let lands = |combine| {
-            (traffic.messages()).any(|message| message.landed.is_some_and(|(_, c)| c == combine))
-        };
+        let message = |is: &dyn Fn(&DrawnMessage) -> bool| traffic.messages().iter().any(is);
+        let region = |is: &dyn Fn(&Region) -> bool| traffic.regions().iter().any(is);
+        let lands = |combine| message(&|one| one.landed.is_some_and(|(_, c)| c == combine));
         let copies = |folds| {
             (traffic.copies()).any(|(.., copy)| (copy.combine != Combine::Replace) == folds)
         };
         match self {
-            Sign::Send => traffic.messages().any(|message| message.sent.is_some()),
+            Sign::Send => message(&|one| one.sent.is_some()),
             Sign::FoldRight => lands(Combine::FoldRight),
             Sign::FoldLeft => lands(Combine::FoldLeft),
             Sign::Replace => lands(Combine::Replace),
             Sign::Copy => copies(false),
             Sign::LocalFold => copies(true),
-            Sign::Lone => traffic.messages().any(|message| message.is_lone()),
+            Sign::Lone => message(&|one| one.is_lone()),
             Sign::Clash => traffic.clashes().next().is_some(),
-            Sign::Empty => traffic.regions().any(|region| region.is_empty()),
-            Sign::Buffers => traffic
-                .regions()
-                .any(|region| region.buffer != Buffer::Output),
-            Sign::Runs => (traffic.regions()).any(|region| !region.is_empty() && region.count > 1),
+            Sign::Empty => region(&|one| one.is_empty()),
+            Sign::Buffers => region(&|one| one.buffer != Buffer::Output),
+            Sign::Runs => region(&|one| !one.is_empty() && one.count > 1),
         }
     }
 }

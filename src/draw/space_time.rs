@@ -63,21 +63,24 @@ struct Scale {
 
 impl Scale {
     fn of(panels: &[Traffic]) -> Scale {
-        let messages = || panels.iter().flat_map(|traffic| traffic.messages());
+        let messages: Vec<DrawnMessage> = panels.iter().flat_map(Traffic::messages).collect();
         let widest = |text: fn(&DrawnMessage) -> Option<String>| {
-            let widths = messages().filter_map(|message| Some(Style::CODE.width(&text(&message)?)));
+            let widths = messages
+                .iter()
+                .filter_map(|message| Some(Style::CODE.width(&text(message)?)));
             widths.fold(0.0, f64::max)
         };
-        let farthest = messages()
+        let farthest = messages
+            .iter()
             .map(|message| message.from.abs_diff(message.to))
             .max();
-        let most = messages().map(|message| message.elements()).max();
-        let least = messages().map(|message| message.elements()).min();
+        let lengths: Vec<usize> = messages.iter().map(DrawnMessage::elements).collect();
+        let (least, most) = (lengths.iter().min(), lengths.iter().max());
         Scale {
             send: widest(sent),
             recv: widest(landed),
             field: (50.0 + 7.0 * farthest.unwrap_or(0) as f64).min(220.0),
-            most: most.unwrap_or(0),
+            most: most.copied().unwrap_or(0),
             uneven: most != least,
         }
     }

@@ -96,14 +96,15 @@ impl Traffic {
     }
 
     /// Returns all messages, each once.
-    pub fn messages(&self) -> impl Iterator<Item = DrawnMessage> + '_ {
-        self.places().flat_map(|(step, rank)| {
+    pub fn messages(&self) -> Vec<DrawnMessage> {
+        let mut messages = Vec::new();
+        for (step, rank) in self.places() {
             let sent = self.step(rank, step).send;
             let lone = (self.step(rank, step).recv).filter(|recv| !self.sends(recv, rank, step));
-            let out = sent.map(|send| self.sent(rank, send, step));
-            out.into_iter()
-                .chain(lone.map(|recv| self.unsent(rank, recv, step)))
-        })
+            messages.extend(sent.map(|send| self.sent(rank, send, step)));
+            messages.extend(lone.map(|recv| self.unsent(rank, recv, step)));
+        }
+        messages
     }
 
     /// Returns whether the peer of a receive sends to the rank that receives.
@@ -152,14 +153,16 @@ impl Traffic {
     }
 
     /// Returns all regions that occur.
-    pub fn regions(&self) -> impl Iterator<Item = Region> + '_ {
-        self.moves.iter().flat_map(|step| {
-            let copy = step.local.map(|copy| [copy.from, copy.to]);
+    pub fn regions(&self) -> Vec<Region> {
+        let mut regions = Vec::new();
+        for step in &self.moves {
+            if let Some(copy) = step.local {
+                regions.extend([copy.from, copy.to]);
+            }
             let ends = [step.send, step.recv].into_iter().flatten();
-            copy.into_iter()
-                .flatten()
-                .chain(ends.map(|transfer| transfer.region))
-        })
+            ends.for_each(|transfer| regions.push(transfer.region));
+        }
+        regions
     }
 
     /// Returns the title, and the numbers of ranks, steps and messages.
@@ -170,7 +173,7 @@ impl Traffic {
         } else {
             format!("steps {}..{}", self.steps.start, self.steps.end)
         };
-        let messages = count(self.messages().count(), "message");
+        let messages = count(self.messages().len(), "message");
         format!("{title}: {}, {steps}, {messages}", count(*ranks, "rank"))
     }
 }

@@ -319,18 +319,20 @@ impl Fabric {
 
     /// The messages that were never received, rank by rank, once all ranks have ended.
     pub(crate) fn leftovers(&self) -> Vec<(Rank, Packet)> {
-        let of = |endpoint: &Endpoint| endpoint.inbox().drain(self);
-        let endpoints = self.endpoints.iter().enumerate();
-        let mail = endpoints.flat_map(|(rank, endpoint)| {
-            of(endpoint).into_iter().map(move |packet| (rank, packet))
-        });
-        let comms = self.comms();
-        let lanes = comms.iter().flat_map(|comm| {
-            let left = comm.lanes.drain().into_iter();
-            left.map(|(to, packet)| (comm.members.world(to), packet))
-        });
-        mail.chain(lanes.filter(|(_, packet)| !packet.is_dead(self)))
-            .collect()
+        let mut left = Vec::new();
+        for (rank, endpoint) in self.endpoints.iter().enumerate() {
+            for packet in endpoint.inbox().drain(self) {
+                left.push((rank, packet));
+            }
+        }
+        for comm in self.comms() {
+            for (to, packet) in comm.lanes.drain() {
+                if !packet.is_dead(self) {
+                    left.push((comm.members.world(to), packet));
+                }
+            }
+        }
+        left
     }
 }
 

@@ -194,8 +194,8 @@ impl Registry {
     /// The first recorded end among `ranks` that `counts`.
     pub(in crate::transport) fn first_of(
         &self,
-        ranks: impl Iterator<Item = Rank>,
-        counts: impl Fn(&RankEnd) -> bool,
+        ranks: &mut dyn Iterator<Item = Rank>,
+        counts: &dyn Fn(&RankEnd) -> bool,
     ) -> Option<(Rank, &RankEnd)> {
         let ends = ranks.filter_map(|rank| Some((rank, self.end(rank).filter(|end| counts(end))?)));
         ends.min_by_key(|(_, end)| end.order)
@@ -203,7 +203,7 @@ impl Registry {
 
     /// The one of `ranks` that ended first.
     pub(crate) fn first_gone(&self, ranks: &[Rank]) -> Option<Rank> {
-        let (rank, _) = self.first_of(ranks.iter().copied(), |_| true)?;
+        let (rank, _) = self.first_of(&mut ranks.iter().copied(), &|_| true)?;
         Some(rank)
     }
 
@@ -222,13 +222,15 @@ impl Registry {
         let first = |(_, end): &(Rank, &RankEnd)| end.order;
         let arms = |arms: &[Needs]| arms.iter().map(|arm| self.missed(me, arm)).collect();
         match needs {
-            Needs::One(one) => self.first_of([*one].into_iter(), |_| true),
-            Needs::All(some) => self.first_of(some.iter().copied(), |_| true),
-            Needs::Gate(_, of) => self.first_of(of.iter().filter(|&rank| rank != me), |_| true),
-            // A rank that returned leaves the set of senders; one that failed may have been the one to send.
-            Needs::Any(of) => {
-                self.first_of(of.iter().filter(|&rank| rank != me), |end| failed(&end.why))
+            Needs::One(one) => self.first_of(&mut [*one].into_iter(), &|_| true),
+            Needs::All(some) => self.first_of(&mut some.iter().copied(), &|_| true),
+            Needs::Gate(_, of) => {
+                self.first_of(&mut of.iter().filter(|&rank| rank != me), &|_| true)
             }
+            // A rank that returned leaves the set of senders; one that failed may have been the one to send.
+            Needs::Any(of) => self.first_of(&mut of.iter().filter(|&rank| rank != me), &|end| {
+                failed(&end.why)
+            }),
             Needs::Shrink(..) => None,
             Needs::Every(needs) => {
                 let missed: Vec<_> = arms(needs);
