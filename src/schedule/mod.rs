@@ -120,8 +120,14 @@ pub trait Schedule: Sync {
     /// The first step after `after` (or the first of all, for `None`) in which the rank is not idle. Schedules with
     /// many steps in which a rank is mostly idle answer this without visiting each step.
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        let first = least_after(after)?;
-        (first..self.steps()).find(|&s| !self.step(rank, s).is_idle())
+        let (mut step, steps) = (least_after(after)?, self.steps());
+        while step < steps {
+            if !self.step(rank, step).is_idle() {
+                return Some(step);
+            }
+            step += 1;
+        }
+        None
     }
 
     /// The last step before `before` in which the rank is not idle: the counterpart of

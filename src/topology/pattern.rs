@@ -4,7 +4,7 @@
 //! A tree's [single-port form](super::SinglePort) is a pattern; so are the exchanges and circles of
 //! [`cube`](super::cube), which are not trees.
 
-use super::Triple;
+use super::{Triple, least_after};
 use crate::Rank;
 
 /// The triples of a communication pattern, with one port each way per rank.
@@ -39,8 +39,14 @@ pub trait Pattern: Sync {
     /// The first step after `after` (or the first of all, for `None`) in which the rank sends or receives. Patterns
     /// with many steps in which a rank is mostly idle answer this without visiting each step.
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        let first = after.map_or(0, |step| step.saturating_add(1));
-        (first..self.steps()).find(|&s| self.to(rank, s).is_some() || self.from(rank, s).is_some())
+        let (mut step, steps) = (least_after(after)?, self.steps());
+        while step < steps {
+            if self.to(rank, step).is_some() || self.from(rank, step).is_some() {
+                return Some(step);
+            }
+            step += 1;
+        }
+        None
     }
 
     /// The last step before `before` in which the rank sends or receives.

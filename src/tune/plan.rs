@@ -132,12 +132,13 @@ impl Plan {
 fn ranks(room: usize) -> Vec<usize> {
     let powers = (1..usize::BITS).map(|power| 1usize << power);
     let powers = powers.take_while(|power| power - 1 <= room);
-    let mut ranks: Vec<usize> = powers
-        .flat_map(|power| [power - 1, power, power + 1])
-        .filter(|ranks| (2..=room).contains(ranks))
-        .chain([room, 2 * room.max(2)])
-        .filter(|&ranks| ranks > 1)
-        .collect();
+    let mut ranks = Vec::new();
+    for power in powers {
+        ranks.extend([power - 1, power, power + 1]);
+    }
+    ranks.retain(|&ranks| ranks <= room);
+    ranks.extend([room, 2 * room.max(2)]);
+    ranks.retain(|&ranks| ranks > 1);
     ranks.sort_unstable();
     ranks.dedup();
     ranks
