@@ -4,6 +4,8 @@
 
 use std::panic::Location;
 
+#[cfg(doc)]
+use super::Comm;
 use super::reduce_loop::taken;
 use super::values::Values;
 use crate::Rank;
