@@ -17,9 +17,9 @@
 //! Beside `Comm`: `cartesian`: ranks on a grid; `template`: Foster's hypercube template; `by_hand`: a reference for the
 //! executor.
 //!
-//! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified loop of the papers, and `order`: the
-//! order of its folds. What runs a call is in [`execute`](crate::execute), and the state of a rank in
-//! [`engine`](crate::engine).
+//! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
+//! loop of the papers, and `order`: the order of its folds. What runs a call is in [`execute`](crate::execute), and the
+//! state of a rank in [`engine`](crate::engine).
 
 mod bounded;
 mod by_hand;

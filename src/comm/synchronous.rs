@@ -23,9 +23,9 @@ impl Comm {
     /// Sends elements to rank `to`, and waits until they have been received.
     ///
     /// When it returns, the receiver has reached the receive of this message, or a matched probe of it: everything that
-    /// the receiver did before has happened. Two ranks that `ssend` to each other before either receives are a deadlock, which is reported at
-    /// once. A program that runs with `ssend` in place of [`send`](Self::send) does not depend on buffers;
-    /// [`Buffering::Zero`](crate::Buffering::Zero) does the same for every send of a world.
+    /// the receiver did before has happened. Two ranks that `ssend` to each other before either receives are a
+    /// deadlock, which is reported at once. A program that runs with `ssend` in place of [`send`](Self::send) does not
+    /// depend on buffers; [`Buffering::Zero`](crate::Buffering::Zero) does the same for every send of a world.
     ///
     /// # Cost
     ///

@@ -44,7 +44,8 @@ impl Comm {
 /// The collectives of a communicator for owned values; see [`Comm::values`].
 ///
 /// A value is of any type that can be sent to another thread: a string, a map, a box. It is moved, and where several
-/// ranks get it, cloned. Functions fold with the value of the lower ranks on the left. Reports print these calls as `broadcast_value`, `reduce_value`, ...
+/// ranks get it, cloned. Functions fold with the value of the lower ranks on the left. Reports print these calls as
+/// `broadcast_value`, `reduce_value`, ...
 ///
 /// Messages of one value are [`send_value`](Comm::send_value) and [`recv_value`](Comm::recv_value).
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! The bytes of elements, and the small places in which short messages travel.
 //!
-//! Bytes are `MaybeUninit` and are copied as they are, so padding and pointers inside elements survive. Nothing here knows
-//! a type: the functions that read bytes as elements are `unsafe`, and their callers have compared the types.
+//! Bytes are `MaybeUninit` and are copied as they are, so padding and pointers inside elements survive. Nothing here
+//! knows a type: the functions that read bytes as elements are `unsafe`, and their callers have compared the types.
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, size_of, size_of_val};
