@@ -11,7 +11,7 @@ use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
 use crate::op::elements::{Elements, ElementsMut};
-use crate::op::folds::{Folds, FoldsOf};
+use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
@@ -303,26 +303,22 @@ impl InCall<'_> {
             CallPath::Cells => over_cells(&mut AtCellPort::new(self), shape, input, output, op),
             CallPath::Gate => self.pass_gate(),
             CallPath::Direct | CallPath::Steps(_) => {
-                let (input, output) = (Elements::of(input), ElementsMut::of(output));
-                self.go_by_elements(plan, input, output, &FoldsOf::<T, _>::new(op))
+                let mut operands = Operands {
+                    input: Elements::of(input),
+                    output: ElementsMut::of(output),
+                    folds: &FoldsOf::<T, _>::new(op),
+                };
+                self.go_by_elements(plan, &mut operands)
             }
         }
     }
 
     /// The paths that are compiled once for all types of elements and operators.
     #[inline(never)]
-    fn go_by_elements(
-        &self,
-        plan: &Plan,
-        input: Elements<'_>,
-        output: ElementsMut<'_>,
-        folds: &dyn Folds,
-    ) -> Result<()> {
+    fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
         match plan.path {
-            CallPath::Steps(algorithm) => {
-                self.run_steps(algorithm, &plan.shape, input, output, folds)
-            }
-            _ => self.run_direct(plan, input, output, folds),
+            CallPath::Steps(algorithm) => self.run_steps(algorithm, &plan.shape, operands),
+            _ => self.run_direct(plan, operands),
         }
     }
 
@@ -330,14 +326,11 @@ impl InCall<'_> {
         &self,
         algorithm: Algorithm,
         shape: &Shape,
-        input: Elements<'_>,
-        output: ElementsMut<'_>,
-        folds: &dyn Folds,
+        operands: &mut Operands<'_>,
     ) -> Result<()> {
-        let (mut result, mut output) = (Ok(()), Some(output));
+        let mut result = Ok(());
         let run = &mut |schedule: &dyn Schedule| {
-            let output = output.take().expect("a schedule is shown once");
-            result = self.execute_by_elements(schedule, input, output, folds);
+            result = self.execute_by_elements(schedule, operands);
         };
         match algorithm.with_accepted(shape, run) {
             Ok(()) => result,

@@ -10,7 +10,7 @@ use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute};
 use crate::op::elements::{Elements, ElementsMut};
-use crate::op::folds::{Folds, FoldsOf};
+use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, Operator};
 use crate::schedule::{Lengths, Schedule, Step};
 use crate::transport::communicator::call::{Call, Verb, Verdict, digest};
@@ -194,22 +194,28 @@ impl InCall<'_> {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let (input, output) = (Elements::of(input), ElementsMut::of(output));
-        self.execute_by_elements(schedule, input, output, &FoldsOf::<T, _>::new(op))
+        let mut operands = Operands {
+            input: Elements::of(input),
+            output: ElementsMut::of(output),
+            folds: &FoldsOf::<T, _>::new(op),
+        };
+        self.execute_by_elements(schedule, &mut operands)
     }
 
     /// The same, compiled once for all types of elements and operators.
     pub(super) fn execute_by_elements(
         &self,
         schedule: &dyn Schedule,
-        input: Elements<'_>,
-        output: ElementsMut<'_>,
-        folds: &dyn Folds,
+        operands: &mut Operands<'_>,
     ) -> Result<()> {
         let Lengths { scratch, .. } = schedule.lengths(self.rank());
-        self.comm.core.workspace.with(folds.info(), |rooms| {
-            let buffers = Buffers::new(input, output, rooms, scratch);
-            execute(schedule, self.rank(), self, buffers, folds)
-        })
+        let folds = operands.folds;
+        self.comm
+            .core
+            .workspace
+            .with(operands.input.info(), |rooms| {
+                let buffers = Buffers::new(operands, rooms, scratch);
+                execute(schedule, self.rank(), self, buffers, folds)
+            })
     }
 }

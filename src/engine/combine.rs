@@ -31,7 +31,7 @@ pub(crate) fn combined<T: Element>(
 }
 
 /// The same for elements of a type known at run time.
-#[inline]
+#[inline(always)]
 pub(crate) fn combined_elements(
     combine: Combine,
     mut held: ElementsMut<'_>,
@@ -40,7 +40,7 @@ pub(crate) fn combined_elements(
 ) {
     match combine {
         Combine::Replace => held.copy_from(theirs),
-        Combine::FoldRight => unwind::operator(|| folds.right(held, theirs)),
-        Combine::FoldLeft => unwind::operator(|| folds.left(held, theirs)),
+        Combine::FoldRight => unwind::operator(|| folds.right(&mut held, &theirs)),
+        Combine::FoldLeft => unwind::operator(|| folds.left(&mut held, &theirs)),
     }
 }

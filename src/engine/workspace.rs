@@ -48,7 +48,11 @@ pub(crate) fn at_least(room: &mut ElementVec, length: usize, some: Elements<'_>)
 
 /// The rooms of one rank, for each type of elements that it has reduced so far.
 #[derive(Default)]
-pub(crate) struct Workspace(RefCell<Vec<Rooms>>);
+#[expect(
+    clippy::vec_box,
+    reason = "rooms are taken out and put back by every call"
+)]
+pub(crate) struct Workspace(RefCell<Vec<Box<Rooms>>>);
 
 impl Workspace {
     /// Frees all memory.
@@ -66,11 +70,11 @@ impl Workspace {
     }
 
     #[inline]
-    fn take(&self, info: &'static Info) -> Rooms {
+    fn take(&self, info: &'static Info) -> Box<Rooms> {
         let mut all = self.0.borrow_mut();
         match all.iter().rposition(|rooms| rooms.stage.info().is(info)) {
             Some(place) => all.swap_remove(place),
-            None => Rooms::new(info),
+            None => Box::new(Rooms::new(info)),
         }
     }
 }

@@ -11,14 +11,13 @@ use crate::engine::workspace::{Rooms, at_least};
 use crate::error::Result;
 use crate::op::element_vec::ElementVec;
 use crate::op::elements::{Elements, ElementsMut, Info};
-use crate::op::folds::Folds;
+use crate::op::folds::{Folds, Operands};
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
 use crate::unwind;
 
 /// Input, output and the rooms of one call.
-pub(crate) struct Buffers<'a> {
-    input: Elements<'a>,
-    output: ElementsMut<'a>,
+pub(crate) struct Buffers<'a, 'o> {
+    operands: &'a mut Operands<'o>,
     rooms: &'a mut Rooms,
     scratch: usize,
     /// The run of the output whose elements are currently in the spare room, at the same indices.
@@ -42,18 +41,16 @@ enum Room {
     Spare,
 }
 
-impl<'a> Buffers<'a> {
+impl<'a, 'o> Buffers<'a, 'o> {
     /// The buffers of a call whose schedule needs `scratch` elements of scratch room.
     pub(crate) fn new(
-        input: Elements<'a>,
-        output: ElementsMut<'a>,
+        operands: &'a mut Operands<'o>,
         rooms: &'a mut Rooms,
         scratch: usize,
     ) -> Self {
         let away = 0..0;
         Buffers {
-            input,
-            output,
+            operands,
             rooms,
             scratch,
             away,
@@ -92,7 +89,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// Posts a copy of the elements to send, if they are short.
-    #[inline]
+    #[inline(always)]
     fn post(&mut self, link: &InCall<'_>, send: Transfer) -> Result<bool> {
         if send.region.count != 1 {
             self.check_runs(send.region)?;
@@ -201,8 +198,12 @@ impl<'a> Buffers<'a> {
             self.bring_home();
         }
         let Rooms { spare, .. } = &mut *self.rooms;
-        at_least(spare, self.output.len(), self.output.shared())?;
-        let (mut output, mut spare) = (self.output.reborrow(), spare.all_mut());
+        at_least(
+            spare,
+            self.operands.output.len(),
+            self.operands.output.shared(),
+        )?;
+        let (mut output, mut spare) = (self.operands.output.reborrow(), spare.all_mut());
         let away = match self.away.is_empty() {
             true => run.clone(),
             false => {
@@ -215,8 +216,8 @@ impl<'a> Buffers<'a> {
         link.lend(send.peer, held, &mut || {
             link.receive(recv.peer, run.len(), held.info(), |data| {
                 unwind::operator(|| match both.combine {
-                    Combine::FoldLeft => folds.two(into.reborrow(), data, held),
-                    _ => folds.two(into.reborrow(), held, data),
+                    Combine::FoldLeft => folds.two(&mut into, &data, &held),
+                    _ => folds.two(&mut into, &held, &data),
                 });
                 Ok(())
             })
@@ -231,7 +232,7 @@ impl<'a> Buffers<'a> {
         let away = mem::take(&mut self.away);
         if !away.is_empty() {
             let spare = self.rooms.spare.all().get(away.clone());
-            let output = self.output.reborrow().get(away);
+            let output = self.operands.output.reborrow().get(away);
             let (mut output, spare) = output.zip(spare).expect("both have these elements");
             output.copy_from(spare);
         }
@@ -288,7 +289,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// The elements of a region of one run.
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, region: Region) -> Result<Elements<'_>> {
         if region.is_empty() {
             return Ok(Elements::none(self.info()));
@@ -299,20 +300,20 @@ impl<'a> Buffers<'a> {
     }
 
     /// The type of the elements.
-    #[inline]
+    #[inline(always)]
     fn info(&self) -> &'static Info {
-        self.input.info()
+        self.operands.input.info()
     }
 
     /// The packed elements, which the caller puts back.
-    #[inline]
+    #[inline(always)]
     fn take_stage(&mut self) -> ElementVec {
         let empty = ElementVec::new(self.info());
         mem::replace(&mut self.rooms.stage, empty)
     }
 
     /// Makes sure that a region of the scratch room has elements to write to: copies of the first of `some`.
-    #[inline]
+    #[inline(always)]
     fn furnish(&mut self, region: Region, some: Elements<'_>) -> Result<()> {
         if region.buffer != Buffer::Scratch {
             return Ok(());
@@ -322,7 +323,7 @@ impl<'a> Buffers<'a> {
 
     /// The same with the first element of a region that is not empty, and is read elsewhere or in a scratch room that
     /// has its elements already.
-    #[inline]
+    #[inline(always)]
     fn furnish_from(&mut self, region: Region, from: Region) -> Result<()> {
         if region.buffer != Buffer::Scratch || self.rooms.scratch.len() >= self.scratch {
             return Ok(());
@@ -339,7 +340,7 @@ impl<'a> Buffers<'a> {
 
     /// Checks that the runs of a region, if there are several, are disjoint and inside their buffer: otherwise a few
     /// numbers could describe very many runs.
-    #[inline]
+    #[inline(always)]
     fn check_runs(&self, region: Region) -> Result<()> {
         if region.count <= 1 {
             return Ok(());
@@ -355,15 +356,15 @@ impl<'a> Buffers<'a> {
 
     fn length(&self, buffer: Buffer) -> usize {
         match buffer {
-            Buffer::Input => self.input.len(),
-            Buffer::Output => self.output.len(),
+            Buffer::Input => self.operands.input.len(),
+            Buffer::Output => self.operands.output.len(),
             Buffer::Scratch => self.scratch,
         }
     }
 
     /// The room that holds the elements of a region. If they are in two rooms, brings those in the spare room home
     /// first, that is, back into the output.
-    #[inline]
+    #[inline(always)]
     fn room(&mut self, region: Region) -> Room {
         match region.buffer {
             Buffer::Input => Room::Input,
@@ -384,11 +385,11 @@ impl<'a> Buffers<'a> {
         Room::Output
     }
 
-    #[inline]
+    #[inline(always)]
     fn readable(&self, room: Room) -> Elements<'_> {
         match room {
-            Room::Input => self.input,
-            Room::Output => self.output.shared(),
+            Room::Input => self.operands.input,
+            Room::Output => self.operands.output.shared(),
             Room::Scratch => {
                 let scratch = self.rooms.scratch.all().get(0..self.scratch);
                 scratch.unwrap_or(Elements::none(self.info()))
@@ -397,12 +398,12 @@ impl<'a> Buffers<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn writable(&mut self, room: Room) -> Result<ElementsMut<'_>> {
         let info = self.info();
         match room {
             Room::Input => Err(wrong("writes to the input".into())),
-            Room::Output => Ok(self.output.reborrow()),
+            Room::Output => Ok(self.operands.output.reborrow()),
             Room::Scratch => {
                 let scratch = self.rooms.scratch.all_mut().get(0..self.scratch);
                 Ok(scratch.unwrap_or(ElementsMut::none(info)))
@@ -422,7 +423,7 @@ impl<'a> Buffers<'a> {
             return View::around(self.writable(into)?, run);
         }
         let Rooms { scratch, spare, .. } = &mut *self.rooms;
-        let mut output = Some(self.output.reborrow());
+        let mut output = Some(self.operands.output.reborrow());
         let mut scratch = scratch.all_mut().get(0..self.scratch);
         let mut spare = Some(spare.all_mut());
         let mut take = |room| match room {
@@ -433,7 +434,7 @@ impl<'a> Buffers<'a> {
         };
         let into = take(into).ok_or_else(|| wrong("writes to the input".into()))?;
         let held = match from {
-            Room::Input => self.input,
+            Room::Input => self.operands.input,
             other => take(other).ok_or_else(nothing)?.into_shared(),
         };
         let data = held.get(run).ok_or_else(nothing)?;

@@ -18,7 +18,7 @@ use crate::engine::kept::Plan;
 use crate::engine::messages::Messages;
 use crate::error::{Error, Result};
 use crate::op::elements::{Elements, ElementsMut};
-use crate::op::folds::Folds;
+use crate::op::folds::{Folds, Operands};
 use crate::span::Pieces;
 use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::shared_call::{Brings, Met, meet};
@@ -94,15 +94,10 @@ fn pieces(call: &Call) -> Pieces {
 
 impl InCall<'_> {
     /// Runs a call over shared memory.
-    pub(crate) fn run_direct(
-        &self,
-        plan: &Plan,
-        input: Elements<'_>,
-        output: ElementsMut<'_>,
-        folds: &dyn Folds,
-    ) -> Result<()> {
+    pub(crate) fn run_direct(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
         self.comm.core.tick()?;
-        let (me, shape) = (self.rank(), &plan.shape);
+        let (me, shape, folds) = (self.rank(), &plan.shape, operands.folds);
+        let (input, output) = (operands.input, operands.output.reborrow());
         let coming = Coming {
             epoch: self.comm.shared.epoch(),
             me,

@@ -38,7 +38,7 @@ pub(crate) fn execute(
     schedule: &dyn Schedule,
     rank: Rank,
     link: &InCall<'_>,
-    mut buffers: Buffers<'_>,
+    mut buffers: Buffers<'_, '_>,
     folds: &dyn Folds,
 ) -> Result<()> {
     let mut next = schedule.next_active(rank, None);

@@ -17,7 +17,7 @@ pub(super) struct View<'v> {
 }
 
 impl<'v> View<'v> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn whole(left: ElementsMut<'v>) -> Self {
         View {
             gap_end: left.len(),
@@ -49,7 +49,7 @@ impl<'v> View<'v> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn get_mut(&mut self, run: Range<usize>) -> Option<ElementsMut<'_>> {
         match run.start.checked_sub(self.gap_end) {
             Some(start) if !self.right.is_empty() => {
@@ -61,7 +61,7 @@ impl<'v> View<'v> {
 }
 
 /// Combines the elements of a message with those of a region.
-#[inline]
+#[inline(always)]
 pub(super) fn fold(
     mut view: View<'_>,
     region: Region,
@@ -79,7 +79,7 @@ pub(super) fn fold(
 }
 
 /// The only run of a region.
-#[inline]
+#[inline(always)]
 pub(super) fn run_of(region: Region) -> Range<usize> {
     region.start..region.start.saturating_add(region.length)
 }

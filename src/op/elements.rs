@@ -12,6 +12,9 @@
 //!   a mutable borrow never outlives it, and the parts of a split have no element in common.
 //! - Elements are `Copy`: nothing is dropped, and their bytes are copied as they are, also uninitialised ones (padding).
 //! - Elements are `Send + Sync`, but neither struct needs to be, and neither is.
+//!
+//! Everything here is inlined: a slice of three words that is written to memory word by word, to be passed on, and copied
+//! there by wider loads, stalls each time (a scan of 8 bytes would take 1.1 times as long).
 #![allow(unsafe_code)]
 
 use std::any::{Any, TypeId};
@@ -124,7 +127,7 @@ pub(crate) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of<T: Element>(elements: &'a [T]) -> Elements<'a> {
         Elements {
             first: elements.as_ptr().cast(),
@@ -138,7 +141,7 @@ impl<'a> Elements<'a> {
     ///
     /// `count` elements of the type `info` lie at `first`, which is aligned for them, and are not written during the
     /// lifetime.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn from_raw(
         first: *const u8,
         count: usize,
@@ -153,57 +156,68 @@ impl<'a> Elements<'a> {
     }
 
     /// No elements.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn none(info: &'static Info) -> Elements<'a> {
         // SAFETY: the pointer is aligned, and there are no elements.
         unsafe { Elements::from_raw(dangling(info), 0, info) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn info(self) -> &'static Info {
         self.info
     }
 
     /// Number of elements.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(self) -> usize {
         self.count
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_empty(self) -> bool {
         self.count == 0
     }
 
     /// Number of bytes of all elements.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn size(self) -> usize {
         // A slice has at most isize::MAX bytes.
         self.count * self.info.size()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(self) -> *const u8 {
         self.first
     }
 
     /// The slice; `None` if it is of another type.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn typed<T: Element>(self) -> Option<&'a [T]> {
-        // SAFETY: a slice of this type, as just compared, see the head.
-        let slice = || unsafe { slice::from_raw_parts(self.first.cast(), self.count) };
+        // SAFETY: a slice of this type, as just compared.
+        let slice = || unsafe { self.assume_typed() };
         self.info.is(Info::of::<T>()).then(slice)
     }
 
+    /// The slice.
+    ///
+    /// # Safety
+    ///
+    /// `T` is the type that `info` describes.
+    #[inline(always)]
+    pub(crate) unsafe fn assume_typed<T: Element>(self) -> &'a [T] {
+        // SAFETY: a slice of this type, see the head.
+        unsafe { slice::from_raw_parts(self.first.cast(), self.count) }
+    }
+
     /// The bytes of the elements, initialised or not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bytes(self) -> &'a [MaybeUninit<u8>] {
         // SAFETY: the same memory, and none of it is read as an initialised value.
         unsafe { slice::from_raw_parts(self.first.cast(), self.size()) }
     }
 
     /// Some of the elements; `None` if there are not that many.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(self, run: Range<usize>) -> Option<Elements<'a>> {
         if run.start > run.end || run.end > self.count {
             return None;
@@ -213,7 +227,7 @@ impl<'a> Elements<'a> {
     }
 
     /// The first `count` elements, and the others.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn split_at(self, count: usize) -> Option<(Elements<'a>, Elements<'a>)> {
         let rest = self.get(count..self.count)?;
         Some((self.get(0..count)?, rest))
@@ -222,7 +236,7 @@ impl<'a> Elements<'a> {
     /// # Safety
     ///
     /// `run` is inside.
-    #[inline]
+    #[inline(always)]
     unsafe fn part(self, run: Range<usize>) -> Elements<'a> {
         Elements {
             // SAFETY: inside the slice.
@@ -242,7 +256,7 @@ pub(crate) struct ElementsMut<'a> {
 }
 
 impl<'a> ElementsMut<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of<T: Element>(elements: &'a mut [T]) -> ElementsMut<'a> {
         ElementsMut {
             first: elements.as_mut_ptr().cast(),
@@ -256,7 +270,7 @@ impl<'a> ElementsMut<'a> {
     ///
     /// `count` elements of the type `info` lie at `first`, which is aligned for them, and are accessed through the
     /// result alone during the lifetime.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn from_raw(
         first: *mut u8,
         count: usize,
@@ -271,61 +285,73 @@ impl<'a> ElementsMut<'a> {
     }
 
     /// No elements.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn none(info: &'static Info) -> ElementsMut<'a> {
         // SAFETY: the pointer is aligned, and there are no elements.
         unsafe { ElementsMut::from_raw(dangling(info).cast_mut(), 0, info) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn info(&self) -> &'static Info {
         self.info
     }
 
     /// Number of elements.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&mut self) -> *mut u8 {
         self.first
     }
 
     /// The slice; `None` if it is of another type.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn typed<T: Element>(self) -> Option<&'a mut [T]> {
-        // SAFETY: a slice of this type, as just compared, see the head.
-        let slice = || unsafe { slice::from_raw_parts_mut(self.first.cast(), self.count) };
-        self.info.is(Info::of::<T>()).then(slice)
+        // SAFETY: a slice of this type, as just compared.
+        self.info
+            .is(Info::of::<T>())
+            .then(|| unsafe { self.assume_typed() })
     }
 
-    #[inline]
+    /// The slice.
+    ///
+    /// # Safety
+    ///
+    /// `T` is the type that `info` describes.
+    #[inline(always)]
+    pub(crate) unsafe fn assume_typed<T: Element>(self) -> &'a mut [T] {
+        // SAFETY: a slice of this type, see the head.
+        unsafe { slice::from_raw_parts_mut(self.first.cast(), self.count) }
+    }
+
+    #[inline(always)]
     pub(crate) fn reborrow(&mut self) -> ElementsMut<'_> {
         ElementsMut { ..*self }
     }
 
     /// The same elements, to be read only.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn into_shared(self) -> Elements<'a> {
         // SAFETY: the borrow is given up, so nothing is written for its lifetime.
         unsafe { Elements::from_raw(self.first, self.count, self.info) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shared(&self) -> Elements<'_> {
         // SAFETY: the borrow of `self` excludes writes.
         unsafe { Elements::from_raw(self.first, self.count, self.info) }
     }
 
     /// Some of the elements; `None` if there are not that many.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(self, run: Range<usize>) -> Option<ElementsMut<'a>> {
         if run.start > run.end || run.end > self.count {
             return None;
@@ -341,7 +367,7 @@ impl<'a> ElementsMut<'a> {
     }
 
     /// The first `count` elements, and the others.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn split_at(self, count: usize) -> Option<(ElementsMut<'a>, ElementsMut<'a>)> {
         let rest = self.count.checked_sub(count)?;
         // SAFETY: inside the slice, and the parts have no element in common.
@@ -359,7 +385,7 @@ impl<'a> ElementsMut<'a> {
     /// # Panics
     ///
     /// If type or number differ.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy_from(&mut self, from: Elements<'_>) {
         assert!(
             self.info.is(from.info),
@@ -376,7 +402,7 @@ impl<'a> ElementsMut<'a> {
 /// # Safety
 ///
 /// `from` is valid for reads and `to` for writes of `bytes` bytes, and they do not overlap.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn copy_bytes(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -390,7 +416,7 @@ pub(crate) unsafe fn copy_bytes(to: *mut u8, from: *const u8, bytes: usize) {
 }
 
 /// An aligned pointer to no element.
-#[inline]
+#[inline(always)]
 pub(crate) fn dangling(info: &'static Info) -> *const u8 {
     ptr::without_provenance(info.align())
 }

@@ -30,13 +30,13 @@ pub(crate) unsafe trait Folds {
     /// # Panics
     ///
     /// Here and below, if elements are of another type than that of [`info`](Self::info).
-    fn right(&self, acc: ElementsMut<'_>, right: Elements<'_>);
+    fn right(&self, acc: &mut ElementsMut<'_>, right: &Elements<'_>);
 
     /// `acc[i] ← left[i] ⊕ acc[i]`.
-    fn left(&self, acc: ElementsMut<'_>, left: Elements<'_>);
+    fn left(&self, acc: &mut ElementsMut<'_>, left: &Elements<'_>);
 
     /// `out[i] ← left[i] ⊕ right[i]`.
-    fn two(&self, out: ElementsMut<'_>, left: Elements<'_>, right: Elements<'_>);
+    fn two(&self, out: &mut ElementsMut<'_>, left: &Elements<'_>, right: &Elements<'_>);
 
     /// [`kernels::fold_several`].
     ///
@@ -46,18 +46,49 @@ pub(crate) unsafe trait Folds {
     unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>);
 }
 
+/// The vectors of a call, and the operator that folds them.
+pub(crate) struct Operands<'a> {
+    pub input: Elements<'a>,
+    pub output: ElementsMut<'a>,
+    pub folds: &'a dyn Folds,
+}
+
 /// The loops of operator `O` over elements of type `T`.
 pub(crate) struct FoldsOf<'a, T, O> {
     op: &'a O,
+    /// That of `T`: the one that the caller's elements have, so that a comparison of addresses finds them equal.
+    info: &'static Info,
     _elements: PhantomData<fn(T) -> T>,
 }
 
 impl<'a, T: Element, O: Operator<T>> FoldsOf<'a, T, O> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(op: &'a O) -> Self {
         FoldsOf {
             op,
+            info: Info::of::<T>(),
             _elements: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn typed<'e>(&self, elements: &Elements<'e>) -> &'e [T] {
+        self.check(elements.info());
+        // SAFETY: `info` is that of `T`, and the elements have it, as just checked.
+        unsafe { elements.assume_typed() }
+    }
+
+    #[inline(always)]
+    fn typed_mut<'e>(&self, elements: &'e mut ElementsMut<'_>) -> &'e mut [T] {
+        self.check(elements.info());
+        // SAFETY: as in `typed`.
+        unsafe { elements.reborrow().assume_typed() }
+    }
+
+    #[inline(always)]
+    fn check(&self, info: &'static Info) {
+        if !self.info.is(info) {
+            other_type();
         }
     }
 }
@@ -65,19 +96,20 @@ impl<'a, T: Element, O: Operator<T>> FoldsOf<'a, T, O> {
 // SAFETY: `several` runs the loops over elements of type `T`, which is that of `info`.
 unsafe impl<T: Element, O: Operator<T>> Folds for FoldsOf<'_, T, O> {
     fn info(&self) -> &'static Info {
-        Info::of::<T>()
+        self.info
     }
 
-    fn right(&self, acc: ElementsMut<'_>, right: Elements<'_>) {
-        named::fold_right(self.op, typed_mut(acc), typed(right));
+    fn right(&self, acc: &mut ElementsMut<'_>, right: &Elements<'_>) {
+        named::fold_right(self.op, self.typed_mut(acc), self.typed(right));
     }
 
-    fn left(&self, acc: ElementsMut<'_>, left: Elements<'_>) {
-        named::fold_left(self.op, typed_mut(acc), typed(left));
+    fn left(&self, acc: &mut ElementsMut<'_>, left: &Elements<'_>) {
+        named::fold_left(self.op, self.typed_mut(acc), self.typed(left));
     }
 
-    fn two(&self, out: ElementsMut<'_>, left: Elements<'_>, right: Elements<'_>) {
-        named::fold_two(self.op, typed_mut(out), typed(left), typed(right));
+    fn two(&self, out: &mut ElementsMut<'_>, left: &Elements<'_>, right: &Elements<'_>) {
+        let (left, right) = (self.typed(left), self.typed(right));
+        named::fold_two(self.op, self.typed_mut(out), left, right);
     }
 
     unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>) {
@@ -87,14 +119,6 @@ unsafe impl<T: Element, O: Operator<T>> Folds for FoldsOf<'_, T, O> {
         // SAFETY: the caller's promise, for elements of type `T`.
         unsafe { kernels::fold_several(self.op, inputs, from, n, &to.to_elements()) }
     }
-}
-
-fn typed<T: Element>(elements: Elements<'_>) -> &[T] {
-    elements.typed().unwrap_or_else(|| other_type())
-}
-
-fn typed_mut<T: Element>(elements: ElementsMut<'_>) -> &mut [T] {
-    elements.typed().unwrap_or_else(|| other_type())
 }
 
 #[cold]
