@@ -507,3 +507,25 @@ fn a_report_names_the_communicator_by_the_call_that_made_it() {
         .unwrap_err();
     assert!(error.to_string().contains("subset of world at"), "{error}");
 }
+
+/// A rank whose list agrees with most ranks' in that both leave it out is not the odd one.
+#[test]
+fn a_rank_that_is_on_no_other_list_but_that_of_the_odd_one_is_not_named() {
+    for round in 0..40 {
+        let report = guarded(&|| format!("round {round}"), || {
+            World::new(6).run_each(|comm| {
+                let list: &[Rank] = match comm.rank() {
+                    3 => &[4, 3],
+                    4 => &[4, 3, 0],
+                    _ => &[4, 2, 5, 1, 0],
+                };
+                comm.subset(list).map(drop)
+            })
+        });
+        for error in report.outcomes.iter().filter_map(|one| one.error()) {
+            if let ErrorKind::Mismatch(found) = error.kind() {
+                assert!(!found.odd.contains(&3), "round {round}: {found}");
+            }
+        }
+    }
+}

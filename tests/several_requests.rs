@@ -4,12 +4,14 @@
 mod support;
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use rankfold::testing::Explore;
 use rankfold::{
     Buffering, Comm, ErrorKind, Outcome, Rank, Request, Result, Source, Status, World, WorldError,
 };
-use support::guarded;
+use support::{guarded, scale};
 
 const BUFFERINGS: [Buffering; 3] = [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded];
 
@@ -488,4 +490,50 @@ fn a_function_that_panics_or_calls_ends_as_an_operator_does() {
             comm.discard(0, 1).map(drop)
         })
         .unwrap();
+}
+
+/// What a rank sent before it returned is there, although it was not when the requests were first looked at, and another
+/// request stays open for long.
+#[test]
+fn a_rank_that_sent_and_returned_is_not_missed_while_another_request_is_open() {
+    for round in 0..(2000.0 * scale()) as usize {
+        let polls = AtomicUsize::new(0);
+        let report = guarded(&|| format!("round {round}"), || {
+            World::new(3).run_each(|comm| match comm.rank() {
+                0 => {
+                    let mut both = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
+                    while Request::test_all(&mut both)?.is_none() {
+                        polls.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Ok(())
+                }
+                1 => {
+                    (0..round * 7919 % 3000).for_each(|_| std::hint::spin_loop());
+                    comm.send(0, 0, &[1u8])
+                }
+                _ => {
+                    while polls.load(Ordering::Relaxed) <= 1000 {
+                        thread::yield_now();
+                    }
+                    comm.send(0, 0, &[2u8])
+                }
+            })
+        });
+        let done = report.into_result();
+        done.unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+}
+
+/// Inside an operator nothing may wait for the scheduler, which waits for this rank.
+#[test]
+fn a_look_at_a_request_inside_an_operator_does_not_wait() {
+    for length in [3, 5000] {
+        succeeds(3, |comm| {
+            let coming = comm.irecv::<u8>(0, 3)?;
+            let mut v = vec![1u64; length];
+            comm.all_reduce(&mut v, |a: u64, b: u64| a + b + u64::from(coming.is_done()))?;
+            assert!(v.iter().all(|sum| *sum == 3));
+            coming.cancel().map(drop)
+        });
+    }
 }

@@ -290,11 +290,15 @@ impl<'c, R> Request<'c, R> {
         })
     }
 
-    /// Returns whether [`wait`](Self::wait) would return at once, even if with an error.
+    /// Returns whether [`wait`](Self::wait) would return at once, even if with an error. Inside an operator it does not
+    /// look for messages, and returns what is known already.
     #[doc(alias = "MPI_Request_get_status")]
     pub fn is_done(&self) -> bool {
         let core = self.core.upgrade().filter(|_| self.is_open());
-        core.is_none_or(|core| !matches!(core.is_ready(&self.state), Ok(false)))
+        core.is_none_or(|core| match core.in_operator() {
+            true => self.state.is_ready(),
+            false => !matches!(core.is_ready(&self.state), Ok(false)),
+        })
     }
 
     /// Returns the request with another result: what `f` makes of this one's. It gives requests of different kinds one

@@ -122,8 +122,8 @@ impl Comm {
         self.fabric().new_comm(Members::of(world.collect()), origin)
     }
 
-    /// The mismatch of ranks that wait for each other with different lists. Those are odd who differ from most of the
-    /// ranks in all lists together.
+    /// The mismatch of ranks that wait for each other with different lists. Those are odd who are on the list of most
+    /// of the ranks in all lists together, and have another one.
     fn differing_lists(&self, mut callers: Vec<Caller>) -> Mismatch {
         callers.sort_by_key(|caller| caller.rank);
         let mut all: Vec<Rank> = callers.iter().flat_map(|it| it.list.to_vec()).collect();
@@ -131,7 +131,9 @@ impl Comm {
         all.dedup();
         let votes = |list: &[Rank]| callers.iter().filter(|it| *it.list == *list).count();
         let majority = callers.iter().find(|it| votes(&it.list) * 2 > all.len());
-        let differs = |it: &&Caller| majority.is_some_and(|most| most.list != it.list);
+        let differs = |it: &&Caller| {
+            majority.is_some_and(|most| most.list != it.list && most.list.contains(&it.rank))
+        };
         let called = |it: &Caller| Called {
             rank: self.world_rank(it.rank),
             call: text(&it.list),

@@ -160,7 +160,7 @@ impl Core {
         let reason = Reason {
             call,
             site,
-            needs: &|| needs(open().map(|one| one.needs()).collect(), until),
+            needs: &|| wanted(open().map(|one| one.needs()).collect(), until),
             comm: comms.first(),
             also: comms.get(1..).unwrap_or_default(),
             collective: None,
@@ -200,22 +200,24 @@ impl Core {
             let waited = self.wait_for(states, until, call, site, Some(Instant::now()), ready);
             return in_time(waited).map(|ready| ready.is_some());
         }
-        if self.are_ready(states, until) {
-            return Ok(true);
-        }
         let open = || states.iter().filter(|one| !one.is_ready());
-        if let Some(cause) = open().find_map(|one| one.comm.revoked.get()) {
-            return Err(cause.clone().into());
-        }
-        let needs = needs(open().map(|one| one.needs()).collect(), until);
-        let Some(error) = self.port.lost(&needs) else {
-            self.port.give_turn();
-            return Ok(false);
-        };
-        // A rank that has ended did everything before that.
-        match self.are_ready(states, until) {
-            true => Ok(true),
-            false => Err(error),
+        loop {
+            if self.are_ready(states, until) {
+                return Ok(true);
+            }
+            if let Some(cause) = open().find_map(|one| one.comm.revoked.get()) {
+                return Err(cause.clone().into());
+            }
+            let (count, needs) = (open().count(), open().map(|one| one.needs()).collect());
+            let Some(error) = self.port.lost(&wanted(needs, until)) else {
+                self.port.give_turn();
+                return Ok(false);
+            };
+            // A rank that has ended did everything before that: what it sent is taken in now, and may have completed the
+            // request that seemed lost, while others are still open.
+            if !self.are_ready(states, until) && open().count() == count {
+                return Err(error);
+            }
         }
     }
 }
@@ -258,7 +260,8 @@ fn sought(states: &[Rc<RequestState>], until: Until) -> Sought {
     }
 }
 
-fn needs(mut arms: Vec<Needs>, until: Until) -> Needs {
+/// What a wait for requests needs, if these are the needs of those that are open.
+fn wanted(mut arms: Vec<Needs>, until: Until) -> Needs {
     match (arms.len(), until) {
         (1, _) => arms.remove(0),
         (_, Until::All) => Needs::Every(arms),

@@ -60,11 +60,16 @@ impl Core {
         self.tick()
     }
 
+    /// Whether this is inside an operator that was called while its thread was this rank already.
+    pub(crate) fn in_operator(&self) -> bool {
+        unwind::depth() > self.depth.get()
+    }
+
     /// Begins an operation inside an operator, or after one that failed because of other ranks.
     #[cold]
     fn begin_marked(&self) -> Result<()> {
         let depth = unwind::depth();
-        if depth > self.depth.get() {
+        if self.in_operator() {
             return Err(Error::usage(
                 "an operator may not call a communicator of a rank that its thread was before the operator began",
             ));
