@@ -3,6 +3,7 @@
 
 /// Sorts by numbers, the first ones first; elements with equal numbers keep their order.
 pub(crate) fn by_numbers<T, const N: usize>(items: &mut [T], key: impl Fn(&T) -> [usize; N]) {
+    const { assert!(N <= ROW, "a row has no more numbers") };
     let order = order(items.len(), &|i| row(&key(&items[i])));
     arrange(order, &mut |a, b| items.swap(a, b));
 }
@@ -14,7 +15,9 @@ pub(crate) fn by_float<T>(items: &mut [T], key: impl Fn(&T) -> f64) {
 }
 
 /// What one element is sorted by.
-type Row = [u64; 4];
+type Row = [u64; ROW];
+
+const ROW: usize = 4;
 
 /// The bits of a float, so that their order is that of [`f64::total_cmp`].
 fn ordered(float: f64) -> u64 {
@@ -24,7 +27,7 @@ fn ordered(float: f64) -> u64 {
 }
 
 fn row(numbers: &[usize]) -> Row {
-    let mut row = [0; 4];
+    let mut row = [0; ROW];
     for (to, &number) in row.iter_mut().zip(numbers) {
         *to = number as u64;
     }

@@ -250,6 +250,6 @@ forward!(impl<S: Schedule + ?Sized> Schedule for &S);
 forward!(impl<S: Schedule + ?Sized> Schedule for Box<S>);
 
 /// The first step, not before `least`, in which the rank is not idle.
-fn first_from(schedule: &(impl Schedule + ?Sized), rank: Rank, least: usize) -> Option<usize> {
+fn first_from(schedule: &impl Schedule, rank: Rank, least: usize) -> Option<usize> {
     schedule.next_active(rank, least.checked_sub(1))
 }

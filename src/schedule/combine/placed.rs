@@ -85,35 +85,18 @@ impl<S: Schedule> Placed<S> {
         Placed { fresh, ..self }
     }
 
-    fn as_view(&self) -> View<'_> {
-        View {
-            inner: &self.inner,
-            keep: &self.keep,
-            fresh: self.fresh,
-        }
-    }
-}
-
-/// The schedule without the type of its inner one: what is compiled once.
-struct View<'a> {
-    inner: &'a dyn Schedule,
-    keep: &'a Keep,
-    fresh: Fresh,
-}
-
-impl View<'_> {
     /// The buffer in which the rank's vector is folded; `None` if the vector is there from the start.
     fn work(&self, rank: Rank) -> Option<Buffer> {
         match self.keep {
             Keep::Everywhere => Some(Buffer::Output),
-            Keep::AtRoot(root) if *root == rank => None,
+            Keep::AtRoot(root) if root == rank => None,
             Keep::AtRoot(_) | Keep::OwnBlock(_) => Some(Buffer::Scratch),
         }
     }
 
     /// The first step in which the rank receives.
     fn first_receive(&self, rank: Rank) -> Option<usize> {
-        let mut step = first_from(self.inner, rank, 0)?;
+        let mut step = first_from(&self.inner, rank, 0)?;
         while self.inner.step(rank, step).recv.is_none() {
             step = self.inner.next_active(rank, Some(step))?;
         }
@@ -159,12 +142,12 @@ impl View<'_> {
 
     /// Whether the rank has no peers, so that the input only has to be copied.
     fn alone(&self) -> bool {
-        self.inner.ranks() == 1 && !matches!(self.keep, Keep::AtRoot(_))
+        self.ranks() == 1 && !matches!(self.keep, Keep::AtRoot(_))
     }
 
     /// The final copy: the block that the rank keeps, or everything if there are no other ranks.
     fn last(&self, rank: Rank) -> Option<LocalCopy> {
-        let (from, run) = match self.keep {
+        let (from, run) = match &self.keep {
             Keep::OwnBlock(blocks) => (Buffer::Scratch, blocks.block(rank)),
             _ => (Buffer::Input, 0..self.vector()),
         };
@@ -175,6 +158,22 @@ impl View<'_> {
 
     fn has_last(&self) -> bool {
         self.alone() || matches!(self.keep, Keep::OwnBlock(_))
+    }
+}
+
+/// The copy from the input of the elements about to be folded into.
+fn load(region: Region, work: Buffer) -> Option<LocalCopy> {
+    let copy = LocalCopy::new(region.moved_to(Buffer::Input), region.moved_to(work));
+    (!region.is_empty()).then_some(copy)
+}
+
+impl<S: Schedule> Schedule for Placed<S> {
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        self.inner.steps() + usize::from(self.has_last())
     }
 
     fn step(&self, rank: Rank, step: usize) -> Step {
@@ -204,7 +203,7 @@ impl View<'_> {
     fn lengths(&self, rank: Rank) -> Lengths {
         let n = self.vector();
         let scratch = |needed: bool| if needed { n } else { 0 };
-        let (input, output, scratch) = match self.keep {
+        let (input, output, scratch) = match &self.keep {
             Keep::Everywhere => (n, n, 0),
             Keep::AtRoot(root) if *root == rank => (0, n, 0),
             Keep::AtRoot(_) => (n, 0, scratch(self.first_receive(rank).is_some())),
@@ -215,34 +214,6 @@ impl View<'_> {
             output,
             scratch,
         }
-    }
-}
-
-/// The copy from the input of the elements about to be folded into.
-fn load(region: Region, work: Buffer) -> Option<LocalCopy> {
-    let copy = LocalCopy::new(region.moved_to(Buffer::Input), region.moved_to(work));
-    (!region.is_empty()).then_some(copy)
-}
-
-impl<S: Schedule> Schedule for Placed<S> {
-    fn ranks(&self) -> usize {
-        self.inner.ranks()
-    }
-
-    fn steps(&self) -> usize {
-        self.inner.steps() + usize::from(self.as_view().has_last())
-    }
-
-    fn step(&self, rank: Rank, step: usize) -> Step {
-        self.as_view().step(rank, step)
-    }
-
-    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        self.as_view().next_active(rank, after)
-    }
-
-    fn lengths(&self, rank: Rank) -> Lengths {
-        self.as_view().lengths(rank)
     }
 
     fn copies_first(&self) -> bool {
