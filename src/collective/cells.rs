@@ -1,6 +1,6 @@
 //! The reads of collectives over cells, as schedules: which rank reads which vector, and the order of the fold.
 
-use super::in_order::{StarFold, Vectors};
+use super::in_order::{FoldedFrom, StarFold};
 use super::visitor::WithSchedule;
 use super::{Call, simple_exchange};
 use crate::Rank;
@@ -29,8 +29,8 @@ pub(super) fn all_reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
 pub(crate) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
     let (ranks, length) = (call.ranks(), call.length());
     let vectors = match call.from_input {
-        true => Vectors::Inputs,
-        false => Vectors::Outputs,
+        true => FoldedFrom::Inputs,
+        false => FoldedFrom::Outputs,
     };
     let fold = StarFold {
         ranks,
@@ -47,6 +47,6 @@ pub(super) fn reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
         ranks: call.ranks(),
         root: call.root,
         length: call.length(),
-        vectors: Vectors::AtRoot,
+        vectors: FoldedFrom::AtRoot,
     })
 }

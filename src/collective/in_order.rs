@@ -65,7 +65,7 @@ impl Fold {
 
 /// The location of the vectors of a [`StarFold`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Vectors {
+pub(super) enum FoldedFrom {
     /// In the outputs of all ranks.
     Outputs,
     /// In the output of the root, and in the inputs of all others.
@@ -87,16 +87,16 @@ pub(super) struct StarFold {
     pub(super) ranks: usize,
     pub(super) root: Rank,
     pub(super) length: usize,
-    pub(super) vectors: Vectors,
+    pub(super) vectors: FoldedFrom,
 }
 
 impl StarFold {
     /// The vector of a rank before the fold.
     fn vector(&self, rank: Rank) -> Region {
         let buffer = match self.vectors {
-            Vectors::Outputs => Buffer::Output,
-            Vectors::AtRoot if rank == self.root => Buffer::Output,
-            Vectors::AtRoot | Vectors::Inputs => Buffer::Input,
+            FoldedFrom::Outputs => Buffer::Output,
+            FoldedFrom::AtRoot if rank == self.root => Buffer::Output,
+            FoldedFrom::AtRoot | FoldedFrom::Inputs => Buffer::Input,
         };
         Region::new(buffer, 0..self.length)
     }
@@ -178,7 +178,7 @@ impl Schedule for StarFold {
         let held = self.vector(rank).buffer == Buffer::Output;
         Lengths {
             input: if held { 0 } else { self.length },
-            output: match held || rank == self.root || self.vectors == Vectors::Inputs {
+            output: match held || rank == self.root || self.vectors == FoldedFrom::Inputs {
                 true => self.length,
                 false => 0,
             },

@@ -22,7 +22,7 @@ use crate::op::folds::{Folds, Operands};
 use crate::span::Pieces;
 use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::shared_call::{Brings, Met, meet};
-use crate::transport::memory::shared_vectors::Vectors;
+use crate::transport::memory::shared_vectors::SharedVectors;
 use crate::unwind;
 
 /// The accesses of ranks to each other's memory in a call.
@@ -57,7 +57,7 @@ fn lengths(call: &Call, rank: Rank) -> (usize, usize) {
 }
 
 /// Runs a rank's part once all ranks have arrived.
-fn run(call: &Call, rank: Rank, vectors: &Vectors<'_>, folds: &dyn Folds) {
+fn run(call: &Call, rank: Rank, vectors: &SharedVectors<'_>, folds: &dyn Folds) {
     let blocks = &call.blocks;
     match call.collective {
         Collective::AllReduce | Collective::Reduce => vectors.fold_share(folds),

@@ -34,11 +34,11 @@ pub(crate) struct Info {
     size: usize,
     align: usize,
     /// `None` where the type need not be one of elements.
-    vectors: Option<Vectors>,
+    vectors: Option<VecFunctions>,
 }
 
 /// What is done with a `Vec` of elements where their type is not known.
-struct Vectors {
+struct VecFunctions {
     copied: fn(Elements<'_>) -> Option<Box<dyn Any + Send>>,
     shown: fn(&dyn Any) -> Option<Elements<'_>>,
 }
@@ -52,14 +52,14 @@ impl Info {
     /// The description of a type of elements.
     pub(crate) const fn of<T: Element>() -> &'static Info {
         const {
-            &Info::new::<T>(Some(Vectors {
+            &Info::new::<T>(Some(VecFunctions {
                 copied: vector_of::<T>,
                 shown: shown_of::<T>,
             }))
         }
     }
 
-    const fn new<T: 'static>(vectors: Option<Vectors>) -> Info {
+    const fn new<T: 'static>(vectors: Option<VecFunctions>) -> Info {
         Info {
             id: TypeId::of::<T>(),
             name: std::any::type_name::<T>,

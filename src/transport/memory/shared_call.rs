@@ -2,22 +2,22 @@
 //! [epoch](crate::transport::memory::epoch).
 //!
 //! [`meet`] takes a rank's vectors, returns when no rank can access them any more, and in between runs the rank's work
-//! on the [`Vectors`] of all ranks.
+//! on the [`SharedVectors`] of all ranks.
 //!
 //! # Why this is sound
 //!
 //! - *One pointer a vector.* A rank's vectors come as borrows that live longer than the call. One raw pointer is taken
 //!   from each (in place: one, used for both), and the vector is accessed through that alone until all are out, by its
 //!   rank as by the others.
-//! - *No rank accesses memory too early.* [`Vectors`] are made only after *go*, when all are here, and after the type
-//!   (by its id), the job, and the length of every vector were found to be what the rank expects.
+//! - *No rank accesses memory too early.* [`SharedVectors`] are made only after *go*, when all are here, and after the
+//!   type (by its id), the job, and the length of every vector were found to be what the rank expects.
 //! - *No rank leaves early.* From its arrival on a rank is inside [`Inside`], whose end, also by unwinding, is either
 //!   an abort or the wait until all are out. It never leaves its frame, so it cannot be forgotten. Should the wait
 //!   return too early, or panic, the process [aborts](AbortOnDrop).
 //! - *No rank's pointers change meanwhile.* They are read again and again between *go* and *out*. The epoch refuses a
 //!   rank that arrives while what it has brought is out, so what was compared stays the same, whatever is called from
 //!   inside the call.
-//! - *No pointer is kept.* [`Vectors`] are lent to `work` for a lifetime that it cannot name.
+//! - *No pointer is kept.* [`SharedVectors`] are lent to `work` for a lifetime that it cannot name.
 //! - *An input is not written*: a vector that is read and written is brought in place, and only where each rank accesses
 //!   its share; every other output is a unique borrow that overlaps no input. Several ranks may bring the same input.
 //! - *Order*: what a rank wrote before it arrived is visible to every rank that saw it here; what it wrote between *go*
@@ -32,7 +32,7 @@ use crate::Rank;
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket, Turned};
-use crate::transport::memory::shared_vectors::Vectors;
+use crate::transport::memory::shared_vectors::SharedVectors;
 use crate::unwind::AbortOnDrop;
 
 /// The vectors of a rank, as it brings them to a call.
@@ -128,7 +128,7 @@ pub(crate) fn meet<W: Waiting>(
     waiting: &W,
     brings: Brings<'_>,
     lengths: impl Fn(Rank) -> (usize, usize),
-    work: impl FnOnce(&Vectors<'_>),
+    work: impl FnOnce(&SharedVectors<'_>),
 ) -> Result<Met, W::Error> {
     let &Coming { epoch, me, .. } = coming;
     let info = brings.info();
@@ -158,7 +158,7 @@ pub(crate) fn meet<W: Waiting>(
         return Ok(Met::Strange(stranger));
     }
     // SAFETY: all are here and go ahead, what they bring was compared, and no rank leaves before `inside` has reported.
-    work(&unsafe { Vectors::new(coming, info) });
+    work(&unsafe { SharedVectors::new(coming, info) });
     inside.report(true);
     Ok(epoch.failed().map_or(Met::Well, Met::Failed))
 }

@@ -3,8 +3,8 @@
 //!
 //! # Why this is sound
 //!
-//! [`Vectors`] exist only while the pointers of all ranks stay valid and unchanged, and after their type, job and
-//! lengths were compared ([`Vectors::new`]). No slice over any of them is made anywhere in this file.
+//! [`SharedVectors`] exist only while the pointers of all ranks stay valid and unchanged, and after their type, job and
+//! lengths were compared ([`SharedVectors::new`]). No slice over any of them is made anywhere in this file.
 //!
 //! - *No two ranks write one element, and no rank reads what another writes.* There are three jobs; all ranks have the
 //!   same one, otherwise nothing is accessed. Each job is safe whatever the ranks do inside it: they need not be in the
@@ -44,7 +44,7 @@ use crate::transport::memory::epoch::Epoch;
 use crate::transport::memory::pointer_list::Few;
 
 /// The vectors of all ranks, between *go* and *out*: the published pointers do not change before.
-pub(crate) struct Vectors<'a> {
+pub(crate) struct SharedVectors<'a> {
     coming: &'a Coming<'a>,
     /// The type of all elements.
     info: &'static Info,
@@ -57,15 +57,15 @@ struct Run<P> {
     length: usize,
 }
 
-impl<'a> Vectors<'a> {
+impl<'a> SharedVectors<'a> {
     /// # Safety
     ///
     /// As long as the result exists, the pointers that the ranks of the epoch have brought do not change, and point to
     /// vectors of their lengths, of elements of type `info`. The inputs are not written but in place, and the outputs
-    /// are not accessed, except through `Vectors` with the same job and type.
+    /// are not accessed, except through `SharedVectors` with the same job and type.
     #[inline]
-    pub(super) unsafe fn new(coming: &'a Coming<'a>, info: &'static Info) -> Vectors<'a> {
-        Vectors { coming, info }
+    pub(super) unsafe fn new(coming: &'a Coming<'a>, info: &'static Info) -> SharedVectors<'a> {
+        SharedVectors { coming, info }
     }
 
     /// What a rank brought to be read.
