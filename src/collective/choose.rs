@@ -94,6 +94,12 @@ impl Choice {
         pick(table, call, Elements::of::<T>()).algorithm
     }
 
+    /// The choice for a started collective of elements of type `T`, all of whose messages are sent.
+    #[inline]
+    pub(crate) fn started<T>(call: &Call) -> Algorithm {
+        pick_started(call, Elements::of::<T>()).algorithm
+    }
+
     fn said(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Choice {
         let picked = pick(table, call, elements);
         let mut reason = picked.why.sentence(call, elements.bytes);
@@ -204,6 +210,8 @@ impl Why {
     }
 }
 
+/// Maximum number of ranks that send to each other in one round of a started collective.
+const ONE_ROUND: usize = 8;
 const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
@@ -296,6 +304,19 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
         Collective::Barrier => picked(Gate, Some(over.algorithm), Why::Always(GATE)),
         _ => over,
     }
+}
+
+/// The pick for a started collective. Among few ranks all messages of a short one leave at once: a rank that waits for
+/// nothing need not be there when messages arrive.
+fn pick_started(call: &Call, elements: Elements) -> Picked {
+    let sent = || {
+        let in_one_round = call.ranks() <= ONE_ROUND && is_for_cells(call, elements);
+        match in_one_round && Algorithm::Cells.refused(call).is_none() {
+            true => picked(Algorithm::Cells, None, Why::Cells),
+            false => pick_sent(call, elements.bytes),
+        }
+    };
+    in_groups(call, elements.bytes, sent)
 }
 
 /// The number of bytes above which memory is read in place. This takes two synchronizations, and ranks that take turns

@@ -2,7 +2,10 @@
 //!
 //! Of pieces of any lengths ([`Comm::all_to_all_v`]), only the two ranks of a piece know its length.
 
+use std::rc::Rc;
+
 use super::Comm;
+use super::request::Request;
 use super::run_call::blocks_of;
 use super::using::Using;
 use crate::Rank;
@@ -112,6 +115,38 @@ impl Comm {
             || checked,
             |inside| inside.execute(&pieces?, input, output, &First),
         )
+    }
+}
+
+/// # Started all-to-all with counts
+///
+/// See [started reductions](Self::ireduce).
+impl Comm {
+    /// Starts an [`all_to_all_v`](Self::all_to_all_v) into `output`, which the request returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`ireduce`](Self::ireduce).
+    #[doc(alias = "MPI_Ialltoallv")]
+    #[track_caller]
+    pub fn iall_to_all_v<T: Element>(
+        &self,
+        input: Vec<T>,
+        to: &[usize],
+        output: Vec<T>,
+        from: &[usize],
+    ) -> Result<Request<'static, Vec<T>>> {
+        let site = ask(Collective::AllToAll, 0).site;
+        let call = Call {
+            length: None,
+            ..elements::<T>(self.call(Verb::Started(Collective::AllToAll), site), 0)
+        };
+        let pieces = Pieces::new(self, to, from).and_then(|pieces| {
+            pieces.fit(input.len(), output.len())?;
+            Ok(Rc::new(pieces) as Rc<dyn Schedule>)
+        });
+        let begun = self.start_scheduled(call, pieces, (input, output))?;
+        Ok(self.request_of::<T, First, _>(&begun, |(_, output)| output))
     }
 }
 

@@ -42,6 +42,14 @@ mod start;
 
 mod scope;
 
+mod started;
+
+mod started_reductions;
+
+mod started_movements;
+
+mod scope_started;
+
 mod reduce;
 
 mod all_reduce;

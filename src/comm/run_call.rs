@@ -147,14 +147,14 @@ impl Comm {
     #[cold]
     fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
-        let described = self.describe_call::<T>(&ask, &shape, with.op);
+        let described = self.describe_call::<T>(&ask, &shape, with.op, false);
         if let Err(refused) = self.check_call::<T>(&shape, &ask, with.lengths) {
-            return self.refuse(&described, refused);
+            return Err(self.refusal(&described, refused));
         }
         let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
         let algorithm = ask.algorithm.unwrap_or_else(choice);
         match Plan::new(algorithm, shape) {
-            Err(refused) => self.refuse(&described, refused),
+            Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(self.core.kept.put(Kept {
                 ask,
                 with,
@@ -166,9 +166,10 @@ impl Comm {
 
     /// The error of a call that was refused, recorded as one that was made.
     #[cold]
-    fn refuse(&self, described: &Described, refused: Error) -> Result<Rc<Kept>> {
-        let never = |_: &InCall<'_>| unreachable!("it was refused");
-        self.again(described, || Err(refused), never)
+    fn refusal(&self, described: &Described, refused: Error) -> Error {
+        let never = |_: &InCall<'_>| -> Result<Error> { unreachable!("it was refused") };
+        let refused = self.again(described, || Err(refused), never);
+        refused.unwrap_or_else(|error| error)
     }
 
     /// Runs a call with a count for each rank.
@@ -186,7 +187,7 @@ impl Comm {
             shape.blocks = blocks;
             self.check_call::<T>(&shape, &ask, lengths)
         });
-        let described = self.describe_call::<T>(&ask, &shape, op.kind());
+        let described = self.describe_call::<T>(&ask, &shape, op.kind(), false);
         let plan =
             checked.and_then(|()| Plan::new(Choice::looked_up::<T>(self.tuning(), &shape), shape));
         let mut plan = Some(plan);
@@ -201,9 +202,73 @@ impl Comm {
         )
     }
 
+    /// The cached description of a started call, with its schedule.
+    pub(super) fn kept_started<T: Element>(
+        &self,
+        ask: &Ask,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Rc<Kept>> {
+        let with = With::new::<T>(self, op, lengths);
+        if let Some(kept) = self.core.kept_started.find(ask, &with) {
+            return Ok(kept);
+        }
+        let kept = self.describe_started::<T>(ask, with, self.shape(ask))?;
+        Ok(self.core.kept_started.put(kept))
+    }
+
+    /// The description of a started call with a count for each rank.
+    pub(super) fn started_v<T: Element>(
+        &self,
+        ask: &Ask,
+        blocks: Result<Blocks>,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Kept> {
+        let with = With::new::<T>(self, op, lengths);
+        let mut shape = self.shape(ask);
+        match blocks {
+            Ok(blocks) => shape.blocks = blocks,
+            Err(refused) => {
+                let described = self.describe_call::<T>(ask, &shape, with.op, true);
+                return Err(self.refusal(&described, refused));
+            }
+        }
+        self.describe_started::<T>(ask, with, shape)
+    }
+
+    /// Describes and checks a started call, and chooses its algorithm.
+    #[cold]
+    fn describe_started<T: Element>(&self, ask: &Ask, with: With, shape: Shape) -> Result<Kept> {
+        let described = self.describe_call::<T>(ask, &shape, with.op, true);
+        let checked = self.check_call::<T>(&shape, ask, with.lengths);
+        let algorithm = ask
+            .algorithm
+            .unwrap_or_else(|| Choice::started::<T>(&shape));
+        match checked.and_then(|()| Plan::started(algorithm, shape)) {
+            Err(refused) => Err(self.refusal(&described, refused)),
+            Ok(plan) => Ok(Kept {
+                ask: *ask,
+                with,
+                plan,
+                described,
+            }),
+        }
+    }
+
     /// The properties that must be the same on all ranks.
-    fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: OperatorKind) -> Described {
+    fn describe_call<T: Element>(
+        &self,
+        ask: &Ask,
+        shape: &Shape,
+        op: OperatorKind,
+        started: bool,
+    ) -> Described {
         let collective = shape.collective;
+        let verb = match started {
+            true => Verb::Started(collective),
+            false => Verb::Collective(collective),
+        };
         let call = Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() {
@@ -212,6 +277,7 @@ impl Comm {
                 OperatorKind::None
             },
             algorithm: fingerprint(shape, ask.algorithm),
+            verb,
             ..self.describe_data::<T>(ask, shape)
         };
         self.describe(call).written_when_it_waits()

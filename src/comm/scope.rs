@@ -25,7 +25,7 @@ use crate::transport::memory::packet::Packet;
 
 /// A scope in which requests borrow their buffers; see [`Comm::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    comm: &'scope Comm,
+    pub(super) comm: &'scope Comm,
     begun: RefCell<Vec<Begun<'env>>>,
     /// Invariant in both lifetimes: neither may shrink or grow.
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -45,22 +45,25 @@ type Land<'env> = Box<dyn FnOnce(&mut Packet) -> Result<()> + 'env>;
 impl Begun<'_> {
     /// Ends a request that is ready and that was not waited for.
     fn conclude(mut self) -> Result<()> {
-        let (Direction::Receive { slot, .. }, Some(land)) =
-            (&self.state.direction, self.land.take())
-        else {
-            self.core.close(&self.state);
-            return Ok(());
-        };
         self.core.close(&self.state);
+        let slot = match (&self.state.direction, &self.land) {
+            (Direction::Receive { slot, .. }, Some(_)) => slot,
+            (Direction::Collective { .. }, Some(_)) => return self.land(&mut Packet::empty()),
+            _ => return Ok(()),
+        };
         let (mut packet, arrival) = slot.take();
+        let landed = self.land(&mut packet);
         let port = &self.core.port;
-        let landed = land(&mut packet);
         if landed.is_ok() {
             port.recorder.received(packet.head);
         } else {
             port.inbox().give_back(packet, arrival, &*port.fabric);
         }
         landed
+    }
+
+    fn land(&mut self, packet: &mut Packet) -> Result<()> {
+        self.land.take().map_or(Ok(()), |land| land(packet))
     }
 }
 
@@ -269,7 +272,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Registers a request, which the scope completes.
-    fn keep<R>(
+    pub(super) fn keep<R>(
         &'scope self,
         request: Request<'scope, R>,
         land: Option<Land<'env>>,

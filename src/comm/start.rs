@@ -252,6 +252,7 @@ impl Comm {
     pub fn progress(&self) -> Result<()> {
         self.op(Location::caller(), &|| "progress".into(), || {
             self.core.port.take_in();
+            self.core.port.advance_started();
             Ok(())
         })
     }

@@ -29,9 +29,10 @@ impl InCall<'_> {
 
     #[cold]
     fn agree_at_gate(&self) -> Result<()> {
-        // A call that tolerates ranks that have ended cannot wait for them to agree.
-        let needless =
-            self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
+        // A call that tolerates ranks that have ended cannot wait for them to agree, and a started one waits for none.
+        let is_started = matches!(self.call.verb, Verb::Started(_));
+        let is_barrier = self.call.verb == Verb::Collective(Collective::Barrier);
+        let needless = is_barrier || is_started || self.call.tolerant;
         if needless { Ok(()) } else { self.pass_gate() }
     }
 

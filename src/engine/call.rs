@@ -17,7 +17,7 @@ use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::want::Want;
-use crate::transport::memory::head::Head;
+use crate::transport::memory::head::{Head, OF_COLLECTIVES};
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Stamp;
 use crate::transport::progress::wait::Reason;
@@ -231,7 +231,12 @@ impl InCall<'_> {
     /// The head of a message of this call from world rank `source`.
     #[inline]
     pub(crate) fn head_of(&self, source: Rank) -> Head {
-        Head::new(self.call.context + 1, source, self.number, self.print)
+        Head::new(
+            self.call.context + OF_COLLECTIVES,
+            source,
+            self.number,
+            self.print,
+        )
     }
 
     #[inline]
@@ -322,7 +327,7 @@ impl InCall<'_> {
             From::Any(_) => (None, Some(self.number)),
         };
         let want = Want {
-            context: self.call.context + 1,
+            context: self.call.context + OF_COLLECTIVES,
             source,
             tag,
         };

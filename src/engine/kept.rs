@@ -17,6 +17,7 @@ use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::Info;
 use crate::op::{Element, Operator, OperatorKind};
+use crate::schedule::Schedule;
 
 /// The arguments of a call besides its data, its type and its operator.
 #[derive(Clone, Copy)]
@@ -137,6 +138,8 @@ pub(crate) struct Plan {
     pub path: CallPath,
     /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
     pub messages: OnceCell<Messages>,
+    /// The schedule of a started call.
+    pub schedule: Option<Rc<dyn Schedule>>,
 }
 
 impl Plan {
@@ -154,6 +157,23 @@ impl Plan {
             path,
             shape,
             messages: OnceCell::new(),
+            schedule: None,
+        })
+    }
+
+    /// The plan of a started call by an algorithm, which always executes its schedule.
+    ///
+    /// # Errors
+    ///
+    /// If the algorithm refuses the call.
+    pub(crate) fn started(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
+        let schedule = algorithm.schedule(&shape);
+        let schedule = schedule.map_err(|refusal| Error::usage(refusal.to_string()))?;
+        Ok(Plan {
+            path: CallPath::Steps(algorithm),
+            shape,
+            messages: OnceCell::new(),
+            schedule: Some(Rc::from(schedule)),
         })
     }
 }

@@ -197,6 +197,7 @@ impl Comm {
             workspace: Workspace::default(),
             lists: Lists::default(),
             kept: KeptCalls::default(),
+            kept_started: KeptCalls::default(),
             entered: Cell::new(0),
             limit: Cell::new(limit),
             fault: Cell::new(fault),
@@ -234,7 +235,8 @@ impl Comm {
         if !alone {
             core.port.leave();
         }
-        let idle = core.requests.borrow().is_empty() && core.port.is_idle();
+        let idle =
+            core.requests.borrow().is_empty() && core.port.is_idle() && !core.port.has_started();
         (alone && idle).then(|| EndState {
             calls: (self.calls.get(), self.prints.get()),
             cells: self.cell_port.last(),

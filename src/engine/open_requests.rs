@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::rank_state::Core;
 use super::request_state::{Direction, RequestState, Until};
-use crate::error::{ErrorKind, Result, Site};
+use crate::error::{Error, ErrorKind, Result, Site};
 use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
@@ -54,6 +54,8 @@ impl Core {
                 self.port.inbox().unpost(slot, &*self.port.fabric);
                 true
             }
+            // It goes on: the other ranks need this one's messages.
+            Direction::Collective { .. } => false,
         }
     }
 
@@ -63,7 +65,7 @@ impl Core {
             self.note_unfinished(state);
         }
         match &state.direction {
-            Direction::Send { .. } => self.close(state),
+            Direction::Send { .. } | Direction::Collective { .. } => self.close(state),
             Direction::Receive { .. } => _ = self.revoke(state),
         }
     }
@@ -96,10 +98,12 @@ impl Core {
         site: Site,
     ) -> Result<()> {
         let ready = || self.are_ready(states, until).then_some(());
+        self.port.advance_started();
         if ready().is_some() {
             return Ok(());
         }
-        self.wait_for(states, until, call, site, None, ready)
+        let waited = self.wait_for(states, until, call, site, None, ready);
+        waited.inspect_err(|error| self.fail_started(states, error))
     }
 
     /// Waits until one of some requests is ready, and returns its index.
@@ -172,6 +176,20 @@ impl Core {
         self.port.wait(&reason, look)
     }
 
+    /// Ends the started collectives among some requests after a wait for them has failed for a reason that is not one
+    /// request's alone.
+    fn fail_started(&self, states: &[Rc<RequestState>], error: &Error) {
+        use ErrorKind::{Deadlock, Mismatch, TimedOut};
+        if !matches!(error.kind(), Deadlock(_) | Mismatch(_) | TimedOut { .. }) {
+            return;
+        }
+        for state in states {
+            if let Direction::Collective { started, .. } = &state.direction {
+                started.fail(&self.port, error);
+            }
+        }
+    }
+
     fn are_ready(&self, states: &[Rc<RequestState>], until: Until) -> bool {
         self.port.take_in();
         match until {
@@ -197,10 +215,12 @@ impl Core {
     ) -> Result<bool> {
         if self.port.is_controlled() {
             let ready = || self.are_ready(states, until).then_some(());
+            self.port.advance_started();
             let waited = self.wait_for(states, until, call, site, Some(Instant::now()), ready);
             return in_time(waited).map(|ready| ready.is_some());
         }
         let open = || states.iter().filter(|one| !one.is_ready());
+        self.port.advance_started();
         loop {
             if self.are_ready(states, until) {
                 return Ok(true);

@@ -28,6 +28,8 @@ pub(crate) struct Core {
     pub(crate) lists: Lists,
     /// Cached collective calls of elements, for when they are made again.
     pub(crate) kept: KeptCalls,
+    /// The same for started collectives.
+    pub(crate) kept_started: KeptCalls,
     /// The number of calls entered in the log.
     pub(crate) entered: Cell<u64>,
     /// Number of the next operation with an injected fault; 0 once the rank has ended.

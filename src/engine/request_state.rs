@@ -9,9 +9,11 @@ use super::receive::Receive;
 use crate::Rank;
 use crate::error::Site;
 use crate::transport::CommShared;
+use crate::transport::communicator::call::Call;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::receipt::Receipt;
+use crate::transport::progress::started::StartedCall;
 
 /// A pending operation, as shared by the request, its scope and its rank.
 pub(crate) struct RequestState {
@@ -44,6 +46,11 @@ pub(crate) enum Direction {
     },
     /// A posted receive.
     Receive { call: Receive, slot: Rc<Slot> },
+    /// A started collective.
+    Collective {
+        call: Call,
+        started: Rc<dyn StartedCall>,
+    },
 }
 
 impl RequestState {
@@ -52,6 +59,7 @@ impl RequestState {
         match &self.direction {
             Direction::Send { receipt, .. } => receipt.as_ref().is_none_or(|it| it.is_accepted()),
             Direction::Receive { slot, .. } => slot.is_filled(),
+            Direction::Collective { started, .. } => started.is_over(),
         }
     }
 
@@ -59,6 +67,10 @@ impl RequestState {
         match &self.direction {
             Direction::Send { to, .. } => Needs::One(self.comm.members.world(*to)),
             Direction::Receive { call, .. } => call.needs(&self.comm.members),
+            Direction::Collective { started, .. } => {
+                let (comm, number) = started.id();
+                Needs::Started((comm.context, number))
+            }
         }
     }
 
@@ -84,6 +96,7 @@ impl fmt::Display for RequestState {
         match &self.direction {
             Direction::Send { verb, to, tag, .. } => write!(f, "{verb}(to {to}, tag {tag})"),
             Direction::Receive { call, .. } => call.fmt(f),
+            Direction::Collective { call, .. } => call.fmt(f),
         }
     }
 }

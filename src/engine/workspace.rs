@@ -22,7 +22,7 @@ pub(crate) struct Rooms {
 }
 
 impl Rooms {
-    fn new(info: &'static Info) -> Rooms {
+    pub(crate) fn new(info: &'static Info) -> Rooms {
         Rooms {
             scratch: ElementVec::new(info),
             spare: ElementVec::new(info),

@@ -57,6 +57,34 @@ impl<'a, 'o> Buffers<'a, 'o> {
         }
     }
 
+    /// The elements of a region in one run, for a copy of them: gathered in the stage if they are in several.
+    pub(super) fn outgoing(&mut self, region: Region) -> Result<Elements<'_>> {
+        if region.count == 1 {
+            return self.read(region);
+        }
+        self.check_runs(region)?;
+        self.pack(region)?;
+        Ok(self.rooms.stage.all())
+    }
+
+    /// Folds elements that have arrived into their region.
+    pub(super) fn fold_in(
+        &mut self,
+        region: Region,
+        combine: Combine,
+        data: Elements<'_>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
+        self.check_runs(region)?;
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.furnish(region, data)?;
+        let room = self.room(region);
+        let view = View::whole(self.writable(room)?);
+        fold(view, region, combine, data, folds)
+    }
+
     /// Runs one step of a rank.
     #[inline]
     pub(super) fn run(&mut self, link: &InCall<'_>, step: Step, folds: &dyn Folds) -> Result<()> {
@@ -111,13 +139,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
         self.check_runs(recv.region)?;
         let count = recv.region.elements();
         link.receive(recv.peer, count, self.info(), |data| {
-            if data.is_empty() {
-                return Ok(());
-            }
-            self.furnish(recv.region, data)?;
-            let room = self.room(recv.region);
-            let view = View::whole(self.writable(room)?);
-            fold(view, recv.region, combine, data, folds)
+            self.fold_in(recv.region, combine, data, folds)
         })
     }
 
@@ -239,7 +261,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
     }
 
     /// Makes the local copy or fold of a step.
-    fn copy(&mut self, copy: LocalCopy, folds: &dyn Folds) -> Result<()> {
+    pub(super) fn copy(&mut self, copy: LocalCopy, folds: &dyn Folds) -> Result<()> {
         self.check_runs(copy.from)?;
         self.check_runs(copy.to)?;
         if copy.from.elements() != copy.to.elements() {
@@ -301,7 +323,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
 
     /// The type of the elements.
     #[inline(always)]
-    fn info(&self) -> &'static Info {
+    pub(super) fn info(&self) -> &'static Info {
         self.operands.input.info()
     }
 

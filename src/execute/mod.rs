@@ -12,15 +12,19 @@
 //!
 //! Short vectors do without steps (`cells`), and so do long ones that the ranks access where they lie (`direct`).
 //!
+//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived.
+//!
 //! `buffers` knows where elements are.
 
 mod buffers;
 mod cells;
 mod direct;
+mod started;
 mod view;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use cells::over_cells;
+pub(crate) use started::{Data, Started};
 
 use crate::Rank;
 use crate::engine::call::InCall;

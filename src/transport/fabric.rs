@@ -19,6 +19,7 @@ use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::lanes::Make;
 use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
+use crate::transport::memory::head::CONTEXTS;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
@@ -159,7 +160,7 @@ impl Fabric {
             registry: Mutex::new(Registry::new(ranks)),
             comms: parking_lot::Mutex::new(vec![all.clone()]),
             former: Default::default(),
-            contexts: std::sync::atomic::AtomicU32::new(2),
+            contexts: std::sync::atomic::AtomicU32::new(CONTEXTS),
             all,
             scheduler: settings
                 .chooser
@@ -187,7 +188,7 @@ impl Fabric {
     /// Creates a communicator of some of the ranks, with a context of its own.
     pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
         // Relaxed: only the number matters.
-        let context = self.contexts.fetch_add(2, Ordering::Relaxed);
+        let context = self.contexts.fetch_add(CONTEXTS, Ordering::Relaxed);
         let comm = CommShared::new(context, members, origin, &self.endpoints);
         let mut comms = self.comms.lock();
         self.sweep(&mut comms);

@@ -12,6 +12,7 @@ use crate::error::{Cause, Deadlock, Gone, Mismatch};
 use crate::machine::Placement;
 use crate::sort;
 use crate::transport::deadlock::registry;
+use crate::transport::memory::head::communicator;
 use crate::transport::memory::packet::Packet;
 use crate::transport::{CommShared, Fabric, Unfinished};
 
@@ -191,9 +192,9 @@ fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) ->
         return None;
     }
     let stray = |(_, packet): &(Rank, Packet)| {
-        let (context, number) = (packet.head.context(), packet.head.tag());
-        let collective = context % 2 == 1;
-        collective.then(|| fabric.stray_call(packet.source(), context - 1, number))?
+        let (context, number) = (communicator(packet.head.context()), packet.head.tag());
+        let collective = packet.head.is_collective();
+        collective.then(|| fabric.stray_call(packet.source(), context, number))?
     };
     let at_cells = || comms.iter().find_map(|comm| fabric.unread(comm));
     left.iter().find_map(stray).or_else(at_cells)

@@ -47,7 +47,7 @@ impl Lost {
     /// A left-over packet, if it is a point-to-point message.
     pub(super) fn of((to, packet): (Rank, Packet), names: &Names) -> Option<Lost> {
         let from = packet.source();
-        let collective = packet.head.context() % 2 == 1;
+        let collective = packet.head.is_collective();
         let lost = (!collective).then(|| Lost {
             from,
             to,

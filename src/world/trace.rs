@@ -336,7 +336,7 @@ impl Reader {
 }
 
 fn message(head: Head, to: Rank, bytes: usize, time: u64, call: usize) -> TracedMessage {
-    let collective = head.context() % 2 == 1;
+    let collective = head.is_collective();
     TracedMessage {
         from: head.source(),
         to,

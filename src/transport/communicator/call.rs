@@ -28,6 +28,8 @@ pub(crate) enum Verb {
     Collective(Collective),
     /// A collective called with owned values.
     Values(Collective),
+    /// A started collective.
+    Started(Collective),
     ReduceOver,
     RunSchedule,
     Hypercube,
@@ -44,6 +46,7 @@ impl Verb {
         match self {
             Verb::Collective(collective) => collective.name(),
             Verb::Values(collective) => values_name(collective),
+            Verb::Started(collective) => started_name(collective),
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
@@ -70,6 +73,23 @@ fn values_name(collective: Collective) -> &'static str {
         Collective::Scan => "scan_value",
         Collective::ExclusiveScan => "exclusive_scan_value",
         other => other.name(),
+    }
+}
+
+/// The name of a started collective.
+fn started_name(collective: Collective) -> &'static str {
+    match collective {
+        Collective::Barrier => "ibarrier",
+        Collective::Broadcast => "ibroadcast",
+        Collective::Reduce => "ireduce",
+        Collective::AllReduce => "iall_reduce",
+        Collective::ReduceScatter => "ireduce_scatter",
+        Collective::AllGather => "iall_gather",
+        Collective::Gather => "igather",
+        Collective::Scatter => "iscatter",
+        Collective::AllToAll => "iall_to_all",
+        Collective::Scan => "iscan",
+        Collective::ExclusiveScan => "iexclusive_scan",
     }
 }
 

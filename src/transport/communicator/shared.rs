@@ -13,6 +13,8 @@ use crate::transport::communicator::subsets::Subsets;
 use crate::transport::lanes::Books;
 use crate::transport::memory::cells::{CellPort, Cells};
 use crate::transport::memory::epoch::Epoch;
+#[cfg(doc)]
+use crate::transport::memory::head;
 use crate::transport::trace::origin::Origin;
 use crate::transport::wakeup::sleeper::RunNumber;
 
@@ -20,7 +22,7 @@ use crate::transport::endpoint::Endpoint;
 
 /// The state that the members of one communicator share.
 pub(crate) struct CommShared {
-    /// Even. It is the context of point-to-point messages; collectives use the next number.
+    /// The context of point-to-point messages, a multiple of [`CONTEXTS`](head::CONTEXTS); collectives use the next ones.
     pub context: u32,
     pub members: Members,
     pub origin: Arc<Origin>,

@@ -44,11 +44,41 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Stuck};
 use crate::sync::Ordering;
 use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::wait_for_graph::{self, Needs, State};
+use crate::transport::deadlock::wait_for_graph::{self, Needs, Started, StartedNodes, State};
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{CommShared, Fabric, wakeup::fences};
 
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
+
+/// The needs of each rank that waits for one of its started collectives.
+fn resolved(registry: &Registry, nodes: &StartedNodes) -> Vec<Option<Needs>> {
+    let entries = registry.entries.iter().enumerate();
+    let needs = |(rank, entry): (Rank, &RankEntry)| {
+        let wait = entry.wait.as_ref()?;
+        nodes.resolved(rank, &wait.needs)
+    };
+    entries.map(needs).collect()
+}
+
+/// The ranks among some nodes.
+fn ranks_of(nodes: &StartedNodes, some: Vec<usize>) -> Vec<Rank> {
+    some.into_iter()
+        .filter(|&node| nodes.rank(node) == node)
+        .collect()
+}
+
+/// The ranks of the nodes of a cycle, if all of them are stuck, each once in a row.
+fn ranks_around(nodes: &StartedNodes, cycle: Vec<usize>, stuck: &[Rank]) -> Vec<Rank> {
+    let mut around: Vec<Rank> = cycle.into_iter().map(|node| nodes.rank(node)).collect();
+    around.dedup();
+    if around.len() > 1 && around.first() == around.last() {
+        around.pop();
+    }
+    match around.iter().all(|rank| stuck.contains(rank)) {
+        true => around,
+        false => Vec::new(),
+    }
+}
 
 /// Describes the wait; `None` if `look` has found what the rank was looking for.
 fn look_or_describe(
@@ -131,11 +161,12 @@ impl Fabric {
             return Some(gone);
         }
         registry.entries[me].wait = Some(wait);
-        let Some(found) = self.find_stuck(registry, me) else {
+        let found = self.find_stuck(registry, me);
+        let error = found.and_then(|found| self.sentence(registry, me, found));
+        if error.is_none() {
             self.control(registry);
-            return None;
-        };
-        self.sentence(registry, me, found)
+        }
+        error
     }
 
     /// Puts `me` to sleep in a bound wait, which nothing ends early. Returns whether what it waits for is there after
@@ -179,9 +210,13 @@ impl Fabric {
         registry: &mut Registry,
         me: Rank,
     ) -> Option<(Cause, Vec<Rank>)> {
-        let states = self.states(registry);
-        let stuck = wait_for_graph::stuck(&states, me)?;
+        let nodes = self.started_nodes(registry);
+        let resolved = resolved(registry, &nodes);
+        let states = self.states(registry, &nodes, &resolved);
+        let stuck = wait_for_graph::stuck(&states, registry.entries.len(), &nodes.of(me))?;
         let cycle = wait_for_graph::cycle(&states, &stuck);
+        let stuck = ranks_of(&nodes, stuck);
+        let cycle = ranks_around(&nodes, cycle, &stuck);
         let has_way_out = |rank: &Rank| registry.entries[*rank].wait.is_some();
         let ways_out: Vec<Rank> = stuck.iter().copied().filter(has_way_out).collect();
         if ways_out.is_empty() {
@@ -195,22 +230,64 @@ impl Fabric {
     pub(crate) fn may_come(&self, me: Rank, ranks: &[Rank]) -> bool {
         let registry = self.open_registry();
         let needs = Needs::Any(Members::of(ranks.to_vec()));
-        let mut states = self.states(&registry);
+        let nodes = self.started_nodes(&registry);
+        let resolved = resolved(&registry, &nodes);
+        let mut states = self.states(&registry, &nodes, &resolved);
         states[me] = State::Waiting(&needs);
-        wait_for_graph::stuck(&states, me).is_none()
+        wait_for_graph::stuck(&states, registry.entries.len(), &[me]).is_none()
     }
 
-    pub(in crate::transport) fn states<'a>(&self, registry: &'a Registry) -> Vec<State<'a>> {
-        let state = |(rank, entry): (Rank, &'a RankEntry)| match entry {
+    /// The wait of a rank, if it has not ended, and cannot go on until others act.
+    fn sleeps<'a>(&self, registry: &'a Registry, rank: Rank) -> Option<&'a Wait> {
+        let RankEntry { wait, end, .. } = &registry.entries[rank];
+        wait.as_ref().filter(|wait| {
+            end.is_none()
+                && self.endpoints[rank].sleeper.asleep()
+                && !wait.ends_by_itself
+                && !wait.is_over()
+                && !registry.may_choose(rank, wait)
+        })
+    }
+
+    /// The started collectives of all ranks that sleep.
+    fn started_nodes(&self, registry: &Registry) -> StartedNodes {
+        let ranks = registry.entries.len();
+        let sleeping = (0..ranks).filter_map(|rank| Some((rank, self.sleeps(registry, rank)?)));
+        let started = sleeping.flat_map(|(rank, wait)| {
+            wait.awaiting.iter().map(move |call| Started {
+                rank,
+                key: call.key(),
+                awaits: call.ranks.clone(),
+            })
+        });
+        StartedNodes::new(ranks, started.collect())
+    }
+
+    /// The states of all nodes: the ranks, then the started collectives. `resolved` holds the needs of the ranks that
+    /// wait for one of theirs.
+    fn states<'a>(
+        &self,
+        registry: &'a Registry,
+        nodes: &'a StartedNodes,
+        resolved: &'a [Option<Needs>],
+    ) -> Vec<State<'a>> {
+        let ranks = self.rank_states(registry, resolved);
+        ranks
+            .chain(nodes.needs.iter().map(State::Waiting))
+            .collect()
+    }
+
+    fn rank_states<'a>(
+        &self,
+        registry: &'a Registry,
+        resolved: &'a [Option<Needs>],
+    ) -> impl Iterator<Item = State<'a>> {
+        let state = move |(rank, entry): (Rank, &'a RankEntry)| match entry {
             RankEntry { end: Some(_), .. } => State::Ended,
             RankEntry {
                 wait: Some(wait), ..
-            } if self.endpoints[rank].sleeper.asleep()
-                && !wait.ends_by_itself
-                && !wait.is_over()
-                && !registry.may_choose(rank, wait) =>
-            {
-                State::Waiting(&wait.needs)
+            } if self.sleeps(registry, rank).is_some() => {
+                State::Waiting(resolved[rank].as_ref().unwrap_or(&wait.needs))
             }
             RankEntry {
                 bound: Some((needs, _)),
@@ -220,7 +297,7 @@ impl Fabric {
             }
             _ => State::Running,
         };
-        registry.entries.iter().enumerate().map(state).collect()
+        registry.entries.iter().enumerate().map(state)
     }
 
     /// Tells `ranks` why they are woken; `me` gets its own copy as the return value.
@@ -277,7 +354,8 @@ impl Fabric {
             | Needs::Gate(..)
             | Needs::Shrink(..)
             | Needs::Every(_)
-            | Needs::Either(_) => "waits for ranks that will not come".into(),
+            | Needs::Either(_)
+            | Needs::Started(_) => "waits for ranks that will not come".into(),
         }
     }
 
@@ -290,17 +368,19 @@ impl Fabric {
         registry: &Registry,
         stuck: &[Rank],
     ) -> Option<(Cause, Vec<Rank>)> {
-        let collective = |rank: &Rank| registry.entries[*rank].wait.as_ref()?.call();
+        let collectives = |rank: &Rank| {
+            let wait = registry.entries[*rank].wait.as_ref();
+            wait.into_iter().flat_map(Wait::calls)
+        };
         let (comm, found) = stuck
             .iter()
-            .filter_map(collective)
+            .flat_map(collectives)
             .find_map(|(comm, number)| Some((comm.clone(), self.compare_back(comm, number)?)))?;
         let cause = Cause::Mismatch(Arc::new(found.mismatch));
         if found.awaited.is_empty() {
             comm.cause.get_or_init(|| cause.clone());
         }
-        let inside =
-            |rank: &&Rank| collective(rank).is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, &comm));
+        let inside = |rank: &&Rank| collectives(rank).any(|(theirs, _)| Arc::ptr_eq(theirs, &comm));
         Some((cause, stuck.iter().filter(inside).copied().collect()))
     }
 
@@ -319,7 +399,7 @@ impl Fabric {
         for (rank, endpoint) in self.endpoints.iter().enumerate() {
             if registry.entries[rank].end.is_none() && endpoint.sleeper.has_left(run) {
                 registry.write_end(rank, Gone::Returned, None, None);
-                self.wake_if(registry, |wait| wait.needs.involves(rank));
+                self.wake_if(registry, |wait| wait.involves(rank));
             }
         }
     }
@@ -368,7 +448,7 @@ impl Fabric {
         }
         registry.write_end(rank, why, site, follows);
         self.endpoints[rank].sleeper.depart(self.run());
-        self.wake_if(&registry, |wait| wait.needs.involves(rank));
+        self.wake_if(&registry, |wait| wait.involves(rank));
         self.control(&mut registry);
     }
 
@@ -399,11 +479,7 @@ impl Fabric {
     /// Records that a collective failed, and wakes all members inside one.
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));
-        let inside = |wait: &Wait| {
-            let call = wait.call();
-            call.is_some_and(|(theirs, _)| Arc::ptr_eq(theirs, comm))
-        };
-        self.wake_if(&self.open_registry(), inside);
+        self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
     }
 
     /// Revokes a communicator, which ends everything on it, and wakes all members inside any call on it.
@@ -414,7 +490,8 @@ impl Fabric {
         };
         let cause = comm.cause.get_or_init(left).clone();
         comm.revoked.get_or_init(|| cause);
-        let inside = |wait: &Wait| wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
+        let inside =
+            |wait: &Wait| wait.is_in(comm) || wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));
         self.wake_if(&self.open_registry(), inside);
     }
 

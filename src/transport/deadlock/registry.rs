@@ -44,6 +44,23 @@ pub(crate) struct Wait {
     pub since: Instant,
     /// Number of operations that each rank had begun, if there is a watchdog to report them.
     pub begun: Vec<u64>,
+    /// The started collectives of the rank, which go on while it sleeps.
+    pub(in crate::transport) awaiting: Vec<Awaiting>,
+}
+
+/// What the detector knows of a started call whose rank sleeps.
+#[derive(Clone)]
+pub(in crate::transport) struct Awaiting {
+    pub comm: Arc<CommShared>,
+    pub number: u32,
+    pub ranks: Vec<Rank>,
+}
+
+impl Awaiting {
+    /// What names the call, alike on all its ranks.
+    pub(in crate::transport) fn key(&self) -> (u32, u32) {
+        (self.comm.context, self.number)
+    }
 }
 
 /// An event that frees several ranks at once.
@@ -92,9 +109,25 @@ impl Wait {
         self.comm.as_ref()?.name()
     }
 
-    /// The communicator and number of a collective.
-    pub(in crate::transport) fn call(&self) -> Option<(&Arc<CommShared>, u32)> {
-        self.comm.as_ref().zip(self.collective)
+    /// The communicator and number of each collective that the rank is in: the blocking one, and those it has started.
+    pub(in crate::transport) fn calls(&self) -> impl Iterator<Item = (&Arc<CommShared>, u32)> {
+        let started = self.awaiting.iter().map(|call| (&call.comm, call.number));
+        self.comm
+            .as_ref()
+            .zip(self.collective)
+            .into_iter()
+            .chain(started)
+    }
+
+    /// Whether the rank is in a collective on a communicator.
+    pub(in crate::transport) fn is_in(&self, comm: &Arc<CommShared>) -> bool {
+        self.calls().any(|(theirs, _)| Arc::ptr_eq(theirs, comm))
+    }
+
+    /// Whether the end of `rank` matters to the wait, or to a started call.
+    pub(in crate::transport) fn involves(&self, rank: Rank) -> bool {
+        let awaits = |call: &Awaiting| call.ranks.contains(&rank);
+        self.needs.involves(rank) || self.awaiting.iter().any(awaits)
     }
 }
 
@@ -231,7 +264,7 @@ impl Registry {
             Needs::Any(of) => self.first_of(&mut of.iter().filter(|&rank| rank != me), &|end| {
                 failed(&end.why)
             }),
-            Needs::Shrink(..) => None,
+            Needs::Shrink(..) | Needs::Started(_) => None,
             Needs::Every(needs) => {
                 let missed: Vec<_> = arms(needs);
                 missed.into_iter().flatten().min_by_key(first)
@@ -336,6 +369,7 @@ impl Wait {
             needs_buffer: false,
             since: Instant::now(),
             begun: Vec::new(),
+            awaiting: Vec::new(),
         }
     }
 }

@@ -5,6 +5,10 @@
 //! gate, or every other surviving member's arrival at the same shrink; or *every* or *either* one of several such
 //! needs, for a rank that waits for several requests. Every rank that cannot be freed, starting from the ranks that
 //! run, is stuck.
+//!
+//! A started collective goes on while its rank sleeps in another call, and sends then. So each started collective of a
+//! sleeping rank is a node of its own, after the ranks. It needs the same collective of the ranks whose messages it
+//! awaits; where such a rank sleeps and has not started it, it needs that rank.
 
 use crate::Rank;
 use crate::transport::communicator::members::Members;
@@ -26,7 +30,12 @@ pub(crate) enum Needs {
     Every(Vec<Needs>),
     /// One of these needs, of several requests.
     Either(Vec<Needs>),
+    /// The end of a collective that this rank has started.
+    Started(StartedKey),
 }
+
+/// Context and number of a started collective, alike on all its ranks.
+pub(crate) type StartedKey = (u32, u32);
 
 /// Context, number and fingerprint.
 type Call = (u32, u32, u32);
@@ -48,6 +57,7 @@ impl Needs {
             Needs::All(all) => all.contains(&rank),
             Needs::Every(arms) | Needs::Either(arms) => arms.iter().any(|arm| arm.involves(rank)),
             Needs::Any(of) | Needs::Gate(_, of) | Needs::Shrink(_, of) => of.contains(rank),
+            Needs::Started(_) => false,
         }
     }
 
@@ -61,7 +71,86 @@ impl Needs {
     }
 }
 
-/// What a rank is doing, as far as the detector is concerned.
+/// A started collective of a rank that sleeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    pub rank: Rank,
+    pub key: StartedKey,
+    /// The ranks whose messages it awaits.
+    pub awaits: Vec<Rank>,
+}
+
+/// The nodes of started collectives, which come after those of the ranks, and the needs that refer to them.
+pub(crate) struct StartedNodes {
+    ranks: usize,
+    started: Vec<Started>,
+    /// What each of them needs.
+    pub needs: Vec<Needs>,
+}
+
+impl StartedNodes {
+    pub(crate) fn new(ranks: usize, started: Vec<Started>) -> StartedNodes {
+        let mut nodes = StartedNodes {
+            ranks,
+            started,
+            needs: Vec::new(),
+        };
+        nodes.needs = nodes
+            .started
+            .iter()
+            .map(|one| nodes.needs_of(one))
+            .collect();
+        nodes
+    }
+
+    fn needs_of(&self, one: &Started) -> Needs {
+        let node = |&rank: &Rank| self.node(rank, one.key).unwrap_or(rank);
+        Needs::All(one.awaits.iter().map(node).collect())
+    }
+
+    fn node(&self, rank: Rank, key: StartedKey) -> Option<usize> {
+        let is = |one: &Started| one.rank == rank && one.key == key;
+        Some(self.ranks + self.started.iter().position(is)?)
+    }
+
+    /// The node of `rank` and those of its started collectives.
+    pub(crate) fn of(&self, rank: Rank) -> Vec<usize> {
+        let started = self.started.iter().enumerate();
+        let its = started.filter(|(_, one)| one.rank == rank);
+        std::iter::once(rank)
+            .chain(its.map(|(place, _)| self.ranks + place))
+            .collect()
+    }
+
+    /// The rank of a node.
+    pub(crate) fn rank(&self, node: usize) -> Rank {
+        match node.checked_sub(self.ranks) {
+            Some(place) => self.started[place].rank,
+            None => node,
+        }
+    }
+
+    /// The needs of `rank` with the nodes of its started collectives in them; `None` if there are none in them.
+    pub(crate) fn resolved(&self, rank: Rank, needs: &Needs) -> Option<Needs> {
+        let all = |arms: &[Needs]| {
+            let some = arms.iter().any(|arm| self.resolved(rank, arm).is_some());
+            let arm = |arm: &Needs| self.resolved(rank, arm).unwrap_or_else(|| arm.clone());
+            some.then(|| arms.iter().map(arm).collect())
+        };
+        match needs {
+            Needs::Every(arms) => all(arms).map(Needs::Every),
+            Needs::Either(arms) => all(arms).map(Needs::Either),
+            // One that has no node is over.
+            Needs::Started(key) => {
+                let node = self.node(rank, *key);
+                Some(Needs::All(node.into_iter().collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a rank or a started collective is doing, as far as the detector is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State<'a> {
     /// Running, or waiting with a deadline: it may do anything.
@@ -72,18 +161,19 @@ pub(crate) enum State<'a> {
     Waiting(&'a Needs),
 }
 
-/// The ranks that can never move, if `me` is among them.
-pub(crate) fn stuck(states: &[State<'_>], me: Rank) -> Option<Vec<Rank>> {
-    if leads_to_a_runner(states, me) {
+/// The nodes that can never move, if one of `mine` is among them. The first `ranks` nodes are the ranks.
+pub(crate) fn stuck(states: &[State<'_>], ranks: usize, mine: &[usize]) -> Option<Vec<usize>> {
+    if mine.iter().all(|&node| leads_to_a_runner(states, node)) {
         return None;
     }
     let mut free: Vec<bool> = states
         .iter()
         .map(|state| matches!(state, State::Running))
         .collect();
-    while !free[me] && free_some(states, &mut free) {}
-    let waits = |rank: &Rank| matches!(states[*rank], State::Waiting(_)) && !free[*rank];
-    (!free[me]).then(|| (0..states.len()).filter(waits).collect())
+    let all_free = |free: &[bool]| mine.iter().all(|&node| free[node]);
+    while !all_free(&free) && free_some(states, ranks, &mut free) {}
+    let waits = |node: &usize| matches!(states[*node], State::Waiting(_)) && !free[*node];
+    (!all_free(&free)).then(|| (0..states.len()).filter(waits).collect())
 }
 
 /// The common case without the fixpoint: a chain of single needs that ends at a running rank, or a gate or choice with
@@ -105,8 +195,8 @@ fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
 }
 
 /// One pass. Returns whether it freed any rank.
-fn free_some(states: &[State<'_>], free: &mut [bool]) -> bool {
-    let census = Census::of(states, free);
+fn free_some(states: &[State<'_>], ranks: usize, free: &mut [bool]) -> bool {
+    let census = Census::of(&states[..ranks], &free[..ranks]);
     let mut any = false;
     for rank in 0..states.len() {
         if let (false, State::Waiting(needs)) = (free[rank], states[rank]) {
@@ -156,6 +246,8 @@ impl Census {
         let here = |gate| self.gates.iter().find(|(other, _)| *other == gate);
         match needs {
             Needs::Any(Members::All(_)) => self.some_free,
+            // It is over.
+            Needs::Started(_) => true,
             Needs::Gate(gate, Members::All(_)) => {
                 here(*gate).is_some_and(|(_, count)| *count == self.bound)
             }
@@ -185,6 +277,7 @@ fn can_be_freed(
         }
         Needs::Every(arms) => arms.iter().all(|arm| can_be_freed(states, me, arm, free)),
         Needs::Either(arms) => arms.iter().any(|arm| can_be_freed(states, me, arm, free)),
+        Needs::Started(_) => true,
     }
 }
 
@@ -243,6 +336,7 @@ fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) 
         Needs::Every(arms) | Needs::Either(arms) => arms
             .iter()
             .find_map(|arm| next_needed(states, stuck, rank, arm)),
+        Needs::Started(_) => None,
     }
 }
 
@@ -318,7 +412,7 @@ mod tests {
             }).collect();
             let want = naive(&states);
             for me in (0..states.len()).filter(|&me| matches!(states[me], State::Waiting(_))) {
-                let got = stuck(&states, me);
+                let got = stuck(&states, states.len(), &[me]);
                 prop_assert_eq!(got, want.contains(&me).then(|| want.clone()), "rank {} of {:?}", me, states);
             }
             for pair in cycle(&states, &want).windows(2) {

@@ -1,6 +1,8 @@
 //! The messages that a receive accepts, and the queues that it takes them from.
 
 use crate::Rank;
+#[cfg(doc)]
+use crate::transport::memory::head;
 use crate::transport::memory::head::Head;
 
 /// Which messages a receive accepts, by their heads.
@@ -14,8 +16,7 @@ pub(crate) struct Want {
 }
 
 impl Want {
-    /// No message has this context: a communicator's context is even, and that of its collectives is the next odd
-    /// number.
+    /// No message has this context: a communicator uses the [first few](head::CONTEXTS) of its contexts only.
     pub(in crate::transport) const NOTHING: Want = Want {
         context: u32::MAX,
         source: None,

@@ -2,6 +2,20 @@
 
 use crate::Rank;
 
+/// Contexts that belong to one communicator, which begin at a multiple of this number: its own, for point-to-point
+/// messages, and one for each of the following.
+pub(crate) const CONTEXTS: u32 = 4;
+/// The context of the messages of blocking collectives, counted from the communicator's own.
+pub(crate) const OF_COLLECTIVES: u32 = 1;
+/// The context of the messages of started collectives, counted in the same way.
+pub(crate) const OF_STARTED: u32 = 2;
+
+/// The context of the communicator that one of its contexts belongs to.
+#[inline]
+pub(crate) fn communicator(context: u32) -> u32 {
+    context / CONTEXTS * CONTEXTS
+}
+
 /// Where a packet comes from and what it belongs to.
 ///
 /// Two words, which travel in registers, and not the four halves that they consist of: written as four and moved as
@@ -21,6 +35,12 @@ impl Head {
             line: word(context, source as u32),
             call: word(tag, print),
         }
+    }
+
+    /// Whether the message belongs to a collective.
+    #[inline]
+    pub(crate) fn is_collective(self) -> bool {
+        self.context() != communicator(self.context())
     }
 
     /// The communicator, and whether point-to-point or collective.

@@ -24,6 +24,7 @@ use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{Endpoint, Fabric};
 
+use crate::transport::progress::started::StartedCalls;
 use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
 
 /// One rank's port to the fabric. It stays on the rank's thread.
@@ -43,6 +44,8 @@ pub(crate) struct Port {
     pub(in crate::transport) spins: Cell<u32>,
     /// Number of looks for which a lender waits before it copies; adapts like `spins`.
     pub(in crate::transport) lending: Cell<u32>,
+    /// The collectives that the rank has started.
+    pub(in crate::transport) started: StartedCalls,
     /// The rank's measurements of long copies.
     pub(crate) copies: Copies,
 }
@@ -75,6 +78,7 @@ impl Port {
             recorder,
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
+            started: StartedCalls::default(),
             copies: Copies::default(),
         }
     }
@@ -216,6 +220,9 @@ impl Port {
     ) -> Result<()> {
         if self.fabric.is_controlled() {
             return self.receive_controlled(want, reason, place);
+        }
+        if self.has_started() {
+            return self.wait(reason, || self.receive_now(want, place).then_some(()));
         }
         let mut inbox = self.inbox.borrow_mut();
         self.wait(reason, || {

@@ -44,6 +44,18 @@ impl Port {
         Ok((meanwhile()?, there))
     }
 
+    /// Sends a copy of elements, and never waits. Returns whether the receiver had not ended before.
+    pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>) -> bool {
+        if let Some(there) = self.send_by_fast_box(to, head, data) {
+            return there;
+        }
+        let packet = match Packet::fits(data) {
+            true => Packet::eager(head, data),
+            false => Packet::copy_of(head, data),
+        };
+        self.post(to, packet, data.size())
+    }
+
     /// Sends a short message through the fast box in its receiver's endpoint, if this rank has taken that box and the
     /// mailbox is empty. Returns what [`send`](Self::send) returns.
     #[inline]

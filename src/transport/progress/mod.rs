@@ -1,4 +1,5 @@
 //! Waiting: spin, yield, park; and waking.
 
 pub(crate) mod cpu_collision;
+pub(crate) mod started;
 pub(crate) mod wait;

@@ -180,6 +180,9 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
+        if self.has_started() {
+            return self.wait_and_advance(reason, look);
+        }
         // In a controlled world the next choice is made when all ranks are asleep.
         if !self.fabric.is_controlled()
             && let Some(found) = self.spin(&self.spins, &mut look)
@@ -187,6 +190,30 @@ impl Port {
             return Ok(found);
         }
         find(look, |look| self.wait_long(reason, look))
+    }
+
+    /// The same while started collectives are open.
+    #[inline(never)]
+    fn wait_and_advance<R>(
+        &self,
+        reason: &Reason<'_>,
+        look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        find(look, |look| {
+            self.wait_advancing(look, &|look| self.wait_plainly(reason, look))
+        })
+    }
+
+    /// A wait with all its stages that advances nothing.
+    fn wait_plainly(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
+        let found = !self.fabric.is_controlled() && {
+            let mut found = || look().then_some(());
+            self.spin(&self.spins, &mut found).is_some()
+        };
+        match found {
+            true => Ok(()),
+            false => self.wait_long(reason, look),
+        }
     }
 
     /// The wait after spinning, compiled once for all kinds of waits; counts how long it takes.
@@ -210,7 +237,10 @@ impl Port {
         reason: &Reason<'_>,
         look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        find(look, |look| self.sleep_until(reason, look))
+        find(look, |look| match self.has_started() {
+            true => self.wait_advancing(look, &|look| self.sleep_until(reason, look)),
+            false => self.sleep_until(reason, look),
+        })
     }
 
     pub(in crate::transport) fn count_wait(&self, begin: Instant) {
@@ -362,6 +392,7 @@ impl Port {
             needs_buffer: reason.needs_buffer,
             since,
             begun: begun.to_vec(),
+            awaiting: self.awaiting(),
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::error::Site;
 use crate::sort;
+use crate::transport::memory::head::communicator;
 
 /// The call that made a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,8 +140,7 @@ impl Names {
 
     /// The name of the communicator with this context; `None`: it is the world.
     pub(crate) fn get(&self, context: u32) -> Option<Arc<str>> {
-        // Collectives use the odd number after their communicator's context.
-        let context = context & !1;
+        let context = communicator(context);
         if context == 0 {
             return None;
         }
@@ -190,15 +190,15 @@ mod tests {
     fn names_are_found_by_the_context_of_messages_and_of_collectives() {
         let site = Location::caller();
         let dup = Origin::world().child(Birth::Dup, site);
-        let names = Names::of([(4, &dup), (2, &dup)].into_iter());
-        assert_eq!(names.get(0).or(names.get(1)), None);
+        let names = Names::of([(8, &dup), (4, &dup)].into_iter());
+        assert_eq!(names.get(0).or(names.get(2)), None);
         let name = dup.name();
         assert!(
             name.is_some()
-                && [2, 3, 4, 5]
+                && [4, 5, 6, 8, 9, 10]
                     .iter()
                     .all(|context| names.get(*context) == name)
         );
-        assert_eq!(names.get(6).as_deref(), Some("a former communicator"));
+        assert_eq!(names.get(12).as_deref(), Some("a former communicator"));
     }
 }

@@ -1,0 +1,154 @@
+//! How a collective is started: its buffers and its operator move into it, and its request gives the buffers back.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use super::Comm;
+use super::request::{Finish, Request};
+use crate::engine::call::Described;
+use crate::engine::kept::{Ask, Kept};
+use crate::engine::request_state::{Direction, RequestState};
+use crate::error::{Error, Result};
+use crate::execute::{Data, Started};
+use crate::op::elements::{Elements, ElementsMut, Info};
+use crate::op::folds::{FoldsOf, Operands};
+use crate::op::{Element, First, Operator};
+use crate::schedule::Schedule;
+use crate::span::Blocks;
+use crate::transport::communicator::call::Call;
+use crate::transport::progress::started::StartedCall;
+
+/// The input and the output of a started collective.
+pub(super) type Vectors<T> = (Vec<T>, Vec<T>);
+
+/// Buffers and operator of a started collective.
+struct Owned<T, O> {
+    input: Vec<T>,
+    output: Vec<T>,
+    op: O,
+}
+
+impl<T: Element, O: Operator<T> + 'static> Data for Owned<T, O> {
+    fn info(&self) -> &'static Info {
+        Info::of::<T>()
+    }
+
+    fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>)) {
+        f(&mut Operands {
+            input: Elements::of(&self.input),
+            output: ElementsMut::of(&mut self.output),
+            folds: &FoldsOf::<T, _>::new(&self.op),
+        });
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// A started collective whose request has still to be made.
+pub(super) struct Begun {
+    pub state: Rc<RequestState>,
+    pub started: Rc<Started>,
+}
+
+impl Begun {
+    /// How its request ends: with what `f` makes of its buffers.
+    pub(super) fn finish<'c, T: Element, O: Operator<T> + 'static, R>(
+        &self,
+        f: impl FnOnce(Vectors<T>) -> R + 'c,
+    ) -> Finish<'c, R> {
+        let started = self.started.clone();
+        Box::new(move |_, _| Ok(f(ended::<T, O>(&started)?)))
+    }
+}
+
+/// The buffers of a call that is over.
+pub(super) fn ended<T: Element, O: Operator<T> + 'static>(started: &Started) -> Result<Vectors<T>> {
+    started.outcome()?;
+    let data = started.take().map(Data::into_any);
+    let owned = data.and_then(|data| data.downcast::<Owned<T, O>>().ok());
+    match owned {
+        Some(owned) => Ok((owned.input, owned.output)),
+        None => Err(Error::usage("the buffers of this call were taken already")),
+    }
+}
+
+impl Comm {
+    /// Starts a collective.
+    pub(super) fn start_call<T: Element, O: Operator<T> + 'static>(
+        &self,
+        ask: &Ask,
+        (input, output): Vectors<T>,
+        op: O,
+    ) -> Result<Begun> {
+        let kept = self.kept_started::<T>(ask, op.kind(), (input.len(), output.len()))?;
+        self.start_kept(&kept, Box::new(Owned { input, output, op }))
+    }
+
+    /// Starts a collective with a count for each rank.
+    pub(super) fn start_call_v<T: Element, O: Operator<T> + 'static>(
+        &self,
+        ask: &Ask,
+        blocks: Result<Blocks>,
+        (input, output): Vectors<T>,
+        op: O,
+    ) -> Result<Begun> {
+        let lengths = (input.len(), output.len());
+        let kept = self.started_v::<T>(ask, blocks, op.kind(), lengths)?;
+        self.start_kept(&kept, Box::new(Owned { input, output, op }))
+    }
+
+    fn start_kept(&self, kept: &Kept, data: Box<dyn Data>) -> Result<Begun> {
+        let schedule = kept.plan.schedule.clone();
+        let schedule = schedule.expect("the plan of a started call has a schedule");
+        self.start_described(&kept.described, Ok(schedule), data)
+    }
+
+    fn start_described(
+        &self,
+        described: &Described,
+        schedule: Result<Rc<dyn Schedule>>,
+        data: Box<dyn Data>,
+    ) -> Result<Begun> {
+        let mut schedule = Some(schedule);
+        let refused = schedule.take_if(|schedule| schedule.is_err());
+        let check = || refused.map_or(Ok(()), |refused| refused.map(drop));
+        self.again(described, check, |inside| {
+            let Some(Ok(schedule)) = schedule else {
+                unreachable!("it was refused")
+            };
+            let id = (inside.number, inside.print);
+            let started = Started::new(inside.call, &self.shared, self.me, id, schedule, data);
+            let direction = Direction::Collective {
+                call: *inside.call,
+                started: started.clone(),
+            };
+            self.core.port.start(started.clone());
+            let state = self.core.ask(direction, &self.shared, inside.call.site);
+            Ok(Begun { state, started })
+        })
+    }
+
+    /// Starts a collective that has a schedule of its own, or was refused.
+    pub(super) fn start_scheduled<T: Element>(
+        &self,
+        call: Call,
+        schedule: Result<Rc<dyn Schedule>>,
+        (input, output): Vectors<T>,
+    ) -> Result<Begun> {
+        let op = First;
+        let data = Box::new(Owned { input, output, op });
+        self.start_described(&self.describe(call), schedule, data)
+    }
+
+    /// The request of a call, which returns what `f` makes of its buffers.
+    pub(super) fn request_of<T: Element, O: Operator<T> + 'static, R>(
+        &self,
+        begun: &Begun,
+        f: impl FnOnce(Vectors<T>) -> R + 'static,
+    ) -> Request<'static, R> {
+        let finish = begun.finish::<T, O, R>(f);
+        Request::new(&self.core, begun.state.clone(), finish)
+    }
+}

@@ -1,0 +1,422 @@
+//! A started collective: its rank's part of a schedule, as a value that stops wherever a message has not arrived and goes
+//! on when it has.
+//!
+//! - *Sends* are copies, posted when their step is reached. No rank waits for a receiver, and no lane is used.
+//! - *Receives* are posted when their step is reached, and folded in the order of their steps, so that the result has the
+//!   same bits in every run.
+//! - A step does not wait for the receives of earlier steps unless it touches elements that they will write. So all
+//!   messages of a one-round schedule leave when the call is started.
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::buffers::Buffers;
+use crate::Rank;
+use crate::engine::combine::wrong;
+use crate::engine::workspace::Rooms;
+use crate::error::{Called, Cause, Error, ErrorKind, Gone, Mismatch, Result};
+use crate::moves;
+use crate::op::elements::{Elements, Info};
+use crate::op::folds::{Folds, Operands};
+use crate::schedule::{Combine, Region, Schedule, Step, Transfer};
+use crate::transport::CommShared;
+use crate::transport::communicator::call::Call;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::posted_receives::Slot;
+use crate::transport::matching::want::Want;
+use crate::transport::memory::head::{Head, OF_STARTED};
+use crate::transport::memory::packet::Packet;
+use crate::transport::port::Port;
+use crate::transport::progress::started::StartedCall;
+
+/// Maximum number of receives of a call that are posted at a time.
+const WINDOW: usize = 64;
+
+/// The buffers and the operator of a started collective, which own what they need.
+pub(crate) trait Data {
+    /// The type of the elements.
+    fn info(&self) -> &'static Info;
+
+    /// Shows the operands to `f`, once.
+    fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>));
+
+    /// Itself, to be taken back by its type.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// One rank's part of a started collective.
+pub(crate) struct Started {
+    call: Call,
+    info: &'static Info,
+    comm: Arc<CommShared>,
+    /// This rank's number in the communicator.
+    me: Rank,
+    number: u32,
+    print: u32,
+    schedule: Rc<dyn Schedule>,
+    /// `None` while it advances, and after its result was taken.
+    part: RefCell<Option<Box<Part>>>,
+    /// The receive that is folded next, and its world source.
+    first: RefCell<Option<(Rank, Rc<Slot>)>>,
+    over: Cell<bool>,
+    failed: OnceCell<Cause>,
+}
+
+/// What changes while the call goes on.
+struct Part {
+    data: Box<dyn Data>,
+    rooms: Rooms,
+    /// The next step that has not begun.
+    next: Option<usize>,
+    posted: VecDeque<Posted>,
+}
+
+/// A posted receive of a step that has begun.
+struct Posted {
+    recv: Transfer,
+    combine: Combine,
+    slot: Rc<Slot>,
+}
+
+impl Started {
+    /// The part of member `me` in a call with this number and fingerprint.
+    pub(crate) fn new(
+        call: &Call,
+        comm: &Arc<CommShared>,
+        me: Rank,
+        (number, print): (u32, u32),
+        schedule: Rc<dyn Schedule>,
+        data: Box<dyn Data>,
+    ) -> Rc<Started> {
+        let info = data.info();
+        let part = Part {
+            data,
+            rooms: Rooms::new(info),
+            next: schedule.next_active(me, None),
+            posted: VecDeque::new(),
+        };
+        Rc::new(Started {
+            call: *call,
+            info,
+            comm: comm.clone(),
+            me,
+            number,
+            print,
+            schedule,
+            part: RefCell::new(Some(Box::new(part))),
+            first: RefCell::new(None),
+            over: Cell::new(false),
+            failed: OnceCell::new(),
+        })
+    }
+
+    /// Takes its buffers back, once it is over.
+    pub(crate) fn take(&self) -> Option<Box<dyn Data>> {
+        let part = self.part.take()?;
+        Some(part.data)
+    }
+
+    /// Goes on until a message is missing. Returns whether the call is complete.
+    fn go_on(&self, port: &Port, part: &mut Part) -> Result<bool> {
+        let Part {
+            data,
+            rooms,
+            next,
+            posted,
+        } = part;
+        let mut done = Ok(false);
+        data.with(&mut |operands| {
+            let scratch = self.schedule.lengths(self.me).scratch;
+            let folds = operands.folds;
+            let buffers = Buffers::new(operands, rooms, scratch);
+            let mut turn = Turn {
+                call: self,
+                port,
+                buffers,
+                posted,
+            };
+            done = turn.run(next, folds);
+        });
+        self.first.replace(
+            posted
+                .front()
+                .map(|first| (self.world(first.recv.peer), first.slot.clone())),
+        );
+        done
+    }
+
+    fn world(&self, member: Rank) -> Rank {
+        self.comm.members.world(member)
+    }
+
+    fn head(&self, source: Rank) -> Head {
+        let context = self.call.context + OF_STARTED;
+        Head::new(context, source, self.number, self.print)
+    }
+
+    /// Posts the receive of a message.
+    fn post(&self, port: &Port, from: Rank) -> Rc<Slot> {
+        let want = Want {
+            context: self.call.context + OF_STARTED,
+            source: Some(self.world(from)),
+            tag: Some(self.number),
+        };
+        port.inbox().post(want, &*port.fabric)
+    }
+
+    /// Sends a copy of elements.
+    fn send(&self, port: &Port, to: Rank, data: Elements<'_>) -> Result<()> {
+        self.check_peer(to)?;
+        let to = self.world(to);
+        match port.send_copy(to, self.head(port.me), data) {
+            true => Ok(()),
+            false => Err(self.without(port, port.fabric.gone(to))),
+        }
+    }
+
+    fn check_peer(&self, peer: Rank) -> Result<()> {
+        match peer < self.comm.members.size() && peer != self.me {
+            true => Ok(()),
+            false => Err(wrong(format!("has rank {} talk to {peer}", self.me))),
+        }
+    }
+
+    /// Checks that a packet is of this call, and has `count` elements of its type.
+    fn check_packet(&self, port: &Port, packet: &Packet, count: usize) -> Result<()> {
+        if packet.head.print() != self.print || !packet.holds_elements(self.info) {
+            return Err(self.strange(port, packet));
+        }
+        match packet.count() == Some(count) {
+            true => Ok(()),
+            false => Err(self.unequal(port, packet, count)),
+        }
+    }
+
+    /// The mismatch proved by a packet of another call.
+    fn strange(&self, port: &Port, packet: &Packet) -> Error {
+        let compared = port.fabric.compare_back(&self.comm, self.number);
+        let theirs = || format!("another call that sends {}", packet.contents());
+        let found = compared.map_or_else(
+            || self.against(port, packet.source(), "", theirs()),
+            |found| found.mismatch,
+        );
+        Error::new(ErrorKind::Mismatch(Arc::new(found)))
+    }
+
+    /// The mismatch proved by a message of this call of another length.
+    fn unequal(&self, port: &Port, packet: &Packet, count: usize) -> Error {
+        let source = packet.source();
+        let awaits = format!(" awaits {count} elements from rank {source}");
+        let theirs = format!("{} sends {}", self.call, packet.contents());
+        let found = self.against(port, source, &awaits, theirs);
+        Error::new(ErrorKind::Mismatch(Arc::new(found)))
+    }
+
+    fn against(&self, port: &Port, source: Rank, mine: &str, theirs: String) -> Mismatch {
+        let record = port.fabric.call_of(source, self.call.context, self.number);
+        let called = |rank, call, site| Called { rank, call, site };
+        let mine = format!("{}{mine}", self.call);
+        Mismatch {
+            calls: vec![
+                called(port.me, mine, Some(self.call.site)),
+                called(source, theirs, record.map(|call| call.site)),
+            ],
+            odd: Vec::new(),
+            comm: self.comm.name(),
+        }
+    }
+
+    /// The error for a rank that has ended. One that returned is missed if its calls differ from this rank's; then these
+    /// are the error.
+    fn without(&self, port: &Port, error: Error) -> Error {
+        let returned =
+            matches!(error.kind(), ErrorKind::RankGone { why, .. } if *why == Gone::Returned);
+        if !returned {
+            return error;
+        }
+        let fabric = &port.fabric;
+        let compared = fabric.compare_back(&self.comm, self.number);
+        let compared = compared.or_else(|| fabric.call_too_many(&self.comm, self.number));
+        match compared.filter(|found| !found.is_open) {
+            Some(found) => Error::new(ErrorKind::Mismatch(Arc::new(found.mismatch))),
+            None => error,
+        }
+    }
+
+    /// Why the call cannot go on, if its next message will never arrive.
+    fn lost(&self, port: &Port) -> Option<Error> {
+        if let Some(cause) = self.comm.cause.get() {
+            return Some(cause.clone().into());
+        }
+        let (source, slot) = self.first.borrow().clone()?;
+        let lost = port.lost(&Needs::One(source))?;
+        // What it sent before it ended may have arrived since the last look.
+        port.inbox().take_in(&*port.fabric);
+        (!slot.is_filled()).then(|| self.without(port, lost))
+    }
+
+    fn end(&self, port: &Port, part: Box<Part>, result: Result<bool>) {
+        match result {
+            Ok(false) => _ = self.part.replace(Some(part)),
+            Ok(true) => {
+                self.part.replace(Some(part));
+                self.over.set(true);
+            }
+            Err(error) => {
+                self.part.replace(Some(part));
+                self.fail(port, &error);
+            }
+        }
+    }
+}
+
+impl StartedCall for Started {
+    fn is_due(&self, port: &Port) -> bool {
+        let first = self.first.borrow();
+        let arrived_or_lost =
+            |(source, slot): &(Rank, Rc<Slot>)| slot.is_filled() || !port.fabric.is_there(*source);
+        !self.over.get()
+            && (self.comm.cause.get().is_some() || first.as_ref().is_some_and(arrived_or_lost))
+    }
+
+    fn advance(&self, port: &Port) {
+        if self.over.get() {
+            return;
+        }
+        let Some(mut part) = self.part.take() else {
+            return;
+        };
+        let went = self.go_on(port, &mut part);
+        let result = went.and_then(|complete| match complete {
+            true => Ok(true),
+            false => self.lost(port).map_or(Ok(false), Err),
+        });
+        self.end(port, part, result);
+    }
+
+    fn fail(&self, port: &Port, error: &Error) {
+        if self.over.replace(true) {
+            return;
+        }
+        port.fabric.break_comm(&self.comm, error, port.me);
+        _ = self.failed.set(Cause::of(error, port.me));
+        self.first.take();
+        let part = self.part.borrow();
+        let posted = part.iter().flat_map(|part| &part.posted);
+        posted.for_each(|posted| port.inbox().unpost(&posted.slot, &*port.fabric));
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    fn outcome(&self) -> Result<()> {
+        let failed = self.failed.get().cloned();
+        failed.map_or(Ok(()), |cause| Err(cause.into()))
+    }
+
+    fn id(&self) -> (&Arc<CommShared>, u32) {
+        (&self.comm, self.number)
+    }
+
+    fn awaits(&self) -> Vec<Rank> {
+        let first = self.first.borrow();
+        first.iter().map(|(source, _)| *source).collect()
+    }
+}
+
+/// One turn of a call: from one message that is missing to the next.
+struct Turn<'t, 'b, 'o> {
+    call: &'t Started,
+    port: &'t Port,
+    buffers: Buffers<'b, 'o>,
+    posted: &'t mut VecDeque<Posted>,
+}
+
+impl Turn<'_, '_, '_> {
+    fn run(&mut self, next: &mut Option<usize>, folds: &dyn Folds) -> Result<bool> {
+        loop {
+            while self
+                .posted
+                .front()
+                .is_some_and(|first| first.slot.is_filled())
+            {
+                self.fold_first(folds)?;
+            }
+            let Some(step) = *next else {
+                return Ok(self.posted.is_empty());
+            };
+            let (schedule, me) = (&self.call.schedule, self.call.me);
+            let now = schedule.step(me, step);
+            if self.must_wait(&now) {
+                return Ok(false);
+            }
+            self.begin(now, folds)?;
+            *next = schedule.next_active(me, Some(step));
+            if next.is_some_and(|later| later <= step) {
+                return Err(wrong(format!("goes back after step {step}")));
+            }
+        }
+    }
+
+    /// Whether a step touches elements that are still to be written, or there are too many receives.
+    fn must_wait(&self, step: &Step) -> bool {
+        let local = step.local.iter().flat_map(|copy| [copy.from, copy.to]);
+        let mut touched = local.chain(step.send.map(|send| send.region));
+        let is_awaited = |region: Region| {
+            let mut awaited = self.posted.iter().map(|posted| posted.recv.region);
+            awaited.any(|awaited| awaited.overlaps(&region))
+        };
+        self.posted.len() >= WINDOW || touched.any(is_awaited)
+    }
+
+    /// Begins a step: copies, sends, and posts its receive.
+    fn begin(&mut self, step: Step, folds: &dyn Folds) -> Result<()> {
+        if let Some(copy) = step.local {
+            self.buffers.copy(copy, folds)?;
+        }
+        if let Some(clash) = step.clash {
+            return Err(wrong(format!("has two {clash} in one step")));
+        }
+        if let Some(recv) = step.recv {
+            self.call.check_peer(recv.peer)?;
+            let slot = self.call.post(self.port, recv.peer);
+            self.posted.push_back(Posted {
+                recv,
+                combine: step.combine,
+                slot,
+            });
+        }
+        match step.send {
+            Some(send) => {
+                let data = self.buffers.outgoing(send.region)?;
+                self.call.send(self.port, send.peer, data)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Folds the message of the first posted receive, which has arrived.
+    fn fold_first(&mut self, folds: &dyn Folds) -> Result<()> {
+        let Some(Posted {
+            recv,
+            combine,
+            slot,
+        }) = self.posted.pop_front()
+        else {
+            return Ok(());
+        };
+        let (packet, _) = slot.take();
+        let count = recv.region.elements();
+        self.call.check_packet(self.port, &packet, count)?;
+        moves::note(recv.peer, self.call.me, 0..count);
+        let (info, lenders) = (self.buffers.info(), &*self.port.fabric);
+        let fold = |data: Elements<'_>| self.buffers.fold_in(recv.region, combine, data, folds);
+        let folded = packet.open_elements(info, lenders, fold);
+        self.port.recorder.received(packet.head);
+        folded.unwrap_or(Ok(()))
+    }
+}
