@@ -19,11 +19,12 @@ use crate::engine::combine::wrong;
 use crate::engine::workspace::Rooms;
 use crate::error::{Called, Cause, Error, ErrorKind, Gone, Mismatch, Result};
 use crate::moves;
+use crate::names::Collective;
 use crate::op::elements::{Elements, Info};
 use crate::op::folds::{Folds, Operands};
 use crate::schedule::{Combine, Region, Schedule, Step, Transfer};
 use crate::transport::CommShared;
-use crate::transport::communicator::call::Call;
+use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::matching::want::Want;
@@ -51,6 +52,7 @@ pub(crate) trait Data {
 pub(crate) struct Started {
     call: Call,
     info: &'static Info,
+    is_barrier: bool,
     comm: Arc<CommShared>,
     /// This rank's number in the communicator.
     me: Rank,
@@ -101,6 +103,7 @@ impl Started {
         Rc::new(Started {
             call: *call,
             info,
+            is_barrier: call.verb == Verb::Started(Collective::Barrier),
             comm: comm.clone(),
             me,
             number,
@@ -362,7 +365,8 @@ impl Turn<'_, '_, '_> {
         }
     }
 
-    /// Whether a step touches elements that are still to be written, or there are too many receives.
+    /// Whether a step touches elements that are still to be written, or there are too many receives. In a barrier, which
+    /// has no elements, a step means that the messages of the steps before it have arrived.
     fn must_wait(&self, step: &Step) -> bool {
         let local = step.local.iter().flat_map(|copy| [copy.from, copy.to]);
         let mut touched = local.chain(step.send.map(|send| send.region));
@@ -370,7 +374,8 @@ impl Turn<'_, '_, '_> {
             let mut awaited = self.posted.iter().map(|posted| posted.recv.region);
             awaited.any(|awaited| awaited.overlaps(&region))
         };
-        self.posted.len() >= WINDOW || touched.any(is_awaited)
+        let in_order = self.call.is_barrier && !self.posted.is_empty();
+        in_order || self.posted.len() >= WINDOW || touched.any(is_awaited)
     }
 
     /// Begins a step: copies, sends, and posts its receive.

@@ -1,0 +1,566 @@
+//! Started collectives: against an independent fold, by every algorithm, several at a time in every order of ending,
+//! beside blocking calls, in worlds that choose the order of messages; their deadlocks, deaths and mistakes.
+
+mod common;
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Compose, Map, compose, fold, map};
+use rankfold::collective::{Algorithm, Call, Collective};
+use rankfold::testing::explore;
+use rankfold::{
+    Buffering, Comm, ErrorKind, Outcome, Rank, Request, Result, Source, Tag, World, op,
+};
+use support::sweep::{sweep, sweep_bufferings};
+use support::{Random, guarded};
+
+/// Every started collective of elements.
+const KINDS: [Collective; 10] = [
+    Collective::Broadcast,
+    Collective::Reduce,
+    Collective::AllReduce,
+    Collective::ReduceScatter,
+    Collective::AllGather,
+    Collective::Gather,
+    Collective::Scatter,
+    Collective::AllToAll,
+    Collective::Scan,
+    Collective::ExclusiveScan,
+];
+
+const IDENTITY: Map = (1, 0);
+
+/// The vector of a rank in call `id`, of `n` blocks of `length` elements, one for each rank where the collective has
+/// blocks.
+fn vector(id: usize, rank: Rank, length: usize) -> Vec<Map> {
+    (0..length).map(|i| map(rank + 100 * id, i)).collect()
+}
+
+/// A started call, whatever its kind; it returns what the rank has to hold afterwards, and no more.
+fn start(
+    comm: &Comm,
+    kind: Collective,
+    algorithm: Option<Algorithm>,
+    (id, root, n): (usize, Rank, usize),
+) -> Result<Request<'static, Vec<Map>>> {
+    let (me, p) = (comm.rank(), comm.size());
+    let whole = vector(id, me, n * p);
+    let block = vector(id, me, n);
+    macro_rules! by {
+        ($name:ident($($arguments:expr),*)) => {
+            match algorithm {
+                None => comm.$name($($arguments),*),
+                Some(algorithm) => comm.using(algorithm).$name($($arguments),*),
+            }
+        };
+    }
+    match kind {
+        Collective::Broadcast => by!(ibroadcast(root, whole)),
+        Collective::Reduce => {
+            let kept = move |buf| if me == root { buf } else { Vec::new() };
+            Ok(by!(ireduce(root, whole, Compose))?.map(kept))
+        }
+        Collective::AllReduce => by!(iall_reduce(whole, Compose)),
+        Collective::ReduceScatter => by!(ireduce_scatter(whole, Compose)),
+        Collective::AllGather => by!(iall_gather(block)),
+        Collective::Gather => Ok(by!(igather(root, block))?.map(Option::unwrap_or_default)),
+        Collective::Scatter => {
+            let all = (me == root).then_some(whole);
+            by!(iscatter(root, all, vec![IDENTITY; n]))
+        }
+        Collective::AllToAll => by!(iall_to_all(whole)),
+        Collective::Scan => by!(iscan(whole, Compose)),
+        Collective::ExclusiveScan => by!(iexclusive_scan(whole, IDENTITY, Compose)),
+        Collective::Barrier => Ok(by!(ibarrier())?.map(|()| Vec::new())),
+    }
+}
+
+/// What a rank must hold after such a call, from the definitions.
+fn expected(
+    kind: Collective,
+    (me, p): (Rank, usize),
+    (id, root, n): (usize, Rank, usize),
+) -> Vec<Map> {
+    let wholes = || {
+        (0..p)
+            .map(|rank| vector(id, rank, n * p))
+            .collect::<Vec<_>>()
+    };
+    let blocks = || {
+        (0..p)
+            .flat_map(|rank| vector(id, rank, n))
+            .collect::<Vec<_>>()
+    };
+    let total = |count: usize| match count {
+        0 => vec![IDENTITY; n * p],
+        _ => fold(&wholes()[..count], compose),
+    };
+    let own = me * n..(me + 1) * n;
+    match kind {
+        Collective::Barrier => Vec::new(),
+        Collective::Broadcast => vector(id, root, n * p),
+        Collective::Reduce | Collective::Gather if me != root => Vec::new(),
+        Collective::Reduce | Collective::AllReduce => total(p),
+        Collective::ReduceScatter => total(p)[own].to_vec(),
+        Collective::AllGather | Collective::Gather => blocks(),
+        Collective::Scatter => vector(id, root, n * p)[own].to_vec(),
+        Collective::AllToAll => wholes()
+            .iter()
+            .flat_map(|v| v[own.clone()].to_vec())
+            .collect(),
+        Collective::Scan => total(me + 1),
+        Collective::ExclusiveScan => total(me),
+    }
+}
+
+fn check(comm: &Comm, kind: Collective, what: (usize, Rank, usize), got: &[Map]) {
+    let want = expected(kind, (comm.rank(), comm.size()), what);
+    assert!(
+        got == want,
+        "{kind:?} {what:?} on rank {} of {}",
+        comm.rank(),
+        comm.size()
+    );
+}
+
+#[test]
+fn each_gives_what_its_definition_says() {
+    for p in (1..=17).chain([33, 64]) {
+        let lengths: &[usize] = if p > 17 { &[0, 1, 20] } else { &[0, 1, 3, 700] };
+        let run = |comm: &Comm| {
+            for (id, kind) in KINDS.into_iter().enumerate() {
+                for &n in lengths {
+                    let what = (id, (7 * id + n) % p, n);
+                    let got = start(comm, kind, None, what)?.wait()?;
+                    check(comm, kind, what, &got);
+                }
+            }
+            Ok(())
+        };
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+    }
+}
+
+#[test]
+fn each_is_right_by_every_algorithm_that_takes_it() {
+    let tried = AtomicUsize::new(0);
+    for p in [1, 2, 3, 4, 5, 7, 8, 12] {
+        let run = |comm: &Comm| {
+            for (id, kind) in KINDS.into_iter().enumerate() {
+                let (root, n) = (id % p, 5);
+                let length = n * p;
+                let call = Call::new(kind, p, length).to_root(root);
+                let fits = |one: &Algorithm| one.refused(&call).is_none();
+                for algorithm in Algorithm::all(kind).filter(fits) {
+                    let what = (id, root, n);
+                    let got = start(comm, kind, Some(algorithm), what)?.wait()?;
+                    check(comm, kind, what, &got);
+                    tried.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        };
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+    }
+    assert!(tried.into_inner() > 1000);
+}
+
+/// All orders of three.
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
+#[test]
+fn three_at_a_time_end_in_every_order_and_another_one_on_every_rank() {
+    for p in [1, 2, 3, 5, 8, 13] {
+        let run = |comm: &Comm| {
+            let mut random = Random::new(p as u64);
+            for turn in 0..60 {
+                let kinds: [Collective; 3] = std::array::from_fn(|_| random.of(&KINDS));
+                let n = random.of(&[0, 1, 9, 300]);
+                let what = |one: usize| (3 * turn + one, (turn + one) % p, n);
+                let mut open = Vec::new();
+                for (one, kind) in kinds.into_iter().enumerate() {
+                    open.push(Some(start(comm, kind, None, what(one))?));
+                }
+                for one in ORDERS[(turn + comm.rank()) % ORDERS.len()] {
+                    let got = open[one].take().expect("once").wait()?;
+                    check(comm, kinds[one], what(one), &got);
+                }
+            }
+            Ok(())
+        };
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+    }
+}
+
+#[test]
+fn all_blocks_may_have_other_lengths() {
+    for p in [1, 2, 3, 6, 9] {
+        let run = |comm: &Comm| {
+            let me = comm.rank();
+            let counts: Vec<usize> = (0..p).map(|rank| rank * 3 % 5).collect();
+            let total: usize = counts.iter().sum();
+            let mine = vec![me; counts[me]];
+            let all: Vec<Rank> = (0..p).flat_map(|rank| vec![rank; counts[rank]]).collect();
+            let gathered = comm.iall_gather_v(mine.clone(), &counts, vec![p; total])?;
+            let at_root = vec![p; if me == 1 % p { total } else { 0 }];
+            let collected = comm.igather_v(1 % p, mine.clone(), &counts, at_root)?;
+            let given = (me == 0).then(|| all.clone());
+            let scattered = comm.iscatter_v(0, given, &counts, vec![p; counts[me]])?;
+            let reduced = comm.ireduce_scatter_v(all.clone(), &counts, op::Sum)?;
+            // Rank q gets q elements from each rank, whose number they are.
+            let (to, from): (Vec<usize>, Vec<usize>) = ((0..p).collect(), vec![me; p]);
+            let out = vec![me; to.iter().sum()];
+            let exchanged = comm.iall_to_all_v(out, &to, vec![p; me * p], &from)?;
+            let want: Vec<Rank> = (0..p).flat_map(|rank| vec![rank; me]).collect();
+            assert_eq!(exchanged.wait()?, want);
+            assert_eq!(reduced.wait()?, vec![me * p; counts[me]]);
+            assert_eq!(scattered.wait()?, mine);
+            let collected = collected.wait()?;
+            assert!(if me == 1 % p {
+                collected == all
+            } else {
+                collected.is_empty()
+            });
+            assert_eq!(gathered.wait()?, all);
+            Ok(())
+        };
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+    }
+}
+
+#[test]
+fn a_scope_ends_those_that_were_not_waited_for() {
+    for p in [1, 2, 3, 8] {
+        let run = |comm: &Comm| {
+            let me = comm.rank();
+            let (mut sum, mut first, mut all) = ([me; 3], [me], vec![0; 2 * p]);
+            let (mut block, mut swapped, mut scanned) = ([9], vec![0; p], [1]);
+            let (mut root, mut collected) = ([me], vec![0; if me == 0 { p } else { 0 }]);
+            let mut share = [0];
+            comm.scope(|s| {
+                let sum = s.iall_reduce(&mut sum, op::Sum)?;
+                s.ibroadcast(p - 1, &mut first)?;
+                s.iall_gather(&[me, me + 1], &mut all)?;
+                s.iscatter(
+                    0,
+                    Some(&vec![me + 5; p]).filter(|_| me == 0).map(|v| &v[..]),
+                    &mut block,
+                )?;
+                s.iall_to_all(&vec![me; p], &mut swapped)?;
+                s.iscan(&mut scanned, op::Sum)?;
+                s.ireduce(0, &mut root, op::Max)?;
+                s.igather(0, &[me], &mut collected)?;
+                s.ireduce_scatter(&vec![1; p], &mut share, op::Sum)?;
+                assert_eq!(sum.wait()?, [p * (p - 1) / 2; 3]);
+                Ok(())
+            })?;
+            let ranks: Vec<Rank> = (0..p).collect();
+            assert_eq!(
+                (first, block, scanned, share),
+                ([p - 1], [5], [me + 1], [p])
+            );
+            assert_eq!(
+                (all, swapped),
+                (
+                    ranks.iter().flat_map(|r| [*r, r + 1]).collect(),
+                    ranks.clone()
+                )
+            );
+            assert_eq!(root, [if me == 0 { p - 1 } else { me }]);
+            assert_eq!(collected, if me == 0 { ranks } else { vec![] });
+            Ok(())
+        };
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+    }
+}
+
+#[test]
+fn no_rank_ends_a_barrier_before_all_have_started_it() {
+    for p in [2, 3, 5, 8, 9, 17, 33] {
+        for algorithm in [
+            None,
+            Some("dissemination"),
+            Some("exchange"),
+            Some("binomial"),
+        ] {
+            let started = AtomicUsize::new(0);
+            let run = |comm: &Comm| {
+                for turn in 1..20 {
+                    started.fetch_add(1, Ordering::SeqCst);
+                    let all_here = match algorithm {
+                        None => comm.ibarrier()?,
+                        Some(name) => comm.using(name.parse().unwrap()).ibarrier()?,
+                    };
+                    all_here.wait()?;
+                    assert!(started.load(Ordering::SeqCst) >= turn * p);
+                }
+                Ok(())
+            };
+            let case = || format!("{p} ranks, {algorithm:?}");
+            guarded(&case, || World::new(p).strict().run(run)).unwrap();
+        }
+    }
+}
+
+// ── progress ──
+
+/// Every rank but the first and the last is in another call when its part of the pipeline has to be played.
+fn goes_on_in_other_calls(comm: &Comm) -> Result<()> {
+    let (me, p) = (comm.rank(), comm.size());
+    let chain = comm.using("chain".parse().expect("an algorithm"));
+    let passed = chain.ibroadcast(0, vec![me; 500])?;
+    if me + 1 == p {
+        assert_eq!(passed.wait()?, vec![0; 500]);
+        (0..p - 1).try_for_each(|to| comm.send(to, 1, &[me]))?;
+        return comm.barrier();
+    }
+    match me % 4 {
+        0 => _ = comm.recv::<Rank>(p - 1, 1)?,
+        1 => _ = comm.irecv::<Rank>(Source::Any, Tag::Any)?.wait()?,
+        2 => {
+            comm.probe(Source::Any, 1)?;
+            comm.recv_into(p - 1, 1, &mut [0usize])?;
+        }
+        _ => {
+            let mut coming = comm.irecv::<Rank>(p - 1, 1)?;
+            while coming.test()?.is_none() {}
+        }
+    }
+    comm.barrier()?;
+    assert_eq!(passed.wait()?, vec![0; 500]);
+    Ok(())
+}
+
+#[test]
+fn they_go_on_while_their_rank_is_in_any_other_call() {
+    for p in [2, 3, 4, 5, 9, 16] {
+        for buffering in [Buffering::Unbounded, Buffering::Bytes(64), Buffering::Zero] {
+            for check in [false, true] {
+                let world = World::new(p).check(check).buffering(buffering).strict();
+                let case = || format!("{p} ranks, {buffering:?}, check({check})");
+                guarded(&case, || world.run(goes_on_in_other_calls)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn they_go_on_in_blocking_collectives_on_other_communicators() {
+    for p in [3, 6, 12] {
+        let run = |comm: &Comm| {
+            let other = comm.dup()?;
+            let sums = comm.using("chain".parse().expect("an algorithm"));
+            let sum = sums.iall_reduce(vec![1u64; 400], op::Sum)?;
+            // The last rank enters the barrier only after the sum, which all others carry on inside it.
+            if comm.rank() + 1 == p {
+                assert_eq!(sum.wait()?, vec![p as u64; 400]);
+                return other.barrier();
+            }
+            other.barrier()?;
+            assert_eq!(sum.wait()?, vec![p as u64; 400]);
+            Ok(())
+        };
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+    }
+}
+
+#[test]
+fn progress_carries_them_on() {
+    let run = |comm: &Comm| {
+        let mut sum = comm.iall_reduce(vec![1u64; 3000], op::Sum)?;
+        while !sum.is_done() {
+            comm.progress()?;
+        }
+        assert_eq!(sum.test()?, Some(vec![3; 3000]));
+        Ok(())
+    };
+    guarded(&|| "progress".into(), || World::new(3).strict().run(run)).unwrap();
+}
+
+// ── requests ──
+
+#[test]
+fn requests_of_messages_and_collectives_are_waited_for_together() {
+    enum Done {
+        Sum(Vec<Rank>),
+        Got(Vec<Rank>),
+        Sent,
+        AllHere,
+    }
+    let run = |comm: &Comm| {
+        let (me, p) = (comm.rank(), comm.size());
+        let mut open = vec![
+            comm.irecv::<Rank>((me + p - 1) % p, 0)?
+                .map(|(got, _)| Done::Got(got)),
+            comm.iall_reduce(vec![me], op::Sum)?.map(Done::Sum),
+            comm.ibarrier()?.map(|()| Done::AllHere),
+            comm.isend((me + 1) % p, 0, vec![me])?.map(|_| Done::Sent),
+        ];
+        let mut seen = 0;
+        while let Some((_, done)) = Request::wait_any(&mut open)? {
+            match done {
+                Done::Sum(sum) => assert_eq!(sum, [p * (p - 1) / 2]),
+                Done::Got(got) => assert_eq!(got, [(me + p - 1) % p]),
+                Done::Sent | Done::AllHere => {}
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 4);
+        Ok(())
+    };
+    for p in [1, 2, 5, 9] {
+        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+        for seed in 0..20 {
+            let world = World::new(p).seed(seed).strict();
+            guarded(&|| format!("{p} ranks, seed {seed}"), || world.run(run)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn one_that_is_dropped_or_cancelled_goes_on_for_the_others() {
+    for p in [2, 3, 9] {
+        let run = |comm: &Comm| {
+            let sum = comm.iall_reduce(vec![1u32; 50], op::Sum)?;
+            match comm.rank() {
+                0 => drop(sum),
+                1 => assert!(!sum.cancel()?),
+                _ => assert_eq!(sum.wait()?, vec![p as u32; 50]),
+            }
+            comm.barrier()
+        };
+        let report = guarded(&|| format!("{p} ranks"), || World::new(p).run_each(run));
+        assert!(
+            report.outcomes.iter().all(|one| one.value().is_some()),
+            "{report}"
+        );
+        assert_eq!(report.unfinished.len(), 1, "{report}");
+        assert_eq!(report.unfinished[0].rank, 0);
+        assert!(
+            report.unfinished[0]
+                .call
+                .starts_with("iall_reduce(50 x u32"),
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn a_result_that_is_never_asked_for_is_dropped_with_its_rank() {
+    let run = |comm: &Comm| {
+        std::mem::forget(comm.iall_reduce(vec![1u32], op::Sum)?);
+        comm.barrier()
+    };
+    let report = guarded(&|| "forgotten".into(), || World::new(4).run_each(run));
+    assert_eq!(report.unfinished.len(), 4, "{report}");
+}
+
+// ── every order of messages ──
+
+#[test]
+fn exploring_finds_no_order_in_which_they_fail() {
+    let run = |comm: &Comm| {
+        let me = comm.rank();
+        let sum = comm.iall_reduce(vec![me], op::Sum)?;
+        if me == 0 {
+            let (first, _) = comm.recv::<Rank>(Source::Any, 0)?;
+            let (second, _) = comm.recv::<Rank>(Source::Any, 0)?;
+            assert_eq!(first[0] + second[0], 3);
+        } else {
+            comm.send(0, 0, &[me])?;
+        }
+        assert_eq!(sum.wait()?, [3]);
+        Ok(())
+    };
+    let explored = guarded(&|| "explore".into(), || explore(3, run));
+    assert!(explored.complete, "{explored}");
+    assert_eq!(explored.orders, 2);
+}
+
+// ── deaths ──
+
+fn sum_of(comm: &Comm, request: Request<'static, Vec<u64>>, n: usize) -> Result<()> {
+    let got = request.wait()?;
+    let p = comm.size() as u64;
+    assert_eq!(got, vec![p * (p + 1) / 2; n]);
+    Ok(())
+}
+
+fn after_death(comm: &Comm, done: Result<()>) -> Result<u64> {
+    let Err(error) = done else {
+        return Ok(comm.rank() as u64);
+    };
+    if !matches!(error.kind(), ErrorKind::Injected) {
+        let again = comm.barrier().expect_err("the communicator is broken");
+        assert_eq!(again.culprit(), error.culprit(), "{error}; then {again}");
+    }
+    Err(error)
+}
+
+fn three_sums(comm: &Comm) -> Result<()> {
+    let mine = comm.rank() as u64 + 1;
+    let short = comm.iall_reduce(vec![mine], op::Sum)?;
+    let long = comm.iall_reduce(vec![mine; 2000], op::Sum)?;
+    let here = comm.ibarrier()?;
+    sum_of(comm, long, 2000)?;
+    here.wait()?;
+    sum_of(comm, short, 1)
+}
+
+#[test]
+fn a_rank_that_dies_at_any_operation_is_named_by_all_others() {
+    sweep("three sums", 1..=9, 0.5, |comm| {
+        after_death(comm, three_sums(comm))
+    });
+    sweep_bufferings("three sums", |comm| after_death(comm, three_sums(comm)));
+}
+
+#[test]
+fn a_panic_in_an_operator_is_its_ranks_own() {
+    for p in [2, 4, 8] {
+        let run = |comm: &Comm| {
+            let me = comm.rank();
+            // In an exchange every rank folds.
+            let exchange = comm.using(Algorithm::Exchange);
+            let sum = exchange.iall_reduce(vec![me; 10], move |a: Rank, b: Rank| {
+                assert!(me != 1, "in the operator");
+                a + b
+            })?;
+            while me == 1 {
+                comm.progress()?;
+            }
+            sum.wait()
+        };
+        let report = guarded(&|| format!("{p} ranks"), || World::new(p).run_each(run));
+        assert!(
+            matches!(report.outcomes[1], Outcome::Panicked { .. }),
+            "{report}"
+        );
+        assert_eq!(report.culprit, Some(1), "{report}");
+    }
+}
+
+#[test]
+fn an_operator_may_not_call_and_the_others_are_told() {
+    let run = |comm: &Comm| {
+        let inner = comm.dup()?;
+        let sum = comm.iall_reduce(vec![comm.rank()], move |a: Rank, b: Rank| {
+            assert!(matches!(
+                inner.barrier().unwrap_err().kind(),
+                ErrorKind::Usage(_)
+            ));
+            a + b
+        })?;
+        assert_eq!(sum.wait()?, [3]);
+        Ok(())
+    };
+    guarded(&|| "in an operator".into(), || World::new(3).run(run)).unwrap();
+}
