@@ -8,4 +8,6 @@ mod numbers;
 pub(crate) mod picture;
 pub(crate) mod registry;
 pub(crate) mod scheduler;
+#[cfg(all(test, not(loom)))]
+mod started_model;
 pub(crate) mod wait_for_graph;
