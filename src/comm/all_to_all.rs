@@ -146,7 +146,7 @@ impl Comm {
             Ok(Rc::new(pieces) as Rc<dyn Schedule>)
         });
         let begun = self.start_scheduled(call, pieces, (input, output))?;
-        Ok(self.request_of::<T, First, _>(&begun, |(_, output)| output))
+        Ok(self.request_of::<T, _>(&begun, |(_, output)| output))
     }
 }
 

@@ -50,6 +50,10 @@ mod started_movements;
 
 mod scope_started;
 
+mod persistent;
+
+mod persistent_collectives;
+
 mod reduce;
 
 mod all_reduce;
@@ -97,6 +101,7 @@ pub use by_hand::all_reduce_by_hand;
 pub use cartesian::{Cartesian, even_grid};
 pub use group::{Group, Similarity};
 pub use order::{Order, Survivors};
+pub use persistent::Persistent;
 pub use probe::Message;
 pub use reduce_over::{ReduceOver, ReduceValueOver};
 pub use request::Request;

@@ -22,11 +22,8 @@ use crate::transport::memory::packet::Packet;
 type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
 
 /// Copies a result into a borrowed buffer, and returns the buffer.
-fn land<'env, T: Element, O: Operator<T> + 'static>(
-    shared: &Shared<'env, T>,
-    started: &Started,
-) -> Result<&'env mut [T]> {
-    let (_, output) = ended::<T, O>(started)?;
+fn land<'env, T: Element>(shared: &Shared<'env, T>, started: &Started) -> Result<&'env mut [T]> {
+    let (_, output) = ended::<T>(started)?;
     let buf = opened(shared.take())?;
     if output.len() == buf.len() {
         buf.copy_from_slice(&output);
@@ -92,7 +89,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             true => self.start(&ask, &[], buf, op),
             false => {
                 let begun = self.comm.start_call(&ask, (buf.to_vec(), Vec::new()), op)?;
-                Ok(self.lend::<T, O>(&begun, buf))
+                Ok(self.lend(&begun, buf))
             }
         }
     }
@@ -231,21 +228,21 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let begun = self
             .comm
             .start_call(ask, (input.to_vec(), output.to_vec()), op)?;
-        Ok(self.lend::<T, O>(&begun, output))
+        Ok(self.lend(&begun, output))
     }
 
     /// The request of a collective whose result goes to a borrowed buffer.
-    fn lend<T: Element, O: Operator<T> + 'static>(
+    fn lend<T: Element>(
         &'scope self,
         begun: &Begun,
         buf: &'env mut [T],
     ) -> ScopedRequest<'scope, &'env mut [T]> {
         let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
         let (theirs, started) = (shared.clone(), begun.started.clone());
-        let finish = move |_: &mut Packet, _: &Here<'_>| land::<T, O>(&theirs, &started);
+        let finish = move |_: &mut Packet, _: &Here<'_>| land(&theirs, &started);
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
         let started = begun.started.clone();
-        let at_the_end = move |_: &mut Packet| land::<T, O>(&shared, &started).map(drop);
+        let at_the_end = move |_: &mut Packet| land(&shared, &started).map(drop);
         self.keep(request, Some(Box::new(at_the_end)))
     }
 }

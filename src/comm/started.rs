@@ -1,6 +1,7 @@
 //! How a collective is started: its buffers and its operator move into it, and its request gives the buffers back.
 
 use std::any::Any;
+use std::mem;
 use std::rc::Rc;
 
 use super::Comm;
@@ -23,8 +24,7 @@ pub(super) type Vectors<T> = (Vec<T>, Vec<T>);
 
 /// Buffers and operator of a started collective.
 struct Owned<T, O> {
-    input: Vec<T>,
-    output: Vec<T>,
+    vectors: Vectors<T>,
     op: O,
 }
 
@@ -34,16 +34,31 @@ impl<T: Element, O: Operator<T> + 'static> Data for Owned<T, O> {
     }
 
     fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>)) {
+        let (input, output) = &mut self.vectors;
         f(&mut Operands {
-            input: Elements::of(&self.input),
-            output: ElementsMut::of(&mut self.output),
+            input: Elements::of(input),
+            output: ElementsMut::of(output),
             folds: &FoldsOf::<T, _>::new(&self.op),
         });
     }
 
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+    fn vectors(&mut self) -> &mut dyn Any {
+        &mut self.vectors
     }
+}
+
+/// What a started collective needs besides its description.
+pub(super) fn owned<T: Element>(
+    vectors: Vectors<T>,
+    op: impl Operator<T> + 'static,
+) -> Box<dyn Data> {
+    Box::new(Owned { vectors, op })
+}
+
+/// The input and the output in the data of a collective of elements of type `T`.
+pub(super) fn vectors_in<'d, T: Element>(data: &'d mut (dyn Data + 'static)) -> &'d mut Vectors<T> {
+    let vectors = data.vectors().downcast_mut();
+    vectors.expect("its elements are of this type")
 }
 
 /// A started collective whose request has still to be made.
@@ -54,24 +69,26 @@ pub(super) struct Begun {
 
 impl Begun {
     /// How its request ends: with what `f` makes of its buffers.
-    pub(super) fn finish<'c, T: Element, O: Operator<T> + 'static, R>(
+    pub(super) fn finish<'c, T: Element, R>(
         &self,
         f: impl FnOnce(Vectors<T>) -> R + 'c,
     ) -> Finish<'c, R> {
         let started = self.started.clone();
-        Box::new(move |_, _| Ok(f(ended::<T, O>(&started)?)))
+        Box::new(move |_, _| Ok(f(ended::<T>(&started)?)))
     }
 }
 
 /// The buffers of a call that is over.
-pub(super) fn ended<T: Element, O: Operator<T> + 'static>(started: &Started) -> Result<Vectors<T>> {
+pub(super) fn ended<T: Element>(started: &Started) -> Result<Vectors<T>> {
+    let mut data = data_of(started)?;
+    Ok(mem::take(vectors_in(&mut *data)))
+}
+
+/// The data of a call that is over.
+pub(super) fn data_of(started: &Started) -> Result<Box<dyn Data>> {
     started.outcome()?;
-    let data = started.take().map(Data::into_any);
-    let owned = data.and_then(|data| data.downcast::<Owned<T, O>>().ok());
-    match owned {
-        Some(owned) => Ok((owned.input, owned.output)),
-        None => Err(Error::usage("the buffers of this call were taken already")),
-    }
+    let data = started.take();
+    data.ok_or_else(|| Error::usage("the buffers of this call were taken already"))
 }
 
 impl Comm {
@@ -83,7 +100,7 @@ impl Comm {
         op: O,
     ) -> Result<Begun> {
         let kept = self.kept_started::<T>(ask, op.kind(), (input.len(), output.len()))?;
-        self.start_kept(&kept, Box::new(Owned { input, output, op }))
+        self.start_kept(&kept, owned((input, output), op))
     }
 
     /// Starts a collective with a count for each rank.
@@ -96,10 +113,10 @@ impl Comm {
     ) -> Result<Begun> {
         let lengths = (input.len(), output.len());
         let kept = self.started_v::<T>(ask, blocks, op.kind(), lengths)?;
-        self.start_kept(&kept, Box::new(Owned { input, output, op }))
+        self.start_kept(&kept, owned((input, output), op))
     }
 
-    fn start_kept(&self, kept: &Kept, data: Box<dyn Data>) -> Result<Begun> {
+    pub(super) fn start_kept(&self, kept: &Kept, data: Box<dyn Data>) -> Result<Begun> {
         let schedule = kept.plan.schedule.clone();
         let schedule = schedule.expect("the plan of a started call has a schedule");
         self.start_described(&kept.described, Ok(schedule), data)
@@ -137,18 +154,17 @@ impl Comm {
         schedule: Result<Rc<dyn Schedule>>,
         (input, output): Vectors<T>,
     ) -> Result<Begun> {
-        let op = First;
-        let data = Box::new(Owned { input, output, op });
+        let data = owned((input, output), First);
         self.start_described(&self.describe(call), schedule, data)
     }
 
     /// The request of a call, which returns what `f` makes of its buffers.
-    pub(super) fn request_of<T: Element, O: Operator<T> + 'static, R>(
+    pub(super) fn request_of<T: Element, R>(
         &self,
         begun: &Begun,
         f: impl FnOnce(Vectors<T>) -> R + 'static,
     ) -> Request<'static, R> {
-        let finish = begun.finish::<T, O, R>(f);
+        let finish = begun.finish::<T, R>(f);
         Request::new(&self.core, begun.state.clone(), finish)
     }
 }

@@ -107,7 +107,7 @@ impl Comm {
     ) -> Result<Request<'static, Vec<T>>> {
         let ask = ask(Collective::Gather, 0).to_root(root);
         let begun = self.start_call_v(&ask, blocks_of(self, counts), (block, all), First)?;
-        Ok(self.request_of::<T, First, _>(&begun, |(_, all)| all))
+        Ok(self.request_of::<T, _>(&begun, |(_, all)| all))
     }
 
     /// Starts a [`scatter`](Self::scatter) into `block`, which the request returns.
@@ -156,7 +156,7 @@ impl Comm {
         let ask = ask(Collective::Scatter, 0).to_root(root);
         let vectors = (all.unwrap_or_default(), block);
         let begun = self.start_call_v(&ask, blocks_of(self, counts), vectors, First)?;
-        Ok(self.request_of::<T, First, _>(&begun, |(_, block)| block))
+        Ok(self.request_of::<T, _>(&begun, |(_, block)| block))
     }
 
     /// Starts an [`all_gather`](Self::all_gather) of equal blocks. The request returns all blocks.
@@ -195,7 +195,7 @@ impl Comm {
     ) -> Result<Request<'static, Vec<T>>> {
         let ask = ask(Collective::AllGather, 0);
         let begun = self.start_call_v(&ask, blocks_of(self, counts), (block, all), First)?;
-        Ok(self.request_of::<T, First, _>(&begun, |(_, all)| all))
+        Ok(self.request_of::<T, _>(&begun, |(_, all)| all))
     }
 
     /// Starts an [`all_to_all`](Self::all_to_all) of equal blocks. The request returns one block from each rank.
@@ -236,7 +236,7 @@ impl Using<'_> {
         let ask = ask(Collective::Barrier, 0).by(self.algorithm);
         let nothing = (Vec::<()>::new(), Vec::new());
         let begun = self.comm.start_call(&ask, nothing, First)?;
-        Ok(self.comm.request_of::<(), First, _>(&begun, |_| ()))
+        Ok(self.comm.request_of::<(), _>(&begun, |_| ()))
     }
 
     /// [`Comm::ibroadcast`].
@@ -249,7 +249,7 @@ impl Using<'_> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
         let ask = ask.by(self.algorithm);
         let begun = self.comm.start_call(&ask, (Vec::new(), buf), First)?;
-        Ok(self.comm.request_of::<T, First, _>(&begun, |(_, buf)| buf))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, buf)| buf))
     }
 
     /// [`Comm::igather`].
@@ -267,7 +267,7 @@ impl Using<'_> {
         let all = blocks_like(&block, ranks);
         let begun = self.comm.start_call(&ask, (block, all), First)?;
         let result = move |(_, all)| at_root.then_some(all);
-        Ok(self.comm.request_of::<T, First, _>(&begun, result))
+        Ok(self.comm.request_of::<T, _>(&begun, result))
     }
 
     /// [`Comm::iscatter`].
@@ -283,9 +283,7 @@ impl Using<'_> {
         let ask = ask.by(self.algorithm);
         let vectors = (all.unwrap_or_default(), block);
         let begun = self.comm.start_call(&ask, vectors, First)?;
-        Ok(self
-            .comm
-            .request_of::<T, First, _>(&begun, |(_, block)| block))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, block)| block))
     }
 
     /// [`Comm::iall_gather`].
@@ -295,7 +293,7 @@ impl Using<'_> {
         let ask = ask(Collective::AllGather, length).by(self.algorithm);
         let all = blocks_like(&block, self.comm.size());
         let begun = self.comm.start_call(&ask, (block, all), First)?;
-        Ok(self.comm.request_of::<T, First, _>(&begun, |(_, all)| all))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, all)| all))
     }
 
     /// [`Comm::iall_to_all`].
@@ -304,8 +302,6 @@ impl Using<'_> {
         let ask = ask(Collective::AllToAll, input.len()).by(self.algorithm);
         let output = some_elements(&input, input.len());
         let begun = self.comm.start_call(&ask, (input, output), First)?;
-        Ok(self
-            .comm
-            .request_of::<T, First, _>(&begun, |(_, output)| output))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, output)| output))
     }
 }

@@ -134,7 +134,7 @@ impl Comm {
         let mine = counts.get(self.rank()).copied().unwrap_or(0);
         let output = some_elements(&input, mine);
         let begun = self.start_call_v(&ask, blocks_of(self, counts), (input, output), op)?;
-        Ok(self.request_of::<T, O, _>(&begun, |(_, output)| output))
+        Ok(self.request_of::<T, _>(&begun, |(_, output)| output))
     }
 
     /// Starts a [`scan`](Self::scan). The request returns the buffer with the result.
@@ -215,7 +215,7 @@ impl Using<'_> {
             false => (buf, Vec::new()),
         };
         let begun = self.comm.start_call(&ask, vectors, op)?;
-        Ok(self.comm.request_of::<T, O, _>(&begun, only_buffer))
+        Ok(self.comm.request_of::<T, _>(&begun, only_buffer))
     }
 
     /// [`Comm::iall_reduce`].
@@ -228,9 +228,7 @@ impl Using<'_> {
         let ask = ask(Collective::AllReduce, buf.len()).folding(&op);
         let ask = ask.by(self.algorithm);
         let begun = self.comm.start_call(&ask, (Vec::new(), buf), op)?;
-        Ok(self
-            .comm
-            .request_of::<T, O, _>(&begun, |(_, output)| output))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, output)| output))
     }
 
     /// [`Comm::ireduce_scatter`].
@@ -244,9 +242,7 @@ impl Using<'_> {
         let ask = ask.by(self.algorithm);
         let output = some_elements(&input, input.len() / self.comm.size());
         let begun = self.comm.start_call(&ask, (input, output), op)?;
-        Ok(self
-            .comm
-            .request_of::<T, O, _>(&begun, |(_, output)| output))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, output)| output))
     }
 
     /// [`Comm::iscan`].
@@ -259,9 +255,7 @@ impl Using<'_> {
         let ask = ask(Collective::Scan, buf.len()).folding(&op);
         let ask = ask.by(self.algorithm);
         let begun = self.comm.start_call(&ask, (Vec::new(), buf), op)?;
-        Ok(self
-            .comm
-            .request_of::<T, O, _>(&begun, |(_, output)| output))
+        Ok(self.comm.request_of::<T, _>(&begun, |(_, output)| output))
     }
 
     /// [`Comm::iexclusive_scan`].
@@ -278,7 +272,7 @@ impl Using<'_> {
         let is_first = self.comm.rank() == 0;
         Ok(self
             .comm
-            .request_of::<T, O, _>(&begun, move |(_, mut output)| {
+            .request_of::<T, _>(&begun, move |(_, mut output)| {
                 if is_first {
                     // `fill` would call the `Clone` implementation of the elements.
                     output.iter_mut().for_each(|one| *one = identity);

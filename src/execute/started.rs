@@ -44,8 +44,8 @@ pub(crate) trait Data {
     /// Shows the operands to `f`, once.
     fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>));
 
-    /// Itself, to be taken back by its type.
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    /// Its input and its output, a pair of vectors.
+    fn vectors(&mut self) -> &mut dyn Any;
 }
 
 /// One rank's part of a started collective.

@@ -1,0 +1,407 @@
+//! [`Persistent`]: a call that is described once, with its buffers, and then started any number of times.
+
+use std::fmt;
+use std::panic::Location;
+use std::rc::Rc;
+
+use super::Comm;
+use super::request::Request;
+use super::started::{Vectors, data_of, vectors_in};
+use crate::Rank;
+use crate::engine::envelope::{Source, Tag, has_room, is_of};
+use crate::engine::kept::Kept;
+use crate::engine::receive::receive;
+use crate::error::{Error, Result, Site};
+use crate::execute::{Data, Started};
+use crate::op::Element;
+use crate::transport::memory::packet::Packet;
+
+/// A call that can be started again and again with the same arguments and buffers: a collective, made by
+/// [`all_reduce_init`](Comm::all_reduce_init) and its kin, or a message, made by [`send_init`](Comm::send_init) or
+/// [`recv_init`](Comm::recv_init).
+///
+/// [`start`](Self::start) starts it, and [`wait`](Self::wait) completes it. Between these two it is *active*, and its
+/// buffers cannot be reached. Dropping an active one detaches it, as dropping a [`Request`](crate::Request) does.
+///
+/// The call is made when it is started: all ranks start the collectives of a communicator in the same order, and each
+/// may be persistent on some ranks and [started](Comm::iall_reduce) by its plain form on others.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{World, op};
+///
+/// World::new(4).run(|comm| {
+///     let mut norm = comm.all_reduce_init(vec![0.0], op::Sum)?;
+///     for turn in 0..10 {
+///         norm.input_mut()?[0] = f64::from(turn);
+///         norm.start()?;
+///         // ... what needs no sum ...
+///         norm.wait()?;
+///         assert_eq!(norm.output()?[0], 4.0 * f64::from(turn));
+///     }
+///     Ok(())
+/// })?;
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+#[doc(alias = "MPI_Request")]
+#[must_use = "it does nothing until it is started"]
+pub struct Persistent<'c, T: Element> {
+    comm: &'c Comm,
+    what: What<T>,
+    site: Site,
+}
+
+/// What is started.
+enum What<T: Element> {
+    Collective(Collective<T>),
+    Send(Sending<T>),
+    Receive(Receiving<T>),
+}
+
+/// A collective.
+struct Collective<T> {
+    kept: Rc<Kept>,
+    /// `None` while it is active, and after it has failed.
+    data: Option<Box<dyn Data>>,
+    active: Option<(Request<'static, ()>, Rc<Started>)>,
+    /// What an exclusive scan leaves on the first rank.
+    identity: Option<T>,
+}
+
+/// A message that is sent.
+struct Sending<T> {
+    to: Rank,
+    tag: u32,
+    buf: Vec<T>,
+    waits: bool,
+    active: Option<Request<'static, ()>>,
+}
+
+/// A message that is received.
+struct Receiving<T: Element> {
+    from: Source,
+    tag: Tag,
+    buf: Vec<T>,
+    active: Option<Request<'static, Arrived<T>>>,
+}
+
+/// The elements of a message that has arrived.
+type Arrived<T> = Vec<T>;
+
+impl<T: Element> fmt::Debug for Persistent<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.is_active() {
+            "active"
+        } else {
+            "inactive"
+        };
+        write!(f, "{} of line {}, {state}", self.verb(), self.site.line())
+    }
+}
+
+impl<'c, T: Element> Persistent<'c, T> {
+    fn new(comm: &'c Comm, what: What<T>, site: Site) -> Self {
+        Persistent { comm, what, site }
+    }
+
+    pub(super) fn collective(
+        comm: &'c Comm,
+        (kept, data): (Rc<Kept>, Box<dyn Data>),
+        identity: Option<T>,
+    ) -> Self {
+        let site = kept.ask.site;
+        let collective = Collective {
+            kept,
+            data: Some(data),
+            active: None,
+            identity,
+        };
+        Persistent::new(comm, What::Collective(collective), site)
+    }
+
+    fn verb(&self) -> &'static str {
+        match &self.what {
+            What::Collective(_) => "a persistent collective",
+            What::Send(_) => "a persistent send",
+            What::Receive(_) => "a persistent receive",
+        }
+    }
+
+    /// Whether it has been started and not been completed.
+    pub fn is_active(&self) -> bool {
+        match &self.what {
+            What::Collective(one) => one.active.is_some(),
+            What::Send(one) => one.active.is_some(),
+            What::Receive(one) => one.active.is_some(),
+        }
+    }
+
+    fn check_inactive(&self, verb: &str) -> Result<()> {
+        match self.is_active() {
+            false => Ok(()),
+            true => Err(Error::usage(format!("{verb}: {self:?}: wait for it first"))),
+        }
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if it is active, or has failed before; otherwise as the call that it stands
+    /// for.
+    #[doc(alias = "MPI_Start")]
+    #[track_caller]
+    pub fn start(&mut self) -> Result<()> {
+        self.check_inactive("start")?;
+        match &mut self.what {
+            What::Collective(one) => one.start(self.comm),
+            What::Send(one) => one.start(self.comm),
+            What::Receive(one) => one.start(self.comm),
+        }
+    }
+
+    /// Waits until it is complete. It is inactive afterwards. Returns at once if it is not active.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::wait`]. A collective that has failed cannot be started again.
+    #[track_caller]
+    pub fn wait(&mut self) -> Result<()> {
+        match &mut self.what {
+            What::Collective(one) => match one.active.take() {
+                Some((request, started)) => request.wait().and_then(|()| one.end(&started)),
+                None => Ok(()),
+            },
+            What::Send(one) => one.active.take().map_or(Ok(()), Request::wait),
+            What::Receive(one) => match one.active.take() {
+                Some(request) => request.wait().and_then(|arrived| one.end(arrived)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Returns whether it is inactive now: it completes it if that is possible without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::test`].
+    #[track_caller]
+    pub fn test(&mut self) -> Result<bool> {
+        let done = match &mut self.what {
+            What::Collective(one) => one.active.as_mut().map(|(request, _)| request.is_done()),
+            What::Send(one) => one.active.as_mut().map(|request| request.is_done()),
+            What::Receive(one) => one.active.as_mut().map(|request| request.is_done()),
+        };
+        match done {
+            Some(false) => self.comm.progress().map(|()| false),
+            _ => self.wait().map(|()| true),
+        }
+    }
+
+    /// The elements that this rank contributes: the input of a collective, or the buffer of one that works in place, or
+    /// of a message.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if it is active, or has failed.
+    pub fn input_mut(&mut self) -> Result<&mut [T]> {
+        self.check_inactive("input_mut")?;
+        let (input, output) = match &mut self.what {
+            What::Collective(one) => one.vectors()?,
+            What::Send(one) => return Ok(&mut one.buf),
+            What::Receive(one) => return Ok(&mut one.buf),
+        };
+        Ok(if input.is_empty() { output } else { input })
+    }
+
+    /// The elements that this rank has got: the output of a collective, or the buffer of one that works in place, or of
+    /// a message.
+    ///
+    /// # Errors
+    ///
+    /// As [`input_mut`](Self::input_mut).
+    pub fn output(&mut self) -> Result<&[T]> {
+        self.check_inactive("output")?;
+        let (input, output) = match &mut self.what {
+            What::Collective(one) => one.vectors()?,
+            What::Send(one) => return Ok(&one.buf),
+            What::Receive(one) => return Ok(&one.buf),
+        };
+        Ok(if output.is_empty() { input } else { output })
+    }
+}
+
+/// A result that nobody needs.
+fn nothing<T>(_: T) {}
+
+impl<T: Element> Collective<T> {
+    fn start(&mut self, comm: &Comm) -> Result<()> {
+        let data = self.data.take().ok_or_else(failed)?;
+        let begun = comm.start_kept(&self.kept, data)?;
+        let finish = Box::new(|_: &mut Packet, _: &super::request::Here<'_>| Ok(()));
+        let request = Request::new(&comm.core, begun.state, finish);
+        self.active = Some((request, begun.started));
+        Ok(())
+    }
+
+    fn end(&mut self, started: &Started) -> Result<()> {
+        self.data = Some(data_of(started)?);
+        if let Some(identity) = self.identity {
+            let (_, output) = self.vectors()?;
+            output.iter_mut().for_each(|one| *one = identity);
+        }
+        Ok(())
+    }
+
+    fn vectors(&mut self) -> Result<&mut Vectors<T>> {
+        let data = self.data.as_deref_mut();
+        data.map(vectors_in).ok_or_else(failed)
+    }
+}
+
+fn failed() -> Error {
+    Error::usage("the persistent call has failed before, and its buffers are gone: make a new one")
+}
+
+impl<T: Element> Sending<T> {
+    #[track_caller]
+    fn start(&mut self, comm: &Comm) -> Result<()> {
+        let Sending { to, tag, .. } = *self;
+        let copy = self.buf.clone();
+        let request = match self.waits {
+            true => comm.issend(to, tag, copy)?,
+            false => comm.isend(to, tag, copy)?,
+        };
+        self.active = Some(request.map(nothing));
+        Ok(())
+    }
+}
+
+impl<T: Element> Receiving<T> {
+    #[track_caller]
+    fn start(&mut self, comm: &Comm) -> Result<()> {
+        let room = self.buf.len();
+        let call = receive("irecv", self.from, self.tag, None);
+        let finish = move |packet: &mut Packet, here: &super::request::Here<'_>| {
+            is_of::<T>(packet)?;
+            has_room(packet, room)?;
+            super::start::opened(packet.take_vec(here.fabric()))
+        };
+        self.active = Some(comm.start_receive(call, Box::new(finish))?);
+        Ok(())
+    }
+
+    fn end(&mut self, arrived: Arrived<T>) -> Result<()> {
+        self.buf[..arrived.len()].copy_from_slice(&arrived);
+        Ok(())
+    }
+}
+
+/// # Persistent messages
+///
+/// Messages that are described once and started any number of times; see [`Persistent`].
+impl Comm {
+    /// Describes a send of `buf` to rank `to`. Each start sends what the buffer holds then.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank. All other errors of [`isend`](Self::isend) come from
+    /// starting it, and from waiting for it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(3).run(|comm| {
+    ///     let (me, p) = (comm.rank(), comm.size());
+    ///     let mut sent = comm.send_init((me + 1) % p, 0, vec![0])?;
+    ///     let mut received = comm.recv_init((me + p - 1) % p, 0, vec![0])?;
+    ///     for turn in 0..5 {
+    ///         sent.input_mut()?[0] = turn + me;
+    ///         received.start()?;
+    ///         sent.start()?;
+    ///         sent.wait()?;
+    ///         received.wait()?;
+    ///         assert_eq!(received.output()?, [turn + (me + p - 1) % p]);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Send_init")]
+    #[track_caller]
+    pub fn send_init<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        buf: Vec<T>,
+    ) -> Result<Persistent<'_, T>> {
+        self.sending(to, tag, buf, false)
+    }
+
+    /// Describes a synchronous send of `buf` to rank `to`; see [`issend`](Self::issend).
+    ///
+    /// # Errors
+    ///
+    /// As [`send_init`](Self::send_init).
+    #[doc(alias = "MPI_Ssend_init")]
+    #[track_caller]
+    pub fn ssend_init<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        buf: Vec<T>,
+    ) -> Result<Persistent<'_, T>> {
+        self.sending(to, tag, buf, true)
+    }
+
+    #[track_caller]
+    fn sending<T: Element>(
+        &self,
+        to: Rank,
+        tag: u32,
+        buf: Vec<T>,
+        waits: bool,
+    ) -> Result<Persistent<'_, T>> {
+        let site = Location::caller();
+        let show = || format!("send_init(to {to}, tag {tag})");
+        self.op(site, &show, || self.check_rank("the receiver", to))?;
+        let active = None;
+        let sending = Sending {
+            to,
+            tag,
+            buf,
+            waits,
+            active,
+        };
+        Ok(Persistent::new(self, What::Send(sending), site))
+    }
+
+    /// Describes a receive from `from` into the first elements of `buf`.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank. All other errors of [`irecv`](Self::irecv) come from
+    /// starting it, and from waiting for it; [`TooShort`](crate::ErrorKind::TooShort) if the buffer is too short.
+    #[doc(alias = "MPI_Recv_init")]
+    #[track_caller]
+    pub fn recv_init<T: Element>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+        buf: Vec<T>,
+    ) -> Result<Persistent<'_, T>> {
+        let call = receive("recv_init", from.into(), tag.into(), None);
+        let show = call.to_string();
+        self.op(call.site, &|| show.clone(), || self.check_source(&call))?;
+        let receiving = Receiving {
+            from: call.from,
+            tag: call.tag,
+            buf,
+            active: None,
+        };
+        Ok(Persistent::new(self, What::Receive(receiving), call.site))
+    }
+}
