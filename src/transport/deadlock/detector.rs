@@ -23,6 +23,14 @@
 //! sleeper is one of its readers. If that happens after the sleeper's last look and before its needs are recorded, the
 //! needs are empty, which the walk would take for a wait that can end. So a rank that needs nothing looks once more.
 //!
+//! # Started collectives
+//!
+//! A collective that a rank has started goes on while the rank sleeps in another call: a message that arrives for it
+//! wakes the rank, which takes it, perhaps sends others, and sleeps again (`progress/started.rs`). So each started
+//! collective of a sleeping rank is a node of the graph, with the state at its rank's last look. A rank that goes to
+//! sleep asks for itself and for each of its started collectives. All argued above for a rank and what it waits for holds
+//! for such a node too, since the rank wakes for both.
+//!
 //! # Ends that are not in the registry yet
 //!
 //! ```text
@@ -43,42 +51,11 @@ use std::time::Instant;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Stuck};
 use crate::sync::Ordering;
-use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::wait_for_graph::{self, Needs, Started, StartedNodes, State};
+use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{CommShared, Fabric, wakeup::fences};
 
-use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
-
-/// The needs of each rank that waits for one of its started collectives.
-fn resolved(registry: &Registry, nodes: &StartedNodes) -> Vec<Option<Needs>> {
-    let entries = registry.entries.iter().enumerate();
-    let needs = |(rank, entry): (Rank, &RankEntry)| {
-        let wait = entry.wait.as_ref()?;
-        nodes.resolved(rank, &wait.needs)
-    };
-    entries.map(needs).collect()
-}
-
-/// The ranks among some nodes.
-fn ranks_of(nodes: &StartedNodes, some: Vec<usize>) -> Vec<Rank> {
-    some.into_iter()
-        .filter(|&node| nodes.rank(node) == node)
-        .collect()
-}
-
-/// The ranks of the nodes of a cycle, if all of them are stuck, each once in a row.
-fn ranks_around(nodes: &StartedNodes, cycle: Vec<usize>, stuck: &[Rank]) -> Vec<Rank> {
-    let mut around: Vec<Rank> = cycle.into_iter().map(|node| nodes.rank(node)).collect();
-    around.dedup();
-    if around.len() > 1 && around.first() == around.last() {
-        around.pop();
-    }
-    match around.iter().all(|rank| stuck.contains(rank)) {
-        true => around,
-        false => Vec::new(),
-    }
-}
+use crate::transport::deadlock::registry::{Registry, Wait};
 
 /// Describes the wait; `None` if `look` has found what the rank was looking for.
 fn look_or_describe(
@@ -210,13 +187,7 @@ impl Fabric {
         registry: &mut Registry,
         me: Rank,
     ) -> Option<(Cause, Vec<Rank>)> {
-        let nodes = self.started_nodes(registry);
-        let resolved = resolved(registry, &nodes);
-        let states = self.states(registry, &nodes, &resolved);
-        let stuck = wait_for_graph::stuck(&states, registry.entries.len(), &nodes.of(me))?;
-        let cycle = wait_for_graph::cycle(&states, &stuck);
-        let stuck = ranks_of(&nodes, stuck);
-        let cycle = ranks_around(&nodes, cycle, &stuck);
+        let (stuck, cycle) = self.stuck(registry, me)?;
         let has_way_out = |rank: &Rank| registry.entries[*rank].wait.is_some();
         let ways_out: Vec<Rank> = stuck.iter().copied().filter(has_way_out).collect();
         if ways_out.is_empty() {
@@ -224,80 +195,6 @@ impl Fabric {
         }
         let mismatch = self.mismatch(registry, &ways_out);
         Some(mismatch.unwrap_or_else(|| (self.deadlock(registry, &stuck, cycle), ways_out)))
-    }
-
-    /// Whether any of `ranks` may move before `me` does, which runs.
-    pub(crate) fn may_come(&self, me: Rank, ranks: &[Rank]) -> bool {
-        let registry = self.open_registry();
-        let needs = Needs::Any(Members::of(ranks.to_vec()));
-        let nodes = self.started_nodes(&registry);
-        let resolved = resolved(&registry, &nodes);
-        let mut states = self.states(&registry, &nodes, &resolved);
-        states[me] = State::Waiting(&needs);
-        wait_for_graph::stuck(&states, registry.entries.len(), &[me]).is_none()
-    }
-
-    /// The wait of a rank, if it has not ended, and cannot go on until others act.
-    fn sleeps<'a>(&self, registry: &'a Registry, rank: Rank) -> Option<&'a Wait> {
-        let RankEntry { wait, end, .. } = &registry.entries[rank];
-        wait.as_ref().filter(|wait| {
-            end.is_none()
-                && self.endpoints[rank].sleeper.asleep()
-                && !wait.ends_by_itself
-                && !wait.is_over()
-                && !registry.may_choose(rank, wait)
-        })
-    }
-
-    /// The started collectives of all ranks that sleep.
-    fn started_nodes(&self, registry: &Registry) -> StartedNodes {
-        let ranks = registry.entries.len();
-        let sleeping = (0..ranks).filter_map(|rank| Some((rank, self.sleeps(registry, rank)?)));
-        let started = sleeping.flat_map(|(rank, wait)| {
-            wait.awaiting.iter().map(move |call| Started {
-                rank,
-                key: call.key(),
-                awaits: call.ranks.clone(),
-            })
-        });
-        StartedNodes::new(ranks, started.collect())
-    }
-
-    /// The states of all nodes: the ranks, then the started collectives. `resolved` holds the needs of the ranks that
-    /// wait for one of theirs.
-    fn states<'a>(
-        &self,
-        registry: &'a Registry,
-        nodes: &'a StartedNodes,
-        resolved: &'a [Option<Needs>],
-    ) -> Vec<State<'a>> {
-        let ranks = self.rank_states(registry, resolved);
-        ranks
-            .chain(nodes.needs.iter().map(State::Waiting))
-            .collect()
-    }
-
-    fn rank_states<'a>(
-        &self,
-        registry: &'a Registry,
-        resolved: &'a [Option<Needs>],
-    ) -> impl Iterator<Item = State<'a>> {
-        let state = move |(rank, entry): (Rank, &'a RankEntry)| match entry {
-            RankEntry { end: Some(_), .. } => State::Ended,
-            RankEntry {
-                wait: Some(wait), ..
-            } if self.sleeps(registry, rank).is_some() => {
-                State::Waiting(resolved[rank].as_ref().unwrap_or(&wait.needs))
-            }
-            RankEntry {
-                bound: Some((needs, _)),
-                ..
-            } if self.endpoints[rank].sleeper.asleep() && !registry.unwinds_among(needs) => {
-                State::Waiting(needs)
-            }
-            _ => State::Running,
-        };
-        registry.entries.iter().enumerate().map(state)
     }
 
     /// Tells `ranks` why they are woken; `me` gets its own copy as the return value.

@@ -8,6 +8,7 @@ mod numbers;
 pub(crate) mod picture;
 pub(crate) mod registry;
 pub(crate) mod scheduler;
+mod snapshot;
 #[cfg(all(test, not(loom)))]
 mod started_model;
 pub(crate) mod wait_for_graph;
