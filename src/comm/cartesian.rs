@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use super::Comm;
 use super::neighborhood::Neighborhood;
-use super::rounds::{Leg, Round};
+use super::rounds::Leg;
 use crate::Rank;
 use crate::error::{Error, Result};
 use crate::transport::communicator::call::{Call, Detail, Grid, Verb, digest};
@@ -245,8 +245,9 @@ impl Places {
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         for dimension in 0..self.dims.len() {
             let (below, above) = self.shift(comm.rank(), dimension, 1);
+            // The places of the blocks; the rounds have the same numbers.
             let (low, high) = (2 * dimension, 2 * dimension + 1);
-            let (up, down) = ([dimension, 0], [dimension, 1]);
+            let (up, down) = (low, high);
             sends.extend(
                 leg(up, above, high)
                     .into_iter()
@@ -262,7 +263,7 @@ impl Places {
     }
 }
 
-fn leg(round: Round, peer: Option<Rank>, place: usize) -> Option<Leg> {
+fn leg(round: usize, peer: Option<Rank>, place: usize) -> Option<Leg> {
     let peer = peer?;
     Some(Leg { round, peer, place })
 }

@@ -1,6 +1,5 @@
 //! [`Graph`]: a communicator whose ranks name those they receive from and those they send to.
 
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
@@ -225,7 +224,7 @@ fn disagreement(all: &[Edges]) -> Option<Disagreement> {
 }
 
 /// The neighbourhood of this rank. The round of an edge is the distance from its source to its destination, round the end
-/// of the ranks, and its number among the edges of both.
+/// of the ranks.
 fn neighborhood(comm: Comm, sources: &[Rank], destinations: &[Rank]) -> Neighborhood {
     let (me, ranks) = (comm.rank(), comm.size());
     let sends = legs(destinations, |to| (to + ranks - me) % ranks);
@@ -233,13 +232,11 @@ fn neighborhood(comm: Comm, sources: &[Rank], destinations: &[Rank]) -> Neighbor
     Neighborhood::of_graph(comm, sends, receives)
 }
 
-fn legs(peers: &[Rank], distance: impl Fn(Rank) -> usize) -> Vec<Leg> {
-    let mut seen: HashMap<Rank, usize> = HashMap::new();
-    let leg = |(place, &peer): (usize, &Rank)| {
-        let times = seen.entry(peer).or_default();
-        let round = [distance(peer), *times];
-        *times += 1;
-        Leg { round, peer, place }
+fn legs(peers: &[Rank], round: impl Fn(Rank) -> usize) -> Vec<Leg> {
+    let leg = |(place, &peer): (usize, &Rank)| Leg {
+        round: round(peer),
+        peer,
+        place,
     };
     peers.iter().enumerate().map(leg).collect()
 }
@@ -274,14 +271,5 @@ mod tests {
             received: 2,
         };
         assert_eq!(disagreement(&odd), Some(found));
-    }
-
-    #[test]
-    fn the_edges_between_two_ranks_are_numbered_in_the_order_of_their_places() {
-        let rounds: Vec<_> = legs(&[2, 5, 2, 2], |to| to)
-            .iter()
-            .map(|leg| (leg.round, leg.place))
-            .collect();
-        assert_eq!(rounds, [([2, 0], 0), ([5, 0], 1), ([2, 1], 2), ([2, 2], 3)]);
     }
 }

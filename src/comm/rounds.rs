@@ -1,8 +1,9 @@
 //! Rounds: the order in which a rank exchanges messages with its neighbours.
 //!
-//! In a round every rank sends at most one message and receives at most one. All ranks number the rounds alike, and each
-//! goes through its own in order, so a message waits only for messages of earlier rounds: no rank waits forever, even if
-//! every send waits for its receive.
+//! In a round every rank sends to at most one rank and receives from at most one; of several messages, the first that is
+//! sent is the first that is received. All ranks number the rounds alike, and each goes through its own in order, so a
+//! message waits only for those before it and for messages of earlier rounds: no rank waits forever, even if every send
+//! waits for its receive.
 //!
 //! Where all messages of a rank are short and there is room for them, it sends them before it receives any. It does not
 //! wait then, so that is as good as sending each in its round or before, and its neighbours wait for nothing but it.
@@ -12,13 +13,10 @@ use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::sort;
 use crate::span::Blocks;
 
-/// The number of a round: rounds are compared number by number.
-pub(super) type Round = [usize; 2];
-
 /// A message between this rank and a neighbour, seen from this rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leg {
-    pub round: Round,
+    pub round: usize,
     pub peer: Rank,
     /// The index of its block in the buffer.
     pub place: usize,
@@ -33,7 +31,7 @@ impl Leg {
     }
 }
 
-/// The messages of one rank in the order of their rounds.
+/// The messages of one rank in the order of their rounds, and in a round in the order of their places.
 #[derive(Debug)]
 pub(super) struct Rounds {
     me: Rank,
@@ -42,7 +40,7 @@ pub(super) struct Rounds {
     receives: Vec<Leg>,
     /// The messages to itself: the places of the block to send and of the block to receive.
     copies: Vec<[usize; 2]>,
-    /// What is sent and what is received in each round that concerns this rank.
+    /// What is sent and what is received together, in a round of this rank or a part of one.
     both: Vec<[Option<usize>; 2]>,
     /// Whether several messages go to some rank, more than there is surely room for.
     crowds: bool,
@@ -84,7 +82,7 @@ impl Rounds {
         [self.sends.get(step), receive]
     }
 
-    /// The legs of a step that is a round.
+    /// The legs of a step in which a message of a round is sent while another one is received.
     fn together(&self, step: usize) -> [Option<&Leg>; 2] {
         let [send, receive] = self.both.get(step).copied().unwrap_or_default();
         [
@@ -94,13 +92,13 @@ impl Rounds {
     }
 }
 
-/// The legs to other ranks and those to this one, each in the order of rounds.
+/// The legs to other ranks and those to this one, each in order.
 fn parted(me: Rank, mut legs: Vec<Leg>) -> (Vec<Leg>, Vec<Leg>) {
-    sort::by_numbers(&mut legs, |leg| leg.round);
+    sort::by_numbers(&mut legs, |leg| [leg.round, leg.place]);
     legs.into_iter().partition(|leg| leg.peer != me)
 }
 
-/// The rounds of both lists: the indices of the send and of the receive of each.
+/// The messages of both lists, two of the same round together: the indices of the send and of the receive.
 fn merged(sends: &[Leg], receives: &[Leg]) -> Vec<[Option<usize>; 2]> {
     let (mut send, mut receive) = (0, 0);
     let mut all = Vec::new();
@@ -229,14 +227,14 @@ impl Schedule for Exchange<'_> {
 mod tests {
     use super::*;
 
-    fn leg(round: Round, peer: Rank, place: usize) -> Leg {
+    fn leg(round: usize, peer: Rank, place: usize) -> Leg {
         Leg { round, peer, place }
     }
 
     #[test]
-    fn sends_and_receives_of_the_same_round_are_one_step() {
-        let sends = vec![leg([3, 0], 7, 0), leg([1, 1], 5, 1), leg([1, 0], 5, 2)];
-        let receives = vec![leg([1, 1], 3, 0), leg([2, 0], 2, 1)];
+    fn a_send_and_a_receive_of_the_same_round_are_one_step() {
+        let sends = vec![leg(3, 7, 0), leg(1, 5, 1), leg(1, 5, 2)];
+        let receives = vec![leg(1, 3, 0), leg(2, 2, 1)];
         let rounds = Rounds::new(4, 8, sends, receives);
         let places: Vec<[Option<usize>; 2]> = (0..5)
             .map(|step| rounds.together(step).map(|leg| leg.map(|leg| leg.place)))
@@ -244,8 +242,8 @@ mod tests {
         assert_eq!(
             places,
             [
-                [Some(2), None],
                 [Some(1), Some(0)],
+                [Some(2), None],
                 [None, Some(1)],
                 [Some(0), None],
                 [None, None]
@@ -255,17 +253,17 @@ mod tests {
 
     #[test]
     fn messages_to_the_rank_itself_are_copies() {
-        let sends = vec![leg([0, 1], 4, 5), leg([0, 0], 4, 2), leg([1, 0], 5, 0)];
-        let receives = vec![leg([0, 0], 4, 1), leg([0, 1], 4, 0)];
+        let sends = vec![leg(0, 4, 2), leg(1, 5, 0), leg(0, 4, 5)];
+        let receives = vec![leg(0, 4, 0), leg(0, 4, 1)];
         let rounds = Rounds::new(4, 8, sends, receives);
-        assert_eq!(rounds.copies(), [[2, 1], [5, 0]]);
+        assert_eq!(rounds.copies(), [[2, 0], [5, 1]]);
         assert_eq!((rounds.sends.len(), rounds.receives.len()), (1, 0));
     }
 
     #[test]
     fn more_messages_to_one_rank_than_there_is_room_for_are_not_sent_first() {
         let to_one = |count: usize| {
-            let sends = (0..count).map(|k| leg([1, k], 1, k)).collect();
+            let sends = (0..count).map(|place| leg(1, 1, place)).collect();
             Rounds::new(0, 2, sends, Vec::new())
         };
         assert!(to_one(0).may_send_first() && to_one(ROOM).may_send_first());
