@@ -1,7 +1,6 @@
 //! [`Neighborhood`]: a communicator whose ranks have neighbours, and the collectives among these.
 
 use std::ops::Deref;
-
 use std::panic::Location;
 
 use super::Comm;
@@ -17,8 +16,8 @@ use crate::transport::memory::packet::Packet;
 /// A communicator whose ranks have neighbours: a [`Graph`](crate::Graph) or a [`Cartesian`](crate::Cartesian) grid, which
 /// dereference to it. It dereferences to [`Comm`].
 ///
-/// All its ranks call its collectives, in the same order. Each exchanges messages with its neighbours alone and waits for
-/// no other rank; a rank without neighbours waits for none.
+/// All its ranks call its collectives, in the same order. Each exchanges messages with its neighbours alone, and a rank
+/// without neighbours waits for none, except in a world that [checks](crate::World::check), where all ranks meet first.
 ///
 /// # Blocks
 ///
