@@ -11,6 +11,7 @@ use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, First};
 use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Detail, Verb};
+use crate::transport::lanes::lane::Lanes;
 use crate::transport::memory::packet::Packet;
 
 /// A communicator whose ranks have neighbours: a [`Graph`](crate::Graph) or a [`Cartesian`](crate::Cartesian) grid, which
@@ -402,11 +403,12 @@ impl Neighborhood {
         let longest = operands.input.get(0..shape.out.longest());
         // Without buffering, a send waits for its receive.
         let short = longest.is_some_and(Packet::fits) && !self.comm.core.synchronous;
+        let has_room = |to| self.comm.lanes.has_room(to);
         Exchange {
             rounds: &self.rounds,
             out: &shape.out,
             into: &shape.into,
-            sends_first: short && self.rounds.may_send_first(),
+            sends_first: short && self.rounds.may_send_first(has_room),
         }
     }
 }

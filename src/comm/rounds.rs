@@ -5,8 +5,9 @@
 //! message waits only for those before it and for messages of earlier rounds: no rank waits forever, even if every send
 //! waits for its receive.
 //!
-//! Where all messages of a rank are short and there is room for them, it sends them before it receives any. It does not
-//! wait then, so that is as good as sending each in its round or before, and its neighbours wait for nothing but it.
+//! Where all messages of a rank are short and there is room for each of them now, it sends them before it receives any. It
+//! never waits for that, so no message is later than in its round, and its neighbours wait for nothing but it. Without
+//! room it would wait out of turn, perhaps for a rank that waits for it.
 
 use crate::Rank;
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
@@ -42,12 +43,9 @@ pub(super) struct Rounds {
     copies: Vec<[usize; 2]>,
     /// What is sent and what is received together, in a round of this rank or a part of one.
     both: Vec<[Option<usize>; 2]>,
-    /// Whether several messages go to some rank, more than there is surely room for.
-    crowds: bool,
+    /// Whether several messages go to some other rank.
+    repeats: bool,
 }
-
-/// Number of messages for which a lane between two ranks has room, whatever it is made of.
-const ROOM: usize = 4;
 
 impl Rounds {
     pub(super) fn new(me: Rank, ranks: usize, sends: Vec<Leg>, receives: Vec<Leg>) -> Rounds {
@@ -59,7 +57,7 @@ impl Rounds {
             ranks,
             copies: copies.map(|(out, into)| [out.place, into.place]).collect(),
             both: merged(&sends, &receives),
-            crowds: most_to_one(&sends) > ROOM,
+            repeats: repeat(&sends),
             sends,
             receives,
         }
@@ -70,9 +68,10 @@ impl Rounds {
         &self.copies
     }
 
-    /// Whether all sends may go before all receives, if all messages are short.
-    pub(super) fn may_send_first(&self) -> bool {
-        !self.crowds
+    /// Whether all sends may go before all receives, if all messages are short and there is room for one to each of
+    /// these ranks.
+    pub(super) fn may_send_first(&self, has_room: impl Fn(Rank) -> bool) -> bool {
+        !self.repeats && self.sends.iter().all(|leg| has_room(leg.peer))
     }
 
     /// The legs of a step in which all sends go before all receives.
@@ -114,12 +113,11 @@ fn merged(sends: &[Leg], receives: &[Leg]) -> Vec<[Option<usize>; 2]> {
     }
 }
 
-/// The greatest number of legs with the same peer.
-fn most_to_one(legs: &[Leg]) -> usize {
+/// Whether several legs have the same peer.
+fn repeat(legs: &[Leg]) -> bool {
     let mut peers: Vec<Rank> = legs.iter().map(|leg| leg.peer).collect();
     peers.sort_unstable();
-    let longest = peers.chunk_by(|a, b| a == b).map(<[Rank]>::len).max();
-    longest.unwrap_or(0)
+    peers.windows(2).any(|two| two[0] == two[1])
 }
 
 /// Where the blocks of a buffer are.
@@ -261,12 +259,19 @@ mod tests {
     }
 
     #[test]
-    fn more_messages_to_one_rank_than_there_is_room_for_are_not_sent_first() {
-        let to_one = |count: usize| {
-            let sends = (0..count).map(|place| leg(1, 1, place)).collect();
-            Rounds::new(0, 2, sends, Vec::new())
+    fn all_is_sent_first_only_if_there_is_room_for_one_message_to_each_rank() {
+        let sends_to = |peers: &[Rank]| {
+            let leg = |(place, &peer)| leg(peer, peer, place);
+            Rounds::new(
+                0,
+                4,
+                peers.iter().enumerate().map(leg).collect(),
+                Vec::new(),
+            )
         };
-        assert!(to_one(0).may_send_first() && to_one(ROOM).may_send_first());
-        assert!(!to_one(ROOM + 1).may_send_first());
+        assert!(sends_to(&[]).may_send_first(|_| false));
+        assert!(sends_to(&[3, 0, 1, 0]).may_send_first(|peer| peer != 0));
+        assert!(!sends_to(&[3, 1]).may_send_first(|peer| peer != 1));
+        assert!(!sends_to(&[3, 1, 3]).may_send_first(|_| true));
     }
 }
