@@ -41,7 +41,8 @@
 //! |---|---|
 //! | [`World`], [`Team`], [`Seats`] | the number of ranks and the threads they run on; [`Report`] and [`WorldError`]: the outcome of a run |
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
-//! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new)) |
+//! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new), [graphs](Comm::graph)) |
+//! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
@@ -129,9 +130,9 @@ pub type Rank = usize;
 #[doc(hidden)]
 pub use comm::all_reduce_by_hand;
 pub use comm::{
-    Cartesian, Comm, Group, Level, Message, Order, Persistent, ReduceOver, ReduceValueOver,
-    Request, Scope, ScopedRequest, Side, Similarity, Source, Status, Survivors, Tag, Using, Values,
-    even_grid, hypercube,
+    Cartesian, Comm, Graph, Group, Level, Message, Neighborhood, Order, Persistent, ReduceOver,
+    ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity, Source, Status, Survivors,
+    Tag, Using, Values, even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

@@ -308,6 +308,10 @@ fn makers() -> Vec<(&'static str, Make)> {
             dims[6] = comm.size();
             Cartesian::new(comm, &dims, &[false; 8]).map(drop)
         }),
+        ("graph(in-degree 1, out-degree 2)", |comm| {
+            let me = comm.rank();
+            comm.graph(&[me], &[me, me]).map(drop)
+        }),
     ]
 }
 

@@ -7,6 +7,7 @@
 
 mod buggy;
 mod fixed;
+mod grid;
 
 use rankfold::testing::{Explore, Trial};
 use rankfold::{Comm, Result};
@@ -79,6 +80,8 @@ fn main() {
     println!("Fixed:");
     let explored = Explore::new(3).run(|comm| halo_is_right(comm, fixed::exchange));
     println!("  the halo is right: {explored}");
+    let explored = Explore::new(3).run(|comm| halo_is_right(comm, grid::exchange));
+    println!("  the halo on a grid is right: {explored}");
     let stops = |comm: &Comm| all_stop_together(comm, fixed::until_at_rest);
     println!("  all stop together: {:?}", Trial::new(3).run(stops));
 }
@@ -92,6 +95,10 @@ mod tests {
         /// One test for 1, 2, 3, 4, 7 and 8 ranks each.
         fn the_halo_is_right(comm) {
             halo_is_right(comm, fixed::exchange)?;
+        }
+
+        fn the_halo_on_a_grid_is_right(comm) {
+            halo_is_right(comm, grid::exchange)?;
         }
 
         fn everybody_stops_at_the_same_step(comm) in [1, 2, 3, 5] {

@@ -9,12 +9,13 @@
 //!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`,
 //!   `values_pairwise`: collectives of owned values, by move; `exact`: exact sums
 //! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
-//!   values
+//!   values; `graph`: with neighbours that each rank names
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `levels`: which ranks are
 //!   near each other
 //!
-//! Beside `Comm`: `cartesian`: ranks on a grid; `template`: Foster's hypercube template; `by_hand`: a reference for the
+//! Beside `Comm`: `cartesian`: ranks on a grid; `neighborhood`: the collectives among neighbours, on a grid or in a graph,
+//! and `rounds`: the order of their messages; `template`: Foster's hypercube template; `by_hand`: a reference for the
 //! executor.
 //!
 //! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
@@ -24,9 +25,11 @@
 mod bounded;
 mod by_hand;
 mod cartesian;
+mod neighborhood;
 mod order;
 mod reduce_loop;
 mod request;
+mod rounds;
 mod template;
 mod wait_several;
 
@@ -88,6 +91,8 @@ mod subset;
 
 mod group;
 
+mod graph;
+
 mod reduce_over;
 
 mod run_schedule;
@@ -99,7 +104,9 @@ mod levels;
 #[doc(hidden)]
 pub use by_hand::all_reduce_by_hand;
 pub use cartesian::{Cartesian, even_grid};
+pub use graph::Graph;
 pub use group::{Group, Similarity};
+pub use neighborhood::Neighborhood;
 pub use order::{Order, Survivors};
 pub use persistent::Persistent;
 pub use probe::Message;

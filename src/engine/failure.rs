@@ -164,7 +164,8 @@ impl InCall<'_> {
     /// The mismatch of a message of this call whose length differs from this rank's schedule.
     pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let awaits = format!(" awaits {count} elements from rank {}", packet.source());
-        let theirs = format!("{} sends {}", self.call, packet.contents());
+        let theirs = self.record_of(packet.source()).unwrap_or(*self.call);
+        let theirs = format!("{theirs} sends {}", packet.contents());
         Error::new(ErrorKind::Mismatch(Arc::new(self.against(
             packet.source(),
             &awaits,

@@ -49,6 +49,11 @@ pub enum Whole {
         by: usize,
         length: usize,
     },
+    /// The same by an all-gather among the neighbours in a graph.
+    Gather {
+        by: usize,
+        length: usize,
+    },
 }
 
 /// What one rank does.
@@ -217,6 +222,7 @@ impl Draft {
             Whole::Compose { root, length },
             Whole::Over { order, length },
             Whole::Shift { by, length },
+            Whole::Gather { by, length },
         ]);
         self.all(what);
     }
@@ -368,6 +374,13 @@ impl Whole {
                 let tag = 1_000_000 + id as u32;
                 let (got, _) = comm.sendrecv(up, tag, &elements(id, me, length), down, tag)?;
                 assert_eq!(got, elements(id, down, length), "shift {id}");
+            }
+            Whole::Gather { by, length } => {
+                let (up, down) = ((me + by) % n, (me + n - by % n) % n);
+                let mut got = vec![0; length];
+                let graph = comm.graph(&[down], &[up])?;
+                graph.neighbor_all_gather(&elements(id, me, length), &mut got)?;
+                assert_eq!(got, elements(id, down, length), "gather {id}");
             }
         }
         Ok(())

@@ -37,8 +37,11 @@ pub(crate) enum Verb {
     Split,
     SplitBy,
     Cartesian,
-    NeighborAllToAll,
+    Graph,
     NeighborAllGather,
+    NeighborAllGatherV,
+    NeighborAllToAll,
+    NeighborAllToAllV,
 }
 
 impl Verb {
@@ -54,8 +57,11 @@ impl Verb {
             Verb::Split => "split",
             Verb::SplitBy => "split_by",
             Verb::Cartesian => "cartesian",
-            Verb::NeighborAllToAll => "neighbor_all_to_all",
+            Verb::Graph => "graph",
             Verb::NeighborAllGather => "neighbor_all_gather",
+            Verb::NeighborAllGatherV => "neighbor_all_gather_v",
+            Verb::NeighborAllToAll => "neighbor_all_to_all",
+            Verb::NeighborAllToAllV => "neighbor_all_to_all_v",
         }
     }
 }
@@ -103,6 +109,10 @@ pub(crate) enum Detail {
     /// The kind of part to split by.
     Level(&'static str),
     Grid(Grid),
+    /// The numbers of edges to and from a rank of a graph.
+    Degrees(usize, usize),
+    /// The length of equal blocks that only neighbours compare.
+    Blocks(usize),
 }
 
 /// The first dimensions of a grid, and the number of all of them.
@@ -151,6 +161,8 @@ impl fmt::Display for Detail {
             Detail::Part(None, key) => write!(f, "no colour, key {key}"),
             Detail::Level(kind) => f.write_str(kind),
             Detail::Grid(grid) => grid.fmt(f),
+            Detail::Degrees(into, out) => write!(f, "in-degree {into}, out-degree {out}"),
+            Detail::Blocks(length) => write!(f, "blocks of {length}"),
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Birth {
     SplitBy(&'static str, u32),
     /// A grid of these dimensions.
     Cartesian(Box<[usize]>),
+    /// Ranks that have named their neighbours.
+    Graph,
     Shrink,
     Subset,
 }
@@ -79,6 +81,7 @@ impl fmt::Display for Birth {
                 let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
                 write!(f, "cartesian {}", dims.join("x"))
             }
+            Birth::Graph => f.write_str("graph"),
             Birth::Shrink => f.write_str("shrink"),
             Birth::Subset => f.write_str("subset"),
         }

@@ -1,0 +1,275 @@
+//! [`Graph`]: a communicator whose ranks name those they receive from and those they send to.
+
+use std::ops::Deref;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::Comm;
+use super::neighborhood::Neighborhood;
+use super::rounds::Leg;
+use super::values::append;
+use crate::Rank;
+use crate::engine::call::InCall;
+use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::sort;
+use crate::transport::CommShared;
+use crate::transport::communicator::call::{Call, Detail, Verb};
+use crate::transport::trace::origin::Birth;
+
+/// A communicator whose ranks are the vertices of a directed graph, made by [`Comm::graph`]. It dereferences to
+/// [`Neighborhood`], which has the collectives among neighbours.
+pub struct Graph {
+    neighborhood: Neighborhood,
+    sources: Box<[Rank]>,
+    destinations: Box<[Rank]>,
+}
+
+impl Deref for Graph {
+    type Target = Neighborhood;
+
+    fn deref(&self) -> &Neighborhood {
+        &self.neighborhood
+    }
+}
+
+impl Graph {
+    /// Returns the ranks that this one receives from, as it has named them.
+    #[doc(alias = "MPI_Dist_graph_neighbors")]
+    pub fn sources(&self) -> &[Rank] {
+        &self.sources
+    }
+
+    /// Returns the ranks that this one sends to, as it has named them.
+    pub fn destinations(&self) -> &[Rank] {
+        &self.destinations
+    }
+
+    /// Returns the number of sources.
+    #[doc(alias = "MPI_Dist_graph_neighbors_count")]
+    pub fn in_degree(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Returns the number of destinations.
+    pub fn out_degree(&self) -> usize {
+        self.destinations.len()
+    }
+}
+
+/// # Communicators: graphs
+///
+/// A communicator whose ranks have neighbours.
+impl Comm {
+    /// Makes a communicator of the same ranks in which this one receives from `sources` and sends to `destinations`. All
+    /// ranks call it together, each with its own neighbours.
+    ///
+    /// A rank may have no neighbours, be its own neighbour, and name a rank several times: then there are several edges.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](ErrorKind::Usage) if a neighbour is no rank; [`Mismatch`](ErrorKind::Mismatch) on every rank, with both
+    /// lines, if a rank names another one as destination more often or less often than that names it as source: this
+    /// communicator stays usable then. Otherwise as [`dup`](Self::dup).
+    ///
+    /// # Examples
+    ///
+    /// Each rank gets the values of its divisors:
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let got = World::new(9).run(|comm| {
+    ///     let me = comm.rank();
+    ///     let divisors: Vec<usize> = (1..me).filter(|d| me % d == 0).collect();
+    ///     let multiples: Vec<usize> = (me + 1..comm.size()).filter(|m| me > 0 && m % me == 0).collect();
+    ///     let graph = comm.graph(&divisors, &multiples)?;
+    ///     let mut got = vec![0; graph.in_degree()];
+    ///     graph.neighbor_all_gather(&[10 * me], &mut got)?;
+    ///     Ok(got)
+    /// })?;
+    /// assert_eq!((&got[6][..], &got[7][..], &got[8][..]), (&[10, 20, 30][..], &[10][..], &[10, 20, 40][..]));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Dist_graph_create_adjacent")]
+    #[track_caller]
+    pub fn graph(&self, sources: &[Rank], destinations: &[Rank]) -> Result<Graph> {
+        let site = Location::caller();
+        let call = Call {
+            detail: Detail::Degrees(sources.len(), destinations.len()),
+            ..self.call(Verb::Graph, site)
+        };
+        let edges = Edges {
+            sources: sources.into(),
+            destinations: destinations.into(),
+            site,
+        };
+        let checked = self.check_edges(&edges);
+        let made = self.collective(call, || checked, |inside| inside.make_graph(edges))?;
+        let show = || call.to_string();
+        let shared = made.map_err(|found| {
+            let error = Error::new(ErrorKind::Mismatch(found));
+            self.core.failed(error, &show, site, &self.shared)
+        })?;
+        let comm = Comm::of(self.core.clone(), shared, self.rank());
+        Ok(Graph {
+            neighborhood: neighborhood(comm, sources, destinations),
+            sources: sources.into(),
+            destinations: destinations.into(),
+        })
+    }
+
+    fn check_edges(&self, edges: &Edges) -> Result<()> {
+        let check = |what: &str, ranks: &[Rank]| {
+            let mut ranks = ranks.iter();
+            ranks.try_for_each(|rank| self.check_rank(what, *rank))
+        };
+        check("the source", &edges.sources)?;
+        check("the destination", &edges.destinations)
+    }
+}
+
+/// What a rank passes.
+struct Edges {
+    sources: Box<[Rank]>,
+    destinations: Box<[Rank]>,
+    site: Site,
+}
+
+/// What all ranks get: the communicator, or why there is none.
+type Made = Result<Arc<CommShared>, Arc<Mismatch>>;
+
+impl InCall<'_> {
+    /// Rank 0 collects the edges of all ranks, compares their ends, and makes the communicator.
+    fn make_graph(&self, edges: Edges) -> Result<Made> {
+        let mut all = Some(vec![edges]);
+        self.fold_up(0, &mut all, &mut append)?;
+        let mut made = all.map(|all| vec![self.judge(&all); all.len()]);
+        self.deal_out(0, &mut made)?;
+        let mine = made.and_then(|mut made| made.pop());
+        Ok(mine.unwrap_or_else(|| unreachable!("every rank gets an answer")))
+    }
+
+    fn judge(&self, all: &[Edges]) -> Made {
+        if let Some(odd) = disagreement(all) {
+            return Err(Arc::new(self.differing_ends(&odd, all)));
+        }
+        let shared = &self.comm.shared;
+        let origin = shared.origin.child(Birth::Graph, self.call.site);
+        Ok(self.comm.fabric().new_comm(shared.members.clone(), origin))
+    }
+
+    fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {
+        let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
+        let called = |rank: Rank, text: String| Called {
+            rank: self.comm.world_rank(rank),
+            call: text,
+            site: Some(all[rank].site),
+        };
+        Mismatch {
+            calls: vec![
+                called(
+                    odd.from,
+                    format!("graph with {} to rank {to}", edges(odd.sent)),
+                ),
+                called(
+                    odd.to,
+                    format!("graph with {} from rank {from}", edges(odd.received)),
+                ),
+            ],
+            odd: Vec::new(),
+            comm: self.comm.shared.name(),
+        }
+    }
+}
+
+/// A number of edges, in words.
+fn edges(count: usize) -> String {
+    match count {
+        0 => "no edge".into(),
+        1 => "1 edge".into(),
+        _ => format!("{count} edges"),
+    }
+}
+
+/// Two ranks that name different numbers of edges between them.
+#[derive(Debug, PartialEq, Eq)]
+struct Disagreement {
+    from: Rank,
+    to: Rank,
+    sent: usize,
+    received: usize,
+}
+
+/// The first pair of ranks that disagree.
+fn disagreement(all: &[Edges]) -> Option<Disagreement> {
+    // The end of an edge that is named: 0 by its source, 1 by its destination.
+    let mut ends: Vec<[usize; 3]> = Vec::new();
+    for (rank, edges) in all.iter().enumerate() {
+        ends.extend(edges.destinations.iter().map(|to| [rank, *to, 0]));
+        ends.extend(edges.sources.iter().map(|from| [*from, rank, 1]));
+    }
+    sort::by_numbers(&mut ends, |end| *end);
+    let mut pairs = ends.chunk_by(|a, b| a[..2] == b[..2]);
+    pairs.find_map(|ends| {
+        let [from, to, _] = ends[0];
+        let received = ends.iter().filter(|[.., end]| *end == 1).count();
+        let sent = ends.len() - received;
+        (sent != received).then_some(Disagreement {
+            from,
+            to,
+            sent,
+            received,
+        })
+    })
+}
+
+/// The neighbourhood of this rank. The round of an edge is the distance from its source to its destination, round the end
+/// of the ranks.
+fn neighborhood(comm: Comm, sources: &[Rank], destinations: &[Rank]) -> Neighborhood {
+    let (me, ranks) = (comm.rank(), comm.size());
+    let sends = legs(destinations, |to| (to + ranks - me) % ranks);
+    let receives = legs(sources, |from| (me + ranks - from) % ranks);
+    Neighborhood::of_graph(comm, sends, receives)
+}
+
+fn legs(peers: &[Rank], round: impl Fn(Rank) -> usize) -> Vec<Leg> {
+    let leg = |(place, &peer): (usize, &Rank)| Leg {
+        round: round(peer),
+        peer,
+        place,
+    };
+    peers.iter().enumerate().map(leg).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn all(edges: &[(&[Rank], &[Rank])]) -> Vec<Edges> {
+        let of = |&(sources, destinations): &(&[Rank], &[Rank])| Edges {
+            sources: sources.into(),
+            destinations: destinations.into(),
+            site: Location::caller(),
+        };
+        edges.iter().map(of).collect()
+    }
+
+    #[test]
+    fn edges_agree_if_both_ends_name_them_equally_often_in_any_order() {
+        let agreed = all(&[(&[1, 0, 1], &[0, 2]), (&[], &[0, 2, 0]), (&[1, 0], &[])]);
+        assert_eq!(disagreement(&agreed), None);
+        assert_eq!(disagreement(&all(&[(&[], &[])])), None);
+    }
+
+    #[test]
+    fn the_first_pair_that_disagrees_is_found() {
+        let odd = all(&[(&[1, 0], &[0, 2]), (&[], &[0, 2, 0]), (&[1, 0, 0], &[])]);
+        let found = Disagreement {
+            from: 0,
+            to: 2,
+            sent: 1,
+            received: 2,
+        };
+        assert_eq!(disagreement(&odd), Some(found));
+    }
+}
