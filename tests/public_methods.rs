@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The number of methods that fit on a page.
+/// The number of methods that fit on a page, not counting the started and persistent forms of others.
 const MOST: usize = 60;
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -31,11 +31,23 @@ fn methods(code: &str) -> Vec<String> {
     found
 }
 
+/// Whether a method is the started (`iscan`) or the persistent (`scan_init`) form of another one.
+fn is_another_form(name: &str, all: &[String]) -> bool {
+    let plain = name.strip_suffix("_init").or_else(|| {
+        let started = name.strip_prefix('i');
+        // Messages had theirs before.
+        started.filter(|plain| !["send", "ssend", "recv"].contains(plain))
+    });
+    plain.is_some_and(|plain| all.iter().any(|other| other == plain))
+}
+
 fn methods_of_comm() -> Vec<String> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = sources(&src);
     let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());
     let mut found: Vec<String> = texts.flat_map(|code| methods(&code)).collect();
+    let all = found.clone();
+    found.retain(|name| !is_another_form(name, &all));
     found.sort();
     found
 }

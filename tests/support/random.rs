@@ -5,7 +5,7 @@
 //! always move. What a receive must get, and what a sum must be, is known from the numbers of the events.
 
 use rankfold::topology::Topology;
-use rankfold::{Comm, Error, ErrorKind, Order, Rank, Result, Source, Tag, op};
+use rankfold::{Comm, Error, ErrorKind, Order, Rank, Request, Result, Source, Tag, op};
 
 use super::{Random, mix};
 
@@ -69,6 +69,15 @@ pub enum Act {
         id: u64,
         what: Whole,
     },
+    /// Starts a sum of all ranks, or a barrier if it is of nothing.
+    Start {
+        id: u64,
+        length: usize,
+    },
+    /// Waits for it.
+    Finish {
+        id: u64,
+    },
     Spin(u32),
 }
 
@@ -105,6 +114,7 @@ pub fn draw(seed: u64, kinds: Kinds) -> Program {
             ranks: vec![Vec::new(); n],
         },
         pending: Vec::new(),
+        open: vec![Vec::new(); n],
         next: 0,
         longest: if kinds.rich {
             random.of(&[3, 40, 3000])
@@ -120,6 +130,9 @@ pub fn draw(seed: u64, kinds: Kinds) -> Program {
     while !draft.pending.is_empty() {
         draft.receive();
     }
+    for rank in 0..n {
+        while draft.finish(rank) {}
+    }
     draft.program
 }
 
@@ -128,6 +141,8 @@ struct Draft {
     program: Program,
     /// Sent and not received, in the order of sending.
     pending: Vec<Message>,
+    /// Started by all, by rank: not waited for.
+    open: Vec<Vec<u64>>,
     next: u64,
     longest: usize,
     kinds: Kinds,
@@ -140,6 +155,7 @@ impl Draft {
             0..=3 => self.send(),
             4..=6 => self.receive(),
             7 => self.barrier(),
+            8 if self.kinds.calls == Calls::All && self.random.one_in(2) => self.started(),
             8 if self.kinds.calls != Calls::Barriers => self.whole(),
             9 if self.kinds.spins => self.spin(),
             _ => self.send(),
@@ -227,6 +243,31 @@ impl Draft {
         self.all(what);
     }
 
+    /// Starts a collective on all ranks, and lets a rank wait for one that it has started.
+    fn started(&mut self) {
+        let (id, rank) = (self.id(), self.rank());
+        let length = match self.random.one_in(3) {
+            true => 0,
+            false => self.length(),
+        };
+        for acts in &mut self.program.ranks {
+            acts.push(Act::Start { id, length });
+        }
+        self.open.iter_mut().for_each(|open| open.push(id));
+        self.finish(rank);
+    }
+
+    /// Lets a rank wait for any collective that it has started. Returns whether there was one.
+    fn finish(&mut self, rank: Rank) -> bool {
+        if self.open[rank].is_empty() {
+            return false;
+        }
+        let one = self.random.below(self.open[rank].len());
+        let id = self.open[rank].remove(one);
+        self.program.ranks[rank].push(Act::Finish { id });
+        true
+    }
+
     fn all(&mut self, what: Whole) {
         let id = self.id();
         for acts in &mut self.program.ranks {
@@ -257,19 +298,29 @@ fn sums(id: u64, ranks: usize, length: usize) -> Vec<u64> {
 impl Program {
     /// Runs the part of one rank. A failing send is not the end: the message is lost, and the rank goes on.
     pub fn play(&self, comm: &Comm) -> Result<()> {
+        let mut open = Vec::new();
         for (number, act) in self.ranks[comm.rank()].iter().enumerate() {
-            act.play(comm).map_err(|error| match error.kind() {
-                ErrorKind::Usage(_) => panic!("act {number}, {act:?}: {error}"),
-                _ => error,
-            })?;
+            act.play(comm, &mut open)
+                .map_err(|error| match error.kind() {
+                    ErrorKind::Usage(_) => panic!("act {number}, {act:?}: {error}"),
+                    _ => error,
+                })?;
         }
         Ok(())
     }
 }
 
 impl Act {
-    fn play(&self, comm: &Comm) -> Result<()> {
+    fn play(&self, comm: &Comm, open: &mut Vec<Open>) -> Result<()> {
         match *self {
+            Act::Start { id, length } => {
+                open.push(start(comm, id, length)?);
+                Ok(())
+            }
+            Act::Finish { id } => {
+                let place = open.iter().position(|one| one.id == id);
+                finish(comm, open.swap_remove(place.expect("it was started")))
+            }
             Act::Send(message) => send(comm, message),
             Act::Recv {
                 message,
@@ -283,6 +334,41 @@ impl Act {
             }
         }
     }
+}
+
+/// A started collective of a rank.
+struct Open {
+    id: u64,
+    length: usize,
+    request: Request<'static, Vec<u64>>,
+}
+
+fn start(comm: &Comm, id: u64, length: usize) -> Result<Open> {
+    let mine = elements(id, comm.rank(), length);
+    let request = match (length, id % 3) {
+        (0, _) => comm.ibarrier()?.map(|()| Vec::new()),
+        // Carried on by the ranks between the ends, whatever they do.
+        (_, 0) => comm
+            .using("chain".parse().expect("an algorithm"))
+            .iall_reduce(mine, op::Sum)?,
+        _ => comm.iall_reduce(mine, op::Sum)?,
+    };
+    Ok(Open {
+        id,
+        length,
+        request,
+    })
+}
+
+fn finish(comm: &Comm, open: Open) -> Result<()> {
+    let got = open.request.wait()?;
+    assert_eq!(
+        got,
+        sums(open.id, comm.size(), open.length),
+        "started {}",
+        open.id
+    );
+    Ok(())
 }
 
 fn send(comm: &Comm, message: Message) -> Result<()> {
@@ -429,6 +515,7 @@ pub fn completes(program: &Program) -> Vec<bool> {
             }
             Act::Whole { .. } => met[rank] += 1,
             Act::Spin(_) => {}
+            Act::Start { .. } | Act::Finish { .. } => unreachable!("drawn for right programs only"),
         }
         at[rank] += 1;
     }
