@@ -94,6 +94,16 @@ impl Choice {
         pick(table, call, Elements::of::<T>()).algorithm
     }
 
+    /// The choice for a call that sends elements of type `T` in place of others that are far shorter: where it can, it
+    /// reads those in place instead. Tuning tables were measured with elements that are sent as they are.
+    pub(crate) fn of_few_messages<T>(call: &Call) -> Algorithm {
+        match pick_flat(call, Elements::of::<T>()).algorithm {
+            Algorithm::Cells => Algorithm::Cells,
+            _ if Algorithm::Direct.refused(call).is_none() => Algorithm::Direct,
+            other => other,
+        }
+    }
+
     fn said(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Choice {
         let picked = pick(table, call, elements);
         let mut reason = picked.why.sentence(call, elements.bytes);

@@ -81,6 +81,7 @@ mod reduce_over;
 mod run_schedule;
 
 mod run_call;
+mod run_exact;
 
 mod levels;
 

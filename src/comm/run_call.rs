@@ -95,6 +95,21 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        match op.exact_of() {
+            None => self.run_folding(ask, input, output, op),
+            Some(of) => self.run_exact(of, ask, None, Elements::of(input), ElementsMut::of(output)),
+        }
+    }
+
+    /// The same by the operator, whatever it is.
+    #[inline]
+    pub(super) fn run_folding<T: Element>(
+        &self,
+        ask: Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
         let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
         self.again(
             &kept.described,
@@ -106,6 +121,20 @@ impl Comm {
     /// Runs a reduce at its root, where input and output are separate. Only an algorithm that reads all vectors in
     /// place uses both.
     pub(super) fn run_reduce_into<T: Element>(
+        &self,
+        ask: Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        match op.exact_of() {
+            None => self.run_folding_into(ask, input, output, op),
+            Some(of) => self.run_exact(of, ask, None, Elements::of(input), ElementsMut::of(output)),
+        }
+    }
+
+    /// The same by the operator, whatever it is.
+    pub(super) fn run_folding_into<T: Element>(
         &self,
         ask: Ask,
         input: &[T],
@@ -146,13 +175,23 @@ impl Comm {
     /// Describes and checks a call, chooses its algorithm, and caches the result.
     #[cold]
     fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+        let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
+        self.keep_as::<T, T>(ask, with, &choose)
+    }
+
+    /// The same for a call on elements of type `T` in which the ranks exchange elements of type `W`.
+    pub(super) fn keep_as<T: Element, W: Element>(
+        &self,
+        ask: Ask,
+        with: With,
+        choose: &dyn Fn(&Shape) -> Algorithm,
+    ) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
         let described = self.describe_call::<T>(&ask, &shape, with.op);
-        if let Err(refused) = self.check_call::<T>(&shape, &ask, with.lengths) {
+        if let Err(refused) = self.check_call::<W>(&shape, &ask, with.lengths) {
             return self.refuse(&described, refused);
         }
-        let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
-        let algorithm = ask.algorithm.unwrap_or_else(choice);
+        let algorithm = ask.algorithm.unwrap_or_else(|| choose(&shape));
         match Plan::new(algorithm, shape) {
             Err(refused) => self.refuse(&described, refused),
             Ok(plan) => Ok(self.core.kept.put(Kept {
@@ -180,22 +219,65 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let mut shape = self.shape(&ask);
+        match op.exact_of() {
+            None => self.run_folding_v(ask, blocks, input, output, op),
+            Some(of) => {
+                let (input, output) = (Elements::of(input), ElementsMut::of(output));
+                self.run_exact(of, ask, Some(blocks), input, output)
+            }
+        }
+    }
+
+    /// The same by the operator, whatever it is.
+    pub(super) fn run_folding_v<T: Element>(
+        &self,
+        ask: Ask,
+        blocks: Result<Blocks>,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
         let lengths = (input.len(), output.len());
+        let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
+        let (described, plan) = self.plan_v::<T>(&ask, blocks, op.kind(), lengths, &choose);
+        self.run_plan(&described, plan, |inside, plan| {
+            inside.go(plan, input, output, op)
+        })
+    }
+
+    /// Describes and checks a call with a count for each rank, and chooses its algorithm.
+    pub(super) fn plan_v<T: Element>(
+        &self,
+        ask: &Ask,
+        blocks: Result<Blocks>,
+        op: OperatorKind,
+        lengths: (usize, usize),
+        choose: &dyn Fn(&Shape) -> Algorithm,
+    ) -> (Described, Result<Plan>) {
+        let mut shape = self.shape(ask);
         let checked = blocks.and_then(|blocks| {
             shape.blocks = blocks;
-            self.check_call::<T>(&shape, &ask, lengths)
+            self.check_call::<T>(&shape, ask, lengths)
         });
-        let described = self.describe_call::<T>(&ask, &shape, op.kind());
-        let plan =
-            checked.and_then(|()| Plan::new(Choice::looked_up::<T>(self.tuning(), &shape), shape));
+        let described = self.describe_call::<T>(ask, &shape, op);
+        let plan = checked.and_then(|()| Plan::new(choose(&shape), shape));
+        (described, plan)
+    }
+
+    /// Runs a call as planned, or refuses it.
+    pub(super) fn run_plan(
+        &self,
+        described: &Described,
+        plan: Result<Plan>,
+        go: impl FnOnce(&InCall<'_>, &Plan) -> Result<()>,
+    ) -> Result<()> {
         let mut plan = Some(plan);
         let refused = plan.take_if(|plan| plan.is_err());
         self.again(
-            &described,
+            described,
             || refused.map_or(Ok(()), |refused| refused.map(drop)),
             |inside| match &plan {
-                Some(Ok(plan)) => inside.go(plan, input, output, op),
+                Some(Ok(plan)) => go(inside, plan),
                 _ => unreachable!("it was refused"),
             },
         )
@@ -291,7 +373,7 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
 impl InCall<'_> {
     /// Runs the call as planned.
     #[inline]
-    fn go<T: Element>(
+    pub(super) fn go<T: Element>(
         &self,
         plan: &Plan,
         input: &[T],
@@ -315,14 +397,14 @@ impl InCall<'_> {
 
     /// The paths that are compiled once for all types of elements and operators.
     #[inline(never)]
-    fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
+    pub(super) fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
         match plan.path {
             CallPath::Steps(algorithm) => self.run_steps(algorithm, &plan.shape, operands),
             _ => self.run_direct(plan, operands),
         }
     }
 
-    fn run_steps(
+    pub(super) fn run_steps(
         &self,
         algorithm: Algorithm,
         shape: &Shape,

@@ -90,7 +90,13 @@ impl Comm {
             || shape,
             |inside| {
                 inside.agree_that(|| inside.examine(schedule, goal, commutes))?;
-                inside.execute(schedule, input, output, &op)
+                match op.exact_of() {
+                    None => inside.execute(schedule, input, output, &op),
+                    Some(of) => {
+                        let (input, output) = (Elements::of(input), ElementsMut::of(output));
+                        inside.execute_exactly(of, schedule, input, output)
+                    }
+                }
             },
         )
     }

@@ -23,9 +23,11 @@ mod tests;
 
 use std::mem::MaybeUninit;
 
+use super::exact::block::{Block, PLACES};
+use super::exact::summand::Summand;
 use super::named::{Fold, Task};
 use super::{Element, Operator};
-use loops::{Both, Set, copy_raw, left_raw, right_raw, two_raw};
+use loops::{Both, Set, Summed, copy_raw, left_raw, right_raw, two_raw};
 use past_caches::{Fence, stream_bytes};
 pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches};
 
@@ -367,6 +369,124 @@ unsafe fn at_place<T: Element>(
         }
         for right in &from[1..] {
             right_raw(set, op, out, right.add(at), n);
+        }
+    }
+}
+
+/// As [`fold_several`], for the exact sum of several vectors, rounded once.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+pub(crate) unsafe fn sum_several<T: Summand>(
+    inputs: &[*const T],
+    from: usize,
+    n: usize,
+    to: &To<'_, T>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { sum_several_on(Set::best(), inputs, from, n, to) }
+}
+
+/// [`sum_several`] with an instruction set, which the machine must have.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+unsafe fn sum_several_on<T: Summand>(
+    set: Set,
+    inputs: &[*const T],
+    from: usize,
+    n: usize,
+    to: &To<'_, T>,
+) {
+    let Some(&some) = inputs.first().filter(|_| n > 0) else {
+        return;
+    };
+    let lead = lead(to.first_written(inputs, from));
+    let _fence = matches!(to, To::Past(..)).then_some(Fence);
+    let mut block = Block::new();
+    // SAFETY: there is one element at least.
+    let mut sums = [unsafe { *some.add(from) }; PLACES];
+    let mut done = 0;
+    while done < n {
+        let most = if done == 0 && lead > 0 { lead } else { PLACES };
+        let (at, count) = (from + done, most.min(n - done));
+        // SAFETY: the caller's promise, restricted to a part of the elements. All inputs are read before the sums are
+        // stored.
+        unsafe {
+            sum_block(set, inputs, at, count, &mut block, &mut sums);
+            store(set, inputs, to, &sums[..count], done, at);
+        }
+        done += count;
+    }
+}
+
+/// The sums of one block, of at most [`PLACES`] elements.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+unsafe fn sum_block<T: Summand>(
+    set: Set,
+    inputs: &[*const T],
+    at: usize,
+    n: usize,
+    block: &mut Block,
+    sums: &mut [T; PLACES],
+) {
+    let mut right = true;
+    // SAFETY: the caller's promise.
+    unsafe {
+        set.run(Summed {
+            inputs,
+            at,
+            n,
+            block,
+            sums,
+            right: &mut right,
+        });
+    }
+    if right {
+        return;
+    }
+    for (place, sum) in sums[..n].iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let numbers = || inputs.iter().map(|v| unsafe { *v.add(at + place) });
+        *sum = block.rounded(place).unwrap_or_else(|| T::sum_of(numbers()));
+    }
+}
+
+/// Stores a block at its destinations: after the first `done` elements, or from element `at` on.
+///
+/// # Safety
+///
+/// As [`fold_several`]. [`To::Past`] must be followed by a [`Fence`].
+unsafe fn store<T: Element>(
+    set: Set,
+    inputs: &[*const T],
+    to: &To<'_, T>,
+    sums: &[T],
+    done: usize,
+    at: usize,
+) {
+    let (from, n) = (sums.as_ptr(), sums.len());
+    // SAFETY: the caller's promise; `sums` overlaps nothing.
+    unsafe {
+        match *to {
+            To::All(outputs) => outputs
+                .iter()
+                .for_each(|o| copy_raw(set, o.add(at), from, n)),
+            To::Place(place) => copy_raw(set, inputs[place].cast_mut().add(at), from, n),
+            To::Own(own) => copy_raw(set, own.add(done), from, n),
+            To::Past(near, far) => {
+                if let Some(near) = near {
+                    copy_raw(set, near.add(at), from, n);
+                }
+                for to in far {
+                    stream_bytes(to.add(at).cast(), from.cast(), size_of_val(sums));
+                }
+            }
         }
     }
 }
