@@ -120,7 +120,7 @@ fn number<T: Number>(seed: u64, rank: Rank, ranks: usize, place: usize) -> T {
     let bits = random.next() >> (64 - T::BITS);
     let (sign, one) = (sign::<T>(), T::from_parts(0));
     let fraction = bits & ((1 << T::FRACTION) - 1);
-    let any = |x: u64| T::from(x % T::infinite() | bits & sign);
+    let any = |x: u64| T::from((x % T::infinite()) | (bits & sign));
     match kind {
         // About 1, of both signs.
         0 => T::from(one.bits() | fraction | bits & sign),
@@ -130,7 +130,7 @@ fn number<T: Number>(seed: u64, rank: Rank, ranks: usize, place: usize) -> T {
         // What one rank adds, the next one takes away, but for the last ones.
         3 => {
             let pair = number::<T>(seed, rank / 2, ranks, KINDS as usize * (place + 1) + 1);
-            T::from(pair.bits() ^ sign * (rank as u64 % 2))
+            T::from(pair.bits() ^ (sign * (rank as u64 % 2)))
         }
         // Ties and their neighbours: 1, half of its last place, and the least numbers.
         4 => {
@@ -139,9 +139,9 @@ fn number<T: Number>(seed: u64, rank: Rank, ranks: usize, place: usize) -> T {
             [one, half, least, T::from(0), T::from(sign)][rank.min(3 + rank % 2)]
         }
         // Sums that overflow, or do so in between.
-        5 => T::from(T::infinite() - 1 - bits % 3 | sign * (bits >> 9 & 1)),
+        5 => T::from((T::infinite() - 1 - bits % 3) | (sign * (bits >> 9 & 1))),
         // Zeros: all negative, or not.
-        6 if place / KINDS as usize % 2 == 0 => T::from(sign),
+        6 if (place / KINDS as usize).is_multiple_of(2) => T::from(sign),
         6 => T::from(bits & sign),
         // Whole numbers.
         7 => T::from(T::from_parts((bits % 20) as i32).bits() | bits << 9 & sign),

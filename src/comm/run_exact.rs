@@ -96,7 +96,11 @@ impl Comm {
             input,
             output,
         } = call;
-        let scans = matches!(ask.collective, Collective::Scan | Collective::ExclusiveScan);
+        let alone = match ask.collective {
+            Collective::Scan => self.rank() == 0,
+            Collective::ExclusiveScan => self.rank() == 1,
+            _ => self.size() == 1,
+        };
         match blocks {
             Some(blocks) => self.run_folding_v(ask, blocks, input, output, &SumExact)?,
             None if ask.collective == Collective::Reduce && ask.from_input => {
@@ -104,7 +108,7 @@ impl Comm {
             }
             None => self.run_folding(ask, input, output, &SumExact)?,
         }
-        if scans || self.size() < 2 {
+        if alone {
             // What was added to nothing may be any NaN.
             output.iter_mut().for_each(|x| *x = x.canonical());
         }

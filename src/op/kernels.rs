@@ -16,6 +16,7 @@
 //! are folded in one loop. Blocks begin at cache line boundaries.
 #![allow(unsafe_code)]
 
+mod lines;
 mod loops;
 mod past_caches;
 #[cfg(all(test, not(loom)))]
@@ -26,7 +27,8 @@ use std::mem::MaybeUninit;
 use super::exact::block::{Block, PLACES};
 use super::exact::summand::Summand;
 use super::named::{Fold, Task};
-use super::{Element, Operator};
+use super::{Element, Operator, SumExact};
+pub(crate) use lines::{CACHE_LINE, lead, lead_of};
 use loops::{Both, Set, Summed, copy_raw, left_raw, right_raw, two_raw};
 use past_caches::{Fence, stream_bytes};
 pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches};
@@ -95,27 +97,6 @@ pub(super) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &
         // SAFETY: all have these elements, and the borrows exclude all other accesses.
         unsafe { two_raw(set, op, out.add(at), left.add(at), right.add(at), n) }
     });
-}
-
-/// The size of a cache line in bytes.
-pub(crate) const CACHE_LINE: usize = 64;
-
-/// The number of elements before the first one that begins a cache line; 0 if none ever does.
-///
-/// Stores that cross a line cost twice as much, and large vectors usually begin 16 bytes after a line.
-#[inline]
-pub(crate) fn lead<T>(vector: *const T) -> usize {
-    lead_of(vector.cast(), size_of::<T>())
-}
-
-/// The same for elements of `size` bytes.
-#[inline]
-pub(crate) fn lead_of(vector: *const u8, size: usize) -> usize {
-    let before = vector.addr().wrapping_neg() % CACHE_LINE;
-    match size > 0 && CACHE_LINE.is_multiple_of(size) && before.is_multiple_of(size) {
-        true => before / size,
-        false => 0,
-    }
 }
 
 /// Runs `part` for all `n` elements at once or, if they are many, for those before the first line and then for the
@@ -383,12 +364,20 @@ pub(crate) unsafe fn sum_several<T: Summand>(
     from: usize,
     n: usize,
     to: &To<'_, T>,
-) {
+) where
+    SumExact: Operator<T>,
+{
     // SAFETY: the caller's promise.
-    unsafe { sum_several_on(Set::best(), inputs, from, n, to) }
+    unsafe {
+        match inputs {
+            // The operator rounds a sum of two once.
+            [] | [_] | [_, _] => fold_several(&SumExact, inputs, from, n, to),
+            _ => sum_several_on(Set::best(), inputs, from, n, to),
+        }
+    }
 }
 
-/// [`sum_several`] with an instruction set, which the machine must have.
+/// [`sum_several`] of two vectors or more, with an instruction set, which the machine must have.
 ///
 /// # Safety
 ///
@@ -400,14 +389,10 @@ unsafe fn sum_several_on<T: Summand>(
     n: usize,
     to: &To<'_, T>,
 ) {
-    let Some(&some) = inputs.first().filter(|_| n > 0) else {
-        return;
-    };
     let lead = lead(to.first_written(inputs, from));
     let _fence = matches!(to, To::Past(..)).then_some(Fence);
     let mut block = Block::new();
-    // SAFETY: there is one element at least.
-    let mut sums = [unsafe { *some.add(from) }; PLACES];
+    let mut sums = [T::UNKNOWN; PLACES];
     let mut done = 0;
     while done < n {
         let most = if done == 0 && lead > 0 { lead } else { PLACES };
@@ -450,10 +435,11 @@ unsafe fn sum_block<T: Summand>(
     if right {
         return;
     }
-    for (place, sum) in sums[..n].iter_mut().enumerate() {
+    let sums = sums[..n].iter_mut().enumerate();
+    for (place, sum) in sums.filter(|(_, sum)| sum.is_unknown()) {
         // SAFETY: the caller's promise.
-        let numbers = || inputs.iter().map(|v| unsafe { *v.add(at + place) });
-        *sum = block.rounded(place).unwrap_or_else(|| T::sum_of(numbers()));
+        let number = |input: &*const T| unsafe { *input.add(at + place) };
+        *sum = T::sum_of(inputs.iter().map(number));
     }
 }
 

@@ -37,11 +37,12 @@ impl Block {
         self.lost[place] = partial.lost;
     }
 
-    /// Begins sums at the first `n` places with one number each.
+    /// Begins sums at the first `n` places with two numbers each.
     #[inline(always)]
-    pub(crate) fn begin<T: Summand>(&mut self, n: usize, number: impl Fn(usize) -> T) {
+    pub(crate) fn begin<T: Summand>(&mut self, n: usize, two: impl Fn(usize) -> (T, T)) {
         for place in 0..n.min(PLACES) {
-            self.put(place, Partial::new(number(place).widened()));
+            let (x, y) = two(place);
+            self.put(place, Partial::of_two(x.widened(), y.widened()));
         }
     }
 
@@ -53,21 +54,15 @@ impl Block {
         }
     }
 
-    /// Rounds the sums. Returns whether all are right; those that [`rounded`](Self::rounded) refuses are not.
+    /// Rounds the sums. Returns whether all are right; those that an accumulator must find become a NaN.
     #[inline(always)]
     pub(crate) fn finish<T: Summand>(&self, n: usize, sums: &mut [T; PLACES]) -> bool {
         let mut right = true;
         for (place, sum) in sums[..n.min(PLACES)].iter_mut().enumerate() {
             let (value, is_right) = T::nearest(self.at(place));
-            *sum = value;
+            *sum = if is_right { value } else { T::UNKNOWN };
             right &= is_right;
         }
         right
-    }
-
-    /// The sum at a place, unless an accumulator must find it.
-    pub(crate) fn rounded<T: Summand>(&self, place: usize) -> Option<T> {
-        let (value, is_right) = T::nearest(self.at(place));
-        is_right.then_some(value)
     }
 }

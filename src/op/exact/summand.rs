@@ -45,11 +45,13 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 }
 
 impl Partial {
+    /// The sum of two numbers.
     #[inline(always)]
-    pub(crate) fn new(x: f64) -> Partial {
+    pub(crate) fn of_two(x: f64, y: f64) -> Partial {
+        let (sum, rest) = two_sum(x, y);
         Partial {
-            sum: x,
-            rest: 0.0,
+            sum,
+            rest,
             lost: 0.0,
         }
     }
@@ -83,6 +85,8 @@ pub(crate) trait Summand: Element {
     /// Its accumulators.
     type Wide: Merges;
     const EMPTY: Self::Wide;
+    /// A NaN.
+    const UNKNOWN: Self;
 
     fn add_to(self, wide: &mut Self::Wide);
 
@@ -92,6 +96,8 @@ pub(crate) trait Summand: Element {
 
     /// A sum, rounded once; wrong if `false` is beside it.
     fn nearest(partial: Partial) -> (Self, bool);
+
+    fn is_unknown(self) -> bool;
 
     /// The same number; of all NaNs the one that every sum yields.
     fn canonical(self) -> Self;
@@ -118,6 +124,7 @@ macro_rules! summand {
         impl Summand for $t {
             type Wide = Wide<$limbs>;
             const EMPTY: Wide<$limbs> = Wide::ZERO;
+            const UNKNOWN: $t = <$t>::NAN;
 
             #[inline]
             fn add_to(self, wide: &mut Wide<$limbs>) {
@@ -155,8 +162,13 @@ macro_rules! summand {
             }
 
             #[inline(always)]
+            fn is_unknown(self) -> bool {
+                self.is_nan()
+            }
+
+            #[inline(always)]
             fn canonical(self) -> $t {
-                if self.is_nan() { <$t>::NAN } else { self }
+                if self.is_nan() { Self::UNKNOWN } else { self }
             }
         }
     };

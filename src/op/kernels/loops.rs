@@ -147,8 +147,8 @@ impl<T: Element> Loop for Copied<T> {
     }
 }
 
-/// The exact sums of elements `at..at + n` of several vectors, with `n` at most [`PLACES`]; `right` is cleared if a sum
-/// is not known.
+/// The exact sums of elements `at..at + n` of two or more vectors, with `n` at most [`PLACES`]; `right` is cleared if a
+/// sum is not known.
 pub(super) struct Summed<'a, T> {
     pub(super) inputs: &'a [*const T],
     pub(super) at: usize,
@@ -162,12 +162,12 @@ impl<T: Summand> Loop for Summed<'_, T> {
     #[inline(always)]
     unsafe fn run(self) {
         let (at, n) = (self.at, self.n);
-        let Some((&first, others)) = self.inputs.split_first() else {
+        let [first, second, others @ ..] = self.inputs else {
             return;
         };
         // SAFETY: the place is less than n.
-        self.block
-            .begin(n, |place| unsafe { *first.add(at + place) });
+        let two = |place| unsafe { (*first.add(at + place), *second.add(at + place)) };
+        self.block.begin(n, two);
         for &input in others {
             // SAFETY: the place is less than n.
             self.block.add(n, |place| unsafe { *input.add(at + place) });

@@ -276,6 +276,70 @@ impl Case {
     }
 }
 
+/// The exact sums of more than two vectors, to every destination, against accumulators.
+impl Case {
+    fn check_sums<T: Arbitrary + Summand>(self) -> Result<(), TestCaseError> {
+        let given = Case {
+            vectors: self.vectors + 2,
+            ..self
+        }
+        .vectors::<T>();
+        let sum = |i: usize| T::sum_of(given.iter().map(|vector| vector[i]));
+        let sums: Vec<T> = (self.from..self.from + self.n).map(sum).collect();
+        for set in sets() {
+            self.check_sums_on(set, &given, &sums)?;
+        }
+        Ok(())
+    }
+
+    fn check_sums_on<T: Arbitrary + Summand>(
+        self,
+        set: Set,
+        given: &[Vec<T>],
+        sums: &[T],
+    ) -> Result<(), TestCaseError> {
+        let (mut all, mut placed, mut own) = (given.to_vec(), given.to_vec(), given[0].clone());
+        let mut past = vec![given[0].clone(); 3];
+        let pointers = |vectors: &mut [Vec<T>]| -> Vec<*mut T> {
+            vectors.iter_mut().map(|v| v.as_mut_ptr()).collect()
+        };
+        let inputs =
+            |to: &[*mut T]| -> Vec<*const T> { to.iter().map(|p| p.cast_const()).collect() };
+        let (to_all, to_placed, to_past) = (
+            pointers(&mut all),
+            pointers(&mut placed),
+            pointers(&mut past),
+        );
+        let read: Vec<*const T> = given.iter().map(|v| v.as_ptr()).collect();
+        // SAFETY: every vector has these elements, no two overlap, and no slice over one exists meanwhile.
+        unsafe {
+            let sum = |inputs: &[*const T], to: To<'_, T>| {
+                sum_several_on(set, inputs, self.from, self.n, &to);
+            };
+            sum(&inputs(&to_all), To::All(&to_all));
+            sum(&inputs(&to_placed), To::Place(1));
+            sum(&read, To::Own(own.as_mut_ptr()));
+            sum(&read, To::Past(Some(to_past[0]), &to_past[1..]));
+        }
+        for (i, (all, placed)) in all.iter().zip(&placed).enumerate() {
+            same(all, &self.put(&given[i], sums))?;
+            let unchanged = given[i].clone();
+            same(
+                placed,
+                &if i == 1 {
+                    self.put(&unchanged, sums)
+                } else {
+                    unchanged
+                },
+            )?;
+        }
+        for past in &past {
+            same(past, &self.put(&given[0], sums))?;
+        }
+        same(&own, &Case { from: 0, ..self }.put(&given[0], sums))
+    }
+}
+
 fn same<T: Arbitrary>(got: &[T], want: &[T]) -> Result<(), TestCaseError> {
     prop_assert_eq!(got.len(), want.len());
     for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
@@ -317,6 +381,12 @@ proptest! {
     #[test]
     fn every_set_leaves_the_same_bits_of_floats(case in cases()) {
         check!(case: f32, f64 => Sum, Product, Min, Max);
+    }
+
+    #[test]
+    fn every_set_leaves_the_exact_sums_of_floats(case in cases()) {
+        case.check_sums::<f32>()?;
+        case.check_sums::<f64>()?;
     }
 
     #[test]
