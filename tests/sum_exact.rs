@@ -567,6 +567,52 @@ fn another_operator_type_or_length_is_a_mismatch_of_the_calls_that_were_written(
     }
 }
 
+/// An operator of the user's that has the name of another one.
+struct Impostor;
+
+impl Operator<f64> for Impostor {
+    fn combine(&self, left: f64, right: f64) -> f64 {
+        left + right
+    }
+    fn commutes(&self) -> bool {
+        true
+    }
+    fn kind(&self) -> OperatorKind {
+        OperatorKind::SumExact
+    }
+}
+
+#[test]
+fn an_operator_of_the_same_name_gets_no_accumulators() {
+    for ranks in [3, 8] {
+        for n in [1, 2, 100, 3_000] {
+            for by in [None, Some(Algorithm::Halving)] {
+                let call = |comm: &Comm| {
+                    let mut v = vec![1.0; n];
+                    let tree = Topology::chain(ranks);
+                    match (comm.rank(), by) {
+                        (1, None) if n == 2 => comm.reduce_over(&tree, &mut v, Impostor).run(),
+                        (_, None) if n == 2 => comm.reduce_over(&tree, &mut v, SumExact).run(),
+                        (1, None) => comm.all_reduce(&mut v, Impostor),
+                        (_, None) => comm.all_reduce(&mut v, SumExact),
+                        (1, Some(by)) => comm.using(by).all_reduce(&mut v, Impostor),
+                        (_, Some(by)) => comm.using(by).all_reduce(&mut v, SumExact),
+                    }?;
+                    Ok(())
+                };
+                let case = || format!("{ranks} ranks, {n} elements, {by:?}");
+                let report = guarded(&case, || World::new(ranks).run_each(call));
+                for outcome in &report.outcomes {
+                    let error = outcome.error();
+                    let kind = error.map(|error| error.kind());
+                    let mismatch = matches!(kind, Some(ErrorKind::Mismatch(_)));
+                    assert!(mismatch, "{}: {outcome:?}", case());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_rank_that_ends_is_named_to_those_in_the_call() {
     let calls: [fn(&Comm) -> Result<()>; 4] = [

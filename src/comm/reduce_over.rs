@@ -133,10 +133,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
             site,
         } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
-        let call = Call {
-            op: op.kind(),
-            ..over(call, topology, order, false)
-        };
+        let call = folding(over(call, topology, order, false), &op);
         let check = || suits(comm, topology, order, op.commutes());
         comm.collective(call, check, |inside| match op.exact_of() {
             None => fold_elements(inside, topology, order, buf, &op),
@@ -179,10 +176,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
             site,
         } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
-        let call = Call {
-            op: op.kind(),
-            ..over(call, topology, order, true)
-        };
+        let call = folding(over(call, topology, order, true), &op);
         let check = || suits(comm, topology, order, op.commutes());
         comm.collective(call, check, |inside| match op.exact_of() {
             None => fold_left_over(inside, topology, order, buf, &op),
@@ -281,6 +275,16 @@ fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
         root: Some(topology.root()),
         algorithm,
         tolerant,
+        ..call
+    }
+}
+
+/// The same with an operator. Ranks that exchange accumulators are not in one call with others.
+fn folding<T: Element>(call: Call, op: &impl Operator<T>) -> Call {
+    let algorithm = call.algorithm ^ u32::from(op.exact_of().is_some()) << 31;
+    Call {
+        op: op.kind(),
+        algorithm,
         ..call
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::call::{Described, InCall, elements};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
-use crate::op::elements::{Elements, ElementsMut};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
@@ -187,7 +187,7 @@ impl Comm {
         choose: &dyn Fn(&Shape) -> Algorithm,
     ) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
-        let described = self.describe_call::<T>(&ask, &shape, with.op);
+        let described = self.describe_call::<T, W>(&ask, &shape, with.op);
         if let Err(refused) = self.check_call::<W>(&shape, &ask, with.lengths) {
             return self.refuse(&described, refused);
         }
@@ -239,14 +239,14 @@ impl Comm {
     ) -> Result<()> {
         let lengths = (input.len(), output.len());
         let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
-        let (described, plan) = self.plan_v::<T>(&ask, blocks, op.kind(), lengths, &choose);
+        let (described, plan) = self.plan_v::<T, T>(&ask, blocks, op.kind(), lengths, &choose);
         self.run_plan(&described, plan, |inside, plan| {
             inside.go(plan, input, output, op)
         })
     }
 
     /// Describes and checks a call with a count for each rank, and chooses its algorithm.
-    pub(super) fn plan_v<T: Element>(
+    pub(super) fn plan_v<T: Element, W: Element>(
         &self,
         ask: &Ask,
         blocks: Result<Blocks>,
@@ -257,9 +257,9 @@ impl Comm {
         let mut shape = self.shape(ask);
         let checked = blocks.and_then(|blocks| {
             shape.blocks = blocks;
-            self.check_call::<T>(&shape, ask, lengths)
+            self.check_call::<W>(&shape, ask, lengths)
         });
-        let described = self.describe_call::<T>(ask, &shape, op);
+        let described = self.describe_call::<T, W>(ask, &shape, op);
         let plan = checked.and_then(|()| Plan::new(choose(&shape), shape));
         (described, plan)
     }
@@ -283,9 +283,16 @@ impl Comm {
         )
     }
 
-    /// The properties that must be the same on all ranks.
-    fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: OperatorKind) -> Described {
+    /// The properties that must be the same on all ranks: also whether they exchange elements of the type `T` that is
+    /// named, or of another one.
+    fn describe_call<T: Element, W: Element>(
+        &self,
+        ask: &Ask,
+        shape: &Shape,
+        op: OperatorKind,
+    ) -> Described {
         let collective = shape.collective;
+        let others = !Info::of::<T>().is(Info::of::<W>());
         let call = Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() {
@@ -293,7 +300,7 @@ impl Comm {
             } else {
                 OperatorKind::None
             },
-            algorithm: fingerprint(shape, ask.algorithm),
+            algorithm: fingerprint(shape, ask.algorithm, others),
             ..self.describe_data::<T>(ask, shape)
         };
         self.describe(call).written_when_it_waits()
@@ -361,12 +368,13 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
 }
 
 /// A digest of what must be equal on all ranks besides collective, root, length, type and operator. Whether the
-/// operator commutes affects the automatic choice.
-fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
+/// operator commutes affects the automatic choice; `others`: elements of another type are exchanged.
+fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>, others: bool) -> u32 {
     let uneven = (!shape.blocks.is_even()).then_some(&shape.blocks);
-    match (algorithm, uneven) {
-        (None, None) => shape.commutes.into(),
-        both => digest(&(both, shape.commutes)),
+    match (algorithm, uneven, others) {
+        (None, None, false) => shape.commutes.into(),
+        (.., false) => digest(&(algorithm, uneven, shape.commutes)),
+        (.., true) => digest(&((algorithm, uneven), shape.commutes, others)),
     }
 }
 

@@ -135,7 +135,8 @@ impl Comm {
             }
             Some(blocks) => {
                 let (op, choose) = (OperatorKind::SumExact, &wide_choice::<T>);
-                let (described, plan) = self.plan_v::<T>(&ask, blocks, op, lengths, choose);
+                let (described, plan) =
+                    self.plan_v::<T, T::Wide>(&ask, blocks, op, lengths, choose);
                 let go = |inside: &InCall<'_>, plan: &Plan| inside.go_exactly(plan, input, output);
                 self.run_plan(&described, plan, go)
             }

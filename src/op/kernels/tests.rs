@@ -298,46 +298,59 @@ impl Case {
         given: &[Vec<T>],
         sums: &[T],
     ) -> Result<(), TestCaseError> {
-        let (mut all, mut placed, mut own) = (given.to_vec(), given.to_vec(), given[0].clone());
-        let mut past = vec![given[0].clone(); 3];
-        let pointers = |vectors: &mut [Vec<T>]| -> Vec<*mut T> {
-            vectors.iter_mut().map(|v| v.as_mut_ptr()).collect()
-        };
+        let (mut all, mut placed) = (given.to_vec(), given.to_vec());
+        let [to_all, to_placed] = [&mut all, &mut placed].map(pointers);
         let inputs =
             |to: &[*mut T]| -> Vec<*const T> { to.iter().map(|p| p.cast_const()).collect() };
-        let (to_all, to_placed, to_past) = (
-            pointers(&mut all),
-            pointers(&mut placed),
-            pointers(&mut past),
-        );
-        let read: Vec<*const T> = given.iter().map(|v| v.as_ptr()).collect();
         // SAFETY: every vector has these elements, no two overlap, and no slice over one exists meanwhile.
         unsafe {
-            let sum = |inputs: &[*const T], to: To<'_, T>| {
-                sum_several_on(set, inputs, self.from, self.n, &to);
-            };
-            sum(&inputs(&to_all), To::All(&to_all));
-            sum(&inputs(&to_placed), To::Place(1));
-            sum(&read, To::Own(own.as_mut_ptr()));
-            sum(&read, To::Past(Some(to_past[0]), &to_past[1..]));
+            let (read, all) = (inputs(&to_all), To::All(&to_all));
+            sum_several_on(set, &read, self.from, self.n, &all);
+            let read = inputs(&to_placed);
+            sum_several_on(set, &read, self.from, self.n, &To::Place(1));
         }
-        for (i, (all, placed)) in all.iter().zip(&placed).enumerate() {
-            same(all, &self.put(&given[i], sums))?;
-            let unchanged = given[i].clone();
-            same(
-                placed,
-                &if i == 1 {
-                    self.put(&unchanged, sums)
+        for (i, given) in given.iter().enumerate() {
+            same(&all[i], &self.put(given, sums))?;
+            let at_place = self.put(
+                given,
+                if i == 1 {
+                    sums
                 } else {
-                    unchanged
+                    &given[self.from..][..self.n]
                 },
-            )?;
+            );
+            same(&placed[i], &at_place)?;
+        }
+        self.check_sums_apart(set, given, sums)
+    }
+
+    fn check_sums_apart<T: Arbitrary + Summand>(
+        self,
+        set: Set,
+        given: &[Vec<T>],
+        sums: &[T],
+    ) -> Result<(), TestCaseError> {
+        let (mut past, mut own) = (vec![given[0].clone(); 3], given[0].clone());
+        let to_past = pointers(&mut past);
+        let read: Vec<*const T> = given.iter().map(|v| v.as_ptr()).collect();
+        let (to_own, to_past) = (
+            To::Own(own.as_mut_ptr()),
+            To::Past(Some(to_past[0]), &to_past[1..]),
+        );
+        // SAFETY: every vector has these elements, and no two overlap.
+        unsafe {
+            sum_several_on(set, &read, self.from, self.n, &to_own);
+            sum_several_on(set, &read, self.from, self.n, &to_past);
         }
         for past in &past {
             same(past, &self.put(&given[0], sums))?;
         }
         same(&own, &Case { from: 0, ..self }.put(&given[0], sums))
     }
+}
+
+fn pointers<T>(vectors: &mut Vec<Vec<T>>) -> Vec<*mut T> {
+    vectors.iter_mut().map(|v| v.as_mut_ptr()).collect()
 }
 
 fn same<T: Arbitrary>(got: &[T], want: &[T]) -> Result<(), TestCaseError> {
