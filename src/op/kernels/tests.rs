@@ -299,7 +299,7 @@ impl Case {
         sums: &[T],
     ) -> Result<(), TestCaseError> {
         let (mut all, mut placed) = (given.to_vec(), given.to_vec());
-        let [to_all, to_placed] = [&mut all, &mut placed].map(pointers);
+        let (to_all, to_placed) = (pointers(&mut all), pointers(&mut placed));
         let inputs =
             |to: &[*mut T]| -> Vec<*const T> { to.iter().map(|p| p.cast_const()).collect() };
         // SAFETY: every vector has these elements, no two overlap, and no slice over one exists meanwhile.
@@ -349,7 +349,7 @@ impl Case {
     }
 }
 
-fn pointers<T>(vectors: &mut Vec<Vec<T>>) -> Vec<*mut T> {
+fn pointers<T>(vectors: &mut [Vec<T>]) -> Vec<*mut T> {
     vectors.iter_mut().map(|v| v.as_mut_ptr()).collect()
 }
 
