@@ -1,9 +1,17 @@
-//! The cost of exact sums and dot products on one core, compared with the plain loops: `cargo bench --bench exact`.
+//! The cost of exact sums and dot products on one core, compared with the plain loops, and of exact reductions over
+//! ranks: `cargo bench --bench exact`.
 //!
 //! ```text
-//! sum   ExactSum::add_all   numbers.iter().sum()            2^24 numbers of f64, from -1 to 1 and of any size
-//! dot   ExactDot::add_all   x.iter().zip(y).map(x y).sum()
+//! sum          ExactSum::add_all               numbers.iter().sum()          2^24 f64, from -1 to 1 and of any size
+//! dot          ExactDot::add_all               x.iter().zip(y).map(x y).sum()
+//! all_reduce   all_reduce_into by SumExact     all_reduce_into by Sum        1 to 2^20 f64 at each of 2 to 8 ranks
+//! halving      using(halving) by SumExact      using(halving) by Sum
+//!              using(halving) by SumExact      ExactSum as elements, lifted and rounded by the ranks
+//! scan         scan by SumExact                scan by Sum
 //! ```
+//!
+//! The numbers of the ranks are from -1 to 1 or of any size, or of any size and those of one half of the ranks cancel
+//! those of the other half (with an even number of ranks).
 //!
 //! The process fails if a result is wrong. No time is asserted.
 
@@ -14,7 +22,9 @@ use std::time::{Duration, Instant};
 
 use common::rounds::{Effort, compare};
 use common::table::{machine, print, row};
-use rankfold::op::{ExactDot, ExactSum};
+use rankfold::collective::Algorithm;
+use rankfold::op::{ExactDot, ExactSum, Operator, Sum, SumExact};
+use rankfold::{Comm, Result, Team, World};
 
 fn main() {
     let test = std::env::args().any(|arg| arg == "--test");
@@ -39,6 +49,113 @@ fn main() {
         let subject = format!("dot of {count}, {name}");
         print(&subject, "a loop", 25.0, &compare(effort, &exact, &plain));
     }
+    let effort = Effort {
+        pieces: test.then_some(1),
+        ..effort
+    };
+    for ranks in [2, 3, 4, 8] {
+        let team = World::new(ranks).start().expect("a team");
+        let lengths = [1, 8, 64, 1 << 10, 1 << 16, 1 << 20];
+        for n in lengths.into_iter().filter(|n| !test || *n < 1 << 12) {
+            Reductions::new(&team, n).compare(effort);
+        }
+    }
+}
+
+/// The vectors of the ranks of a team.
+struct Reductions<'a> {
+    team: &'a Team,
+    n: usize,
+    kinds: [(&'static str, Vec<Vec<f64>>); 3],
+}
+
+type Call<'a> = &'a (dyn Fn(&Comm, &[f64], &mut [f64]) -> Result<()> + Sync);
+
+impl<'a> Reductions<'a> {
+    fn new(team: &'a Team, n: usize) -> Reductions<'a> {
+        let parts = |all: Vec<f64>| all.chunks(n).map(<[f64]>::to_vec).collect();
+        // Of twice as many numbers, the second half cancels the first.
+        let count = n * team.size();
+        let kinds = [
+            ("-1 to 1", parts(alike(2 * count))),
+            ("any size", parts(wild(2 * count))),
+            ("cancel", parts(wild(count + count % 2))),
+        ];
+        Reductions { team, n, kinds }
+    }
+
+    fn compare(&self, effort: Effort) {
+        let all = self.kinds.each_ref();
+        for (kind, vectors) in all {
+            let run = |call: Call<'_>, times| self.run(vectors, call, times);
+            let subject = format!("all_reduce {}, {} ranks, {kind}", self.n, self.team.size());
+            let exact = |times| run(&|comm, x, y| comm.all_reduce_into(x, y, SumExact), times);
+            let plain = |times| run(&|comm, x, y| comm.all_reduce_into(x, y, Sum), times);
+            let bound = if kind == &"cancel" { 60.0 } else { 12.0 };
+            print(&subject, "Sum", bound, &compare(effort, &exact, &plain));
+        }
+        if !(8..=1 << 16).contains(&self.n) {
+            return;
+        }
+        let (kind, vectors) = &self.kinds[0];
+        let run = |call: Call<'_>, times| self.run(vectors, call, times);
+        let by = |subject: &str| {
+            let (n, ranks) = (self.n, self.team.size());
+            format!("{subject} {n}, {ranks} ranks, {kind}")
+        };
+        let exact = |times| run(&|comm, x, y| halving(comm, x, y, SumExact), times);
+        let plain = |times| run(&|comm, x, y| halving(comm, x, y, Sum), times);
+        print(
+            &by("halving"),
+            "Sum",
+            200.0,
+            &compare(effort, &exact, &plain),
+        );
+        let elements = |times| run(&elements, times);
+        print(
+            &by("halving"),
+            "ExactSum",
+            1.0,
+            &compare(effort, &exact, &elements),
+        );
+        let exact = |times| run(&|comm, x, y| scan(comm, x, y, SumExact), times);
+        let plain = |times| run(&|comm, x, y| scan(comm, x, y, Sum), times);
+        print(&by("scan"), "Sum", 400.0, &compare(effort, &exact, &plain));
+    }
+
+    /// The time that rank 0 takes for some calls.
+    fn run(&self, vectors: &[Vec<f64>], call: Call<'_>, times: u64) -> Duration {
+        let run = self.team.run(|comm| {
+            let x = &vectors[comm.rank()];
+            let mut y = vec![0.0; self.n];
+            comm.barrier()?;
+            let begin = Instant::now();
+            for _ in 0..times {
+                call(comm, black_box(x), &mut y)?;
+            }
+            Ok(begin.elapsed())
+        });
+        run.expect("a reduction")[0]
+    }
+}
+
+fn halving(comm: &Comm, x: &[f64], y: &mut [f64], op: impl Operator<f64>) -> Result<()> {
+    comm.using(Algorithm::Halving).all_reduce_into(x, y, op)
+}
+
+fn scan(comm: &Comm, x: &[f64], y: &mut [f64], op: impl Operator<f64>) -> Result<()> {
+    y.copy_from_slice(x);
+    comm.scan(y, op)
+}
+
+/// As a program does that has no `SumExact`.
+fn elements(comm: &Comm, x: &[f64], y: &mut [f64]) -> Result<()> {
+    let mut sums: Vec<ExactSum> = x.iter().map(|x| ExactSum::from(*x)).collect();
+    comm.using(Algorithm::Halving).all_reduce(&mut sums, Sum)?;
+    y.iter_mut()
+        .zip(&sums)
+        .for_each(|(y, sum)| *y = sum.value());
+    Ok(())
 }
 
 fn timed(sum: impl Fn() -> f64) -> Duration {

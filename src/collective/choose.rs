@@ -19,6 +19,10 @@ const CELL_ALIGNMENT: usize = 64;
 /// Longer vectors, in bytes, are read in place; where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
+/// The maximum number of bytes that goes through a cell in place of far shorter elements: seven accumulators of `f64`
+/// take as long there as the seven numbers in place.
+const LONG_IN_CELLS: usize = 2 << 10;
+
 /// Above this number of bytes, transfer time outweighs the number of steps.
 const LONG: usize = 8 << 10;
 
@@ -98,6 +102,18 @@ impl Choice {
     #[inline]
     pub(crate) fn started<T>(call: &Call) -> Algorithm {
         pick_started(call, Elements::of::<T>()).algorithm
+    }
+
+    /// The choice for a call that may send elements of type `T` in place of others that are far shorter: where it can, it
+    /// reads those in place instead. Tuning tables were measured with elements that are sent as they are.
+    pub(crate) fn of_few_messages<T>(call: &Call) -> Algorithm {
+        let elements = Elements::of::<T>();
+        let bytes = call.most_written().saturating_mul(elements.bytes);
+        match pick_flat(call, elements).algorithm {
+            Algorithm::Cells if bytes <= LONG_IN_CELLS => Algorithm::Cells,
+            _ if Algorithm::Direct.refused(call).is_none() => Algorithm::Direct,
+            other => other,
+        }
     }
 
     fn said(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Choice {

@@ -14,7 +14,8 @@ impl Comm {
     /// Folds the buffers of all ranks, and gives every rank the result.
     ///
     /// Every `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, with operands in rank order. All ranks get the same bits,
-    /// even for floating-point numbers, and the same bits in every run.
+    /// even for floating-point numbers, and the same bits in every run. With [`op::SumExact`](crate::op::SumExact) they
+    /// are the same for every number of ranks and algorithm, too.
     ///
     /// # Shape
     ///

@@ -11,8 +11,8 @@
 //! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
 //!   values; `graph`: with neighbours that each rank names
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
-//! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `levels`: which ranks are
-//!   near each other
+//! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
+//!   by `op::SumExact` do; `levels`: which ranks are near each other
 //!
 //! Beside `Comm`: `cartesian`: ranks on a grid; `neighborhood`: the collectives among neighbours, on a grid or in a graph,
 //! and `rounds`: the order of their messages; `template`: Foster's hypercube template; `by_hand`: a reference for the
@@ -98,6 +98,7 @@ mod reduce_over;
 mod run_schedule;
 
 mod run_call;
+mod run_exact;
 
 mod levels;
 

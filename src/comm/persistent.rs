@@ -44,7 +44,6 @@ use crate::transport::memory::packet::Packet;
 /// })?;
 /// # Ok::<(), rankfold::WorldError>(())
 /// ```
-#[doc(alias = "MPI_Request")]
 #[must_use = "it does nothing until it is started"]
 pub struct Persistent<'c, T: Element> {
     comm: &'c Comm,

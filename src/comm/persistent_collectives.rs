@@ -222,6 +222,7 @@ impl Comm {
         op: impl Operator<T> + 'static,
         identity: Option<T>,
     ) -> Result<Persistent<'_, T>> {
+        self.check_started(ask, &op)?;
         let lengths = (vectors.0.len(), vectors.1.len());
         let kept = self.kept_started::<T>(ask, op.kind(), lengths)?;
         let data = owned(vectors, op);

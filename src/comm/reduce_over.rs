@@ -8,7 +8,7 @@ use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
 use super::values::Values;
 use crate::engine::call::{InCall, elements};
 use crate::error::{Error, Result, Site};
-use crate::op::elements::Info;
+use crate::op::elements::{ElementsMut, Info};
 use crate::op::{Element, Operator, OperatorKind, copied, fold_right};
 use crate::topology::Topology;
 use crate::transport::communicator::call::{Call, Verb};
@@ -133,13 +133,11 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
             site,
         } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
-        let call = Call {
-            op: op.kind(),
-            ..over(call, topology, order, false)
-        };
+        let call = folding(over(call, topology, order, false), &op);
         let check = || suits(comm, topology, order, op.commutes());
-        comm.collective(call, check, |inside| {
-            fold_elements(inside, topology, order, buf, &op)
+        comm.collective(call, check, |inside| match op.exact_of() {
+            None => fold_elements(inside, topology, order, buf, &op),
+            Some(of) => inside.sum_over(of, topology, order, ElementsMut::of(buf)),
         })
     }
 
@@ -178,24 +176,33 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
             site,
         } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
-        let call = Call {
-            op: op.kind(),
-            ..over(call, topology, order, true)
-        };
+        let call = folding(over(call, topology, order, true), &op);
         let check = || suits(comm, topology, order, op.commutes());
-        let mut fold = |mut left: Vec<T>, right: Vec<T>| {
-            fold_right(&op, &mut left, &right);
-            left
-        };
-        let mut held = Some(copied(buf));
-        let survivors = comm.collective(call, check, |inside| {
-            fold_survivors(inside, topology, order, &mut held, &mut fold)
-        })?;
-        if let (Some(folded), Some(_)) = (held, &survivors) {
-            buf.copy_from_slice(&folded);
-        }
-        Ok(survivors)
+        comm.collective(call, check, |inside| match op.exact_of() {
+            None => fold_left_over(inside, topology, order, buf, &op),
+            Some(of) => inside.sum_left_over(of, topology, order, ElementsMut::of(buf)),
+        })
     }
+}
+
+/// Folds the elements of the ranks that are left. The root's are then in `buf`.
+fn fold_left_over<T: Element>(
+    inside: &InCall<'_>,
+    topology: &Topology,
+    order: Order,
+    buf: &mut [T],
+    op: &impl Operator<T>,
+) -> Result<Option<Survivors>> {
+    let mut fold = |mut left: Vec<T>, right: Vec<T>| {
+        fold_right(op, &mut left, &right);
+        left
+    };
+    let mut held = Some(copied(buf));
+    let survivors = fold_survivors(inside, topology, order, &mut held, &mut fold)?;
+    if let (Some(folded), Some(_)) = (held, &survivors) {
+        buf.copy_from_slice(&folded);
+    }
+    Ok(survivors)
 }
 
 /// A reduction of owned values that is about to run; see [`Values::reduce_over`].
@@ -268,6 +275,16 @@ fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
         root: Some(topology.root()),
         algorithm,
         tolerant,
+        ..call
+    }
+}
+
+/// The same with an operator. Ranks that exchange accumulators are not in one call with others.
+fn folding<T: Element>(call: Call, op: &impl Operator<T>) -> Call {
+    let algorithm = call.algorithm ^ u32::from(op.exact_of().is_some()) << 31;
+    Call {
+        op: op.kind(),
+        algorithm,
         ..call
     }
 }

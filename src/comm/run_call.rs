@@ -10,7 +10,7 @@ use crate::engine::call::{Described, InCall, elements};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
-use crate::op::elements::{Elements, ElementsMut};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
@@ -57,7 +57,7 @@ impl Comm {
     }
 
     /// The shape of a requested call.
-    fn shape(&self, ask: &Ask) -> Shape {
+    pub(super) fn shape(&self, ask: &Ask) -> Shape {
         Shape {
             root: ask.root,
             commutes: ask.commutes,
@@ -95,6 +95,21 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
+        match op.exact_of() {
+            None => self.run_folding(ask, input, output, op),
+            Some(of) => self.run_exact(of, ask, None, Elements::of(input), ElementsMut::of(output)),
+        }
+    }
+
+    /// The same by the operator, whatever it is.
+    #[inline]
+    pub(super) fn run_folding<T: Element>(
+        &self,
+        ask: Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
         let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
         self.again(
             &kept.described,
@@ -106,6 +121,20 @@ impl Comm {
     /// Runs a reduce at its root, where input and output are separate. Only an algorithm that reads all vectors in
     /// place uses both.
     pub(super) fn run_reduce_into<T: Element>(
+        &self,
+        ask: Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        match op.exact_of() {
+            None => self.run_folding_into(ask, input, output, op),
+            Some(of) => self.run_exact(of, ask, None, Elements::of(input), ElementsMut::of(output)),
+        }
+    }
+
+    /// The same by the operator, whatever it is.
+    pub(super) fn run_folding_into<T: Element>(
         &self,
         ask: Ask,
         input: &[T],
@@ -146,13 +175,23 @@ impl Comm {
     /// Describes and checks a call, chooses its algorithm, and caches the result.
     #[cold]
     fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+        let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
+        self.keep_as::<T, T>(ask, with, &choose)
+    }
+
+    /// The same for a call on elements of type `T` in which the ranks exchange elements of type `W`.
+    pub(super) fn keep_as<T: Element, W: Element>(
+        &self,
+        ask: Ask,
+        with: With,
+        choose: &dyn Fn(&Shape) -> Algorithm,
+    ) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
-        let described = self.describe_call::<T>(&ask, &shape, with.op, false);
-        if let Err(refused) = self.check_call::<T>(&shape, &ask, with.lengths) {
+        let described = self.describe_call::<T, W>(&ask, &shape, with.op, false);
+        if let Err(refused) = self.check_call::<W>(&shape, &ask, with.lengths) {
             return Err(self.refusal(&described, refused));
         }
-        let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
-        let algorithm = ask.algorithm.unwrap_or_else(choice);
+        let algorithm = ask.algorithm.unwrap_or_else(|| choose(&shape));
         match Plan::new(algorithm, shape) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(self.core.kept.put(Kept {
@@ -166,7 +205,7 @@ impl Comm {
 
     /// The error of a call that was refused, recorded as one that was made.
     #[cold]
-    fn refusal(&self, described: &Described, refused: Error) -> Error {
+    pub(super) fn refusal(&self, described: &Described, refused: Error) -> Error {
         let never = |_: &InCall<'_>| -> Result<Error> { unreachable!("it was refused") };
         let refused = self.again(described, || Err(refused), never);
         refused.unwrap_or_else(|error| error)
@@ -181,83 +220,73 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let mut shape = self.shape(&ask);
-        let lengths = (input.len(), output.len());
-        let checked = blocks.and_then(|blocks| {
-            shape.blocks = blocks;
-            self.check_call::<T>(&shape, &ask, lengths)
-        });
-        let described = self.describe_call::<T>(&ask, &shape, op.kind(), false);
-        let plan =
-            checked.and_then(|()| Plan::new(Choice::looked_up::<T>(self.tuning(), &shape), shape));
-        let mut plan = Some(plan);
-        let refused = plan.take_if(|plan| plan.is_err());
-        self.again(
-            &described,
-            || refused.map_or(Ok(()), |refused| refused.map(drop)),
-            |inside| match &plan {
-                Some(Ok(plan)) => inside.go(plan, input, output, op),
-                _ => unreachable!("it was refused"),
-            },
-        )
-    }
-
-    /// The cached description of a started call, with its schedule.
-    pub(super) fn kept_started<T: Element>(
-        &self,
-        ask: &Ask,
-        op: OperatorKind,
-        lengths: (usize, usize),
-    ) -> Result<Rc<Kept>> {
-        let with = With::new::<T>(self, op, lengths);
-        if let Some(kept) = self.core.kept_started.find(ask, &with) {
-            return Ok(kept);
+        match op.exact_of() {
+            None => self.run_folding_v(ask, blocks, input, output, op),
+            Some(of) => {
+                let (input, output) = (Elements::of(input), ElementsMut::of(output));
+                self.run_exact(of, ask, Some(blocks), input, output)
+            }
         }
-        let kept = self.describe_started::<T>(ask, with, self.shape(ask))?;
-        Ok(self.core.kept_started.put(kept))
     }
 
-    /// The description of a started call with a count for each rank.
-    pub(super) fn started_v<T: Element>(
+    /// The same by the operator, whatever it is.
+    pub(super) fn run_folding_v<T: Element>(
+        &self,
+        ask: Ask,
+        blocks: Result<Blocks>,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        let lengths = (input.len(), output.len());
+        let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
+        let (described, plan) = self.plan_v::<T, T>(&ask, blocks, op.kind(), lengths, &choose);
+        self.run_plan(&described, plan, |inside, plan| {
+            inside.go(plan, input, output, op)
+        })
+    }
+
+    /// Describes and checks a call with a count for each rank, and chooses its algorithm.
+    pub(super) fn plan_v<T: Element, W: Element>(
         &self,
         ask: &Ask,
         blocks: Result<Blocks>,
         op: OperatorKind,
         lengths: (usize, usize),
-    ) -> Result<Kept> {
-        let with = With::new::<T>(self, op, lengths);
+        choose: &dyn Fn(&Shape) -> Algorithm,
+    ) -> (Described, Result<Plan>) {
         let mut shape = self.shape(ask);
-        match blocks {
-            Ok(blocks) => shape.blocks = blocks,
-            Err(refused) => {
-                let described = self.describe_call::<T>(ask, &shape, with.op, true);
-                return Err(self.refusal(&described, refused));
-            }
-        }
-        self.describe_started::<T>(ask, with, shape)
+        let checked = blocks.and_then(|blocks| {
+            shape.blocks = blocks;
+            self.check_call::<W>(&shape, ask, lengths)
+        });
+        let described = self.describe_call::<T, W>(ask, &shape, op, false);
+        let plan = checked.and_then(|()| Plan::new(choose(&shape), shape));
+        (described, plan)
     }
 
-    /// Describes and checks a started call, and chooses its algorithm.
-    #[cold]
-    fn describe_started<T: Element>(&self, ask: &Ask, with: With, shape: Shape) -> Result<Kept> {
-        let described = self.describe_call::<T>(ask, &shape, with.op, true);
-        let checked = self.check_call::<T>(&shape, ask, with.lengths);
-        let algorithm = ask
-            .algorithm
-            .unwrap_or_else(|| Choice::started::<T>(&shape));
-        match checked.and_then(|()| Plan::started(algorithm, shape)) {
-            Err(refused) => Err(self.refusal(&described, refused)),
-            Ok(plan) => Ok(Kept {
-                ask: *ask,
-                with,
-                plan,
-                described,
-            }),
-        }
+    /// Runs a call as planned, or refuses it.
+    pub(super) fn run_plan(
+        &self,
+        described: &Described,
+        plan: Result<Plan>,
+        go: impl FnOnce(&InCall<'_>, &Plan) -> Result<()>,
+    ) -> Result<()> {
+        let mut plan = Some(plan);
+        let refused = plan.take_if(|plan| plan.is_err());
+        self.again(
+            described,
+            || refused.map_or(Ok(()), |refused| refused.map(drop)),
+            |inside| match &plan {
+                Some(Ok(plan)) => go(inside, plan),
+                _ => unreachable!("it was refused"),
+            },
+        )
     }
 
-    /// The properties that must be the same on all ranks.
-    fn describe_call<T: Element>(
+    /// The properties that must be the same on all ranks: also whether they exchange elements of the type `T` that is
+    /// named, or of another one.
+    pub(super) fn describe_call<T: Element, W: Element>(
         &self,
         ask: &Ask,
         shape: &Shape,
@@ -269,6 +298,7 @@ impl Comm {
             true => Verb::Started(collective),
             false => Verb::Collective(collective),
         };
+        let others = !Info::of::<T>().is(Info::of::<W>());
         let call = Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() {
@@ -276,7 +306,7 @@ impl Comm {
             } else {
                 OperatorKind::None
             },
-            algorithm: fingerprint(shape, ask.algorithm),
+            algorithm: fingerprint(shape, ask.algorithm, others),
             verb,
             ..self.describe_data::<T>(ask, shape)
         };
@@ -292,7 +322,7 @@ impl Comm {
     }
 
     /// Checks that root, algorithm and buffers are valid for the call.
-    fn check_call<T: Element>(
+    pub(super) fn check_call<T: Element>(
         &self,
         shape: &Shape,
         ask: &Ask,
@@ -345,19 +375,20 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
 }
 
 /// A digest of what must be equal on all ranks besides collective, root, length, type and operator. Whether the
-/// operator commutes affects the automatic choice.
-fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>) -> u32 {
+/// operator commutes affects the automatic choice; `others`: elements of another type are exchanged.
+fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>, others: bool) -> u32 {
     let uneven = (!shape.blocks.is_even()).then_some(&shape.blocks);
-    match (algorithm, uneven) {
-        (None, None) => shape.commutes.into(),
-        both => digest(&(both, shape.commutes)),
+    match (algorithm, uneven, others) {
+        (None, None, false) => shape.commutes.into(),
+        (.., false) => digest(&(algorithm, uneven, shape.commutes)),
+        (.., true) => digest(&((algorithm, uneven), shape.commutes, others)),
     }
 }
 
 impl InCall<'_> {
     /// Runs the call as planned.
     #[inline]
-    fn go<T: Element>(
+    pub(super) fn go<T: Element>(
         &self,
         plan: &Plan,
         input: &[T],
@@ -381,14 +412,14 @@ impl InCall<'_> {
 
     /// The paths that are compiled once for all types of elements and operators.
     #[inline(never)]
-    fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
+    pub(super) fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
         match plan.path {
             CallPath::Steps(algorithm) => self.run_steps(algorithm, &plan.shape, operands),
             _ => self.run_direct(plan, operands),
         }
     }
 
-    fn run_steps(
+    pub(super) fn run_steps(
         &self,
         algorithm: Algorithm,
         shape: &Shape,

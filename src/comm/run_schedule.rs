@@ -73,11 +73,18 @@ impl Comm {
         op: impl Operator<T>,
     ) -> Result<()> {
         let (schedule, commutes): (&dyn Schedule, _) = (&Theirs(schedule), op.commutes());
+        let exact = op.exact_of();
         let shape = self.check_shape(schedule, input.len(), output.len());
         let checks = self.fabric().settings.check && shape.is_ok();
         let call = Call {
             op: op.kind(),
-            algorithm: digest(&(goal, schedule.ranks(), schedule.steps(), commutes)),
+            algorithm: digest(&(
+                goal,
+                schedule.ranks(),
+                schedule.steps(),
+                commutes,
+                exact.is_some(),
+            )),
             part: if checks {
                 part(schedule, self.rank())
             } else {
@@ -90,7 +97,7 @@ impl Comm {
             || shape,
             |inside| {
                 inside.agree_that(|| inside.examine(schedule, goal, commutes))?;
-                inside.execute(schedule, input, output, &op)
+                inside.execute_with(schedule, input, output, &op)
             },
         )
     }
@@ -184,6 +191,22 @@ impl InCall<'_> {
         }
         let mismatch = self.compare_parts(|rank| part(schedule, rank));
         mismatch.map_or(Verdict::Right, |found| Verdict::Mismatch(Arc::new(found)))
+    }
+
+    fn execute_with<T: Element>(
+        &self,
+        schedule: &dyn Schedule,
+        input: &[T],
+        output: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        match op.exact_of() {
+            None => self.execute(schedule, input, output, op),
+            Some(of) => {
+                let (input, output) = (Elements::of(input), ElementsMut::of(output));
+                self.execute_exactly(of, schedule, input, output)
+            }
+        }
     }
 
     /// Runs this rank's steps of a schedule.

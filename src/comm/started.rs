@@ -6,14 +6,15 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Finish, Request};
+use crate::collective::{Call as Shape, Choice};
 use crate::engine::call::Described;
-use crate::engine::kept::{Ask, Kept};
+use crate::engine::kept::{Ask, Kept, Plan, With};
 use crate::engine::request_state::{Direction, RequestState};
 use crate::error::{Error, Result};
 use crate::execute::{Data, Started};
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
-use crate::op::{Element, First, Operator};
+use crate::op::{Element, First, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::communicator::call::Call;
@@ -99,6 +100,7 @@ impl Comm {
         (input, output): Vectors<T>,
         op: O,
     ) -> Result<Begun> {
+        self.check_started(ask, &op)?;
         let kept = self.kept_started::<T>(ask, op.kind(), (input.len(), output.len()))?;
         self.start_kept(&kept, owned((input, output), op))
     }
@@ -112,6 +114,7 @@ impl Comm {
         op: O,
     ) -> Result<Begun> {
         let lengths = (input.len(), output.len());
+        self.check_started(ask, &op)?;
         let kept = self.started_v::<T>(ask, blocks, op.kind(), lengths)?;
         self.start_kept(&kept, owned((input, output), op))
     }
@@ -166,5 +169,72 @@ impl Comm {
     ) -> Request<'static, R> {
         let finish = begun.finish::<T, R>(f);
         Request::new(&self.core, begun.state.clone(), finish)
+    }
+
+    /// The cached description of a started call, with its schedule.
+    pub(super) fn kept_started<T: Element>(
+        &self,
+        ask: &Ask,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Rc<Kept>> {
+        let with = With::new::<T>(self, op, lengths);
+        if let Some(kept) = self.core.kept_started.find(ask, &with) {
+            return Ok(kept);
+        }
+        let kept = self.describe_started::<T>(ask, with, self.shape(ask))?;
+        Ok(self.core.kept_started.put(kept))
+    }
+
+    /// The description of a started call with a count for each rank.
+    fn started_v<T: Element>(
+        &self,
+        ask: &Ask,
+        blocks: Result<Blocks>,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Kept> {
+        let with = With::new::<T>(self, op, lengths);
+        let mut shape = self.shape(ask);
+        match blocks {
+            Ok(blocks) => shape.blocks = blocks,
+            Err(refused) => {
+                let described = self.describe_call::<T, T>(ask, &shape, with.op, true);
+                return Err(self.refusal(&described, refused));
+            }
+        }
+        self.describe_started::<T>(ask, with, shape)
+    }
+
+    /// Describes and checks a started call, and chooses its algorithm.
+    #[cold]
+    fn describe_started<T: Element>(&self, ask: &Ask, with: With, shape: Shape) -> Result<Kept> {
+        let described = self.describe_call::<T, T>(ask, &shape, with.op, true);
+        let checked = self.check_call::<T>(&shape, ask, with.lengths);
+        let algorithm = ask
+            .algorithm
+            .unwrap_or_else(|| Choice::started::<T>(&shape));
+        match checked.and_then(|()| Plan::started(algorithm, shape)) {
+            Err(refused) => Err(self.refusal(&described, refused)),
+            Ok(plan) => Ok(Kept {
+                ask: *ask,
+                with,
+                plan,
+                described,
+            }),
+        }
+    }
+
+    /// Refuses an operator for which the ranks would have to exchange other elements than those of the vectors.
+    pub(super) fn check_started<T: Element>(&self, ask: &Ask, op: &impl Operator<T>) -> Result<()> {
+        if op.exact_of().is_none() {
+            return Ok(());
+        }
+        let show = || format!("a started {}", ask.collective.name());
+        self.op(ask.site, &show, || {
+            Err(Error::usage(
+                "op::SumExact is for blocking calls: start one of elements op::ExactSum, by op::Sum",
+            ))
+        })
     }
 }

@@ -313,7 +313,6 @@ impl<'a> ElementsMut<'a> {
     }
 
     /// The slice; `None` if it is of another type.
-    #[cfg(all(test, not(loom)))]
     pub(crate) fn typed<T: Element>(self) -> Option<&'a mut [T]> {
         // SAFETY: a slice of this type, as just compared.
         self.info

@@ -19,14 +19,19 @@
 //! A superaccumulator with carries moved up now and then, and not at every addition, is from Neal, *Fast Exact Summation
 //! Using Small and Large Superaccumulators*, 2015, section 2; one sum for each sign and exponent is from section 3.
 
+pub(crate) mod block;
 mod by_exponent;
 mod digits;
+mod sum_exact;
+pub(crate) mod summand;
+pub(crate) mod wide;
 
 use std::fmt;
 
 use super::{Operator, OperatorKind, Sum};
 use by_exponent::ByExponent;
 use digits::{Digits, Special};
+pub use sum_exact::{ExactOf, SumExact};
 
 /// The number of digits of a sum: 2,098 bits of the numbers, 64 for their count, and a sign.
 const SUM: usize = 68;

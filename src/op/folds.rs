@@ -5,15 +5,17 @@
 //!
 //! [`Folds::several`] gets pointers. Its caller promises what they point to, in terms of the type that
 //! [`Folds::info`] describes, so the trait is `unsafe` to implement: an implementation must access elements of that type
-//! only. There is one, [`FoldsOf`], which describes the type of which its loops are. The other methods compare the types.
+//! only. There are two, [`FoldsOf`] and [`ExactSums`], which describe the type of which their loops are. The other
+//! methods compare the types.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 use std::slice;
 
 use super::elements::{Elements, ElementsMut, Info};
+use super::exact::summand::Summand;
 use super::kernels::{self, To};
-use super::{Element, Operator, named};
+use super::{Element, Operator, SumExact, named};
 
 /// The loops of an operator over elements of one type.
 ///
@@ -118,6 +120,48 @@ unsafe impl<T: Element, O: Operator<T>> Folds for FoldsOf<'_, T, O> {
             unsafe { slice::from_raw_parts(inputs.as_ptr().cast(), inputs.len()) };
         // SAFETY: the caller's promise, for elements of type `T`.
         unsafe { kernels::fold_several(self.op, inputs, from, n, &to.to_elements()) }
+    }
+}
+
+/// The exact sums of vectors that lie in memory: of several at once, since sums of two are rounded.
+pub(crate) struct ExactSums<'a, T>(FoldsOf<'a, T, SumExact>);
+
+impl<T: Summand> ExactSums<'_, T>
+where
+    SumExact: Operator<T>,
+{
+    pub(crate) fn new() -> Self {
+        ExactSums(FoldsOf::new(&SumExact))
+    }
+}
+
+// SAFETY: `several` runs the loops over elements of type `T`, which is that of `info`.
+unsafe impl<T: Summand> Folds for ExactSums<'_, T>
+where
+    SumExact: Operator<T>,
+{
+    fn info(&self) -> &'static Info {
+        self.0.info()
+    }
+
+    fn right(&self, acc: &mut ElementsMut<'_>, right: &Elements<'_>) {
+        self.0.right(acc, right);
+    }
+
+    fn left(&self, acc: &mut ElementsMut<'_>, left: &Elements<'_>) {
+        self.0.left(acc, left);
+    }
+
+    fn two(&self, out: &mut ElementsMut<'_>, left: &Elements<'_>, right: &Elements<'_>) {
+        self.0.two(out, left, right);
+    }
+
+    unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>) {
+        // SAFETY: as in `FoldsOf`.
+        let inputs: &[*const T] =
+            unsafe { slice::from_raw_parts(inputs.as_ptr().cast(), inputs.len()) };
+        // SAFETY: the caller's promise, for elements of type `T`.
+        unsafe { kernels::sum_several(inputs, from, n, &to.to_elements()) }
     }
 }
 

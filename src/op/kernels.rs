@@ -16,6 +16,7 @@
 //! are folded in one loop. Blocks begin at cache line boundaries.
 #![allow(unsafe_code)]
 
+mod lines;
 mod loops;
 mod past_caches;
 #[cfg(all(test, not(loom)))]
@@ -23,9 +24,12 @@ mod tests;
 
 use std::mem::MaybeUninit;
 
+use super::exact::block::{Block, PLACES};
+use super::exact::summand::Summand;
 use super::named::{Fold, Task};
-use super::{Element, Operator};
-use loops::{Both, Set, copy_raw, left_raw, right_raw, two_raw};
+use super::{Element, Operator, SumExact};
+pub(crate) use lines::{CACHE_LINE, lead, lead_of};
+use loops::{Both, Set, Summed, copy_raw, left_raw, right_raw, two_raw};
 use past_caches::{Fence, stream_bytes};
 pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches};
 
@@ -93,27 +97,6 @@ pub(super) fn fold_two<T: Element>(op: &impl Operator<T>, out: &mut [T], left: &
         // SAFETY: all have these elements, and the borrows exclude all other accesses.
         unsafe { two_raw(set, op, out.add(at), left.add(at), right.add(at), n) }
     });
-}
-
-/// The size of a cache line in bytes.
-pub(crate) const CACHE_LINE: usize = 64;
-
-/// The number of elements before the first one that begins a cache line; 0 if none ever does.
-///
-/// Stores that cross a line cost twice as much, and large vectors usually begin 16 bytes after a line.
-#[inline]
-pub(crate) fn lead<T>(vector: *const T) -> usize {
-    lead_of(vector.cast(), size_of::<T>())
-}
-
-/// The same for elements of `size` bytes.
-#[inline]
-pub(crate) fn lead_of(vector: *const u8, size: usize) -> usize {
-    let before = vector.addr().wrapping_neg() % CACHE_LINE;
-    match size > 0 && CACHE_LINE.is_multiple_of(size) && before.is_multiple_of(size) {
-        true => before / size,
-        false => 0,
-    }
 }
 
 /// Runs `part` for all `n` elements at once or, if they are many, for those before the first line and then for the
@@ -367,6 +350,129 @@ unsafe fn at_place<T: Element>(
         }
         for right in &from[1..] {
             right_raw(set, op, out, right.add(at), n);
+        }
+    }
+}
+
+/// As [`fold_several`], for the exact sum of several vectors, rounded once.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+pub(crate) unsafe fn sum_several<T: Summand>(
+    inputs: &[*const T],
+    from: usize,
+    n: usize,
+    to: &To<'_, T>,
+) where
+    SumExact: Operator<T>,
+{
+    // SAFETY: the caller's promise.
+    unsafe {
+        match inputs {
+            // The operator rounds a sum of two once.
+            [] | [_] | [_, _] => fold_several(&SumExact, inputs, from, n, to),
+            _ => sum_several_on(Set::best(), inputs, from, n, to),
+        }
+    }
+}
+
+/// [`sum_several`] of two vectors or more, with an instruction set, which the machine must have.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+unsafe fn sum_several_on<T: Summand>(
+    set: Set,
+    inputs: &[*const T],
+    from: usize,
+    n: usize,
+    to: &To<'_, T>,
+) {
+    let lead = lead(to.first_written(inputs, from));
+    let _fence = matches!(to, To::Past(..)).then_some(Fence);
+    let mut block = Block::new();
+    let mut sums = [T::UNKNOWN; PLACES];
+    let mut done = 0;
+    while done < n {
+        let most = if done == 0 && lead > 0 { lead } else { PLACES };
+        let (at, count) = (from + done, most.min(n - done));
+        // SAFETY: the caller's promise, restricted to a part of the elements. All inputs are read before the sums are
+        // stored.
+        unsafe {
+            sum_block(set, inputs, at, count, &mut block, &mut sums);
+            store(set, inputs, to, &sums[..count], done, at);
+        }
+        done += count;
+    }
+}
+
+/// The sums of one block, of at most [`PLACES`] elements.
+///
+/// # Safety
+///
+/// As [`fold_several`].
+unsafe fn sum_block<T: Summand>(
+    set: Set,
+    inputs: &[*const T],
+    at: usize,
+    n: usize,
+    block: &mut Block,
+    sums: &mut [T; PLACES],
+) {
+    let mut right = true;
+    // SAFETY: the caller's promise.
+    unsafe {
+        set.run(Summed {
+            inputs,
+            at,
+            n,
+            block,
+            sums,
+            right: &mut right,
+        });
+    }
+    if right {
+        return;
+    }
+    let sums = sums[..n].iter_mut().enumerate();
+    for (place, sum) in sums.filter(|(_, sum)| sum.is_unknown()) {
+        // SAFETY: the caller's promise.
+        let number = |input: &*const T| unsafe { *input.add(at + place) };
+        *sum = T::sum_of(inputs.iter().map(number));
+    }
+}
+
+/// Stores a block at its destinations: after the first `done` elements, or from element `at` on.
+///
+/// # Safety
+///
+/// As [`fold_several`]. [`To::Past`] must be followed by a [`Fence`].
+unsafe fn store<T: Element>(
+    set: Set,
+    inputs: &[*const T],
+    to: &To<'_, T>,
+    sums: &[T],
+    done: usize,
+    at: usize,
+) {
+    let (from, n) = (sums.as_ptr(), sums.len());
+    // SAFETY: the caller's promise; `sums` overlaps nothing.
+    unsafe {
+        match *to {
+            To::All(outputs) => outputs
+                .iter()
+                .for_each(|o| copy_raw(set, o.add(at), from, n)),
+            To::Place(place) => copy_raw(set, inputs[place].cast_mut().add(at), from, n),
+            To::Own(own) => copy_raw(set, own.add(done), from, n),
+            To::Past(near, far) => {
+                if let Some(near) = near {
+                    copy_raw(set, near.add(at), from, n);
+                }
+                for to in far {
+                    stream_bytes(to.add(at).cast(), from.cast(), size_of_val(sums));
+                }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! | operator | on | rule |
 //! |---|---|---|
 //! | [`Sum`], [`Product`] | integers, floats | integers wrap around |
+//! | [`SumExact`] | `f64`, `f32` | the sum over all ranks, rounded once: the same bits in every order |
 //! | [`Sum`] | [`ExactSum`], [`ExactDot`] | rounded once, at the end |
 //! | [`Min`], [`Max`] | integers, floats | a NaN wins over any number; -0 is less than +0 |
 //! | [`And`], [`Or`], [`Xor`] | integers (bit by bit), `bool` | |
@@ -22,7 +23,7 @@ mod complex;
 pub(crate) mod copies;
 pub(crate) mod element_vec;
 pub(crate) mod elements;
-mod exact;
+pub(crate) mod exact;
 pub(crate) mod folds;
 pub(crate) mod kernels;
 mod local;
@@ -31,7 +32,7 @@ mod numbers;
 mod parts;
 
 pub use closure::{Commutative, commutative};
-pub use exact::{ExactDot, ExactSum};
+pub use exact::{ExactDot, ExactSum, SumExact};
 pub(crate) use kernels::copied;
 pub use local::reduce_local;
 #[cfg(test)]
@@ -115,6 +116,16 @@ pub trait Operator<T: Element> {
         OperatorKind::Own
     }
 
+    /// The type whose exact sums are meant, if this is [`SumExact`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn exact_of(&self) -> Option<exact::ExactOf>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Runs a fold with this operator, or with the one that it stands for.
     #[doc(hidden)]
     #[inline(always)]
@@ -134,6 +145,7 @@ pub enum OperatorKind {
     /// No operator: the call has none.
     None,
     Sum,
+    SumExact,
     Product,
     Min,
     Max,

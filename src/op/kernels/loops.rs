@@ -5,6 +5,8 @@
 
 use std::mem::MaybeUninit;
 
+use crate::op::exact::block::{Block, PLACES};
+use crate::op::exact::summand::Summand;
 use crate::op::{Element, Operator};
 
 /// An instruction set that the loops are compiled for.
@@ -142,6 +144,35 @@ impl<T: Element> Loop for Copied<T> {
             to.add(whole)
                 .copy_from_nonoverlapping(from.add(whole), bytes - whole);
         }
+    }
+}
+
+/// The exact sums of elements `at..at + n` of two or more vectors, with `n` at most [`PLACES`]; `right` is cleared if a
+/// sum is not known.
+pub(super) struct Summed<'a, T> {
+    pub(super) inputs: &'a [*const T],
+    pub(super) at: usize,
+    pub(super) n: usize,
+    pub(super) block: &'a mut Block,
+    pub(super) sums: &'a mut [T; PLACES],
+    pub(super) right: &'a mut bool,
+}
+
+impl<T: Summand> Loop for Summed<'_, T> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let (at, n) = (self.at, self.n);
+        let [first, second, others @ ..] = self.inputs else {
+            return;
+        };
+        // SAFETY: the place is less than n.
+        let two = |place| unsafe { (*first.add(at + place), *second.add(at + place)) };
+        self.block.begin(n, two);
+        for &input in others {
+            // SAFETY: the place is less than n.
+            self.block.add(n, |place| unsafe { *input.add(at + place) });
+        }
+        *self.right &= self.block.finish(n, self.sums);
     }
 }
 

@@ -276,6 +276,83 @@ impl Case {
     }
 }
 
+/// The exact sums of more than two vectors, to every destination, against accumulators.
+impl Case {
+    fn check_sums<T: Arbitrary + Summand>(self) -> Result<(), TestCaseError> {
+        let given = Case {
+            vectors: self.vectors + 2,
+            ..self
+        }
+        .vectors::<T>();
+        let sum = |i: usize| T::sum_of(given.iter().map(|vector| vector[i]));
+        let sums: Vec<T> = (self.from..self.from + self.n).map(sum).collect();
+        for set in sets() {
+            self.check_sums_on(set, &given, &sums)?;
+        }
+        Ok(())
+    }
+
+    fn check_sums_on<T: Arbitrary + Summand>(
+        self,
+        set: Set,
+        given: &[Vec<T>],
+        sums: &[T],
+    ) -> Result<(), TestCaseError> {
+        let (mut all, mut placed) = (given.to_vec(), given.to_vec());
+        let (to_all, to_placed) = (pointers(&mut all), pointers(&mut placed));
+        let inputs =
+            |to: &[*mut T]| -> Vec<*const T> { to.iter().map(|p| p.cast_const()).collect() };
+        // SAFETY: every vector has these elements, no two overlap, and no slice over one exists meanwhile.
+        unsafe {
+            let (read, all) = (inputs(&to_all), To::All(&to_all));
+            sum_several_on(set, &read, self.from, self.n, &all);
+            let read = inputs(&to_placed);
+            sum_several_on(set, &read, self.from, self.n, &To::Place(1));
+        }
+        for (i, given) in given.iter().enumerate() {
+            same(&all[i], &self.put(given, sums))?;
+            let at_place = self.put(
+                given,
+                if i == 1 {
+                    sums
+                } else {
+                    &given[self.from..][..self.n]
+                },
+            );
+            same(&placed[i], &at_place)?;
+        }
+        self.check_sums_apart(set, given, sums)
+    }
+
+    fn check_sums_apart<T: Arbitrary + Summand>(
+        self,
+        set: Set,
+        given: &[Vec<T>],
+        sums: &[T],
+    ) -> Result<(), TestCaseError> {
+        let (mut past, mut own) = (vec![given[0].clone(); 3], given[0].clone());
+        let to_past = pointers(&mut past);
+        let read: Vec<*const T> = given.iter().map(|v| v.as_ptr()).collect();
+        let (to_own, to_past) = (
+            To::Own(own.as_mut_ptr()),
+            To::Past(Some(to_past[0]), &to_past[1..]),
+        );
+        // SAFETY: every vector has these elements, and no two overlap.
+        unsafe {
+            sum_several_on(set, &read, self.from, self.n, &to_own);
+            sum_several_on(set, &read, self.from, self.n, &to_past);
+        }
+        for past in &past {
+            same(past, &self.put(&given[0], sums))?;
+        }
+        same(&own, &Case { from: 0, ..self }.put(&given[0], sums))
+    }
+}
+
+fn pointers<T>(vectors: &mut [Vec<T>]) -> Vec<*mut T> {
+    vectors.iter_mut().map(|v| v.as_mut_ptr()).collect()
+}
+
 fn same<T: Arbitrary>(got: &[T], want: &[T]) -> Result<(), TestCaseError> {
     prop_assert_eq!(got.len(), want.len());
     for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
@@ -317,6 +394,12 @@ proptest! {
     #[test]
     fn every_set_leaves_the_same_bits_of_floats(case in cases()) {
         check!(case: f32, f64 => Sum, Product, Min, Max);
+    }
+
+    #[test]
+    fn every_set_leaves_the_exact_sums_of_floats(case in cases()) {
+        case.check_sums::<f32>()?;
+        case.check_sums::<f64>()?;
     }
 
     #[test]
