@@ -186,14 +186,17 @@ fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
 
 /// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in
 /// another call, or in none. In calls that tolerate ranks that have ended such packets are normal, and in communicators
-/// that are broken.
+/// that are broken; so is one of a started call whose receiver ended without waiting for it.
 fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
     if comms.iter().any(|comm| comm.cause.get().is_some()) {
         return None;
     }
-    let stray = |(_, packet): &(Rank, Packet)| {
+    let stray = |(to, packet): &(Rank, Packet)| {
         let (context, number) = (communicator(packet.head.context()), packet.head.tag());
-        let collective = packet.head.is_collective();
+        let abandoned = packet.head.is_started()
+            && fabric.call_of(*to, context, number).is_some()
+            && fabric.unfinished.lock().iter().any(|one| one.rank == *to);
+        let collective = packet.head.is_collective() && !abandoned;
         collective.then(|| fabric.stray_call(packet.source(), context, number))?
     };
     let at_cells = || comms.iter().find_map(|comm| fabric.unread(comm));

@@ -43,6 +43,12 @@ impl Head {
         self.context() != communicator(self.context())
     }
 
+    /// Whether the message belongs to a started collective.
+    #[inline]
+    pub(crate) fn is_started(self) -> bool {
+        self.context() == communicator(self.context()) + OF_STARTED
+    }
+
     /// The communicator, and whether point-to-point or collective.
     #[inline]
     pub(crate) fn context(self) -> u32 {
