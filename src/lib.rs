@@ -128,10 +128,11 @@ pub type Rank = usize;
 
 #[doc(hidden)]
 pub use comm::all_reduce_by_hand;
+pub use comm::window;
 pub use comm::{
-    Cartesian, Comm, Group, Level, Message, Order, ReduceOver, ReduceValueOver, Request, Scope,
-    ScopedRequest, Side, Similarity, Source, Status, Survivors, Tag, Using, Values, even_grid,
-    hypercube,
+    AtomicWindow, Cartesian, Comm, Group, Level, Message, Order, ReduceOver, ReduceValueOver,
+    Request, Scope, ScopedRequest, Side, Similarity, Source, Status, Survivors, Tag, Using, Values,
+    Window, even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

@@ -3,8 +3,7 @@
 use super::call::InCall;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
-use crate::names::Collective;
-use crate::transport::communicator::call::{Call, Verb, Verdict};
+use crate::transport::communicator::call::{Call, Verdict};
 use crate::transport::communicator::gate::Arrival;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -30,8 +29,7 @@ impl InCall<'_> {
     #[cold]
     fn agree_at_gate(&self) -> Result<()> {
         // A call that tolerates ranks that have ended cannot wait for them to agree.
-        let needless =
-            self.call.verb == Verb::Collective(Collective::Barrier) || self.call.tolerant;
+        let needless = self.call.verb.meets_first() || self.call.tolerant;
         if needless { Ok(()) } else { self.pass_gate() }
     }
 

@@ -13,6 +13,7 @@ use crate::transport::communicator::subsets::Subsets;
 use crate::transport::lanes::Books;
 use crate::transport::memory::cells::{CellPort, Cells};
 use crate::transport::memory::epoch::Epoch;
+use crate::transport::memory::part_lock::Rouse;
 use crate::transport::trace::origin::Origin;
 use crate::transport::wakeup::sleeper::RunNumber;
 
@@ -115,6 +116,12 @@ impl CommShared {
         if cell_port.is_awaited() {
             self.rouse_others_fenced(cell_port.me());
         }
+    }
+}
+
+impl Rouse for CommShared {
+    fn rouse(&self, rank: Rank) {
+        CommShared::rouse(self, rank);
     }
 }
 

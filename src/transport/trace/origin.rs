@@ -24,6 +24,7 @@ pub(crate) enum Birth {
     Cartesian(Box<[usize]>),
     Shrink,
     Subset,
+    Window,
 }
 
 /// The origin of a communicator.
@@ -80,6 +81,7 @@ impl fmt::Display for Birth {
             }
             Birth::Shrink => f.write_str("shrink"),
             Birth::Subset => f.write_str("subset"),
+            Birth::Window => f.write_str("window"),
         }
     }
 }
