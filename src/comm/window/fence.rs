@@ -3,7 +3,6 @@
 
 use std::cell::OnceCell;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Window;
 use super::outbox::Outbox;
@@ -14,25 +13,6 @@ use crate::error::{Result, Site};
 use crate::op::{Element, Operator};
 use crate::transport::communicator::call::Verb;
 use crate::transport::memory::window::SharedElements;
-
-/// The number of the last fence that ended an epoch in which anything was put, plus one.
-///
-/// It is written before the ranks meet in that fence and read after it. No rank writes it again before all have read
-/// it: if it is the number of this fence, they meet once more; otherwise any other number says the same.
-#[derive(Default)]
-pub(super) struct PutsIn(AtomicU32);
-
-impl PutsIn {
-    fn note(&self, fence: u32) {
-        // Relaxed: the gate orders it before the reads.
-        self.0.store(fence.wrapping_add(1), Ordering::Relaxed);
-    }
-
-    fn is(&self, fence: u32) -> bool {
-        // Relaxed: the gate orders it after the writes.
-        self.0.load(Ordering::Relaxed) == fence.wrapping_add(1)
-    }
-}
 
 /// An epoch between two fences: all parts can be read, and put into; see [`Window::fence`].
 ///

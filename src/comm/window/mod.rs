@@ -63,6 +63,7 @@ use crate::op::Element;
 use crate::op::elements::Info;
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::communicator::exposure::Exposure;
+use crate::transport::communicator::puts_in::PutsIn;
 use crate::transport::memory::window::WindowPart;
 
 pub use active_target::{AccessEpoch, ExposureEpoch};
@@ -108,7 +109,7 @@ pub struct Window<T: Element> {
 struct Table<T> {
     parts: Box<[Arc<WindowPart<T>>]>,
     exposures: Box<[Exposure]>,
-    puts_in: fence::PutsIn,
+    puts_in: PutsIn,
 }
 
 impl<T: Element> Table<T> {
@@ -119,7 +120,7 @@ impl<T: Element> Table<T> {
         Some(Arc::new(Table {
             parts,
             exposures,
-            puts_in: fence::PutsIn::default(),
+            puts_in: PutsIn::new(),
         }))
     }
 }
