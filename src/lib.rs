@@ -43,6 +43,7 @@
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
 //! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new)) |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
+//! | [`Window`], [`AtomicWindow`], [`window`] | one-sided communication: memory of each rank that all ranks can reach, under locks or as atomics |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, their registry by name, and the automatic choice; [`Comm::run_schedule`] runs your own |

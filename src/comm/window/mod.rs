@@ -41,8 +41,12 @@
 //! Only the creation of a window, its fences, its locks, `start` and `wait` wait for other ranks. Ranks that can never
 //! move again get a [`Deadlock`](crate::ErrorKind::Deadlock) with the calls and lines of all, a rank that needs one that
 //! has ended gets [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so nobody
-//! starves: a rank that asks to read waits behind one that asked to write before it. The world's checker of
-//! [all message orders](crate::testing::explore) does not choose the order of locks and of atomic operations.
+//! starves: a rank that asks to read waits behind one that asked to write before it. So a rank that has a part locked to
+//! read should not wait for another one that is about to do the same.
+//!
+//! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages, and not that of locks and of
+//! atomic operations. Neither reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the
+//! methods of atomics.
 
 mod active_target;
 mod atomic;
