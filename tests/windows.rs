@@ -10,7 +10,8 @@ use std::fmt::Debug;
 
 use common::{Map, TOKEN, await_signal, compose, scaled, signal};
 use rankfold::window::AtomicElement;
-use rankfold::{Comm, Rank, Result, Window, World, op};
+use rankfold::{Comm, Error, Rank, Result, Window, World, op};
+use support::sweep::FAULTS;
 use support::{Random, guarded, setting};
 
 const SIZES: [usize; 19] = [
@@ -238,11 +239,42 @@ fn random_programs_leave_what_the_sequential_model_leaves() {
             let case = || format!("{ranks} ranks, seed {seed}");
             let report = guarded(&case, || {
                 let world = World::new(program.ranks()).check(seed % 2 == 0).strict();
+                let world = match seed % 3 {
+                    0 if ranks <= 9 => world.seed(seed),
+                    _ => world,
+                };
                 world.run_each(|comm| play(comm, &program, &seen))
             });
             if let Err(error) = report.into_result() {
                 panic!("{}: {error}\n{program:?}", case());
             }
+        }
+    }
+}
+
+#[test]
+fn a_random_program_in_which_a_rank_dies_ends_for_all_with_its_name() {
+    let cases = setting("RANKFOLD_CASES").unwrap_or_else(|| scaled(120));
+    let first: u64 = setting("RANKFOLD_SEED").unwrap_or(1);
+    for seed in first..first + cases as u64 {
+        let mut random = Random::new(seed);
+        let ranks = 2 + random.below(8);
+        let program = Program::draw(ranks, seed);
+        let seen = model(&program);
+        let world = World::new(ranks).check(seed % 2 == 0);
+        let healthy = world.run_each(|comm| play(comm, &program, &seen));
+        let victim = random.below(ranks);
+        let nth = 1 + random.below(healthy.counts[victim].operations as usize) as u64;
+        let fault = random.of(&FAULTS);
+        let case = || format!("seed {seed}, inject({victim}, {nth}, {fault:?})");
+        let world = World::new(ranks).check(seed % 2 == 0);
+        let world = world.inject(victim, nth, fault);
+        let report = guarded(&case, || world.run_each(|comm| play(comm, &program, &seen)));
+        assert_eq!(report.culprit, Some(victim), "{}: {report:?}", case());
+        for (rank, outcome) in report.outcomes.iter().enumerate() {
+            let named = |error: &Error| error.culprit() == Some(victim);
+            let fine = outcome.value().is_some() || outcome.error().is_some_and(named);
+            assert!(fine || rank == victim, "{}: {rank}: {outcome:?}", case());
         }
     }
 }
