@@ -21,6 +21,29 @@
 //! has, since the epoch borrows the window. Whatever a program forgets or leaves by a panic, a lock that is still taken
 //! keeps the others out: they get an error, and never a `&mut` beside a reader.
 //!
+//! A rank cannot keep its part while a fence exposes it, or another's part beyond the end of the epoch:
+//!
+//! ```compile_fail,E0502
+//! # rankfold::World::new(2).run(|comm| {
+//! let mut win = comm.window(vec![0; 4])?;
+//! let mut mine = win.local_mut()?;
+//! let epoch = win.fence()?;
+//! mine[0] = 1;
+//! # epoch.close()
+//! # });
+//! ```
+//!
+//! ```compile_fail,E0505
+//! # rankfold::World::new(2).run(|comm| {
+//! let mut win = comm.window(vec![0; 4])?;
+//! let epoch = win.fence()?;
+//! let other = epoch.read(1)?;
+//! epoch.close()?;
+//! assert_eq!(other[0], 0);
+//! # Ok(())
+//! # });
+//! ```
+//!
 //! # MPI's calls
 //!
 //! | MPI | here |
