@@ -44,6 +44,7 @@
 //! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new), [graphs](Comm::graph)) |
 //! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
+//! | [`Window`], [`AtomicWindow`], [`window`] | one-sided communication: memory of each rank that all ranks can reach, under locks or as atomics |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
 //! | [`schedule`], [`collective`] | what every rank does in every step, as data: combinators, algorithms, their registry by name, and the automatic choice; [`Comm::run_schedule`] runs your own |
@@ -129,10 +130,11 @@ pub type Rank = usize;
 
 #[doc(hidden)]
 pub use comm::all_reduce_by_hand;
+pub use comm::window;
 pub use comm::{
-    Cartesian, Comm, Graph, Group, Level, Message, Neighborhood, Order, Persistent, ReduceOver,
-    ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity, Source, Status, Survivors,
-    Tag, Using, Values, even_grid, hypercube,
+    AtomicWindow, Cartesian, Comm, Graph, Group, Level, Message, Neighborhood, Order, Persistent,
+    ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity, Source, Status,
+    Survivors, Tag, Using, Values, Window, even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

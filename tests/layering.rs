@@ -51,6 +51,7 @@ const UNSAFE: &[&str] = &[
     "transport/memory/packet/open.rs",
     "transport/memory/shared_call.rs",
     "transport/memory/shared_vectors.rs",
+    "transport/memory/window.rs",
     "world/pool.rs",
 ];
 

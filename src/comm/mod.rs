@@ -10,6 +10,7 @@
 //!   `values_pairwise`: collectives of owned values, by move; `exact`: exact sums
 //! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
 //!   values; `graph`: with neighbours that each rank names
+//! - One-sided communication: `window`: memory of each rank that all ranks can reach
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
 //!   by `op::SumExact` do; `levels`: which ranks are near each other
@@ -93,6 +94,8 @@ mod group;
 
 mod graph;
 
+pub mod window;
+
 mod reduce_over;
 
 mod run_schedule;
@@ -118,5 +121,6 @@ pub use split::Level;
 pub use template::{Side, hypercube};
 pub use using::Using;
 pub use values::Values;
+pub use window::{AtomicWindow, Window};
 
 pub use crate::engine::{Comm, Source, Status, Tag};

@@ -109,7 +109,7 @@ impl Comm {
     }
 
     /// This rank's end of a communicator in which it has asked for a place.
-    fn at_place(&self, place: Place) -> Comm {
+    pub(super) fn at_place(&self, place: Place) -> Comm {
         let (shared, me) = place.unwrap_or_else(|| unreachable!("this rank asked for a place"));
         Comm::of(self.core.clone(), shared, me)
     }
@@ -304,7 +304,7 @@ impl Comm {
 impl InCall<'_> {
     /// Rank 0 collects what all ranks ask for, decides the wish of each rank from that, makes the communicators, and
     /// scatters them. `birth` is the origin of the communicator of one colour.
-    fn find_place<A: Send + 'static>(
+    pub(super) fn find_place<A: Send + 'static>(
         &self,
         asked: A,
         decide: impl FnOnce(Vec<A>) -> Vec<Wish>,

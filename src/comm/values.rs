@@ -351,7 +351,11 @@ impl InCall<'_> {
     }
 
     /// Sends the value that the root holds down the tree: every rank then holds it.
-    fn send_down<V: Clone + Send + 'static>(&self, root: Rank, held: &mut Option<V>) -> Result<()> {
+    pub(super) fn send_down<V: Clone + Send + 'static>(
+        &self,
+        root: Rank,
+        held: &mut Option<V>,
+    ) -> Result<()> {
         let tree = Topology::binomial(self.size()).rooted(root);
         if let Some((_, above)) = tree.successor(self.rank()) {
             *held = Some(self.expect_value(&From::Rank(above))?.1);

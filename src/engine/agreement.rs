@@ -3,7 +3,6 @@
 use super::call::InCall;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
-use crate::names::Collective;
 use crate::transport::communicator::call::{Call, Verb, Verdict};
 use crate::transport::communicator::gate::Arrival;
 use crate::transport::deadlock::registry::Turn;
@@ -31,8 +30,7 @@ impl InCall<'_> {
     fn agree_at_gate(&self) -> Result<()> {
         // A call that tolerates ranks that have ended cannot wait for them to agree, and a started one waits for none.
         let is_started = matches!(self.call.verb, Verb::Started(_));
-        let is_barrier = self.call.verb == Verb::Collective(Collective::Barrier);
-        let needless = is_barrier || is_started || self.call.tolerant;
+        let needless = self.call.verb.meets_first() || is_started || self.call.tolerant;
         if needless { Ok(()) } else { self.pass_gate() }
     }
 

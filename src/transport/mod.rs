@@ -19,6 +19,9 @@
 //!   [`shared_call`](memory::shared_call): the guards around it; [`shared_vectors`](memory::shared_vectors): all uses of
 //!   the pointers
 //! - [`cells`](memory::cells): places that one rank writes and all may read, for short vectors
+//! - [`window`](memory::window): a rank's part of a window; [`part_lock`](memory::part_lock): its lock, in the order of
+//!   requests; [`puts`](memory::puts): what is written at the end of an epoch; [`exposure`](communicator::exposure): post,
+//!   start, complete, wait; [`puts_in`](communicator::puts_in): whether a fence has anything to write
 //! - [`gate`](communicator::gate): the barrier of a communicator; [`call`](communicator::call) and
 //!   [`call_log`](communicator::call_log): descriptions and records of collective calls
 //! - [`recorder`](trace::recorder): how a rank records what it does; [`record`](trace::record): what others may read of

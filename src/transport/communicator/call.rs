@@ -42,6 +42,14 @@ pub(crate) enum Verb {
     NeighborAllGatherV,
     NeighborAllToAll,
     NeighborAllToAllV,
+    Window,
+    AtomicWindow,
+    /// Opens the epochs between the fences of a window.
+    Fence,
+    /// Ends one and opens the next.
+    NextFence,
+    /// Ends one, and no other follows.
+    CloseFence,
 }
 
 impl Verb {
@@ -62,7 +70,19 @@ impl Verb {
             Verb::NeighborAllGatherV => "neighbor_all_gather_v",
             Verb::NeighborAllToAll => "neighbor_all_to_all",
             Verb::NeighborAllToAllV => "neighbor_all_to_all_v",
+            Verb::Window => "window",
+            Verb::AtomicWindow => "atomic_window",
+            Verb::Fence => "fence",
+            Verb::NextFence => "epoch.fence",
+            Verb::CloseFence => "epoch.close",
         }
+    }
+
+    /// Whether the call itself begins with a meeting of all ranks at the gate.
+    pub(crate) fn meets_first(self) -> bool {
+        use Verb::{CloseFence, Fence, NextFence};
+        let barrier = Verb::Collective(Collective::Barrier);
+        self == barrier || matches!(self, Fence | NextFence | CloseFence)
     }
 }
 

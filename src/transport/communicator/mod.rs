@@ -2,8 +2,10 @@
 
 pub(crate) mod call;
 pub(crate) mod call_log;
+pub(crate) mod exposure;
 pub(crate) mod gate;
 pub(crate) mod members;
+pub(crate) mod puts_in;
 pub(crate) mod shared;
 pub(crate) mod shrink;
 pub(crate) mod subsets;

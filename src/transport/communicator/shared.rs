@@ -15,6 +15,7 @@ use crate::transport::memory::cells::{CellPort, Cells};
 use crate::transport::memory::epoch::Epoch;
 #[cfg(doc)]
 use crate::transport::memory::head;
+use crate::transport::memory::part_lock::Rouse;
 use crate::transport::trace::origin::Origin;
 use crate::transport::wakeup::sleeper::RunNumber;
 
@@ -117,6 +118,12 @@ impl CommShared {
         if cell_port.is_awaited() {
             self.rouse_others_fenced(cell_port.me());
         }
+    }
+}
+
+impl Rouse for CommShared {
+    fn rouse(&self, rank: Rank) {
+        CommShared::rouse(self, rank);
     }
 }
 

@@ -19,6 +19,7 @@
 //! - `event_ring`: no operation is read half overwritten
 //! - `call_log`: no call is taken for another one while its rank writes
 //! - `cells`: what ranks write for each other is read whole, and not overwritten while it is read
+//! - `window`: one writer or any readers are in a part of a window
 //!
 //! The code under test is the real one: only the atomics, the mutex and the parker below it are loom's (`crate::sync`).
 //! Loom does not model the channel between ranks, so here a post is a relaxed store to a counter: weaker than what any
@@ -44,6 +45,7 @@ mod ring;
 mod shrink;
 mod sleeper;
 mod subsets;
+mod window;
 
 use std::panic::Location;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Memory that ranks hand each other: packets, lent buffers, SPSC rings, cells and shared vectors.
+//! Memory that ranks hand each other: packets, lent buffers, SPSC rings, cells, shared vectors and windows.
 
 mod awaited;
 pub(crate) mod bytes;
@@ -14,9 +14,12 @@ pub(crate) mod lend;
 pub(crate) mod lenders;
 pub(crate) mod loan;
 pub(crate) mod packet;
+pub(crate) mod part_lock;
 pub(crate) mod pointer_list;
+pub(crate) mod puts;
 pub(crate) mod receipt;
 pub(crate) mod ring;
 pub(crate) mod shared_call;
 pub(crate) mod shared_vectors;
 pub(crate) mod stamp;
+pub(crate) mod window;

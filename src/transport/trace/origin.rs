@@ -27,6 +27,7 @@ pub(crate) enum Birth {
     Graph,
     Shrink,
     Subset,
+    Window,
 }
 
 /// The origin of a communicator.
@@ -84,6 +85,7 @@ impl fmt::Display for Birth {
             Birth::Graph => f.write_str("graph"),
             Birth::Shrink => f.write_str("shrink"),
             Birth::Subset => f.write_str("subset"),
+            Birth::Window => f.write_str("window"),
         }
     }
 }

@@ -1,0 +1,223 @@
+//! Post, start, complete, wait: an epoch of some targets and some origins (generalised active target).
+
+use std::panic::Location;
+
+use super::outbox::Outbox;
+use super::waiting::{Shown, wait_for};
+use super::{Window, refuse};
+use crate::Rank;
+use crate::comm::group::check_members;
+use crate::error::{Error, Result, Site};
+use crate::op::{Element, Operator};
+use crate::transport::memory::window::SharedElements;
+
+/// The exposure of the own part to some ranks; see [`Window::post`].
+///
+/// If it is dropped without [`wait`](Self::wait), the part remains exposed, and cannot be exposed again.
+#[must_use = "it ends by `wait`"]
+pub struct ExposureEpoch<'w, T: Element>(&'w Window<T>);
+
+/// The access to the parts of some ranks; see [`Window::start`].
+///
+/// If it is dropped without [`complete`](Self::complete), what was put is lost, and the targets wait for a `complete` that
+/// does not come: they get an error that names this rank.
+#[must_use = "it ends by `complete`"]
+pub struct AccessEpoch<'w, T: Element> {
+    window: &'w Window<T>,
+    parts: Vec<(Rank, SharedElements<'w, T>)>,
+    outbox: Outbox<T>,
+}
+
+impl<T: Element> Window<T> {
+    /// Exposes the own part to these ranks, the origins, each of which [starts](Self::start) an access. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, if one occurs twice, or if the part is exposed
+    /// already.
+    ///
+    /// # Examples
+    ///
+    /// Each rank puts its number into its right neighbour's part, and only these two synchronise:
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let parts = World::new(4).run(|comm| {
+    ///     let (me, ranks) = (comm.rank(), comm.size());
+    ///     let (left, right) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
+    ///     let win = comm.window(vec![0; 1])?;
+    ///     let exposure = win.post(&[left])?;
+    ///     let access = win.start(&[right])?;
+    ///     access.put(right, 0, &[me])?;
+    ///     access.complete()?;
+    ///     exposure.wait()?;
+    ///     Ok(win.local_mut()?[0])
+    /// })?;
+    /// assert_eq!(parts, [3, 0, 1, 2]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Win_post")]
+    #[track_caller]
+    pub fn post(&self, origins: &[Rank]) -> Result<ExposureEpoch<'_, T>> {
+        let site = Location::caller();
+        self.comm.op(site, &|| list("post", origins), || {
+            check_members(origins, self.size())?;
+            let posted = self.table.exposures[self.rank()].post(origins, site);
+            posted.map_err(exposed_already)?;
+            origins
+                .iter()
+                .for_each(|rank| self.comm.shared.rouse(*rank));
+            Ok(ExposureEpoch(self))
+        })
+    }
+
+    /// Begins an access to the parts of these ranks, the targets. It waits until each of them has
+    /// [exposed](Self::post) its part to this rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock_shared`](Self::lock_shared), and [`Usage`](crate::ErrorKind::Usage) if a rank occurs twice.
+    #[doc(alias = "MPI_Win_start")]
+    #[track_caller]
+    pub fn start(&self, targets: &[Rank]) -> Result<AccessEpoch<'_, T>> {
+        let (show, site) = (&|| list("start", targets), Location::caller());
+        self.comm.op(site, show, || {
+            check_members(targets, self.size())?;
+            let call = Shown { show, site };
+            let parts = targets.iter().map(|&target| {
+                self.await_post(target, call)?;
+                Ok((target, self.shared(target, call)?))
+            });
+            Ok(AccessEpoch {
+                window: self,
+                parts: parts.collect::<Result<_>>()?,
+                outbox: Outbox::new(),
+            })
+        })
+    }
+
+    fn await_post(&self, target: Rank, call: Shown<'_>) -> Result<()> {
+        let (exposure, me) = (&self.table.exposures[target], self.rank());
+        let started = || exposure.start(me).is_some();
+        wait_for(&self.comm, call, &|| vec![target], started)
+    }
+}
+
+#[cold]
+fn exposed_already(site: Site) -> Error {
+    Error::usage(format!(
+        "the part is exposed already, since {site}: wait for the end of that first"
+    ))
+}
+
+impl<T: Element> ExposureEpoch<'_, T> {
+    /// Waits until every origin has [completed](AccessEpoch::complete) its access, and writes what they have put.
+    ///
+    /// # Errors
+    ///
+    /// [`RankGone`](crate::ErrorKind::RankGone) if an origin has ended without that, and
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) if one waits for this rank.
+    #[doc(alias = "MPI_Win_wait")]
+    #[track_caller]
+    pub fn wait(self) -> Result<()> {
+        let (window, show, site) = (self.0, &|| "wait".into(), Location::caller());
+        let exposure = &window.table.exposures[window.rank()];
+        window.comm.op(site, show, || {
+            let call = Shown { show, site };
+            let through = || exposure.incomplete().is_empty();
+            let waited = wait_for(&window.comm, call, &|| exposure.incomplete(), through);
+            exposure.end();
+            waited?;
+            window.write_puts(None, call)
+        })
+    }
+}
+
+impl<T: Element> AccessEpoch<'_, T> {
+    /// Returns the part of a target.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the rank is not one of the targets.
+    #[track_caller]
+    pub fn read(&self, target: Rank) -> Result<&[T]> {
+        let show = || format!("read(part {target})");
+        self.check_target(target, Location::caller(), &show)
+    }
+
+    /// Puts elements into the part of rank `target`, from its element `at` on. They are written when the target
+    /// [waits](ExposureEpoch::wait).
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if the rank is not one of the targets, or if the elements do not fit there.
+    #[track_caller]
+    pub fn put(&self, target: Rank, at: usize, elements: &[T]) -> Result<()> {
+        let (site, place) = (Location::caller(), (target, at));
+        self.check_target(target, site, &|| format!("put(part {target})"))?;
+        self.outbox.put(self.window, place, elements, site)
+    }
+
+    /// Folds elements into the part of rank `target`; see [`FenceEpoch::accumulate`](super::FenceEpoch::accumulate).
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Self::put).
+    #[track_caller]
+    pub fn accumulate(
+        &self,
+        target: Rank,
+        at: usize,
+        elements: &[T],
+        op: impl Operator<T> + Send + 'static,
+    ) -> Result<()> {
+        let (site, place) = (Location::caller(), (target, at));
+        self.check_target(target, site, &|| format!("accumulate(part {target})"))?;
+        self.outbox
+            .accumulate(self.window, place, elements, op, site)
+    }
+
+    /// Ends the access, and lets the targets go on. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// None of its own.
+    #[doc(alias = "MPI_Win_complete")]
+    #[track_caller]
+    pub fn complete(self) -> Result<()> {
+        let (window, site) = (self.window, Location::caller());
+        window.comm.op(site, &|| "complete".into(), || {
+            self.outbox.deliver(window, None);
+            for (target, part) in self.parts {
+                drop(part);
+                window.table.exposures[target].complete(window.rank());
+                window.comm.shared.rouse(target);
+            }
+            Ok(())
+        })
+    }
+
+    /// The part of a rank, which must be a target.
+    fn check_target(&self, rank: Rank, site: Site, show: &dyn Fn() -> String) -> Result<&[T]> {
+        match self.parts.iter().find(|(target, _)| *target == rank) {
+            Some((_, part)) => Ok(part.elements()),
+            None => {
+                let targets: Vec<Rank> = self.parts.iter().map(|(target, _)| *target).collect();
+                let error = format!("rank {rank} is not one of the targets {targets:?}");
+                refuse(&self.window.comm, site, show, Error::usage(error))
+            }
+        }
+    }
+}
+
+/// A call with a list of ranks, as errors print it: the first ranks, and how many there are.
+fn list(call: &str, ranks: &[Rank]) -> String {
+    const SHOWN: usize = 16;
+    match ranks.get(..SHOWN) {
+        Some(first) if ranks.len() > SHOWN => {
+            format!("{call}({first:?} and {} more)", ranks.len() - SHOWN)
+        }
+        _ => format!("{call}({ranks:?})"),
+    }
+}

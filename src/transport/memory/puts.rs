@@ -1,0 +1,141 @@
+//! What a rank writes into other ranks' parts of a window during an epoch: kept by the writer until the epoch ends,
+//! then handed to the owner of each part, who writes it there.
+//!
+//! The owner goes by the writers' ranks, and by the order of each writer's calls. So the result does not depend on which
+//! rank was faster, whether the places overlap or not, and operators that do not commute fold in rank order.
+
+use crate::Rank;
+use crate::op::{Element, Operator, fold_right};
+use crate::sort;
+use crate::sync::Mutex;
+use crate::unwind;
+
+/// The elements that one rank puts into one part, and where.
+pub(crate) struct Puts<T> {
+    data: Vec<T>,
+    puts: Vec<Put<T>>,
+}
+
+/// One call of put or accumulate.
+struct Put<T> {
+    at: usize,
+    count: usize,
+    /// `None`: the elements replace those that are there.
+    fold: Option<Box<dyn FoldInto<T>>>,
+}
+
+/// An operator on elements, kept until its epoch ends.
+trait FoldInto<T>: Send {
+    /// `part[i] ← part[i] ⊕ elements[i]`.
+    fn fold(&self, part: &mut [T], elements: &[T]);
+}
+
+impl<T: Element, O: Operator<T> + Send> FoldInto<T> for O {
+    fn fold(&self, part: &mut [T], elements: &[T]) {
+        unwind::operator(|| fold_right(self, part, elements));
+    }
+}
+
+impl<T: Element> Puts<T> {
+    pub(crate) fn new() -> Self {
+        Puts {
+            data: Vec::new(),
+            puts: Vec::new(),
+        }
+    }
+
+    /// Adds elements that replace those from `at` on.
+    pub(crate) fn put(&mut self, at: usize, elements: &[T]) {
+        self.add(at, elements, None);
+    }
+
+    /// Adds elements that are folded into those from `at` on.
+    pub(crate) fn accumulate(
+        &mut self,
+        at: usize,
+        elements: &[T],
+        op: impl Operator<T> + Send + 'static,
+    ) {
+        self.add(at, elements, Some(Box::new(op)));
+    }
+
+    fn add(&mut self, at: usize, elements: &[T], fold: Option<Box<dyn FoldInto<T>>>) {
+        self.data.extend_from_slice(elements);
+        let count = elements.len();
+        self.puts.push(Put { at, count, fold });
+    }
+
+    /// Writes everything into the part. The places were compared with its length when they were added.
+    fn write(&self, part: &mut [T]) {
+        let mut data = &self.data[..];
+        for put in &self.puts {
+            let (elements, rest) = data.split_at(put.count);
+            let place = &mut part[put.at..put.at + put.count];
+            match &put.fold {
+                None => place.copy_from_slice(elements),
+                Some(op) => op.fold(place, elements),
+            }
+            data = rest;
+        }
+    }
+}
+
+/// What was handed to the owner of a part, and is not written yet.
+pub(crate) struct PutInbox<T>(Mutex<Vec<Delivery<T>>>);
+
+struct Delivery<T> {
+    from: Rank,
+    /// The fence that ends the epoch, by its number; `None`: the owner's wait does.
+    fence: Option<u32>,
+    puts: Puts<T>,
+}
+
+impl<T: Element> PutInbox<T> {
+    pub(crate) fn new() -> Self {
+        PutInbox(Mutex::new(Vec::new()))
+    }
+
+    /// Hands over what rank `from` puts here.
+    pub(crate) fn deliver(&self, from: Rank, fence: Option<u32>, puts: Puts<T>) {
+        self.0.lock().push(Delivery { from, fence, puts });
+    }
+
+    /// Whether nothing was handed over for the epoch that ends by this fence.
+    pub(crate) fn is_empty(&self, fence: Option<u32>) -> bool {
+        !self.0.lock().iter().any(|it| it.fence == fence)
+    }
+
+    /// Writes all of it into the part, in rank order. What a failed fence has left stays.
+    pub(crate) fn write_all(&self, fence: Option<u32>, part: &mut [T]) {
+        let mut due: Vec<_> = self
+            .0
+            .lock()
+            .extract_if(.., |it| it.fence == fence)
+            .collect();
+        sort::by_numbers(&mut due, |it| [it.from]);
+        due.iter().for_each(|it| it.puts.write(part));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::op;
+
+    #[test]
+    fn puts_are_written_in_rank_order_and_each_ranks_in_its_own() {
+        let inbox = PutInbox::new();
+        let mut last = Puts::new();
+        last.accumulate(0, &[5, 6], |a, b| 10 * a + b);
+        let mut first = Puts::new();
+        first.put(1, &[2, 3]);
+        first.accumulate(1, &[1], op::Sum);
+        inbox.deliver(2, Some(7), last);
+        inbox.deliver(1, Some(7), first);
+        inbox.deliver(0, None, Puts::new());
+        let mut part = [9, 9, 9];
+        inbox.write_all(Some(7), &mut part);
+        assert_eq!(part, [95, 36, 3]);
+        assert!(inbox.is_empty(Some(7)) && !inbox.is_empty(None));
+    }
+}
