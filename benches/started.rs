@@ -1,0 +1,175 @@
+//! Started collectives beside the blocking ones, two ranks, in one run and in turn. `cargo bench --bench started`.
+//!
+//! ```text
+//! alone        start ┃ wait                      beside the blocking call
+//! persistent   start ┃ wait, described before    beside the plain started call
+//! overlap      late ▶ start ┃ compute, with progress() every 20 us ┃ wait
+//!              beside: compute ┃ the blocking call, of ranks that come together
+//! ```
+
+mod common;
+
+use std::hint::spin_loop;
+use std::time::{Duration, Instant};
+
+use common::On::Each;
+use common::rounds::{Compared, Effort, compare};
+use common::table::{machine, print, row, spread, time};
+use rankfold::{Comm, Persistent, Result, World, op};
+
+/// Maximum cost of starting, progressing and ending 8 bytes, over the blocking call.
+const ALONE: f64 = 3.0;
+/// Maximum of computation with a started call in it, over computation and the blocking call.
+const OVERLAP: f64 = 1.1;
+/// How long a rank computes, how much later than the other one it may come, and how often it makes progress.
+const COMPUTES: Duration = Duration::from_millis(1);
+const LATE: u64 = 500_000;
+const EVERY: Duration = Duration::from_micros(20);
+
+fn main() {
+    let test = std::env::args().any(|arg| arg == "--test");
+    let effort = |rounds: usize| Effort {
+        rounds: if test { 1 } else { rounds },
+        pieces: test.then_some(1),
+    };
+    println!("{}", machine());
+    row(
+        "iall_reduce",
+        "started",
+        "beside",
+        "ratio",
+        "bound",
+        "verdict",
+    );
+    for length in [1, 128, 1024, 8192, 131_072] {
+        let ours = |times| timed(|comm| started(comm, length, times));
+        let theirs = |times| timed(|comm| blocking(comm, length, times));
+        let compared = compare(effort(41), &ours, &theirs);
+        let name = format!("alone, {} bytes", 8 * length);
+        match length {
+            1 => print(&name, "blocking", ALONE, &compared),
+            _ => show(&name, "blocking", &compared),
+        }
+    }
+    let ours = |times| timed(|comm| persistent(comm, times));
+    let theirs = |times| timed(|comm| started(comm, 1, times));
+    let compared = compare(effort(41), &ours, &theirs);
+    print("persistent, 8 bytes", "plain", 1.0, &compared);
+    for length in [8192, 65_536, 524_288] {
+        let ours = |times| timed(|comm| overlapping(comm, length, times));
+        let theirs = |times| timed(|comm| in_turn(comm, length, times));
+        let compared = compare(effort(21), &ours, &theirs);
+        let name = format!("overlap, {} KiB", length / 128);
+        print(&name, "in turn", OVERLAP, &compared);
+    }
+}
+
+/// A comparison without a bound.
+fn show(name: &str, beside: &str, compared: &Compared) {
+    let (ours, theirs) = (time(compared.ours.median), time(compared.theirs.median));
+    row(
+        name,
+        &ours,
+        &format!("{theirs} {beside}"),
+        &spread(&compared.ratio),
+        "none",
+        "",
+    );
+}
+
+/// The longest time that a rank spends in `body`, which says how long that was.
+fn timed(body: impl Fn(&Comm) -> Result<Duration> + Sync) -> Duration {
+    let took = World::new(2).bind(Each.bind()).run(|comm| {
+        comm.barrier()?;
+        body(comm)
+    });
+    let took = took.expect("the ranks do not fail");
+    took.into_iter().max().expect("there is a rank")
+}
+
+fn vector(comm: &Comm, length: usize) -> Vec<u64> {
+    vec![comm.rank() as u64; length]
+}
+
+fn started(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let mut v = vector(comm, length);
+    let begin = Instant::now();
+    for _ in 0..times {
+        v = comm.iall_reduce(v, op::Max)?.wait()?;
+    }
+    assert!(v.iter().all(|&one| one == 1));
+    Ok(begin.elapsed())
+}
+
+fn persistent(comm: &Comm, times: u64) -> Result<Duration> {
+    let mut most: Persistent<'_, u64> = comm.all_reduce_init(vector(comm, 1), op::Max)?;
+    let begin = Instant::now();
+    for _ in 0..times {
+        most.start()?;
+        most.wait()?;
+    }
+    assert_eq!(most.output()?, [1]);
+    Ok(begin.elapsed())
+}
+
+fn blocking(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let mut v = vector(comm, length);
+    let begin = Instant::now();
+    for _ in 0..times {
+        comm.all_reduce(&mut v, op::Max)?;
+    }
+    assert!(v.iter().all(|&one| one == 1));
+    Ok(begin.elapsed())
+}
+
+/// Computes for a while, and calls `now_and_then` while it does.
+fn compute(mut now_and_then: impl FnMut() -> Result<()>) -> Result<()> {
+    let begin = Instant::now();
+    while begin.elapsed() < COMPUTES {
+        let part = Instant::now();
+        while part.elapsed() < EVERY {
+            spin_loop();
+        }
+        now_and_then()?;
+    }
+    Ok(())
+}
+
+/// How late a rank is: another number every time.
+fn late(comm: &Comm, time: u64) -> Duration {
+    let place = (2 * time + comm.rank() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Duration::from_nanos((place >> 32) % LATE)
+}
+
+fn overlapping(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let mut v = vector(comm, length);
+    let mut spent = Duration::ZERO;
+    for time in 0..times {
+        comm.barrier()?;
+        let come = Instant::now();
+        while come.elapsed() < late(comm, time) {
+            spin_loop();
+        }
+        let begin = Instant::now();
+        let most = comm.iall_reduce(v, op::Max)?;
+        compute(|| comm.progress())?;
+        v = most.wait()?;
+        spent += begin.elapsed();
+    }
+    assert!(v.iter().all(|&one| one == 1));
+    Ok(spent)
+}
+
+fn in_turn(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let mut v = vector(comm, length);
+    let mut spent = Duration::ZERO;
+    for _ in 0..times {
+        comm.barrier()?;
+        let begin = Instant::now();
+        compute(|| Ok(()))?;
+        comm.all_reduce(&mut v, op::Max)?;
+        spent += begin.elapsed();
+    }
+    assert!(v.iter().all(|&one| one == 1));
+    Ok(spent)
+}
