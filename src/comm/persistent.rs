@@ -236,8 +236,11 @@ fn nothing<T>(_: T) {}
 
 impl<T: Element> Collective<T> {
     fn start(&mut self, comm: &Comm) -> Result<()> {
-        let data = self.data.take().ok_or_else(failed)?;
-        let begun = comm.start_kept(&self.kept, data)?;
+        if self.data.is_none() {
+            return Err(failed());
+        }
+        // A start that is refused leaves it there.
+        let begun = comm.start_kept(&self.kept, &mut self.data)?;
         let finish = Box::new(|_: &mut Packet, _: &super::request::Here<'_>| Ok(()));
         let request = Request::new(&comm.core, begun.state, finish);
         self.active = Some((request, begun.started));

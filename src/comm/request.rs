@@ -297,7 +297,10 @@ impl<'c, R> Request<'c, R> {
         let core = self.core.upgrade().filter(|_| self.is_open());
         core.is_none_or(|core| match core.in_operator() {
             true => self.state.is_ready(),
-            false => !matches!(core.is_ready(&self.state), Ok(false)),
+            false => {
+                let ready = core.ending_if_it_unwinds(|| core.is_ready(&self.state));
+                !matches!(ready, Ok(false))
+            }
         })
     }
 

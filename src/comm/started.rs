@@ -102,7 +102,7 @@ impl Comm {
     ) -> Result<Begun> {
         self.check_started(ask, &op)?;
         let kept = self.kept_started::<T>(ask, op.kind(), (input.len(), output.len()))?;
-        self.start_kept(&kept, owned((input, output), op))
+        self.start_kept(&kept, &mut Some(owned((input, output), op)))
     }
 
     /// Starts a collective with a count for each rank.
@@ -116,10 +116,14 @@ impl Comm {
         let lengths = (input.len(), output.len());
         self.check_started(ask, &op)?;
         let kept = self.started_v::<T>(ask, blocks, op.kind(), lengths)?;
-        self.start_kept(&kept, owned((input, output), op))
+        self.start_kept(&kept, &mut Some(owned((input, output), op)))
     }
 
-    pub(super) fn start_kept(&self, kept: &Kept, data: Box<dyn Data>) -> Result<Begun> {
+    pub(super) fn start_kept(
+        &self,
+        kept: &Kept,
+        data: &mut Option<Box<dyn Data>>,
+    ) -> Result<Begun> {
         let schedule = kept.plan.schedule.clone();
         let schedule = schedule.expect("the plan of a started call has a schedule");
         self.start_described(&kept.described, Ok(schedule), data)
@@ -129,7 +133,7 @@ impl Comm {
         &self,
         described: &Described,
         schedule: Result<Rc<dyn Schedule>>,
-        data: Box<dyn Data>,
+        data: &mut Option<Box<dyn Data>>,
     ) -> Result<Begun> {
         let mut schedule = Some(schedule);
         let refused = schedule.take_if(|schedule| schedule.is_err());
@@ -138,6 +142,7 @@ impl Comm {
             let Some(Ok(schedule)) = schedule else {
                 unreachable!("it was refused")
             };
+            let data = data.take().expect("a call starts with its data");
             let id = (inside.number, inside.print);
             let started = Started::new(inside.call, &self.shared, self.me, id, schedule, data);
             let direction = Direction::Collective {
@@ -157,8 +162,8 @@ impl Comm {
         schedule: Result<Rc<dyn Schedule>>,
         (input, output): Vectors<T>,
     ) -> Result<Begun> {
-        let data = owned((input, output), First);
-        self.start_described(&self.describe(call), schedule, data)
+        let mut data = Some(owned((input, output), First));
+        self.start_described(&self.describe(call), schedule, &mut data)
     }
 
     /// The request of a call, which returns what `f` makes of its buffers.

@@ -132,7 +132,8 @@ impl Comm {
     ) -> Result<Request<'static, Vec<T>>> {
         let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
         let mine = counts.get(self.rank()).copied().unwrap_or(0);
-        let output = some_elements(&input, mine);
+        // Counts that are too large are refused below.
+        let output = some_elements(&input, mine.min(input.len()));
         let begun = self.start_call_v(&ask, blocks_of(self, counts), (input, output), op)?;
         Ok(self.request_of::<T, _>(&begun, |(_, output)| output))
     }

@@ -145,6 +145,14 @@ impl Core {
         result.map_err(|error| self.failed(error, show, call.describe().site, comm))
     }
 
+    /// Runs something outside of all operations that may run an operator: the rank ends if that unwinds.
+    pub(crate) fn ending_if_it_unwinds<R>(&self, body: impl FnOnce() -> R) -> R {
+        let unwinding = WhenUnwinding(|| self.end_by_panic());
+        let result = body();
+        mem::forget(unwinding);
+        result
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.limit.get() == 0
     }

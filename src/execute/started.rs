@@ -10,6 +10,7 @@
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
+use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -261,6 +262,12 @@ impl Started {
         (!slot.is_filled()).then(|| self.without(port, lost))
     }
 
+    /// Why the communicator was broken before this call failed, if it was: then that is why.
+    fn first_cause(&self, error: Error) -> Error {
+        let cause = self.comm.cause.get();
+        cause.map_or(error, |cause| cause.clone().into())
+    }
+
     fn end(&self, port: &Port, part: Box<Part>, result: Result<bool>) {
         match result {
             Ok(false) => _ = self.part.replace(Some(part)),
@@ -292,12 +299,14 @@ impl StartedCall for Started {
         let Some(mut part) = self.part.take() else {
             return;
         };
+        let unwinding = Unwinding { call: self, port };
         let went = self.go_on(port, &mut part);
         let result = went.and_then(|complete| match complete {
             true => Ok(true),
             false => self.lost(port).map_or(Ok(false), Err),
         });
-        self.end(port, part, result);
+        mem::forget(unwinding);
+        self.end(port, part, result.map_err(|error| self.first_cause(error)));
     }
 
     fn fail(&self, port: &Port, error: &Error) {
@@ -328,6 +337,22 @@ impl StartedCall for Started {
     fn awaits(&self) -> Vec<Rank> {
         let first = self.first.borrow();
         first.iter().map(|(source, _)| *source).collect()
+    }
+}
+
+/// Ends a call whose operator unwinds through it: nothing can carry it on.
+struct Unwinding<'a> {
+    call: &'a Started,
+    port: &'a Port,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        let error = "an operator of this rank has panicked".into();
+        let rank = self.port.me;
+        _ = self.call.failed.set(Cause::Other { rank, error });
+        self.call.over.set(true);
+        self.call.first.take();
     }
 }
 
