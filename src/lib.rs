@@ -129,9 +129,9 @@ pub type Rank = usize;
 #[doc(hidden)]
 pub use comm::all_reduce_by_hand;
 pub use comm::{
-    Cartesian, Comm, Group, Level, Message, Order, ReduceOver, ReduceValueOver, Request, Scope,
-    ScopedRequest, Side, Similarity, Source, Status, Survivors, Tag, Using, Values, even_grid,
-    hypercube,
+    Cartesian, Comm, Fused, Group, Level, Message, Order, ReduceOver, ReduceValueOver, Request,
+    Scope, ScopedRequest, Side, Similarity, Source, Status, Survivors, Tag, Using, Values,
+    even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::table::Found;
 use super::{Algorithm, Call, Collective, Refusal, TuningTable};
+use crate::op::elements::Info;
 use crate::topology::{Levels, TreeName};
 
 // Without a tuning table, the choice follows from these numbers alone.
@@ -90,8 +91,16 @@ impl Choice {
 
     /// The choice alone, by `table`.
     #[inline]
-    pub(crate) fn looked_up<T>(table: Option<&TuningTable>, call: &Call) -> Algorithm {
-        pick(table, call, Elements::of::<T>()).algorithm
+    pub(crate) fn looked_up(
+        table: Option<&TuningTable>,
+        call: &Call,
+        info: &'static Info,
+    ) -> Algorithm {
+        let elements = Elements {
+            bytes: info.size(),
+            alignment: info.align(),
+        };
+        pick(table, call, elements).algorithm
     }
 
     fn said(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Choice {

@@ -6,16 +6,17 @@ use std::rc::Rc;
 use super::Comm;
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::engine::at_cells::AtCellPort;
-use crate::engine::call::{Described, InCall, elements};
+use crate::engine::call::{Described, InCall};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
-use crate::op::elements::{Elements, ElementsMut};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
+use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
-use crate::transport::communicator::call::{Call, Verb, digest};
+use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::memory::cells::{self, CellPort};
 
 /// # Introspection: algorithms
@@ -139,20 +140,30 @@ impl Comm {
         let with = With::new::<T>(self, op, lengths);
         match self.core.kept.find(ask, &with) {
             Some(kept) => Ok(kept),
-            None => self.keep::<T>(*ask, with),
+            None => self.keep(*ask, with),
         }
     }
 
     /// Describes and checks a call, chooses its algorithm, and caches the result.
+    pub(super) fn keep(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+        self.keep_by(ask, with, |algorithm| algorithm)
+    }
+
+    /// The same with a substitute for some algorithms.
     #[cold]
-    fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+    pub(super) fn keep_by(
+        &self,
+        ask: Ask,
+        with: With,
+        substitute: fn(Algorithm) -> Algorithm,
+    ) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
-        let described = self.describe_call::<T>(&ask, &shape, with.op);
-        if let Err(refused) = self.check_call::<T>(&shape, &ask, with.lengths) {
+        let described = self.describe_call(&ask, &shape, &with);
+        if let Err(refused) = self.check_call(&shape, &ask, &with) {
             return self.refuse(&described, refused);
         }
-        let choice = || Choice::looked_up::<T>(self.tuning(), &shape);
-        let algorithm = ask.algorithm.unwrap_or_else(choice);
+        let choice = || Choice::looked_up(self.tuning(), &shape, with.info);
+        let algorithm = substitute(ask.algorithm.unwrap_or_else(choice));
         match Plan::new(algorithm, shape) {
             Err(refused) => self.refuse(&described, refused),
             Ok(plan) => Ok(self.core.kept.put(Kept {
@@ -181,14 +192,14 @@ impl Comm {
         op: &impl Operator<T>,
     ) -> Result<()> {
         let mut shape = self.shape(&ask);
-        let lengths = (input.len(), output.len());
+        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
         let checked = blocks.and_then(|blocks| {
             shape.blocks = blocks;
-            self.check_call::<T>(&shape, &ask, lengths)
+            self.check_call(&shape, &ask, &with)
         });
-        let described = self.describe_call::<T>(&ask, &shape, op.kind());
-        let plan =
-            checked.and_then(|()| Plan::new(Choice::looked_up::<T>(self.tuning(), &shape), shape));
+        let described = self.describe_call(&ask, &shape, &with);
+        let algorithm = Choice::looked_up(self.tuning(), &shape, with.info);
+        let plan = checked.and_then(|()| Plan::new(algorithm, shape));
         let mut plan = Some(plan);
         let refused = plan.take_if(|plan| plan.is_err());
         self.again(
@@ -202,36 +213,32 @@ impl Comm {
     }
 
     /// The properties that must be the same on all ranks.
-    fn describe_call<T: Element>(&self, ask: &Ask, shape: &Shape, op: OperatorKind) -> Described {
+    fn describe_call(&self, ask: &Ask, shape: &Shape, with: &With) -> Described {
         let collective = shape.collective;
         let call = Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() {
-                op
+                with.op
             } else {
                 OperatorKind::None
             },
             algorithm: fingerprint(shape, ask.algorithm),
-            ..self.describe_data::<T>(ask, shape)
+            ..self.call(Verb::Collective(collective), ask.site)
+        };
+        let call = match (ask.fused, collective) {
+            (Some(signature), _) => fused(call, signature),
+            (None, Collective::Barrier) => call,
+            (None, _) => Call {
+                length: Some(shape.length()),
+                info: Some(with.info),
+                ..call
+            },
         };
         self.describe(call).written_when_it_waits()
     }
 
-    fn describe_data<T: Element>(&self, ask: &Ask, shape: &Shape) -> Call {
-        let call = self.call(Verb::Collective(shape.collective), ask.site);
-        match shape.collective {
-            Collective::Barrier => call,
-            _ => elements::<T>(call, shape.length()),
-        }
-    }
-
     /// Checks that root, algorithm and buffers are valid for the call.
-    fn check_call<T: Element>(
-        &self,
-        shape: &Shape,
-        ask: &Ask,
-        (input, output): (usize, usize),
-    ) -> Result<()> {
+    fn check_call(&self, shape: &Shape, ask: &Ask, with: &With) -> Result<()> {
         let algorithm = ask.algorithm;
         if shape.collective.has_root() {
             self.check_rank("the root", shape.root)?;
@@ -239,29 +246,29 @@ impl Comm {
         if let Some(refusal) = algorithm.and_then(|algorithm| algorithm.refused(shape)) {
             return Err(Error::usage(refusal.to_string()));
         }
-        check_cells::<T>(shape, algorithm)?;
+        check_cells(shape, algorithm, with.info)?;
         let wanted = match ask.from_input {
             true => (shape.length(), shape.length()),
             false => shape.buffers(self.rank()),
         };
-        if wanted == (input, output) {
+        if wanted == with.lengths {
             return Ok(());
         }
-        Err(wrong_lengths(wanted, (input, output)))
+        Err(wrong_lengths(wanted, with.lengths))
     }
 }
 
 /// Checks that a call with the algorithm `cells`, if that is requested, fits into a cell.
 #[inline]
-fn check_cells<T: Element>(shape: &Shape, algorithm: Option<Algorithm>) -> Result<()> {
-    if algorithm != Some(Algorithm::Cells) || CellPort::fits::<T>(shape.most_written()) {
+fn check_cells(shape: &Shape, algorithm: Option<Algorithm>, info: &'static Info) -> Result<()> {
+    if algorithm != Some(Algorithm::Cells) || CellPort::fits(info, shape.most_written()) {
         return Ok(());
     }
-    let bytes = shape.most_written().saturating_mul(size_of::<T>());
+    let bytes = shape.most_written().saturating_mul(info.size());
     Err(Error::usage(format!(
         "{bytes} bytes, aligned to {}, have no room in a cell, which holds {} bytes aligned to 64: choose another \
          algorithm",
-        align_of::<T>(),
+        info.align(),
         cells::CELL_BYTES
     )))
 }
@@ -276,6 +283,17 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
     Error::usage(format!(
         "this rank's {which} must have {wanted} elements, and has {given}"
     ))
+}
+
+/// A call that reduces the vectors of a signature at once.
+fn fused(call: Call, signature: &'static Signature) -> Call {
+    Call {
+        verb: Verb::Fused,
+        op: OperatorKind::None,
+        algorithm: digest(&(call.algorithm, signature.id())),
+        detail: Detail::Fused(signature),
+        ..call
+    }
 }
 
 /// A digest of what must be equal on all ranks besides collective, root, length, type and operator. Whether the
@@ -315,7 +333,7 @@ impl InCall<'_> {
 
     /// The paths that are compiled once for all types of elements and operators.
     #[inline(never)]
-    fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
+    pub(super) fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
         match plan.path {
             CallPath::Steps(algorithm) => self.run_steps(algorithm, &plan.shape, operands),
             _ => self.run_direct(plan, operands),

@@ -16,6 +16,7 @@ use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::Info;
+use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
 
 /// The arguments of a call besides its data, its type and its operator.
@@ -30,6 +31,8 @@ pub(crate) struct Ask {
     pub from_input: bool,
     /// `None` for the automatic choice.
     pub algorithm: Option<Algorithm>,
+    /// The vectors that the elements hold, which are blocks then.
+    pub fused: Option<&'static Signature>,
 }
 
 impl Ask {
@@ -92,6 +95,7 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
         commutes: false,
         from_input: false,
         algorithm: None,
+        fused: None,
     }
 }
 
@@ -101,17 +105,27 @@ pub(crate) struct With {
     pub op: OperatorKind,
     /// The lengths of input and output.
     pub lengths: (usize, usize),
-    info: &'static Info,
+    pub info: &'static Info,
     context: u32,
 }
 
 impl With {
     #[inline]
     pub(crate) fn new<T: Element>(comm: &Comm, op: OperatorKind, lengths: (usize, usize)) -> With {
+        With::of(comm, op, lengths, Info::of::<T>())
+    }
+
+    #[inline]
+    pub(crate) fn of(
+        comm: &Comm,
+        op: OperatorKind,
+        lengths: (usize, usize),
+        info: &'static Info,
+    ) -> With {
         With {
             op,
             lengths,
-            info: Info::of::<T>(),
+            info,
             context: comm.shared.context,
         }
     }
@@ -194,8 +208,28 @@ impl KeptCalls {
     /// Looks up a call.
     #[inline(always)]
     pub(crate) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
+        self.find_by(ask, |kept| kept.ask.is(ask) && kept.with.is(with))
+    }
+
+    /// Looks up a fused call of this communicator whose vectors are the right ones.
+    #[inline]
+    pub(crate) fn find_fused(
+        &self,
+        ask: &Ask,
+        context: u32,
+        is_of: impl Fn(&'static Signature) -> bool,
+    ) -> Option<Rc<Kept>> {
+        self.find_by(ask, |kept| {
+            let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
+            same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
+        })
+    }
+
+    /// The call with this place that satisfies `is`.
+    #[inline(always)]
+    fn find_by(&self, ask: &Ask, is: impl Fn(&Kept) -> bool) -> Option<Rc<Kept>> {
         let calls = self.0.borrow();
-        let is = |kept: &&Rc<Kept>| kept.ask.is(ask) && kept.with.is(with);
+        let is = |kept: &&Rc<Kept>| is(kept);
         let [first, second] = &calls[ask.place()];
         let found = first.as_ref().filter(is);
         found.or_else(|| second.as_ref().filter(is)).cloned()

@@ -27,20 +27,9 @@ pub(crate) fn over_cells<T: Element>(
     output: &mut [T],
     op: &impl Operator<T>,
 ) -> Result<()> {
-    let (ranks, me) = (call.ranks(), cells.rank());
-    let mut table = Table {
-        me,
-        cells,
-        call,
-        ranks,
-        others: match ranks {
-            2 => Readers::One(1 - me),
-            _ => Readers::All,
-        },
-        written_for: None,
-    };
+    let mut table = Table::new(cells, call);
     match call.collective {
-        Collective::AllReduce if ranks > 2 && table.cells.takes_turns() => {
+        Collective::AllReduce if table.takes_turns() => {
             return table.all_reduce_in_turns(call.from_input.then_some(input), output, op);
         }
         Collective::AllReduce if call.from_input => {
@@ -61,6 +50,22 @@ pub(crate) fn over_cells<T: Element>(
     table.cells.leave(table.written_for)
 }
 
+/// Runs this rank's part of an all-reduce in place.
+#[inline]
+pub(crate) fn all_reduce_over_cells<T: Element>(
+    cells: &mut AtCellPort<'_>,
+    call: &Call,
+    all: &mut [T],
+    op: &impl Operator<T>,
+) -> Result<()> {
+    let mut table = Table::new(cells, call);
+    if table.takes_turns() {
+        return table.all_reduce_in_turns(None, all, op);
+    }
+    table.all_reduce(all, op)?;
+    table.cells.leave(table.written_for)
+}
+
 #[cold]
 fn not_served(call: &Call) -> Error {
     Error::usage(format!("{} is not done over cells", call.collective))
@@ -77,7 +82,31 @@ struct Table<'a, 'c> {
     written_for: Option<Readers>,
 }
 
+impl<'a, 'c> Table<'a, 'c> {
+    #[inline(always)]
+    fn new(cells: &'a mut AtCellPort<'c>, call: &'a Call) -> Self {
+        let (ranks, me) = (call.ranks(), cells.rank());
+        Table {
+            me,
+            cells,
+            call,
+            ranks,
+            others: match ranks {
+                2 => Readers::One(1 - me),
+                _ => Readers::All,
+            },
+            written_for: None,
+        }
+    }
+}
+
 impl Table<'_, '_> {
+    /// Whether the last rank to arrive folds for all.
+    #[inline]
+    fn takes_turns(&self) -> bool {
+        self.ranks > 2 && self.cells.takes_turns()
+    }
+
     #[inline]
     fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
         self.write(data, Readers::One(reader), |_| data.len())

@@ -29,6 +29,7 @@ mod local;
 pub(crate) mod named;
 mod numbers;
 mod parts;
+pub(crate) mod signature;
 
 pub use closure::{Commutative, commutative};
 pub use exact::{ExactDot, ExactSum};

@@ -9,6 +9,7 @@ use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::OperatorKind;
 use crate::op::elements::Info;
+use crate::op::signature::Signature;
 use crate::transport::trace::call_event::{CallEvent, Peer};
 
 /// The result of examining a call, for all its ranks.
@@ -28,6 +29,8 @@ pub(crate) enum Verb {
     Collective(Collective),
     /// A collective called with owned values.
     Values(Collective),
+    /// Several all-reduces in one call.
+    Fused,
     ReduceOver,
     RunSchedule,
     Hypercube,
@@ -44,6 +47,7 @@ impl Verb {
         match self {
             Verb::Collective(collective) => collective.name(),
             Verb::Values(collective) => values_name(collective),
+            Verb::Fused => "fused",
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
@@ -75,7 +79,7 @@ fn values_name(collective: Collective) -> &'static str {
 
 /// Arguments of a call that are printed but not compared: where ranks must agree on them, the
 /// [algorithm](Call::algorithm)'s hash covers them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Detail {
     None,
     /// The colour and the key that a rank passes to a split.
@@ -83,6 +87,8 @@ pub(crate) enum Detail {
     /// The kind of part to split by.
     Level(&'static str),
     Grid(Grid),
+    /// The vectors of a fused call.
+    Fused(&'static Signature),
 }
 
 /// The first dimensions of a grid, and the number of all of them.
@@ -131,6 +137,7 @@ impl fmt::Display for Detail {
             Detail::Part(None, key) => write!(f, "no colour, key {key}"),
             Detail::Level(kind) => f.write_str(kind),
             Detail::Grid(grid) => grid.fmt(f),
+            Detail::Fused(signature) => signature.fmt(f),
         }
     }
 }
@@ -181,6 +188,7 @@ impl Call {
     /// How a call differs from another one that prints alike and is not the same.
     pub(crate) fn unlike(&self) -> &'static str {
         match self.verb {
+            Verb::Fused => " with other vectors, or by another algorithm",
             Verb::ReduceOver => " over another topology, or in another order",
             Verb::RunSchedule => " with another goal or schedule",
             Verb::Cartesian => " with other dimensions or ends",

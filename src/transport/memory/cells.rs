@@ -237,9 +237,9 @@ impl CellPort {
 
     /// Whether a message fits into a cell.
     #[inline]
-    pub(crate) fn fits<T: Element>(count: usize) -> bool {
-        let bytes = count.saturating_mul(size_of::<T>());
-        bytes <= CELL_BYTES && align_of::<T>() <= align_of::<Far>() && count <= u32::MAX as usize
+    pub(crate) fn fits(info: &'static Info, count: usize) -> bool {
+        let bytes = count.saturating_mul(info.size());
+        bytes <= CELL_BYTES && info.align() <= align_of::<Far>() && count <= u32::MAX as usize
     }
 
     /// `None` if all ranks have left the call whose message is in the cell for this rank's next message. Otherwise a
@@ -295,7 +295,10 @@ impl CellPort {
     #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
-        assert!(Self::fits::<T>(data.len()), "too long for a cell");
+        assert!(
+            Self::fits(Info::of::<T>(), data.len()),
+            "too long for a cell"
+        );
         self.posted = true;
         let column = &self.cells.columns[self.me];
         let cell = &column.cells[self.place()];
