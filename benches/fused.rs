@@ -15,7 +15,7 @@ use common::On::Each;
 use common::ranks;
 use common::rounds::{Effort, compare};
 use common::table::{machine, print, row};
-use rankfold::op;
+use rankfold::{Comm, Result, op};
 
 fn main() {
     let test = std::env::args().any(|arg| arg == "--test");
@@ -48,57 +48,74 @@ fn of_words<const N: usize>(effort: Effort, subject: &str) {
     print(subject, "eight calls", 1.0, &eight);
 }
 
-/// Calls a macro with the vectors and their operators.
-macro_rules! vectors {
-    ($time:ident, $rank:expr, $N:ident, $each:ident) => {
-        let number = $time % 1000 + $rank as u64;
-        let (mut a, mut b, mut c) = ([number; $N], [number as i64; $N], [number as f64; $N]);
-        let (mut d, mut e, mut f) = ([number as u32; $N], [number as f64; $N], [number; $N]);
-        let (mut g, mut h) = ([number as i64; $N], [number; $N]);
-        $each!(
-            (a, op::Sum),
-            (b, op::Max),
-            (c, op::Sum),
-            (d, op::Min),
-            (e, op::Max),
-            (f, op::Xor),
-            (g, op::Sum),
-            (h, |left, right| left + right)
-        );
-        let sum = $time % 1000 * 2 + 1;
-        assert_eq!((a[0], c[0], g[0], h[0]), (sum, sum as f64, sum as i64, sum));
-        assert_eq!(
-            (b[0], d[0]),
-            (($time % 1000) as i64 + 1, ($time % 1000) as u32)
-        );
-        assert_eq!(
-            (e[0], f[0]),
-            (b[0] as f64, ($time % 1000) ^ ($time % 1000 + 1))
-        );
-    };
+/// Eight vectors, and what they are after a sum, a maximum, and so on.
+struct Vectors<const N: usize> {
+    sums: ([u64; N], [f64; N], [i64; N], [u64; N]),
+    others: ([i64; N], [u32; N], [f64; N], [u64; N]),
 }
 
-fn fused<const N: usize>(times: u64) -> Duration {
-    ranks(Each, 2, |comm| {
-        macro_rules! together {
-            ($(($v:ident, $op:expr)),*) => { comm.fused(|list| { $(list.all_reduce(&mut $v, $op);)* })? };
+impl<const N: usize> Vectors<N> {
+    fn new(number: u64) -> Self {
+        let (i, f) = (number as i64, number as f64);
+        Vectors {
+            sums: ([number; N], [f; N], [i; N], [number; N]),
+            others: ([i; N], [number as u32; N], [f; N], [number; N]),
         }
+    }
+
+    fn check(&self, time: u64) {
+        let (a, b, c, d) = &self.sums;
+        let sum = 2 * time + 1;
+        assert_eq!((a[0], b[0], c[0], d[0]), (sum, sum as f64, sum as i64, sum));
+        let (a, b, c, d) = &self.others;
+        assert_eq!(
+            (a[0], b[0], c[0]),
+            (time as i64 + 1, time as u32, time as f64 + 1.0)
+        );
+        assert_eq!(d[0], time ^ (time + 1));
+    }
+}
+
+/// Times `times` calls of `reduce`, with the first element of every result checked.
+fn timed<const N: usize>(
+    times: u64,
+    reduce: impl Fn(&Comm, &mut Vectors<N>) -> Result<()> + Sync,
+) -> Duration {
+    ranks(Each, 2, |comm| {
         for time in 0..times {
-            vectors!(time, comm.rank(), N, together);
+            let mut v = Vectors::new(time + comm.rank() as u64);
+            reduce(comm, &mut v)?;
+            v.check(time);
         }
         Ok(())
     })
 }
 
+fn fused<const N: usize>(times: u64) -> Duration {
+    timed::<N>(times, |comm, Vectors { sums, others }| {
+        comm.fused(|f| {
+            f.all_reduce(&mut sums.0, op::Sum);
+            f.all_reduce(&mut sums.1, op::Sum);
+            f.all_reduce(&mut sums.2, op::Sum);
+            f.all_reduce(&mut sums.3, |left, right| left + right);
+            f.all_reduce(&mut others.0, op::Max);
+            f.all_reduce(&mut others.1, op::Min);
+            f.all_reduce(&mut others.2, op::Max);
+            f.all_reduce(&mut others.3, op::Xor);
+        })
+    })
+}
+
 fn eight<const N: usize>(times: u64) -> Duration {
-    ranks(Each, 2, |comm| {
-        macro_rules! one_by_one {
-            ($(($v:ident, $op:expr)),*) => { $(comm.all_reduce(&mut $v, $op)?;)* };
-        }
-        for time in 0..times {
-            vectors!(time, comm.rank(), N, one_by_one);
-        }
-        Ok(())
+    timed::<N>(times, |comm, Vectors { sums, others }| {
+        comm.all_reduce(&mut sums.0, op::Sum)?;
+        comm.all_reduce(&mut sums.1, op::Sum)?;
+        comm.all_reduce(&mut sums.2, op::Sum)?;
+        comm.all_reduce(&mut sums.3, |left, right| left + right)?;
+        comm.all_reduce(&mut others.0, op::Max)?;
+        comm.all_reduce(&mut others.1, op::Min)?;
+        comm.all_reduce(&mut others.2, op::Max)?;
+        comm.all_reduce(&mut others.3, op::Xor)
     })
 }
 

@@ -4,7 +4,6 @@
 //! that folds each vector at its place ([`ByPart`]). Vectors that do not fit into one block are packed into several, in
 //! their order; a vector that fits into none is reduced by itself.
 
-use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
@@ -14,11 +13,13 @@ use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
-use crate::execute::all_reduce_over_cells;
+use crate::execute::{Held, all_reduce_over_cells};
 use crate::op::elements::{Elements, ElementsMut};
-use crate::op::folds::{Block, ByPart, FoldsOf, Operands, OtherVectors, OwnFolds, Part};
-use crate::op::signature::{HEAD, Signature};
+use crate::op::folds::{Block, FoldsOf, Operands, OtherVectors, Part, Parts};
+use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
+use crate::schedule::Combine;
+use crate::unwind;
 
 /// # Fused all-reduce
 ///
@@ -98,7 +99,6 @@ impl Comm {
     /// })
     /// # });
     /// ```
-    #[doc(alias = "MPI_Allreduce")]
     #[track_caller]
     pub fn fused<'buf>(&self, list: impl FnOnce(&mut Fused<'buf>)) -> Result<()> {
         self.automatic().fused(list)
@@ -159,13 +159,7 @@ impl<'buf> Fused<'buf> {
     #[inline]
     #[track_caller]
     pub fn all_reduce<T: Element>(&mut self, buf: &'buf mut [T], op: impl Operator<T> + 'buf) {
-        self.push(Part {
-            elements: ElementsMut::of(buf),
-            op: op.kind(),
-            commutes: op.commutes(),
-            site: Location::caller(),
-            folds: Box::new(OwnFolds::new(op)),
-        });
+        self.push(Part::new(buf, op));
     }
 
     #[inline]
@@ -213,10 +207,31 @@ macro_rules! in_block {
 
 impl Comm {
     /// Runs as many calls as the vectors need: one if there are none.
-    fn run_fused(&self, ask: &Ask, mut parts: &mut [Option<Part<'_>>]) -> Result<()> {
+    fn run_fused(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
+        let context = self.shared.context;
+        let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
+        let kept = self.core.kept.find_fused(ask, context, likely);
+        let found = kept.and_then(|kept| self.run_kept(&kept, parts));
+        found.unwrap_or_else(|| self.run_blocks(ask, parts))
+    }
+
+    /// Runs a call whose signature may be that of the vectors; `None` if it is not.
+    #[inline]
+    fn run_kept(&self, kept: &Kept, parts: &mut [Option<Part<'_>>]) -> Option<Result<()>> {
+        let signature = kept.ask.fused?;
+        let mut parts = Parts::new(signature, parts)?;
+        Some(in_block!(
+            signature.bytes(),
+            self.run_block(kept, &mut parts)
+        ))
+    }
+
+    /// Runs a call for each block that the vectors need.
+    #[cold]
+    fn run_blocks(&self, ask: &Ask, mut parts: &mut [Option<Part<'_>>]) -> Result<()> {
         loop {
-            let (group, rest) = parts.split_at_mut(in_one_block(parts));
-            self.run_group(ask, group)?;
+            let (block, rest) = parts.split_at_mut(in_one_block(parts));
+            self.run_one(ask, block)?;
             if rest.is_empty() {
                 return Ok(());
             }
@@ -225,22 +240,21 @@ impl Comm {
     }
 
     /// Reduces vectors that fit into one block, or a single one that fits into none.
-    fn run_group(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
-        let vectors = || parts.iter().flatten().map(Part::vector);
-        let is_of = |signature: &'static Signature| signature.is_of(parts.len(), vectors());
+    fn run_one(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
+        let vectors = || parts.iter().map(|part| Some(part.as_ref()?.vector()));
+        let is_of = |signature: &'static Signature| signature.is_of(vectors());
         let context = self.shared.context;
         let kept = match self.core.kept.find_fused(ask, context, is_of) {
             Some(kept) => Some(kept),
-            None => self.keep_fused(ask, Signature::of(vectors()))?,
+            None => self.keep_fused(ask, Signature::of(vectors().flatten().copied()))?,
         };
-        match kept {
-            Some(kept) => in_block!(signature(&kept).bytes(), self.run_block(&kept, parts)),
+        match kept.and_then(|kept| self.run_kept(&kept, parts)) {
+            Some(result) => result,
             None => self.run_each(ask, parts),
         }
     }
 
     /// Describes and caches the call of a signature; `None` if there is no signature.
-    #[cold]
     fn keep_fused(
         &self,
         ask: &Ask,
@@ -262,17 +276,12 @@ impl Comm {
         With::new::<Block<N>>(self, OperatorKind::None, (0, 1))
     }
 
-    fn run_block<const N: usize>(&self, kept: &Kept, parts: &mut [Option<Part<'_>>]) -> Result<()> {
-        let signature = signature(kept);
-        let mut block = [Block::<N>::pack(signature, parts)];
-        self.again(
-            &kept.described,
-            || Ok(()),
-            |inside| {
-                inside.go_fused(&kept.plan, &mut block, &ByPart { signature, parts })?;
-                block[0].unpack(signature, parts).map_err(other_vectors)
-            },
-        )
+    fn run_block<const N: usize>(&self, kept: &Kept, parts: &mut Parts<'_, '_>) -> Result<()> {
+        let check = || Ok(());
+        self.again(&kept.described, check, |inside| match kept.plan.path {
+            CallPath::Cells => inside.fuse_over_cells::<N>(&kept.plan, parts),
+            _ => inside.fuse_by_elements::<N>(&kept.plan, parts),
+        })
     }
 
     /// Reduces vectors one by one.
@@ -284,23 +293,19 @@ impl Comm {
 
     /// Reduces a vector in a call of its own, by an algorithm that is compiled for elements of any type.
     fn run_alone(&self, ask: &Ask, part: &mut Part<'_>) -> Result<()> {
-        let (count, info) = (part.elements.len(), part.elements.info());
+        let vector = *part.vector();
         let ask = Ask {
             site: part.site,
-            length: count,
-            commutes: part.commutes,
+            length: vector.count,
+            commutes: vector.commutes,
             ..*ask
         };
-        let with = With::of(self, part.op, (0, count), info);
+        let with = With::of(self, vector.op, (0, vector.count), vector.info);
         let kept = match self.core.kept.find(&ask, &with) {
             Some(kept) => kept,
             None => self.keep_by(ask, with, without_cells)?,
         };
-        let mut operands = Operands {
-            input: Elements::none(info),
-            output: part.elements.reborrow(),
-            folds: &*part.folds,
-        };
+        let mut operands = part.operands();
         self.again(
             &kept.described,
             || Ok(()),
@@ -310,22 +315,70 @@ impl Comm {
 }
 
 impl InCall<'_> {
-    /// Reduces blocks as planned.
-    fn go_fused<const N: usize>(
+    #[inline]
+    fn fuse_over_cells<const N: usize>(
         &self,
         plan: &Plan,
-        block: &mut [Block<N>; 1],
-        op: &ByPart<'_, '_>,
+        parts: &mut Parts<'_, '_>,
     ) -> Result<()> {
-        if let CallPath::Cells = plan.path {
-            return all_reduce_over_cells(&mut AtCellPort::new(self), &plan.shape, block, op);
-        }
+        let mut held = HeldParts::<N> {
+            parts,
+            same: Ok(()),
+        };
+        all_reduce_over_cells(&mut AtCellPort::new(self), &plan.shape, &mut held)?;
+        held.same.map_err(other_vectors)
+    }
+
+    fn fuse_by_elements<const N: usize>(
+        &self,
+        plan: &Plan,
+        parts: &mut Parts<'_, '_>,
+    ) -> Result<()> {
+        let mut block = [parts.pack::<N>()];
+        let operator = parts.operator();
         let mut operands = Operands {
             input: Elements::of::<Block<N>>(&[]),
-            output: ElementsMut::of(block),
-            folds: &FoldsOf::<Block<N>, _>::new(op),
+            output: ElementsMut::of(&mut block),
+            folds: &FoldsOf::<Block<N>, _>::new(&operator),
         };
-        self.go_by_elements(plan, &mut operands)
+        self.go_by_elements(plan, &mut operands)?;
+        parts.unpack(&block[0]).map_err(other_vectors)
+    }
+}
+
+/// The vectors of a rank, which travel in a block.
+struct HeldParts<'h, 'p, 'a, const N: usize> {
+    parts: &'h mut Parts<'p, 'a>,
+    /// Whether all blocks so far were of the same vectors.
+    same: Result<(), OtherVectors>,
+}
+
+impl<const N: usize> Held for HeldParts<'_, '_, '_, N> {
+    type Element = Block<N>;
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn show<R>(&self, to: impl FnOnce(&[Block<N>]) -> R) -> R {
+        match self.same {
+            Ok(()) => to(&[self.parts.pack()]),
+            Err(OtherVectors) => to(&[Block::new()]),
+        }
+    }
+
+    #[inline(always)]
+    fn combine(&mut self, combine: Combine, theirs: &[Block<N>]) {
+        let [theirs] = theirs else { return };
+        let parts = &mut *self.parts;
+        let same = match combine {
+            Combine::Replace => parts.unpack(theirs),
+            Combine::FoldRight => unwind::operator(|| parts.fold_right(theirs)),
+            Combine::FoldLeft => unwind::operator(|| parts.fold_left(theirs)),
+        };
+        self.same = self.same.and(same);
     }
 }
 
@@ -337,14 +390,10 @@ fn without_cells(algorithm: Algorithm) -> Algorithm {
     }
 }
 
-fn signature(kept: &Kept) -> &'static Signature {
-    kept.ask.fused.expect("a fused call")
-}
-
 /// The number of vectors that go into one block, or 1 if the first fits into none.
 #[inline]
 fn in_one_block(parts: &[Option<Part<'_>>]) -> usize {
-    let mut end = HEAD;
+    let mut end = 0;
     let fits = |part: &&Part<'_>| {
         let place = part.vector().after(end);
         end = place.as_ref().map_or(end, |place| place.end);

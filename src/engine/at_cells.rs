@@ -5,10 +5,9 @@ use std::cell::{OnceCell, RefCell, RefMut};
 
 use super::agreement::Come;
 use super::call::{From, InCall};
-use super::combine::combined;
 use crate::Rank;
 use crate::error::Result;
-use crate::op::{Element, Operator};
+use crate::op::Element;
 use crate::schedule::Combine;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -197,14 +196,13 @@ impl AtCellPort<'_> {
         self.cell_port.find(from, count * size_of::<T>());
     }
 
-    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with `into`, if the
-    /// cell has `read.count` elements.
+    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with what the
+    /// caller holds, if the cell has `read.count` elements.
     #[inline(always)] // the short way, from one place for each kind of fold
     pub(crate) fn take<T: Element>(
         &mut self,
         read: Read,
-        into: &mut [T],
-        op: &impl Operator<T>,
+        combine: impl FnOnce(Combine, &[T]),
     ) -> Result<()> {
         self.call.settle();
         let from = read.from;
@@ -216,7 +214,7 @@ impl AtCellPort<'_> {
             self.wait_for_cell(from, bytes)?;
         }
         let found = self.cell_port.find(from, 0).expect("it is there");
-        let show = |theirs: &[T]| combined(read.combine, into, &theirs[read.part], op);
+        let show = |theirs: &[T]| combine(read.combine, &theirs[read.part]);
         match found.open(self.call.stamp(), read.count, show) {
             Ok(floor) => self.cell_port.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),

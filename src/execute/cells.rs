@@ -30,14 +30,15 @@ pub(crate) fn over_cells<T: Element>(
     let mut table = Table::new(cells, call);
     match call.collective {
         Collective::AllReduce if table.takes_turns() => {
-            return table.all_reduce_in_turns(call.from_input.then_some(input), output, op);
+            let input = call.from_input.then_some(input);
+            return table.all_reduce_in_turns(input, &mut HeldVector(output, op));
         }
         Collective::AllReduce if call.from_input => {
             output.copy_from_slice(input);
-            table.all_reduce(output, op)?;
+            table.all_reduce(&mut HeldVector(output, op))?;
         }
-        Collective::AllReduce => table.all_reduce(output, op)?,
-        Collective::Barrier => table.all_reduce(&mut [], op)?,
+        Collective::AllReduce => table.all_reduce(&mut HeldVector(output, op))?,
+        Collective::Barrier => table.all_reduce(&mut HeldVector(&mut [], op))?,
         Collective::Broadcast => table.broadcast(output)?,
         Collective::Reduce => table.reduce(input, output, op)?,
         Collective::ReduceScatter => table.reduce_scatter(input, output, op)?,
@@ -52,18 +53,54 @@ pub(crate) fn over_cells<T: Element>(
 
 /// Runs this rank's part of an all-reduce in place.
 #[inline]
-pub(crate) fn all_reduce_over_cells<T: Element>(
+pub(crate) fn all_reduce_over_cells(
     cells: &mut AtCellPort<'_>,
     call: &Call,
-    all: &mut [T],
-    op: &impl Operator<T>,
+    held: &mut impl Held,
 ) -> Result<()> {
     let mut table = Table::new(cells, call);
     if table.takes_turns() {
-        return table.all_reduce_in_turns(None, all, op);
+        return table.all_reduce_in_turns(None, held);
     }
-    table.all_reduce(all, op)?;
+    table.all_reduce(held)?;
     table.cells.leave(table.written_for)
+}
+
+/// What a rank holds in an all-reduce.
+pub(crate) trait Held {
+    /// The elements as which it travels.
+    type Element: Element;
+
+    /// Their number.
+    fn count(&self) -> usize;
+
+    /// Shows the elements.
+    fn show<R>(&self, to: impl FnOnce(&[Self::Element]) -> R) -> R;
+
+    /// Combines those of another rank with it.
+    fn combine(&mut self, combine: Combine, theirs: &[Self::Element]);
+}
+
+/// A vector, and the operator that folds others into it.
+struct HeldVector<'a, T, O>(&'a mut [T], &'a O);
+
+impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
+    type Element = T;
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn show<R>(&self, to: impl FnOnce(&[T]) -> R) -> R {
+        to(self.0)
+    }
+
+    #[inline(always)]
+    fn combine(&mut self, combine: Combine, theirs: &[T]) {
+        combined(combine, self.0, theirs, self.1);
+    }
 }
 
 #[cold]
@@ -150,20 +187,20 @@ impl Table<'_, '_> {
             combine,
             early: Early::All,
         };
-        self.cells.take(read, into, op)
+        self.cells
+            .take(read, |combine, theirs| combined(combine, into, theirs, op))
     }
 
     /// Takes the whole vector of another rank.
     #[inline(always)] // a call would pass the description of the read through memory
-    fn take<T: Element>(
+    fn take(
         &mut self,
         from: Rank,
         combine: Combine,
         early: Early,
-        into: &mut [T],
-        op: &impl Operator<T>,
+        held: &mut impl Held,
     ) -> Result<()> {
-        let count = into.len();
+        let count = held.count();
         moves::note(from, self.me, 0..count);
         let read = Read {
             from,
@@ -172,13 +209,19 @@ impl Table<'_, '_> {
             combine,
             early,
         };
-        self.cells.take(read, into, op)
+        self.cells
+            .take(read, |combine, theirs| held.combine(combine, theirs))
     }
 
     /// Copies the whole vector of another rank.
     #[inline]
     fn copy<T: Element>(&mut self, from: Rank, into: &mut [T]) -> Result<()> {
-        self.take(from, Combine::Replace, Early::All, into, &First)
+        self.replace(from, &mut HeldVector(into, &First))
+    }
+
+    #[inline]
+    fn replace(&mut self, from: Rank, held: &mut impl Held) -> Result<()> {
+        self.take(from, Combine::Replace, Early::All, held)
     }
 
     #[inline]
@@ -203,17 +246,17 @@ impl Table<'_, '_> {
 
     /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
     #[inline]
-    fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
         if self.ranks == 2 {
-            self.write_to_all(all)?;
-            return self.fold(all, op);
+            held.show(|all| self.write_to_all(all))?;
+            return self.fold_held(held);
         }
         if self.me > 0 {
-            self.write_to(0, all)?;
-            return self.copy(0, all);
+            held.show(|all| self.write_to(0, all))?;
+            return self.replace(0, held);
         }
-        self.fold(all, op)?;
-        self.write_to_all(all)
+        self.fold_held(held)?;
+        held.show(|all| self.write_to_all(all))
     }
 
     /// All-reduce where ranks take turns on the CPUs: the last rank to arrive folds for all. If it were always the same
@@ -221,26 +264,28 @@ impl Table<'_, '_> {
     ///
     /// These are two calls at the cells: all ranks write in the first and the last one reads it, and it writes in the
     /// second.
-    fn all_reduce_in_turns<T: Element>(
+    fn all_reduce_in_turns<H: Held>(
         &mut self,
-        input: Option<&[T]>,
-        all: &mut [T],
-        op: &impl Operator<T>,
+        input: Option<&[H::Element]>,
+        held: &mut H,
     ) -> Result<()> {
-        self.cells.bring(input.unwrap_or(all))?;
+        match input {
+            Some(input) => self.cells.bring(input)?,
+            None => held.show(|all| self.cells.bring(all))?,
+        }
         match self.cells.come()? {
             None => {
                 if let Some(input) = input {
-                    all.copy_from_slice(input);
+                    held.combine(Combine::Replace, input);
                 }
-                self.fold_all(all, op)?;
+                self.fold_all(held)?;
                 self.cells.leave(None)?;
-                self.cells.tell_all(all)?;
+                held.show(|all| self.cells.tell_all(all))?;
                 self.cells.let_go();
             }
             Some(last) => {
                 self.cells.leave(None)?;
-                self.copy(last, all)?;
+                self.replace(last, held)?;
             }
         }
         self.cells.leave(None)
@@ -357,17 +402,22 @@ impl Table<'_, '_> {
     /// or second rank.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        self.fold_held(&mut HeldVector(acc, op))
+    }
+
+    #[inline]
+    fn fold_held(&mut self, acc: &mut impl Held) -> Result<()> {
         let Readers::One(other) = self.others else {
-            return self.fold_all(acc, op);
+            return self.fold_all(acc);
         };
         let early = match self.written_for {
             Some(_) => Early::Short,
             None => Early::All,
         };
-        self.take(other, Combine::by_rank(self.me, other), early, acc, op)
+        self.take(other, Combine::by_rank(self.me, other), early, acc)
     }
 
-    fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn fold_all(&mut self, acc: &mut impl Held) -> Result<()> {
         self.cells.wait_for_all()?;
         // A contribution that is already in `acc` is not read from the cell.
         let lies_there = self.me < 2;
@@ -380,7 +430,7 @@ impl Table<'_, '_> {
                 0 => Combine::FoldLeft,
                 _ => Combine::FoldRight,
             };
-            self.take(from, combine, Early::All, acc, op)?;
+            self.take(from, combine, Early::All, acc)?;
             from = skip(from + 1);
         }
         Ok(())

@@ -20,7 +20,7 @@ mod direct;
 mod view;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use cells::{all_reduce_over_cells, over_cells};
+pub(crate) use cells::{Held, all_reduce_over_cells, over_cells};
 
 use crate::Rank;
 use crate::engine::call::InCall;

@@ -10,19 +10,18 @@
 //! to it. The other methods compare the types.
 //!
 //! A [`Block`] whose head is the number of a signature holds, at the places of that signature, initialised elements of
-//! its types. Only this file makes blocks and writes to them, and only [`Block::pack`] writes a number into a head, after
-//! it has compared each vector with the signature and copied it. No two signatures of the process have one number, and
+//! its types. Only this file makes blocks and writes to them, and only [`Parts::pack`] writes a number into a head, after
+//! it has copied the vectors, each of which [`Parts::new`] has compared with the signature. No two signatures of the process have one number, and
 //! none is 0, the head of a block that holds nothing. A block is taken for elements only by a signature whose number it
 //! bears. The rest of it are bytes that need not be initialised, and are copied as such.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::panic::Location;
 use std::slice;
 
-use super::elements::{Elements, ElementsMut, Info};
+use super::elements::{Elements, ElementsMut, Info, copy_bytes};
 use super::kernels::{self, To};
 use super::signature::{HEAD, Signature, Slot, Vector};
 use super::{Element, Operator, OperatorKind, named};
@@ -186,22 +185,42 @@ unsafe impl<T: Element, O: Operator<T>> Folds for OwnFolds<T, O> {
 
 /// A vector of a fused call, with its operator.
 pub(crate) struct Part<'a> {
-    pub elements: ElementsMut<'a>,
-    pub folds: Box<dyn Folds + 'a>,
-    pub op: OperatorKind,
-    pub commutes: bool,
+    elements: ElementsMut<'a>,
+    folds: Box<dyn Folds + 'a>,
+    /// The description of `elements` and `folds`.
+    vector: Vector,
     /// Where it was listed.
     pub site: &'static Location<'static>,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
     #[inline]
-    pub(crate) fn vector(&self) -> Vector {
-        Vector {
-            info: self.elements.info(),
-            count: self.elements.len(),
-            op: self.op,
-            commutes: self.commutes,
+    #[track_caller]
+    pub(crate) fn new<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> Part<'a> {
+        Part {
+            vector: Vector {
+                info: Info::of::<T>(),
+                count: data.len(),
+                op: op.kind(),
+                commutes: op.commutes(),
+            },
+            elements: ElementsMut::of(data),
+            site: Location::caller(),
+            folds: Box::new(OwnFolds::new(op)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn vector(&self) -> &Vector {
+        &self.vector
+    }
+
+    /// The vector, to be reduced by itself.
+    pub(crate) fn operands(&mut self) -> Operands<'_> {
+        Operands {
+            input: Elements::none(self.vector.info),
+            output: self.elements.reborrow(),
+            folds: &*self.folds,
         }
     }
 }
@@ -216,45 +235,14 @@ pub(crate) struct Block<const N: usize> {
 }
 
 impl<const N: usize> Block<N> {
-    /// A block of these vectors.
-    ///
-    /// # Panics
-    ///
-    /// If this is not their signature, or if they do not fit.
+    /// A block that holds nothing.
     #[inline]
-    pub(crate) fn pack(signature: &Signature, parts: &[Option<Part<'_>>]) -> Self {
+    pub(crate) fn new() -> Self {
         const { assert!((HEAD + N).is_multiple_of(align_of::<Self>())) }
-        let mut block = Block {
+        Block {
             head: 0,
             body: [MaybeUninit::uninit(); N],
-        };
-        assert_eq!(signature.slots().len(), parts.len(), "another signature");
-        for (slot, part) in signature.slots().iter().zip(parts) {
-            let part = part.as_ref().expect("a part");
-            assert!(slot.vector.is(&part.vector()), "another signature");
-            block.body[in_body(&slot.place)].copy_from_slice(part.elements.shared().bytes());
         }
-        block.head = signature.id();
-        block
-    }
-
-    /// Copies the vectors out of the block, or returns that they are not of this signature.
-    #[inline]
-    pub(crate) fn unpack(
-        &self,
-        signature: &Signature,
-        parts: &mut [Option<Part<'_>>],
-    ) -> Result<(), OtherVectors> {
-        if self.head != signature.id() {
-            return Err(OtherVectors);
-        }
-        let parts = parts.iter_mut().flatten();
-        for (slot, part) in signature.slots().iter().zip(parts) {
-            // SAFETY: the head is the number of the signature.
-            let elements = unsafe { self.elements(slot) };
-            part.elements.copy_from(elements);
-        }
-        Ok(())
     }
 
     /// # Safety
@@ -262,7 +250,7 @@ impl<const N: usize> Block<N> {
     /// The slot is of the signature whose number is the head.
     #[inline]
     unsafe fn elements(&self, slot: &Slot) -> Elements<'_> {
-        let first = self.body[in_body(&slot.place)].as_ptr().cast();
+        let first = self.body[slot.place.clone()].as_ptr().cast();
         // SAFETY: there are these elements, see the head of this file, and the place is aligned as the block is.
         unsafe { Elements::from_raw(first, slot.vector.count, slot.vector.info) }
     }
@@ -272,51 +260,129 @@ impl<const N: usize> Block<N> {
     /// As [`elements`](Self::elements).
     #[inline]
     unsafe fn elements_mut(&mut self, slot: &Slot) -> ElementsMut<'_> {
-        let first = self.body[in_body(&slot.place)].as_mut_ptr().cast();
+        let first = self.body[slot.place.clone()].as_mut_ptr().cast();
         // SAFETY: as above, and the block is borrowed mutably.
         unsafe { ElementsMut::from_raw(first, slot.vector.count, slot.vector.info) }
     }
 }
 
-#[inline]
-fn in_body(place: &Range<usize>) -> Range<usize> {
-    place.start - HEAD..place.end - HEAD
-}
-
 /// The ranks of a fused call have packed different vectors.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OtherVectors;
 
-/// The operator on blocks: each vector is folded by its own operator. Of blocks of which one has another signature
-/// nothing is folded, and the result holds nothing.
-pub(crate) struct ByPart<'p, 'a> {
-    pub signature: &'static Signature,
-    pub parts: &'p [Option<Part<'a>>],
+/// Vectors, and their signature.
+pub(crate) struct Parts<'p, 'a> {
+    signature: &'static Signature,
+    parts: &'p mut [Option<Part<'a>>],
 }
 
-impl ByPart<'_, '_> {
+impl<'p, 'a> Parts<'p, 'a> {
+    /// `None` if the signature is another one.
     #[inline]
-    fn fold<const N: usize>(&self, acc: &mut Block<N>, right: &Block<N>) {
-        let id = self.signature.id();
-        if acc.head != id || right.head != id {
-            acc.head = 0;
-            return;
+    pub(crate) fn new(
+        signature: &'static Signature,
+        parts: &'p mut [Option<Part<'a>>],
+    ) -> Option<Self> {
+        let same = signature.is_of(parts.iter().map(|part| Some(part.as_ref()?.vector())));
+        same.then_some(Parts { signature, parts })
+    }
+
+    /// A block of copies of the vectors.
+    ///
+    /// # Panics
+    ///
+    /// If they do not fit.
+    #[inline]
+    pub(crate) fn pack<const N: usize>(&self) -> Block<N> {
+        let mut block = Block::new();
+        for (slot, part) in self.signature.slots().iter().zip(&*self.parts) {
+            let Some(part) = part else { continue };
+            let (to, from) = (&mut block.body[slot.place.clone()], part.elements.shared());
+            assert_eq!(to.len(), from.size(), "another signature");
+            // SAFETY: both have this size, and the block is no one else's memory.
+            unsafe { copy_bytes(to.as_mut_ptr().cast(), from.first(), from.size()) }
         }
-        let parts = self.parts.iter().flatten();
-        for (slot, part) in self.signature.slots().iter().zip(parts) {
-            if slot.vector.count > 0 {
-                // SAFETY: both heads are the number of the signature.
-                let (mut acc, right) = unsafe { (acc.elements_mut(slot), right.elements(slot)) };
-                part.folds.right(&mut acc, &right);
+        block.head = self.signature.id();
+        block
+    }
+
+    /// Copies the vectors out of a block.
+    #[inline]
+    pub(crate) fn unpack<const N: usize>(&mut self, from: &Block<N>) -> Result<(), OtherVectors> {
+        self.each(from, |part, theirs| part.elements.copy_from(theirs))
+    }
+
+    /// Folds the vectors of a block into these, as right operands.
+    #[inline]
+    pub(crate) fn fold_right<const N: usize>(
+        &mut self,
+        right: &Block<N>,
+    ) -> Result<(), OtherVectors> {
+        self.each(right, |part, right| {
+            part.folds.right(&mut part.elements, &right)
+        })
+    }
+
+    /// Folds the vectors of a block into these, as left operands.
+    #[inline]
+    pub(crate) fn fold_left<const N: usize>(
+        &mut self,
+        left: &Block<N>,
+    ) -> Result<(), OtherVectors> {
+        self.each(left, |part, left| {
+            part.folds.left(&mut part.elements, &left)
+        })
+    }
+
+    /// Shows each vector that is not empty, and that of a block.
+    #[inline(always)]
+    fn each<const N: usize>(
+        &mut self,
+        block: &Block<N>,
+        mut f: impl FnMut(&mut Part<'a>, Elements<'_>),
+    ) -> Result<(), OtherVectors> {
+        if block.head != self.signature.id() {
+            return Err(OtherVectors);
+        }
+        let slots = self.signature.slots().iter();
+        for (slot, part) in slots.zip(&mut *self.parts) {
+            if let (Some(part), 1..) = (part, slot.vector.count) {
+                // SAFETY: the head is the number of the signature.
+                f(part, unsafe { block.elements(slot) });
             }
+        }
+        Ok(())
+    }
+
+    /// The operator on blocks of such vectors.
+    pub(crate) fn operator(&self) -> ByPart<'_, 'a> {
+        ByPart {
+            signature: self.signature,
+            parts: self.parts,
         }
     }
 }
 
+/// The operator on blocks: each vector is folded by its own operator. Of blocks of which one has another signature
+/// nothing is folded, and the result holds nothing.
+pub(crate) struct ByPart<'p, 'a> {
+    signature: &'static Signature,
+    parts: &'p [Option<Part<'a>>],
+}
+
 impl<const N: usize> Operator<Block<N>> for ByPart<'_, '_> {
     fn combine(&self, left: Block<N>, right: Block<N>) -> Block<N> {
-        let mut both = left;
-        self.fold(&mut both, &right);
+        let (mut both, id) = (left, self.signature.id());
+        if both.head != id || right.head != id {
+            return Block::new();
+        }
+        for (slot, part) in self.signature.slots().iter().zip(self.parts) {
+            if let (Some(part), 1..) = (part, slot.vector.count) {
+                // SAFETY: both heads are the number of the signature.
+                let (mut acc, right) = unsafe { (both.elements_mut(slot), right.elements(slot)) };
+                part.folds.right(&mut acc, &right);
+            }
+        }
         both
     }
 
@@ -334,79 +400,85 @@ mod tests {
     use super::*;
     use crate::op::{Max, Sum};
 
-    fn part<'a, T: Element, O: Operator<T> + 'a>(data: &'a mut [T], op: O) -> Part<'a> {
-        Part {
-            elements: ElementsMut::of(data),
-            op: op.kind(),
-            commutes: op.commutes(),
-            site: Location::caller(),
-            folds: Box::new(OwnFolds::new(op)),
-        }
-    }
-
     fn signature(parts: &[Option<Part<'_>>]) -> &'static Signature {
-        Signature::of(parts.iter().flatten().map(Part::vector)).unwrap()
+        Signature::of(parts.iter().flatten().map(|part| *part.vector())).unwrap()
     }
 
-    fn packed(parts: &[Option<Part<'_>>]) -> Block<120> {
-        Block::pack(signature(parts), parts)
+    fn parts<'p, 'a>(parts: &'p mut [Option<Part<'a>>]) -> Parts<'p, 'a> {
+        Parts::new(signature(parts), parts).unwrap()
     }
+
+    type Three = ([u8; 2], [(u8, u64); 1], [i128; 3]);
+
+    fn three(v: &mut Three) -> [Option<Part<'_>>; 3] {
+        let second = |_: (u8, u64), right: (u8, u64)| right;
+        let (a, b, c) = v;
+        [
+            Some(Part::new(a, Max)),
+            Some(Part::new(b, second)),
+            Some(Part::new(c, Sum)),
+        ]
+    }
+
+    const A: Three = ([3, 4], [(1, 2)], [7; 3]);
+    const B: Three = ([9, 1], [(5, 6)], [-8; 3]);
 
     #[test]
     fn every_vector_is_folded_by_its_own_operator_in_its_order() {
-        let mut a = ([3u8, 4], [(1u8, 2u64)], [7i128; 3]);
-        let mut b = ([9u8, 1], [(5u8, 6u64)], [-8i128; 3]);
-        let second = |_: (u8, u64), right: (u8, u64)| right;
-        let left = [
-            Some(part(&mut a.0, Max)),
-            Some(part(&mut a.1, second)),
-            Some(part(&mut a.2, Sum)),
-        ];
-        let mut right = [
-            Some(part(&mut b.0, Max)),
-            Some(part(&mut b.1, second)),
-            Some(part(&mut b.2, Sum)),
-        ];
-        let signature = signature(&left);
-        let by_part = ByPart {
-            signature,
-            parts: &left,
-        };
-        let folded = by_part.combine(packed(&left), packed(&right));
-        assert_eq!(folded.unpack(signature, &mut right), Ok(()));
-        drop(right);
-        assert_eq!(b, ([9, 4], [(5, 6)], [-1; 3]));
+        let (mut a, mut b, mut c) = (A, B, A);
+        let (mut left, mut right, mut out) = (three(&mut a), three(&mut b), three(&mut c));
+        let (left, right) = (parts(&mut left), parts(&mut right));
+        let folded = left
+            .operator()
+            .combine(left.pack::<120>(), right.pack::<120>());
+        assert_eq!(parts(&mut out).unpack(&folded), Ok(()));
+        drop(out);
+        assert_eq!(c, ([9, 4], [(5, 6)], [-1; 3]));
+    }
+
+    #[test]
+    fn vectors_are_folded_into_those_of_a_rank_from_either_side() {
+        let (mut a, mut b) = (A, B);
+        let block = parts(&mut three(&mut b)).pack::<120>();
+        assert_eq!(parts(&mut three(&mut a)).fold_right(&block), Ok(()));
+        assert_eq!(a, ([9, 4], [(5, 6)], [-1; 3]));
+        let (mut a, mut b) = (A, B);
+        let block = parts(&mut three(&mut b)).pack::<120>();
+        assert_eq!(parts(&mut three(&mut a)).fold_left(&block), Ok(()));
+        assert_eq!(a, ([9, 4], [(1, 2)], [-1; 3]));
     }
 
     #[test]
     fn blocks_of_different_vectors_are_not_folded_and_hold_nothing() {
         let (mut a, mut b) = ([1u64], [2i64]);
         let never = |_: u64, _: u64| -> u64 { panic!("it was folded") };
-        let mut ours = [Some(part(&mut a, never))];
-        let theirs = [Some(part(&mut b, |left: i64, _: i64| left))];
-        let (signature, blocks) = (signature(&ours), [packed(&ours), packed(&theirs)]);
-        assert_ne!(blocks[0].head, blocks[1].head);
-        let by_part = ByPart {
-            signature,
-            parts: &ours,
-        };
-        let mixed = by_part.combine(blocks[0], blocks[1]);
-        assert_eq!(by_part.combine(blocks[1], blocks[0]).head, 0);
-        assert_eq!(by_part.combine(blocks[0], mixed).head, 0);
-        assert_eq!(by_part.combine(mixed, blocks[0]).head, 0);
-        for block in [mixed, blocks[1]] {
-            let unpacked = block.unpack(signature, &mut ours);
-            assert_eq!(unpacked, Err(OtherVectors));
+        let mut list = [Some(Part::new(&mut a, never))];
+        let mut theirs = [Some(Part::new(&mut b, |left: i64, _: i64| left))];
+        let mut ours = parts(&mut list);
+        let (own, other) = (ours.pack::<56>(), parts(&mut theirs).pack::<56>());
+        assert_ne!(own.head, other.head);
+        let mixed = ours.operator().combine(own, other);
+        for (left, right) in [(other, own), (own, mixed), (mixed, own), (mixed, mixed)] {
+            assert_eq!(ours.operator().combine(left, right).head, 0);
         }
-        drop(ours);
+        for block in [mixed, other] {
+            assert_eq!(ours.unpack(&block), Err(OtherVectors));
+            assert_eq!(ours.fold_right(&block), Err(OtherVectors));
+            assert_eq!(ours.fold_left(&block), Err(OtherVectors));
+        }
+        drop(list);
         assert_eq!(a, [1]);
     }
 
     #[test]
-    #[should_panic(expected = "another signature")]
-    fn vectors_of_another_signature_are_not_packed() {
+    fn vectors_have_one_signature() {
         let (mut a, mut b) = ([1u64], [2i64]);
-        let (ours, theirs) = ([Some(part(&mut a, Sum))], [Some(part(&mut b, Sum))]);
-        let _ = Block::<120>::pack(signature(&theirs), &ours);
+        let (mut ours, theirs) = (
+            [Some(Part::new(&mut a, Sum))],
+            [Some(Part::new(&mut b, Sum))],
+        );
+        assert!(Parts::new(signature(&theirs), &mut ours).is_none());
+        assert!(Parts::new(signature(&[]), &mut ours).is_none());
+        assert!(Parts::new(signature(&ours), &mut ours).is_some());
     }
 }

@@ -40,18 +40,19 @@ pub(crate) struct Vector {
 
 impl Vector {
     #[inline]
-    pub(crate) fn is(&self, other: &Vector) -> bool {
+    fn is(&self, other: &Vector) -> bool {
         let plain = |of: &Vector| (of.count, of.op, of.commutes);
-        plain(self) == plain(other) && self.info.is(other.info)
+        self.info.is(other.info) && plain(self) == plain(other)
     }
 
-    /// The bytes of a block that it occupies, behind the first `end` of them; `None` if there is no room.
+    /// Its bytes behind the head of a block in which the first `end` bytes there are taken; `None` if there is no room.
     #[inline]
     pub(crate) fn after(&self, end: usize) -> Option<Range<usize>> {
-        let first = end.next_multiple_of(self.info.align());
+        let first = aligned(HEAD + end, self.info.align()) - HEAD;
         // A slice has at most isize::MAX bytes.
         let end = first + self.count * self.info.size();
-        (end <= LONGEST && self.info.align() <= ALIGNMENT).then_some(first..end)
+        let fits = HEAD + end <= LONGEST && self.info.align() <= ALIGNMENT;
+        fits.then_some(first..end)
     }
 
     fn key(&self) -> Key {
@@ -69,7 +70,7 @@ impl fmt::Display for Vector {
 /// A vector and its place.
 pub(crate) struct Slot {
     pub vector: Vector,
-    /// In bytes from the beginning of the block.
+    /// In bytes behind the head of the block.
     pub place: Range<usize>,
 }
 
@@ -115,18 +116,23 @@ impl Signature {
     /// The number of bytes of a block up to the end of the last vector.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        self.slots.last().map_or(HEAD, |slot| slot.place.end)
+        HEAD + self.slots.last().map_or(0, |slot| slot.place.end)
     }
 
     pub(crate) fn commutes(&self) -> bool {
         self.slots.iter().all(|slot| slot.vector.commutes)
     }
 
-    /// Whether it is the signature of these `count` vectors.
+    /// Whether it is the signature of vectors.
     #[inline]
-    pub(crate) fn is_of(&self, count: usize, vectors: impl Iterator<Item = Vector>) -> bool {
-        let same = |(slot, vector): (&Slot, Vector)| slot.vector.is(&vector);
-        count == self.slots.len() && self.slots.iter().zip(vectors).all(same)
+    pub(crate) fn is_of<'v>(
+        &self,
+        vectors: impl ExactSizeIterator<Item = Option<&'v Vector>>,
+    ) -> bool {
+        let same = |(slot, vector): (&Slot, Option<&Vector>)| {
+            vector.is_some_and(|vector| slot.vector.is(vector))
+        };
+        vectors.len() == self.slots.len() && self.slots.iter().zip(vectors).all(same)
     }
 }
 
@@ -143,9 +149,15 @@ impl fmt::Display for Signature {
     }
 }
 
+/// The first multiple of an alignment, which is a power of two, from `end` on.
+#[inline]
+fn aligned(end: usize, alignment: usize) -> usize {
+    (end + alignment - 1) & !(alignment - 1)
+}
+
 /// The vectors in their places, one behind the other; `None` if there is no room.
 fn placed(vectors: impl Iterator<Item = Vector>) -> Option<Box<[Slot]>> {
-    let mut end = HEAD;
+    let mut end = 0;
     let slots = vectors.map(|vector| {
         let place = vector.after(end)?;
         end = place.end;
@@ -211,11 +223,7 @@ mod tests {
             for (j, other) in lists.iter().enumerate() {
                 let (one, same) = (of(one).unwrap(), of(other).unwrap());
                 assert_eq!(one.id() == same.id(), i == j, "{one} and {same}");
-                assert_eq!(
-                    one.is_of(other.len(), other.iter().copied()),
-                    i == j,
-                    "{one}"
-                );
+                assert_eq!(one.is_of(other.iter().map(Some)), i == j, "{one}");
             }
         }
     }
@@ -235,7 +243,8 @@ mod tests {
         ];
         let places = |slot: &Slot| slot.place.clone();
         let places: Vec<_> = of(&list).unwrap().slots().iter().map(places).collect();
-        assert_eq!(places, [8..11, 32..32, 32..36, 40..40, 48..64]);
+        // From the beginning of the block: 8, 32, 32, 40, 48.
+        assert_eq!(places, [0..3, 24..24, 24..28, 32..32, 40..56]);
     }
 
     #[test]

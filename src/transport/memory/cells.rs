@@ -295,19 +295,16 @@ impl CellPort {
     #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
-        assert!(
-            Self::fits(Info::of::<T>(), data.len()),
-            "too long for a cell"
-        );
+        let (info, bytes) = (Info::of::<T>(), size_of_val(data));
+        assert!(Self::fits(info, data.len()), "too long for a cell");
         self.posted = true;
         let column = &self.cells.columns[self.me];
-        let cell = &column.cells[self.place()];
-        let bytes = size_of_val(data);
         let place = self.place();
+        let cell = &column.cells[place];
         self.lines[place] = 0;
         if bytes > NEAR {
             self.lines[place] = bytes.div_ceil(CACHE_LINE);
-            column.far[self.place()].with_mut(|far| {
+            column.far[place].with_mut(|far| {
                 // SAFETY: no other thread accesses the place (see the head), and every message that fits has space
                 // there.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
@@ -316,7 +313,7 @@ impl CellPort {
         cell.near.with_mut(|near| {
             // SAFETY: no other thread accesses the place, see the head.
             let near = unsafe { &mut *near };
-            near.info = Info::of::<T>();
+            near.info = info;
             near.count = data.len() as u32;
             near.stamp = stamp;
             near.above = (self.call - self.floor) as u32;
