@@ -14,11 +14,14 @@ use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
 use crate::execute::{Held, all_reduce_over_cells};
+use crate::op::block::{Block, OtherVectors, Part, Parts};
 use crate::op::elements::{Elements, ElementsMut};
-use crate::op::folds::{Block, FoldsOf, Operands, OtherVectors, Part, Parts};
+use crate::op::folds::{FoldsOf, Operands};
 use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Combine;
+use crate::transport::memory::cells::CellPort;
+use crate::transport::memory::stamp::Stamp;
 use crate::unwind;
 
 /// # Fused all-reduce
@@ -362,10 +365,10 @@ impl<const N: usize> Held for HeldParts<'_, '_, '_, N> {
     }
 
     #[inline(always)]
-    fn show<R>(&self, to: impl FnOnce(&[Block<N>]) -> R) -> R {
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
         match self.same {
-            Ok(()) => to(&[self.parts.pack()]),
-            Err(OtherVectors) => to(&[Block::new()]),
+            Ok(()) => cell_port.post_in_place(stamp, |place| self.parts.pack_into::<N>(place)),
+            Err(OtherVectors) => cell_port.post(stamp, &[Block::<N>::new()]),
         }
     }
 

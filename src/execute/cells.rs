@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::moves;
 use crate::op::{Element, First, Operator};
 use crate::schedule::Combine;
-use crate::transport::memory::cells;
+use crate::transport::memory::cells::{self, CellPort};
+use crate::transport::memory::stamp::Stamp;
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 
@@ -74,8 +75,8 @@ pub(crate) trait Held {
     /// Their number.
     fn count(&self) -> usize;
 
-    /// Shows the elements.
-    fn show<R>(&self, to: impl FnOnce(&[Self::Element]) -> R) -> R;
+    /// Writes the elements into a cell.
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp);
 
     /// Combines those of another rank with it.
     fn combine(&mut self, combine: Combine, theirs: &[Self::Element]);
@@ -93,8 +94,8 @@ impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
     }
 
     #[inline(always)]
-    fn show<R>(&self, to: impl FnOnce(&[T]) -> R) -> R {
-        to(self.0)
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
+        cell_port.post(stamp, self.0);
     }
 
     #[inline(always)]
@@ -232,7 +233,18 @@ impl Table<'_, '_> {
         share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
         self.written_for = Some(readers);
-        self.cells.write(data, readers, share)
+        let bytes = |reader| share(reader) * size_of::<T>();
+        self.cells
+            .write(readers, bytes, |port, stamp| port.post(stamp, data))
+    }
+
+    /// Writes the whole of what this rank holds.
+    #[inline]
+    fn write_held<H: Held>(&mut self, readers: Readers, held: &H) -> Result<()> {
+        self.written_for = Some(readers);
+        let bytes = held.count() * size_of::<H::Element>();
+        self.cells
+            .write(readers, |_| bytes, |port, stamp| held.post(port, stamp))
     }
 
     /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.
@@ -248,15 +260,15 @@ impl Table<'_, '_> {
     #[inline]
     fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
         if self.ranks == 2 {
-            held.show(|all| self.write_to_all(all))?;
+            self.write_held(self.others, held)?;
             return self.fold_held(held);
         }
         if self.me > 0 {
-            held.show(|all| self.write_to(0, all))?;
+            self.write_held(Readers::One(0), held)?;
             return self.replace(0, held);
         }
         self.fold_held(held)?;
-        held.show(|all| self.write_to_all(all))
+        self.write_held(self.others, held)
     }
 
     /// All-reduce where ranks take turns on the CPUs: the last rank to arrive folds for all. If it were always the same
@@ -269,10 +281,11 @@ impl Table<'_, '_> {
         input: Option<&[H::Element]>,
         held: &mut H,
     ) -> Result<()> {
-        match input {
-            Some(input) => self.cells.bring(input)?,
-            None => held.show(|all| self.cells.bring(all))?,
-        }
+        let bytes = held.count() * size_of::<H::Element>();
+        self.cells.bring(bytes, |port, stamp| match input {
+            Some(input) => port.post(stamp, input),
+            None => held.post(port, stamp),
+        })?;
         match self.cells.come()? {
             None => {
                 if let Some(input) = input {
@@ -280,7 +293,7 @@ impl Table<'_, '_> {
                 }
                 self.fold_all(held)?;
                 self.cells.leave(None)?;
-                held.show(|all| self.cells.tell_all(all))?;
+                self.cells.tell_all(|port, stamp| held.post(port, stamp))?;
                 self.cells.let_go();
             }
             Some(last) => {

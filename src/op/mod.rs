@@ -16,6 +16,7 @@
 //!
 //! With the feature `num-complex`, [`Sum`] and [`Product`] are also on complex numbers.
 
+pub(crate) mod block;
 mod closure;
 #[cfg(feature = "num-complex")]
 mod complex;
