@@ -404,10 +404,7 @@ fn usual(comm: &Comm) -> (u32, Result<()>) {
         f.all_reduce(&mut a, op::Sum);
         f.all_reduce(&mut b, op::Max);
     });
-    assert!(
-        done.is_ok() || (a, b) == ([1; 2], [1.0]),
-        "a vector changed"
-    );
+    assert!(done.is_err() || a == [comm.size() as u64; 2]);
     (line, done)
 }
 

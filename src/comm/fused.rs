@@ -1,8 +1,9 @@
 //! Fused all-reduces: several vectors, of any types and with any operators, in one collective call.
 //!
-//! The vectors are packed into one block of one of a few lengths, which is reduced as a single element by an operator
-//! that folds each vector at its place ([`ByPart`]). Vectors that do not fit into one block are packed into several, in
-//! their order; a vector that fits into none is reduced by itself.
+//! The vectors travel in one block of one of a few lengths, which is a single element of an all-reduce. Over cells, each
+//! rank packs its vectors in its cell and folds those of other cells into its own vectors, each by its own operator
+//! ([`HeldParts`]). Other algorithms reduce blocks by an operator that folds each vector at its place. Vectors that do
+//! not fit into one block are packed into several, in their order; a vector that fits into none is reduced by itself.
 
 use std::rc::Rc;
 
@@ -59,9 +60,7 @@ impl Comm {
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast). Ranks that list different vectors get
-    /// [`Mismatch`](crate::ErrorKind::Mismatch), which shows the lists. After an error, the vectors are those that were
-    /// passed, except that the vectors of a call before the failed one hold their results, and a vector in a call of its
-    /// own may hold any elements.
+    /// [`Mismatch`](crate::ErrorKind::Mismatch), which shows the lists.
     ///
     /// # Examples
     ///
@@ -191,8 +190,8 @@ impl<'buf> Fused<'buf> {
     }
 }
 
-/// Calls a method for the type of the shortest block with this many bytes. Each length but the last three is that of a
-/// power of two and a little more: lengths of vectors often are powers of two.
+/// Calls a method for the type of the shortest block with this many bytes. Most lengths are a
+/// power of two and a little more, since those of vectors often are powers of two.
 macro_rules! in_block {
     ($bytes:expr, $comm:ident . $method:ident ($($argument:expr),*)) => {
         match $bytes {
@@ -202,7 +201,7 @@ macro_rules! in_block {
             ..=320 => $comm.$method::<312>($($argument),*),
             ..=576 => $comm.$method::<568>($($argument),*),
             ..=1024 => $comm.$method::<1016>($($argument),*),
-            ..=2048 => $comm.$method::<2040>($($argument),*),
+            ..=2112 => $comm.$method::<2104>($($argument),*),
             _ => $comm.$method::<4088>($($argument),*),
         }
     };
@@ -373,6 +372,11 @@ impl<const N: usize> Held for HeldParts<'_, '_, '_, N> {
     }
 
     #[inline(always)]
+    fn replace(&mut self, theirs: &[Block<N>]) {
+        self.combine(Combine::Replace, theirs);
+    }
+
+    #[inline]
     fn combine(&mut self, combine: Combine, theirs: &[Block<N>]) {
         let [theirs] = theirs else { return };
         let parts = &mut *self.parts;

@@ -8,7 +8,6 @@ use super::call::{From, InCall};
 use crate::Rank;
 use crate::error::Result;
 use crate::op::Element;
-use crate::schedule::Combine;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::{cells::CellPort, stamp::Stamp};
@@ -63,7 +62,6 @@ pub(crate) struct Read {
     pub count: usize,
     /// The elements that are taken.
     pub part: Range<usize>,
-    pub combine: Combine,
     pub early: Early,
 }
 
@@ -199,14 +197,10 @@ impl AtCellPort<'_> {
         self.cell_port.find(from, count * size_of::<T>());
     }
 
-    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with what the
-    /// caller holds, if the cell has `read.count` elements.
+    /// Waits until a rank has written its cell, and shows the elements `read.part` of its contents, if the cell has
+    /// `read.count` elements.
     #[inline(always)] // the short way, from one place for each kind of fold
-    pub(crate) fn take<T: Element>(
-        &mut self,
-        read: Read,
-        combine: impl FnOnce(Combine, &[T]),
-    ) -> Result<()> {
+    pub(crate) fn take<T: Element>(&mut self, read: Read, show: impl FnOnce(&[T])) -> Result<()> {
         self.call.settle();
         let from = read.from;
         let bytes = match (read.early, read.count * size_of::<T>()) {
@@ -217,7 +211,7 @@ impl AtCellPort<'_> {
             self.wait_for_cell(from, bytes)?;
         }
         let found = self.cell_port.find(from, 0).expect("it is there");
-        let show = |theirs: &[T]| combine(read.combine, &theirs[read.part]);
+        let show = |theirs: &[T]| show(&theirs[read.part]);
         match found.open(self.call.stamp(), read.count, show) {
             Ok(floor) => self.cell_port.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),

@@ -63,7 +63,7 @@ impl Ask {
     }
 
     /// Whether both calls ask for the same. Lines are compared by address.
-    #[inline]
+    #[inline(always)]
     fn is(&self, other: &Ask) -> bool {
         let what = |ask: &Ask| {
             (
@@ -208,7 +208,14 @@ impl KeptCalls {
     /// Looks up a call.
     #[inline(always)]
     pub(crate) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
-        self.find_by(ask, |kept| kept.ask.is(ask) && kept.with.is(with))
+        let calls = self.0.borrow();
+        let is = |kept: &Kept| kept.ask.is(ask) && kept.with.is(with);
+        // Without a loop or `filter`, which the compiler may not inline.
+        match &calls[ask.place()] {
+            [Some(first), _] if is(first) => Some(first.clone()),
+            [_, Some(second)] if is(second) => Some(second.clone()),
+            _ => None,
+        }
     }
 
     /// Looks up a fused call of this communicator whose vectors are the right ones.
@@ -219,20 +226,13 @@ impl KeptCalls {
         context: u32,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
-        self.find_by(ask, |kept| {
+        let calls = self.0.borrow();
+        let mut calls = calls[ask.place()].iter().flatten();
+        let found = calls.find(|kept| {
             let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
             same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
-        })
-    }
-
-    /// The call with this place that satisfies `is`.
-    #[inline(always)]
-    fn find_by(&self, ask: &Ask, is: impl Fn(&Kept) -> bool) -> Option<Rc<Kept>> {
-        let calls = self.0.borrow();
-        let is = |kept: &&Rc<Kept>| is(kept);
-        let [first, second] = &calls[ask.place()];
-        let found = first.as_ref().filter(is);
-        found.or_else(|| second.as_ref().filter(is)).cloned()
+        });
+        found.cloned()
     }
 
     /// Stores a call, reusing the memory of an evicted one if possible.

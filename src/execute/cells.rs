@@ -78,7 +78,10 @@ pub(crate) trait Held {
     /// Writes the elements into a cell.
     fn post(&self, cell_port: &mut CellPort, stamp: Stamp);
 
-    /// Combines those of another rank with it.
+    /// Replaces them by those of another rank.
+    fn replace(&mut self, theirs: &[Self::Element]);
+
+    /// Combines those of another rank with them.
     fn combine(&mut self, combine: Combine, theirs: &[Self::Element]);
 }
 
@@ -96,6 +99,11 @@ impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
     #[inline(always)]
     fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
         cell_port.post(stamp, self.0);
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, theirs: &[T]) {
+        self.0.copy_from_slice(theirs);
     }
 
     #[inline(always)]
@@ -185,33 +193,29 @@ impl Table<'_, '_> {
             from,
             count,
             part,
-            combine,
             early: Early::All,
         };
         self.cells
-            .take(read, |combine, theirs| combined(combine, into, theirs, op))
+            .take(read, |theirs| combined(combine, into, theirs, op))
     }
 
-    /// Takes the whole vector of another rank.
+    /// Takes all elements of another rank.
     #[inline(always)] // a call would pass the description of the read through memory
-    fn take(
+    fn take<T: Element>(
         &mut self,
         from: Rank,
-        combine: Combine,
+        count: usize,
         early: Early,
-        held: &mut impl Held,
+        show: impl FnOnce(&[T]),
     ) -> Result<()> {
-        let count = held.count();
         moves::note(from, self.me, 0..count);
         let read = Read {
             from,
             count,
             part: 0..count,
-            combine,
             early,
         };
-        self.cells
-            .take(read, |combine, theirs| held.combine(combine, theirs))
+        self.cells.take(read, show)
     }
 
     /// Copies the whole vector of another rank.
@@ -222,7 +226,9 @@ impl Table<'_, '_> {
 
     #[inline]
     fn replace(&mut self, from: Rank, held: &mut impl Held) -> Result<()> {
-        self.take(from, Combine::Replace, Early::All, held)
+        self.take(from, held.count(), Early::All, |theirs| {
+            held.replace(theirs)
+        })
     }
 
     #[inline]
@@ -257,7 +263,7 @@ impl Table<'_, '_> {
     }
 
     /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
-    #[inline]
+    #[inline(always)]
     fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
         if self.ranks == 2 {
             self.write_held(self.others, held)?;
@@ -289,7 +295,7 @@ impl Table<'_, '_> {
         match self.cells.come()? {
             None => {
                 if let Some(input) = input {
-                    held.combine(Combine::Replace, input);
+                    held.replace(input);
                 }
                 self.fold_all(held)?;
                 self.cells.leave(None)?;
@@ -427,7 +433,10 @@ impl Table<'_, '_> {
             Some(_) => Early::Short,
             None => Early::All,
         };
-        self.take(other, Combine::by_rank(self.me, other), early, acc)
+        let combine = Combine::by_rank(self.me, other);
+        self.take(other, acc.count(), early, |theirs| {
+            acc.combine(combine, theirs)
+        })
     }
 
     fn fold_all(&mut self, acc: &mut impl Held) -> Result<()> {
@@ -436,14 +445,15 @@ impl Table<'_, '_> {
         let lies_there = self.me < 2;
         let me = self.me;
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
-        let mut from = skip(0);
+        let (mut from, count) = (skip(0), acc.count());
         while from < self.ranks {
             let combine = match from {
                 0 if !lies_there => Combine::Replace,
                 0 => Combine::FoldLeft,
                 _ => Combine::FoldRight,
             };
-            self.take(from, combine, Early::All, acc)?;
+            let show = |theirs: &[_]| acc.combine(combine, theirs);
+            self.take(from, count, Early::All, show)?;
             from = skip(from + 1);
         }
         Ok(())

@@ -351,7 +351,7 @@ impl Whole {
             }
             Whole::AllReduce { length } => {
                 let mut data = elements(id, me, length);
-                if id % 3 == 0 {
+                if id.is_multiple_of(3) {
                     let (first, second) = data.split_at_mut(length / 3);
                     comm.fused(|f| {
                         f.all_reduce(first, op::Sum);

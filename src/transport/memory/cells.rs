@@ -255,14 +255,14 @@ impl CellPort {
         let (info, bytes) = (Info::of::<T>(), size_of_val(data));
         let place = self.take_place(info, data.len(), bytes);
         let column = &self.cells.columns[self.me];
-        // SAFETY: no other thread accesses the place (see the head), every message that fits has space there, and the
-        // memory is not the caller's.
         match bytes <= NEAR {
-            true => column.cells[place].near.with_mut(|near| unsafe {
-                copy_out(data, (&raw mut (*near).body).cast());
+            true => column.cells[place].near.with_mut(|near| {
+                // SAFETY: no other thread accesses the place (see the head), it fits, and the memory is not the caller's.
+                unsafe { copy_out(data, (&raw mut (*near).body).cast()) };
             }),
-            false => column.far[place].with_mut(|far| unsafe {
-                ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes);
+            false => column.far[place].with_mut(|far| {
+                // SAFETY: as above, and every message that fits has space there.
+                unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
             }),
         }
         self.publish(place, stamp, info, data.len());
