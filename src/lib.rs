@@ -132,9 +132,9 @@ pub type Rank = usize;
 pub use comm::all_reduce_by_hand;
 pub use comm::window;
 pub use comm::{
-    AtomicWindow, Cartesian, Comm, Graph, Group, Level, Message, Neighborhood, Order, Persistent,
-    ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity, Source, Status,
-    Survivors, Tag, Using, Values, Window, even_grid, hypercube,
+    AtomicWindow, Cartesian, Comm, Fused, Graph, Group, Level, Message, Neighborhood, Order,
+    Persistent, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity,
+    Source, Status, Survivors, Tag, Using, Values, Window, even_grid, hypercube,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

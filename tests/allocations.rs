@@ -82,6 +82,19 @@ fn collectives_allocate_nothing_in_the_steady_state() {
 }
 
 #[test]
+fn eight_fused_vectors_allocate_nothing_in_the_steady_state() {
+    for length in [0, 8, 24, 400, 4000] {
+        let call = |comm: &Comm, v: &mut [f64]| {
+            comm.fused(|f| {
+                let parts = v.chunks_exact_mut((length / 8).max(1));
+                parts.for_each(|part| f.all_reduce(part, op::Sum));
+            })
+        };
+        in_ranks("fused", call, length);
+    }
+}
+
+#[test]
 fn an_empty_run_of_a_team_allocates_only_where_the_results_go() {
     for ranks in [1, 2, 3] {
         let team = World::new(ranks).start().unwrap();

@@ -318,6 +318,39 @@ fn reductions() -> Vec<Case> {
             let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&unsigned(&v), done)
         }),
+        case!("fused", |comm, camp| {
+            let (mut v, mut w) = (camp.buf(camp.n), camp.buf(2));
+            let done = comm.fused(|f| {
+                f.all_reduce(&mut v, camp.op(OperatorKind::Sum));
+                f.all_reduce(&mut w, camp.op(OperatorKind::Max));
+            });
+            camp.saw(&w, Ok(()))?;
+            camp.saw(&v, done)
+        }),
+        case!("fused in another order", |comm, camp| {
+            let (mut v, mut w) = (camp.buf(camp.n), camp.buf(2));
+            let done = comm.fused(|f| {
+                f.all_reduce(&mut w, camp.op(OperatorKind::Max));
+                f.all_reduce(&mut v, camp.op(OperatorKind::Sum));
+            });
+            camp.saw(&w, Ok(()))?;
+            camp.saw(&v, done)
+        }),
+        case!("fused of one vector", |comm, camp| {
+            let mut v = camp.buf(camp.n);
+            let done = comm.fused(|f| f.all_reduce(&mut v, camp.op(OperatorKind::Sum)));
+            camp.saw(&v, done)
+        }),
+        case!("fused of i64", |comm, camp| {
+            let mut v = signed(&camp.buf(camp.n));
+            let done = comm.fused(|f| f.all_reduce(&mut v, camp.op(OperatorKind::Sum)));
+            camp.saw(&unsigned(&v), done)
+        }),
+        case!("fused by an operator of its own", |comm, camp| {
+            let mut v = camp.buf(camp.n);
+            let done = comm.fused(|f| f.all_reduce(&mut v, camp.op(OperatorKind::Own)));
+            camp.saw(&v, done)
+        }),
         case!("all_reduce by an operator of its own", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Own));

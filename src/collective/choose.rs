@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::table::Found;
 use super::{Algorithm, Call, Collective, Refusal, TuningTable};
+use crate::op::elements::Info;
 use crate::topology::{Levels, TreeName};
 
 // Without a tuning table, the choice follows from these numbers alone.
@@ -94,8 +95,16 @@ impl Choice {
 
     /// The choice alone, by `table`.
     #[inline]
-    pub(crate) fn looked_up<T>(table: Option<&TuningTable>, call: &Call) -> Algorithm {
-        pick(table, call, Elements::of::<T>()).algorithm
+    pub(crate) fn looked_up(
+        table: Option<&TuningTable>,
+        call: &Call,
+        info: &'static Info,
+    ) -> Algorithm {
+        let elements = Elements {
+            bytes: info.size(),
+            alignment: info.align(),
+        };
+        pick(table, call, elements).algorithm
     }
 
     /// The choice for a started collective of elements of type `T`, all of whose messages are sent.

@@ -5,7 +5,7 @@
 //! - Messages: `point_to_point`: send, recv and their variants; `synchronous`: ssend, issend; `probe`: probes, with and
 //!   without a reserved message
 //! - Requests: `start`: isend, irecv and their variants; `scope`: requests with borrowed buffers
-//! - Collectives of elements: `reduce`, `all_reduce`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
+//! - Collectives of elements: `reduce`, `all_reduce`, `fused`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
 //!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`,
 //!   `values_pairwise`: collectives of owned values, by move; `exact`: exact sums
 //! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
@@ -62,6 +62,8 @@ mod reduce;
 
 mod all_reduce;
 
+mod fused;
+
 mod reduce_scatter;
 
 mod broadcast;
@@ -108,6 +110,7 @@ mod levels;
 #[doc(hidden)]
 pub use by_hand::all_reduce_by_hand;
 pub use cartesian::{Cartesian, even_grid};
+pub use fused::Fused;
 pub use graph::Graph;
 pub use group::{Group, Similarity};
 pub use neighborhood::Neighborhood;

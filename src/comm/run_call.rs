@@ -6,16 +6,17 @@ use std::rc::Rc;
 use super::Comm;
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::engine::at_cells::AtCellPort;
-use crate::engine::call::{Described, InCall, elements};
+use crate::engine::call::{Described, InCall};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
+use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
-use crate::transport::communicator::call::{Call, Verb, digest};
+use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::memory::cells::{self, CellPort};
 
 /// # Introspection: algorithms
@@ -168,30 +169,44 @@ impl Comm {
         let with = With::new::<T>(self, op, lengths);
         match self.core.kept.find(ask, &with) {
             Some(kept) => Ok(kept),
-            None => self.keep::<T>(*ask, with),
+            None => self.keep(*ask, with),
         }
     }
 
     /// Describes and checks a call, chooses its algorithm, and caches the result.
-    #[cold]
-    fn keep<T: Element>(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
-        let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
-        self.keep_as::<T, T>(ask, with, &choose)
+    pub(super) fn keep(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+        self.keep_by(ask, with, |algorithm| algorithm)
     }
 
-    /// The same for a call on elements of type `T` in which the ranks exchange elements of type `W`.
-    pub(super) fn keep_as<T: Element, W: Element>(
+    /// The same with a substitute for some algorithms.
+    pub(super) fn keep_by(
         &self,
         ask: Ask,
         with: With,
+        substitute: fn(Algorithm) -> Algorithm,
+    ) -> Result<Rc<Kept>> {
+        let choose = |shape: &Shape| {
+            let choice = || Choice::looked_up(self.tuning(), shape, with.info);
+            substitute(ask.algorithm.unwrap_or_else(choice))
+        };
+        self.keep_as(ask, with, with.info, &choose)
+    }
+
+    /// The same by the algorithm of `choose`, for a call that is described as one of elements of the type `named`.
+    #[cold]
+    pub(super) fn keep_as(
+        &self,
+        ask: Ask,
+        with: With,
+        named: &'static Info,
         choose: &dyn Fn(&Shape) -> Algorithm,
     ) -> Result<Rc<Kept>> {
         let shape = self.shape(&ask);
-        let described = self.describe_call::<T, W>(&ask, &shape, with.op, false);
-        if let Err(refused) = self.check_call::<W>(&shape, &ask, with.lengths) {
+        let described = self.describe_call(&ask, &shape, &with, (named, false));
+        if let Err(refused) = self.check_call(&shape, &ask, &with) {
             return Err(self.refusal(&described, refused));
         }
-        let algorithm = ask.algorithm.unwrap_or_else(|| choose(&shape));
+        let algorithm = choose(&shape);
         match Plan::new(algorithm, shape) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(self.core.kept.put(Kept {
@@ -238,29 +253,30 @@ impl Comm {
         output: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let lengths = (input.len(), output.len());
-        let choose = |shape: &Shape| Choice::looked_up::<T>(self.tuning(), shape);
-        let (described, plan) = self.plan_v::<T, T>(&ask, blocks, op.kind(), lengths, &choose);
+        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
+        let choose = |shape: &Shape| Choice::looked_up(self.tuning(), shape, with.info);
+        let (described, plan) = self.plan_v(&ask, blocks, &with, with.info, &choose);
         self.run_plan(&described, plan, |inside, plan| {
             inside.go(plan, input, output, op)
         })
     }
 
-    /// Describes and checks a call with a count for each rank, and chooses its algorithm.
-    pub(super) fn plan_v<T: Element, W: Element>(
+    /// Describes and checks a call with a count for each rank, and chooses its algorithm; the call is described as one of
+    /// elements of the type `named`.
+    pub(super) fn plan_v(
         &self,
         ask: &Ask,
         blocks: Result<Blocks>,
-        op: OperatorKind,
-        lengths: (usize, usize),
+        with: &With,
+        named: &'static Info,
         choose: &dyn Fn(&Shape) -> Algorithm,
     ) -> (Described, Result<Plan>) {
         let mut shape = self.shape(ask);
         let checked = blocks.and_then(|blocks| {
             shape.blocks = blocks;
-            self.check_call::<W>(&shape, ask, lengths)
+            self.check_call(&shape, ask, with)
         });
-        let described = self.describe_call::<T, W>(ask, &shape, op, false);
+        let described = self.describe_call(ask, &shape, with, (named, false));
         let plan = checked.and_then(|()| Plan::new(choose(&shape), shape));
         (described, plan)
     }
@@ -284,50 +300,45 @@ impl Comm {
         )
     }
 
-    /// The properties that must be the same on all ranks: also whether they exchange elements of the type `T` that is
-    /// named, or of another one.
-    pub(super) fn describe_call<T: Element, W: Element>(
+    /// The properties that must be the same on all ranks: also whether they exchange elements of the type that is `named`,
+    /// or of another one.
+    pub(super) fn describe_call(
         &self,
         ask: &Ask,
         shape: &Shape,
-        op: OperatorKind,
-        started: bool,
+        with: &With,
+        (named, started): (&'static Info, bool),
     ) -> Described {
         let collective = shape.collective;
         let verb = match started {
             true => Verb::Started(collective),
             false => Verb::Collective(collective),
         };
-        let others = !Info::of::<T>().is(Info::of::<W>());
+        let others = !named.is(with.info);
         let call = Call {
             root: collective.has_root().then_some(shape.root),
             op: if collective.folds() {
-                op
+                with.op
             } else {
                 OperatorKind::None
             },
             algorithm: fingerprint(shape, ask.algorithm, others),
-            verb,
-            ..self.describe_data::<T>(ask, shape)
+            ..self.call(verb, ask.site)
+        };
+        let call = match (ask.fused, collective) {
+            (Some(signature), _) => fused(call, signature),
+            (None, Collective::Barrier) => call,
+            (None, _) => Call {
+                length: Some(shape.length()),
+                info: Some(named),
+                ..call
+            },
         };
         self.describe(call).written_when_it_waits()
     }
 
-    fn describe_data<T: Element>(&self, ask: &Ask, shape: &Shape) -> Call {
-        let call = self.call(Verb::Collective(shape.collective), ask.site);
-        match shape.collective {
-            Collective::Barrier => call,
-            _ => elements::<T>(call, shape.length()),
-        }
-    }
-
     /// Checks that root, algorithm and buffers are valid for the call.
-    pub(super) fn check_call<T: Element>(
-        &self,
-        shape: &Shape,
-        ask: &Ask,
-        (input, output): (usize, usize),
-    ) -> Result<()> {
+    pub(super) fn check_call(&self, shape: &Shape, ask: &Ask, with: &With) -> Result<()> {
         let algorithm = ask.algorithm;
         if shape.collective.has_root() {
             self.check_rank("the root", shape.root)?;
@@ -335,29 +346,29 @@ impl Comm {
         if let Some(refusal) = algorithm.and_then(|algorithm| algorithm.refused(shape)) {
             return Err(Error::usage(refusal.to_string()));
         }
-        check_cells::<T>(shape, algorithm)?;
+        check_cells(shape, algorithm, with.info)?;
         let wanted = match ask.from_input {
             true => (shape.length(), shape.length()),
             false => shape.buffers(self.rank()),
         };
-        if wanted == (input, output) {
+        if wanted == with.lengths {
             return Ok(());
         }
-        Err(wrong_lengths(wanted, (input, output)))
+        Err(wrong_lengths(wanted, with.lengths))
     }
 }
 
 /// Checks that a call with the algorithm `cells`, if that is requested, fits into a cell.
 #[inline]
-fn check_cells<T: Element>(shape: &Shape, algorithm: Option<Algorithm>) -> Result<()> {
-    if algorithm != Some(Algorithm::Cells) || CellPort::fits::<T>(shape.most_written()) {
+fn check_cells(shape: &Shape, algorithm: Option<Algorithm>, info: &'static Info) -> Result<()> {
+    if algorithm != Some(Algorithm::Cells) || CellPort::fits(info, shape.most_written()) {
         return Ok(());
     }
-    let bytes = shape.most_written().saturating_mul(size_of::<T>());
+    let bytes = shape.most_written().saturating_mul(info.size());
     Err(Error::usage(format!(
         "{bytes} bytes, aligned to {}, have no room in a cell, which holds {} bytes aligned to 64: choose another \
          algorithm",
-        align_of::<T>(),
+        info.align(),
         cells::CELL_BYTES
     )))
 }
@@ -372,6 +383,17 @@ fn wrong_lengths(wanted: (usize, usize), given: (usize, usize)) -> Error {
     Error::usage(format!(
         "this rank's {which} must have {wanted} elements, and has {given}"
     ))
+}
+
+/// A call that reduces the vectors of a signature at once.
+fn fused(call: Call, signature: &'static Signature) -> Call {
+    Call {
+        verb: Verb::Fused,
+        op: OperatorKind::None,
+        algorithm: digest(&(call.algorithm, signature.id())),
+        detail: Detail::Fused(signature),
+        ..call
+    }
 }
 
 /// A digest of what must be equal on all ranks besides collective, root, length, type and operator. Whether the

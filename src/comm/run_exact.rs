@@ -22,7 +22,7 @@ use crate::collective::{Algorithm, Call as Shape, Choice, Collective};
 use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::Result;
-use crate::op::elements::{Elements, ElementsMut};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::exact::ExactOf;
 use crate::op::exact::summand::Summand;
 use crate::op::exact::wide::Merge;
@@ -135,8 +135,8 @@ impl Comm {
             }
             Some(blocks) => {
                 let (op, choose) = (OperatorKind::SumExact, &wide_choice::<T>);
-                let (described, plan) =
-                    self.plan_v::<T, T::Wide>(&ask, blocks, op, lengths, choose);
+                let with = With::new::<T::Wide>(self, op, lengths);
+                let (described, plan) = self.plan_v(&ask, blocks, &with, Info::of::<T>(), choose);
                 let go = |inside: &InCall<'_>, plan: &Plan| inside.go_exactly(plan, input, output);
                 self.run_plan(&described, plan, go)
             }
@@ -148,7 +148,13 @@ impl Comm {
         let with = With::new::<T::Wide>(self, OperatorKind::SumExact, lengths);
         match self.core.kept.find(ask, &with) {
             Some(kept) => Ok(kept),
-            None => self.keep_as::<T, T::Wide>(*ask, with, &wide_choice::<T>),
+            None => {
+                let choose = |shape: &Shape| {
+                    let choice = || wide_choice::<T>(shape);
+                    ask.algorithm.unwrap_or_else(choice)
+                };
+                self.keep_as(*ask, with, Info::of::<T>(), &choose)
+            }
         }
     }
 }

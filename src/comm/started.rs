@@ -204,7 +204,7 @@ impl Comm {
         match blocks {
             Ok(blocks) => shape.blocks = blocks,
             Err(refused) => {
-                let described = self.describe_call::<T, T>(ask, &shape, with.op, true);
+                let described = self.describe_call(ask, &shape, &with, (with.info, true));
                 return Err(self.refusal(&described, refused));
             }
         }
@@ -214,8 +214,8 @@ impl Comm {
     /// Describes and checks a started call, and chooses its algorithm.
     #[cold]
     fn describe_started<T: Element>(&self, ask: &Ask, with: With, shape: Shape) -> Result<Kept> {
-        let described = self.describe_call::<T, T>(ask, &shape, with.op, true);
-        let checked = self.check_call::<T>(&shape, ask, with.lengths);
+        let described = self.describe_call(ask, &shape, &with, (with.info, true));
+        let checked = self.check_call(&shape, ask, &with);
         let algorithm = ask
             .algorithm
             .unwrap_or_else(|| Choice::started::<T>(&shape));

@@ -5,11 +5,9 @@ use std::cell::{OnceCell, RefCell, RefMut};
 
 use super::agreement::Come;
 use super::call::{From, InCall};
-use super::combine::combined;
 use crate::Rank;
 use crate::error::Result;
-use crate::op::{Element, Operator};
-use crate::schedule::Combine;
+use crate::op::Element;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::{cells::CellPort, stamp::Stamp};
@@ -64,7 +62,6 @@ pub(crate) struct Read {
     pub count: usize,
     /// The elements that are taken.
     pub part: Range<usize>,
-    pub combine: Combine,
     pub early: Early,
 }
 
@@ -100,28 +97,27 @@ impl AtCellPort<'_> {
         self.call.rank()
     }
 
-    /// Writes this rank's cell for `readers`; a reader reads `share` of the elements. A function for each kind of share:
-    /// a choice at run time costs a short call 4 %.
+    /// Writes this rank's cell, by `post`, for `readers`; a reader reads so many `bytes`. A function for each kind of
+    /// share: a choice at run time costs a short call 4 %.
     #[inline]
-    pub(crate) fn write<T: Element>(
+    pub(crate) fn write(
         &mut self,
-        data: &[T],
         readers: Readers,
-        share: impl Fn(Rank) -> usize,
+        bytes: impl Fn(Rank) -> usize,
+        post: impl FnOnce(&mut CellPort, Stamp),
     ) -> Result<()> {
         let call = self.call;
         call.comm.core.tick()?;
         if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;
         }
-        let bytes = |reader| share(reader) * size_of::<T>();
         // Checked before the post: after it a reader may read and return.
         let mut gone = None;
         call.each(readers, |reader| {
             call.note_sending(reader, bytes(reader));
             gone = gone.or(call.is_gone(reader));
         });
-        self.cell_port.post(call.stamp(), data);
+        post(&mut self.cell_port, call.stamp());
         call.rouse_readers(readers);
         call.each(readers, |reader| {
             call.note_sent(reader);
@@ -154,21 +150,25 @@ impl AtCellPort<'_> {
         fabric.is_crowded() && !fabric.settings.trace && !core.port.is_controlled()
     }
 
-    /// Writes this rank's cell for the last rank to arrive.
-    pub(crate) fn bring<T: Element>(&mut self, data: &[T]) -> Result<()> {
-        self.put(data)?;
+    /// Writes this rank's cell, with a message of `bytes` bytes, for the last rank to arrive.
+    pub(crate) fn bring(
+        &mut self,
+        bytes: usize,
+        post: impl FnOnce(&mut CellPort, Stamp),
+    ) -> Result<()> {
+        self.put(post)?;
         // Which rank folds is a matter of timing: messages are counted as if rank 0 did.
         let call = self.call;
         let messages = if call.rank() == 0 { call.size() - 1 } else { 1 };
-        (0..messages).for_each(|_| call.comm.core.port.count(size_of_val(data)));
+        (0..messages).for_each(|_| call.comm.core.port.count(bytes));
         Ok(())
     }
 
     /// Writes this rank's cell for all others, as the last rank to arrive, before it releases them.
-    pub(crate) fn tell_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
+    pub(crate) fn tell_all(&mut self, post: impl FnOnce(&mut CellPort, Stamp)) -> Result<()> {
         let mut others = self.call.others();
         let gone = others.find_map(|rank| self.call.is_gone(rank));
-        self.put(data)?;
+        self.put(post)?;
         gone.map_or(Ok(()), |gone| Err(self.call.gone(gone)))
     }
 
@@ -197,15 +197,10 @@ impl AtCellPort<'_> {
         self.cell_port.find(from, count * size_of::<T>());
     }
 
-    /// Waits until a rank has written its cell, and combines the elements `read.part` of its contents with `into`, if the
-    /// cell has `read.count` elements.
+    /// Waits until a rank has written its cell, and shows the elements `read.part` of its contents, if the cell has
+    /// `read.count` elements.
     #[inline(always)] // the short way, from one place for each kind of fold
-    pub(crate) fn take<T: Element>(
-        &mut self,
-        read: Read,
-        into: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
+    pub(crate) fn take<T: Element>(&mut self, read: Read, show: impl FnOnce(&[T])) -> Result<()> {
         self.call.settle();
         let from = read.from;
         let bytes = match (read.early, read.count * size_of::<T>()) {
@@ -216,7 +211,7 @@ impl AtCellPort<'_> {
             self.wait_for_cell(from, bytes)?;
         }
         let found = self.cell_port.find(from, 0).expect("it is there");
-        let show = |theirs: &[T]| combined(read.combine, into, &theirs[read.part], op);
+        let show = |theirs: &[T]| show(&theirs[read.part]);
         match found.open(self.call.stamp(), read.count, show) {
             Ok(floor) => self.cell_port.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
@@ -247,12 +242,12 @@ impl AtCellPort<'_> {
 
 impl AtCellPort<'_> {
     /// Writes this rank's cell, for any rank that reads it.
-    fn put<T: Element>(&mut self, data: &[T]) -> Result<()> {
+    fn put(&mut self, post: impl FnOnce(&mut CellPort, Stamp)) -> Result<()> {
         self.call.comm.core.tick()?;
         if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;
         }
-        self.cell_port.post(self.call.stamp(), data);
+        post(&mut self.cell_port, self.call.stamp());
         Ok(())
     }
 

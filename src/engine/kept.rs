@@ -16,6 +16,7 @@ use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::Info;
+use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Schedule;
 
@@ -31,6 +32,8 @@ pub(crate) struct Ask {
     pub from_input: bool,
     /// `None` for the automatic choice.
     pub algorithm: Option<Algorithm>,
+    /// The vectors that the elements hold, which are blocks then.
+    pub fused: Option<&'static Signature>,
 }
 
 impl Ask {
@@ -61,7 +64,7 @@ impl Ask {
     }
 
     /// Whether both calls ask for the same. Lines are compared by address.
-    #[inline]
+    #[inline(always)]
     fn is(&self, other: &Ask) -> bool {
         let what = |ask: &Ask| {
             (
@@ -93,6 +96,7 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
         commutes: false,
         from_input: false,
         algorithm: None,
+        fused: None,
     }
 }
 
@@ -102,17 +106,27 @@ pub(crate) struct With {
     pub op: OperatorKind,
     /// The lengths of input and output.
     pub lengths: (usize, usize),
-    info: &'static Info,
+    pub info: &'static Info,
     context: u32,
 }
 
 impl With {
     #[inline]
     pub(crate) fn new<T: Element>(comm: &Comm, op: OperatorKind, lengths: (usize, usize)) -> With {
+        With::of(comm, op, lengths, Info::of::<T>())
+    }
+
+    #[inline]
+    pub(crate) fn of(
+        comm: &Comm,
+        op: OperatorKind,
+        lengths: (usize, usize),
+        info: &'static Info,
+    ) -> With {
         With {
             op,
             lengths,
-            info: Info::of::<T>(),
+            info,
             context: comm.shared.context,
         }
     }
@@ -215,10 +229,30 @@ impl KeptCalls {
     #[inline(always)]
     pub(crate) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
         let calls = self.0.borrow();
-        let is = |kept: &&Rc<Kept>| kept.ask.is(ask) && kept.with.is(with);
-        let [first, second] = &calls[ask.place()];
-        let found = first.as_ref().filter(is);
-        found.or_else(|| second.as_ref().filter(is)).cloned()
+        let is = |kept: &Kept| kept.ask.is(ask) && kept.with.is(with);
+        // Without a loop or `filter`, which the compiler may not inline.
+        match &calls[ask.place()] {
+            [Some(first), _] if is(first) => Some(first.clone()),
+            [_, Some(second)] if is(second) => Some(second.clone()),
+            _ => None,
+        }
+    }
+
+    /// Looks up a fused call of this communicator whose vectors are the right ones.
+    #[inline]
+    pub(crate) fn find_fused(
+        &self,
+        ask: &Ask,
+        context: u32,
+        is_of: impl Fn(&'static Signature) -> bool,
+    ) -> Option<Rc<Kept>> {
+        let calls = self.0.borrow();
+        let mut calls = calls[ask.place()].iter().flatten();
+        let found = calls.find(|kept| {
+            let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
+            same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
+        });
+        found.cloned()
     }
 
     /// Stores a call, reusing the memory of an evicted one if possible.

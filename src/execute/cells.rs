@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::moves;
 use crate::op::{Element, First, Operator};
 use crate::schedule::Combine;
-use crate::transport::memory::cells;
+use crate::transport::memory::cells::{self, CellPort};
+use crate::transport::memory::stamp::Stamp;
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 
@@ -27,28 +28,18 @@ pub(crate) fn over_cells<T: Element>(
     output: &mut [T],
     op: &impl Operator<T>,
 ) -> Result<()> {
-    let (ranks, me) = (call.ranks(), cells.rank());
-    let mut table = Table {
-        me,
-        cells,
-        call,
-        ranks,
-        others: match ranks {
-            2 => Readers::One(1 - me),
-            _ => Readers::All,
-        },
-        written_for: None,
-    };
+    let mut table = Table::new(cells, call);
     match call.collective {
-        Collective::AllReduce if ranks > 2 && table.cells.takes_turns() => {
-            return table.all_reduce_in_turns(call.from_input.then_some(input), output, op);
+        Collective::AllReduce if table.takes_turns() => {
+            let input = call.from_input.then_some(input);
+            return table.all_reduce_in_turns(input, &mut HeldVector(output, op));
         }
         Collective::AllReduce if call.from_input => {
             output.copy_from_slice(input);
-            table.all_reduce(output, op)?;
+            table.all_reduce(&mut HeldVector(output, op))?;
         }
-        Collective::AllReduce => table.all_reduce(output, op)?,
-        Collective::Barrier => table.all_reduce(&mut [], op)?,
+        Collective::AllReduce => table.all_reduce(&mut HeldVector(output, op))?,
+        Collective::Barrier => table.all_reduce(&mut HeldVector(&mut [], op))?,
         Collective::Broadcast => table.broadcast(output)?,
         Collective::Reduce => table.reduce(input, output, op)?,
         Collective::ReduceScatter => table.reduce_scatter(input, output, op)?,
@@ -59,6 +50,66 @@ pub(crate) fn over_cells<T: Element>(
         Collective::Scan | Collective::ExclusiveScan => return Err(not_served(call)),
     }
     table.cells.leave(table.written_for)
+}
+
+/// Runs this rank's part of an all-reduce in place.
+#[inline]
+pub(crate) fn all_reduce_over_cells(
+    cells: &mut AtCellPort<'_>,
+    call: &Call,
+    held: &mut impl Held,
+) -> Result<()> {
+    let mut table = Table::new(cells, call);
+    if table.takes_turns() {
+        return table.all_reduce_in_turns(None, held);
+    }
+    table.all_reduce(held)?;
+    table.cells.leave(table.written_for)
+}
+
+/// What a rank holds in an all-reduce.
+pub(crate) trait Held {
+    /// The elements as which it travels.
+    type Element: Element;
+
+    /// Their number.
+    fn count(&self) -> usize;
+
+    /// Writes the elements into a cell.
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp);
+
+    /// Replaces them by those of another rank.
+    fn replace(&mut self, theirs: &[Self::Element]);
+
+    /// Combines those of another rank with them.
+    fn combine(&mut self, combine: Combine, theirs: &[Self::Element]);
+}
+
+/// A vector, and the operator that folds others into it.
+struct HeldVector<'a, T, O>(&'a mut [T], &'a O);
+
+impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
+    type Element = T;
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
+        cell_port.post(stamp, self.0);
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, theirs: &[T]) {
+        self.0.copy_from_slice(theirs);
+    }
+
+    #[inline(always)]
+    fn combine(&mut self, combine: Combine, theirs: &[T]) {
+        combined(combine, self.0, theirs, self.1);
+    }
 }
 
 #[cold]
@@ -77,7 +128,31 @@ struct Table<'a, 'c> {
     written_for: Option<Readers>,
 }
 
+impl<'a, 'c> Table<'a, 'c> {
+    #[inline(always)]
+    fn new(cells: &'a mut AtCellPort<'c>, call: &'a Call) -> Self {
+        let (ranks, me) = (call.ranks(), cells.rank());
+        Table {
+            me,
+            cells,
+            call,
+            ranks,
+            others: match ranks {
+                2 => Readers::One(1 - me),
+                _ => Readers::All,
+            },
+            written_for: None,
+        }
+    }
+}
+
 impl Table<'_, '_> {
+    /// Whether the last rank to arrive folds for all.
+    #[inline]
+    fn takes_turns(&self) -> bool {
+        self.ranks > 2 && self.cells.takes_turns()
+    }
+
     #[inline]
     fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
         self.write(data, Readers::One(reader), |_| data.len())
@@ -118,38 +193,42 @@ impl Table<'_, '_> {
             from,
             count,
             part,
-            combine,
             early: Early::All,
         };
-        self.cells.take(read, into, op)
+        self.cells
+            .take(read, |theirs| combined(combine, into, theirs, op))
     }
 
-    /// Takes the whole vector of another rank.
+    /// Takes all elements of another rank.
     #[inline(always)] // a call would pass the description of the read through memory
     fn take<T: Element>(
         &mut self,
         from: Rank,
-        combine: Combine,
+        count: usize,
         early: Early,
-        into: &mut [T],
-        op: &impl Operator<T>,
+        show: impl FnOnce(&[T]),
     ) -> Result<()> {
-        let count = into.len();
         moves::note(from, self.me, 0..count);
         let read = Read {
             from,
             count,
             part: 0..count,
-            combine,
             early,
         };
-        self.cells.take(read, into, op)
+        self.cells.take(read, show)
     }
 
     /// Copies the whole vector of another rank.
     #[inline]
     fn copy<T: Element>(&mut self, from: Rank, into: &mut [T]) -> Result<()> {
-        self.take(from, Combine::Replace, Early::All, into, &First)
+        self.replace(from, &mut HeldVector(into, &First))
+    }
+
+    #[inline]
+    fn replace(&mut self, from: Rank, held: &mut impl Held) -> Result<()> {
+        self.take(from, held.count(), Early::All, |theirs| {
+            held.replace(theirs)
+        })
     }
 
     #[inline]
@@ -160,7 +239,18 @@ impl Table<'_, '_> {
         share: impl Fn(Rank) -> usize,
     ) -> Result<()> {
         self.written_for = Some(readers);
-        self.cells.write(data, readers, share)
+        let bytes = |reader| share(reader) * size_of::<T>();
+        self.cells
+            .write(readers, bytes, |port, stamp| port.post(stamp, data))
+    }
+
+    /// Writes the whole of what this rank holds.
+    #[inline]
+    fn write_held<H: Held>(&mut self, readers: Readers, held: &H) -> Result<()> {
+        self.written_for = Some(readers);
+        let bytes = held.count() * size_of::<H::Element>();
+        self.cells
+            .write(readers, |_| bytes, |port, stamp| held.post(port, stamp))
     }
 
     /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.
@@ -173,18 +263,18 @@ impl Table<'_, '_> {
     }
 
     /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
-    #[inline]
-    fn all_reduce<T: Element>(&mut self, all: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    #[inline(always)]
+    fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
         if self.ranks == 2 {
-            self.write_to_all(all)?;
-            return self.fold(all, op);
+            self.write_held(self.others, held)?;
+            return self.fold_held(held);
         }
         if self.me > 0 {
-            self.write_to(0, all)?;
-            return self.copy(0, all);
+            self.write_held(Readers::One(0), held)?;
+            return self.replace(0, held);
         }
-        self.fold(all, op)?;
-        self.write_to_all(all)
+        self.fold_held(held)?;
+        self.write_held(self.others, held)
     }
 
     /// All-reduce where ranks take turns on the CPUs: the last rank to arrive folds for all. If it were always the same
@@ -192,26 +282,29 @@ impl Table<'_, '_> {
     ///
     /// These are two calls at the cells: all ranks write in the first and the last one reads it, and it writes in the
     /// second.
-    fn all_reduce_in_turns<T: Element>(
+    fn all_reduce_in_turns<H: Held>(
         &mut self,
-        input: Option<&[T]>,
-        all: &mut [T],
-        op: &impl Operator<T>,
+        input: Option<&[H::Element]>,
+        held: &mut H,
     ) -> Result<()> {
-        self.cells.bring(input.unwrap_or(all))?;
+        let bytes = held.count() * size_of::<H::Element>();
+        self.cells.bring(bytes, |port, stamp| match input {
+            Some(input) => port.post(stamp, input),
+            None => held.post(port, stamp),
+        })?;
         match self.cells.come()? {
             None => {
                 if let Some(input) = input {
-                    all.copy_from_slice(input);
+                    held.replace(input);
                 }
-                self.fold_all(all, op)?;
+                self.fold_all(held)?;
                 self.cells.leave(None)?;
-                self.cells.tell_all(all)?;
+                self.cells.tell_all(|port, stamp| held.post(port, stamp))?;
                 self.cells.let_go();
             }
             Some(last) => {
                 self.cells.leave(None)?;
-                self.copy(last, all)?;
+                self.replace(last, held)?;
             }
         }
         self.cells.leave(None)
@@ -328,30 +421,39 @@ impl Table<'_, '_> {
     /// or second rank.
     #[inline]
     fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+        self.fold_held(&mut HeldVector(acc, op))
+    }
+
+    #[inline]
+    fn fold_held(&mut self, acc: &mut impl Held) -> Result<()> {
         let Readers::One(other) = self.others else {
-            return self.fold_all(acc, op);
+            return self.fold_all(acc);
         };
         let early = match self.written_for {
             Some(_) => Early::Short,
             None => Early::All,
         };
-        self.take(other, Combine::by_rank(self.me, other), early, acc, op)
+        let combine = Combine::by_rank(self.me, other);
+        self.take(other, acc.count(), early, |theirs| {
+            acc.combine(combine, theirs)
+        })
     }
 
-    fn fold_all<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    fn fold_all(&mut self, acc: &mut impl Held) -> Result<()> {
         self.cells.wait_for_all()?;
         // A contribution that is already in `acc` is not read from the cell.
         let lies_there = self.me < 2;
         let me = self.me;
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
-        let mut from = skip(0);
+        let (mut from, count) = (skip(0), acc.count());
         while from < self.ranks {
             let combine = match from {
                 0 if !lies_there => Combine::Replace,
                 0 => Combine::FoldLeft,
                 _ => Combine::FoldRight,
             };
-            self.take(from, combine, Early::All, acc, op)?;
+            let show = |theirs: &[_]| acc.combine(combine, theirs);
+            self.take(from, count, Early::All, show)?;
             from = skip(from + 1);
         }
         Ok(())

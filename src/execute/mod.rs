@@ -23,7 +23,7 @@ mod started;
 mod view;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use cells::over_cells;
+pub(crate) use cells::{Held, all_reduce_over_cells, over_cells};
 pub(crate) use started::{Data, Started};
 
 use crate::Rank;

@@ -3,10 +3,10 @@
 //!
 //! # Why this is sound
 //!
-//! [`Folds::several`] gets pointers. Its caller promises what they point to, in terms of the type that
-//! [`Folds::info`] describes, so the trait is `unsafe` to implement: an implementation must access elements of that type
-//! only. There are two, [`FoldsOf`] and [`ExactSums`], which describe the type of which their loops are. The other
-//! methods compare the types.
+//! [`Folds::several`], `raw_right` and `raw_left` get pointers. Their caller promises what they point to, in terms of the
+//! type that [`Folds::info`] describes, so the trait is `unsafe` to implement: an implementation must access elements of
+//! that type only. There are two, [`FoldsOf`] and [`ExactSums`], which describe the type of which their loops are, and
+//! [`OwnFolds`], which passes all on to the first. The other methods compare the types.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -21,8 +21,8 @@ use super::{Element, Operator, SumExact, named};
 ///
 /// # Safety
 ///
-/// `several` accesses the memory at the pointers as elements of the type of `info` and not otherwise, and keeps what
-/// [`kernels::fold_several`] promises.
+/// `raw_right`, `raw_left` and `several` access the memory at the pointers as elements of the type of `info` and not
+/// otherwise, and `several` keeps what [`kernels::fold_several`] promises.
 pub(crate) unsafe trait Folds {
     /// The type of the elements.
     fn info(&self) -> &'static Info;
@@ -39,6 +39,21 @@ pub(crate) unsafe trait Folds {
 
     /// `out[i] ← left[i] ⊕ right[i]`.
     fn two(&self, out: &mut ElementsMut<'_>, left: &Elements<'_>, right: &Elements<'_>);
+
+    /// [`right`](Self::right) of `n` elements.
+    ///
+    /// # Safety
+    ///
+    /// Here and below, for elements of the type of [`info`](Self::info): there are `n` at both pointers, those at `acc`
+    /// are accessed by nothing else, and the others not written.
+    unsafe fn raw_right(&self, acc: *mut u8, right: *const u8, n: usize);
+
+    /// [`left`](Self::left) of `n` elements.
+    ///
+    /// # Safety
+    ///
+    /// As [`raw_right`](Self::raw_right).
+    unsafe fn raw_left(&self, acc: *mut u8, left: *const u8, n: usize);
 
     /// [`kernels::fold_several`].
     ///
@@ -114,6 +129,22 @@ unsafe impl<T: Element, O: Operator<T>> Folds for FoldsOf<'_, T, O> {
         named::fold_two(self.op, self.typed_mut(out), left, right);
     }
 
+    unsafe fn raw_right(&self, acc: *mut u8, right: *const u8, n: usize) {
+        // SAFETY: the caller's promise, for elements of type `T`.
+        unsafe {
+            let right = slice::from_raw_parts(right.cast(), n);
+            named::fold_right::<T>(self.op, slice::from_raw_parts_mut(acc.cast(), n), right);
+        }
+    }
+
+    unsafe fn raw_left(&self, acc: *mut u8, left: *const u8, n: usize) {
+        // SAFETY: as above.
+        unsafe {
+            let left = slice::from_raw_parts(left.cast(), n);
+            named::fold_left::<T>(self.op, slice::from_raw_parts_mut(acc.cast(), n), left);
+        }
+    }
+
     unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>) {
         // SAFETY: pointers to sized types have one layout, and any of them is a valid pointer.
         let inputs: &[*const T] =
@@ -156,6 +187,16 @@ where
         self.0.two(out, left, right);
     }
 
+    unsafe fn raw_right(&self, acc: *mut u8, right: *const u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.raw_right(acc, right, n) }
+    }
+
+    unsafe fn raw_left(&self, acc: *mut u8, left: *const u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.raw_left(acc, left, n) }
+    }
+
     unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>) {
         // SAFETY: as in `FoldsOf`.
         let inputs: &[*const T] =
@@ -169,4 +210,59 @@ where
 #[inline(never)]
 fn other_type() -> ! {
     panic!("a fold of elements of another type");
+}
+
+/// The loops of an operator of its own.
+pub(crate) struct OwnFolds<T, O> {
+    op: O,
+    _elements: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Element, O: Operator<T>> OwnFolds<T, O> {
+    #[inline(always)]
+    pub(crate) fn new(op: O) -> Self {
+        OwnFolds {
+            op,
+            _elements: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn folds(&self) -> FoldsOf<'_, T, O> {
+        FoldsOf::new(&self.op)
+    }
+}
+
+// SAFETY: all is passed on to another implementation, which describes the same type.
+unsafe impl<T: Element, O: Operator<T>> Folds for OwnFolds<T, O> {
+    fn info(&self) -> &'static Info {
+        Info::of::<T>()
+    }
+
+    fn right(&self, acc: &mut ElementsMut<'_>, right: &Elements<'_>) {
+        self.folds().right(acc, right);
+    }
+
+    fn left(&self, acc: &mut ElementsMut<'_>, left: &Elements<'_>) {
+        self.folds().left(acc, left);
+    }
+
+    fn two(&self, out: &mut ElementsMut<'_>, left: &Elements<'_>, right: &Elements<'_>) {
+        self.folds().two(out, left, right);
+    }
+
+    unsafe fn raw_right(&self, acc: *mut u8, right: *const u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.folds().raw_right(acc, right, n) }
+    }
+
+    unsafe fn raw_left(&self, acc: *mut u8, left: *const u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.folds().raw_left(acc, left, n) }
+    }
+
+    unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.folds().several(inputs, from, n, to) }
+    }
 }

@@ -17,6 +17,7 @@
 //!
 //! With the feature `num-complex`, [`Sum`] and [`Product`] are also on complex numbers.
 
+pub(crate) mod block;
 mod closure;
 #[cfg(feature = "num-complex")]
 mod complex;
@@ -30,6 +31,7 @@ mod local;
 pub(crate) mod named;
 mod numbers;
 mod parts;
+pub(crate) mod signature;
 
 pub use closure::{Commutative, commutative};
 pub use exact::{ExactDot, ExactSum, SumExact};

@@ -9,6 +9,7 @@ use crate::error::{Mismatch, Site};
 use crate::names::Collective;
 use crate::op::OperatorKind;
 use crate::op::elements::Info;
+use crate::op::signature::Signature;
 use crate::transport::trace::call_event::{CallEvent, Peer};
 
 /// The result of examining a call, for all its ranks.
@@ -30,6 +31,8 @@ pub(crate) enum Verb {
     Values(Collective),
     /// A started collective.
     Started(Collective),
+    /// Several all-reduces in one call.
+    Fused,
     ReduceOver,
     RunSchedule,
     Hypercube,
@@ -58,6 +61,7 @@ impl Verb {
             Verb::Collective(collective) => collective.name(),
             Verb::Values(collective) => values_name(collective),
             Verb::Started(collective) => started_name(collective),
+            Verb::Fused => "fused",
             Verb::ReduceOver => "reduce_over",
             Verb::RunSchedule => "run_schedule",
             Verb::Hypercube => "hypercube",
@@ -121,7 +125,7 @@ fn started_name(collective: Collective) -> &'static str {
 
 /// Arguments of a call that are printed but not compared: where ranks must agree on them, the
 /// [algorithm](Call::algorithm)'s hash covers them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Detail {
     None,
     /// The colour and the key that a rank passes to a split.
@@ -133,6 +137,8 @@ pub(crate) enum Detail {
     Degrees(usize, usize),
     /// The length of equal blocks that only neighbours compare.
     Blocks(usize),
+    /// The vectors of a fused call.
+    Fused(&'static Signature),
 }
 
 /// The first dimensions of a grid, and the number of all of them.
@@ -183,6 +189,7 @@ impl fmt::Display for Detail {
             Detail::Grid(grid) => grid.fmt(f),
             Detail::Degrees(into, out) => write!(f, "in-degree {into}, out-degree {out}"),
             Detail::Blocks(length) => write!(f, "blocks of {length}"),
+            Detail::Fused(signature) => signature.fmt(f),
         }
     }
 }
@@ -233,6 +240,7 @@ impl Call {
     /// How a call differs from another one that prints alike and is not the same.
     pub(crate) fn unlike(&self) -> &'static str {
         match self.verb {
+            Verb::Fused => " with other vectors, or by another algorithm",
             Verb::ReduceOver => " over another topology, or in another order",
             Verb::RunSchedule => " with another goal or schedule",
             Verb::Cartesian => " with other dimensions or ends",

@@ -26,6 +26,8 @@
 //!   `MaybeUninit`, so padding and pointers inside elements survive.
 #![allow(unsafe_code)]
 
+mod floor;
+
 use std::mem::{MaybeUninit, align_of, size_of, size_of_val};
 use std::ptr;
 use std::slice;
@@ -237,53 +239,9 @@ impl CellPort {
 
     /// Whether a message fits into a cell.
     #[inline]
-    pub(crate) fn fits<T: Element>(count: usize) -> bool {
-        let bytes = count.saturating_mul(size_of::<T>());
-        bytes <= CELL_BYTES && align_of::<T>() <= align_of::<Far>() && count <= u32::MAX as usize
-    }
-
-    /// `None` if all ranks have left the call whose message is in the cell for this rank's next message. Otherwise a
-    /// rank that, as far as this one knows, has not left it.
-    #[inline]
-    pub(crate) fn lagging(&mut self) -> Option<Rank> {
-        match self.is_free() {
-            true => None,
-            false => self.find_lagging(),
-        }
-    }
-
-    #[inline]
-    fn is_free(&self) -> bool {
-        self.is_free_for(self.call)
-    }
-
-    #[inline]
-    fn is_free_for(&self, call: u64) -> bool {
-        call < self.floor + DEPTH as u64
-    }
-
-    /// Whether it does not know by itself that the cell for the next message is free.
-    #[cfg(all(test, loom))]
-    pub(in crate::transport) fn must_ask(&self) -> bool {
-        !self.is_free()
-    }
-
-    #[cold]
-    fn find_lagging(&mut self) -> Option<Rank> {
-        // Acquire: pairs with the release in `leave`, so that the ranks' reads came before.
-        let left = |column: &Column| column.left.load(Ordering::Acquire);
-        let mine = self.me;
-        let others = self
-            .cells
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|(rank, _)| *rank != mine);
-        let slowest = others.map(|(rank, column)| (left(column), rank)).min();
-        // Others may be ahead, but this rank has not left its own call.
-        let all = slowest.map_or(self.call, |(floor, _)| floor.min(self.call));
-        self.floor = self.floor.max(all);
-        slowest.filter(|_| !self.is_free()).map(|(_, rank)| rank)
+    pub(crate) fn fits(info: &'static Info, count: usize) -> bool {
+        let bytes = count.saturating_mul(info.size());
+        bytes <= CELL_BYTES && info.align() <= align_of::<Far>() && count <= u32::MAX as usize
     }
 
     /// Writes this rank's message of the current call.
@@ -294,34 +252,73 @@ impl CellPort {
     /// [fit](Self::fits).
     #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
-        assert!(self.is_free() && !self.posted, "a cell that is in use");
-        assert!(Self::fits::<T>(data.len()), "too long for a cell");
-        self.posted = true;
+        let (info, bytes) = (Info::of::<T>(), size_of_val(data));
+        let place = self.take_place(info, data.len(), bytes);
         let column = &self.cells.columns[self.me];
-        let cell = &column.cells[self.place()];
-        let bytes = size_of_val(data);
-        let place = self.place();
-        self.lines[place] = 0;
-        if bytes > NEAR {
-            self.lines[place] = bytes.div_ceil(CACHE_LINE);
-            column.far[self.place()].with_mut(|far| {
-                // SAFETY: no other thread accesses the place (see the head), and every message that fits has space
-                // there.
+        match bytes <= NEAR {
+            true => column.cells[place].near.with_mut(|near| {
+                // SAFETY: no other thread accesses the place (see the head), it fits, and the memory is not the caller's.
+                unsafe { copy_out(data, (&raw mut (*near).body).cast()) };
+            }),
+            false => column.far[place].with_mut(|far| {
+                // SAFETY: as above, and every message that fits has space there.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
-            });
+            }),
         }
+        self.publish(place, stamp, info, data.len());
+    }
+
+    /// The same for one element that does not fit beside its number, and is written in its cell.
+    ///
+    /// # Panics
+    ///
+    /// Also if `write` has written it elsewhere.
+    #[inline(always)]
+    pub(crate) fn post_in_place<T: Element>(
+        &mut self,
+        stamp: Stamp,
+        write: impl FnOnce(&mut MaybeUninit<T>) -> &mut T,
+    ) {
+        const { assert!(size_of::<T>() > NEAR) }
+        let info = Info::of::<T>();
+        let place = self.take_place(info, 1, size_of::<T>());
+        self.cells.columns[self.me].far[place].with_mut(|far| {
+            // SAFETY: no other thread accesses the place (see the head), which has space for the element and is aligned
+            // for it, as it fits.
+            let far = unsafe { &mut *far.cast::<MaybeUninit<T>>() };
+            let here = ptr::from_ref(far).cast();
+            assert!(ptr::eq(write(far), here), "a message in another place");
+        });
+        self.publish(place, stamp, info, 1);
+    }
+
+    /// Takes the cell for a message, and returns its index.
+    #[inline(always)]
+    fn take_place(&mut self, info: &'static Info, count: usize, bytes: usize) -> usize {
+        assert!(self.is_free() && !self.posted, "a cell that is in use");
+        assert!(Self::fits(info, count), "too long for a cell");
+        self.posted = true;
+        let place = self.place();
+        let is_far = bytes > NEAR;
+        self.lines[place] = if is_far {
+            bytes.div_ceil(CACHE_LINE)
+        } else {
+            0
+        };
+        place
+    }
+
+    /// Labels the message in the cell, and lets other ranks read it.
+    #[inline(always)]
+    fn publish(&mut self, place: usize, stamp: Stamp, info: &'static Info, count: usize) {
+        let cell = &self.cells.columns[self.me].cells[place];
         cell.near.with_mut(|near| {
             // SAFETY: no other thread accesses the place, see the head.
             let near = unsafe { &mut *near };
-            near.info = Info::of::<T>();
-            near.count = data.len() as u32;
+            near.info = info;
+            near.count = count as u32;
             near.stamp = stamp;
             near.above = (self.call - self.floor) as u32;
-            let body = near.body.as_mut_ptr().cast::<u8>();
-            if bytes <= NEAR {
-                // SAFETY: it fits, as just checked, and the memory is not the caller's.
-                unsafe { copy_out(data, body) };
-            }
         });
         // Release: pairs with the acquire in `find`.
         cell.number.store(self.call + 1, Ordering::Release);
@@ -332,26 +329,6 @@ impl CellPort {
     #[inline]
     fn place(&self) -> usize {
         place_of(self.call)
-    }
-
-    /// Whether a rank's message of the current call is there.
-    #[inline]
-    pub(crate) fn is_here(&self, from: Rank) -> bool {
-        self.find(from, 0).is_some()
-    }
-
-    /// The first rank other than this one whose message of the current call is not there.
-    #[inline]
-    pub(crate) fn missing(&mut self) -> Option<Rank> {
-        while self.seen < self.cells.columns.len() {
-            if self.seen != self.me && !self.is_here(self.seen) {
-                return Some(self.seen);
-            }
-            self.seen += 1;
-        }
-        // All ranks are in this call.
-        self.floor = self.call;
-        None
     }
 
     /// A rank's message of the current call, if it is there. It is expected to have `bytes` bytes. The lines of the

@@ -1,0 +1,433 @@
+//! Fused all-reduces: several vectors, of any types and with any operators, in one collective call.
+//!
+//! The vectors travel in one block of one of a few lengths, which is a single element of an all-reduce. Over cells, each
+//! rank packs its vectors in its cell and folds those of other cells into its own vectors, each by its own operator
+//! ([`HeldParts`]). Other algorithms reduce blocks by an operator that folds each vector at its place. Vectors that do
+//! not fit into one block are packed into several, in their order; a vector that fits into none is reduced by itself.
+
+use std::rc::Rc;
+
+use super::Comm;
+use super::using::Using;
+use crate::collective::{Algorithm, Collective};
+use crate::engine::at_cells::AtCellPort;
+use crate::engine::call::InCall;
+use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
+use crate::error::{Error, Result};
+use crate::execute::{Held, all_reduce_over_cells};
+use crate::op::block::{Block, OtherVectors, Part, Parts};
+use crate::op::elements::{Elements, ElementsMut};
+use crate::op::folds::{FoldsOf, Operands};
+use crate::op::signature::Signature;
+use crate::op::{Element, Operator, OperatorKind};
+use crate::schedule::Combine;
+use crate::transport::memory::cells::CellPort;
+use crate::transport::memory::stamp::Stamp;
+use crate::unwind;
+
+/// # Fused all-reduce
+///
+/// Several all-reduces at the price of one.
+impl Comm {
+    /// Folds several vectors of all ranks in one collective call, and gives every rank the results.
+    ///
+    /// The closure lists the vectors, each with its operator ([`Fused::all_reduce`]); types, lengths and operators may
+    /// differ. After the closure has returned, the ranks meet once for all vectors. Each vector is then what
+    /// [`all_reduce`](Self::all_reduce) would have made of it, with operands in rank order.
+    ///
+    /// # Shape
+    ///
+    /// All ranks list vectors of the same types and lengths, with the same operators, in the same order. Vectors may be
+    /// empty, and there may be none.
+    ///
+    /// # Cost
+    ///
+    /// As one [`all_reduce`](Self::all_reduce) of as many bytes, and a few nanoseconds for each vector. More than 4 KiB
+    /// (less 8 bytes) of consecutive vectors, with the gaps that their alignment needs, take one call for each 4 KiB; a
+    /// longer vector, or one that is aligned to more than 64 bytes, takes a call of its own.
+    ///
+    /// An operator that has captured something is stored on the heap, as are all vectors after the eighth.
+    ///
+    /// A process keeps a description of each different list that it has fused, up to 65536 vectors in all lists. The
+    /// vectors of further lists are reduced one by one.
+    ///
+    /// # Rounding
+    ///
+    /// Where both take the same algorithm, the results have the bits of separate calls. The algorithm for a list is
+    /// chosen by its length as a whole, and may exchange operands only if all operators commute; so with more than 64
+    /// ranks, with levels and with a tuning table, sums of floating-point numbers may be grouped differently.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast). Ranks that list different vectors get
+    /// [`Mismatch`](crate::ErrorKind::Mismatch), which shows the lists.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// let results = World::new(4).run(|comm| {
+    ///     let (mut sum, mut most, mut all) = ([comm.rank() as f64, 0.5], [comm.rank()], [true]);
+    ///     comm.fused(|f| {
+    ///         f.all_reduce(&mut sum, op::Sum);
+    ///         f.all_reduce(&mut most, op::Max);
+    ///         f.all_reduce(&mut all, op::And);
+    ///     })?;
+    ///     Ok((sum, most[0], all[0]))
+    /// })?;
+    /// assert_eq!(results, [([6.0, 2.0], 3, true); 4]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    ///
+    /// A vector is borrowed until the call has returned:
+    ///
+    /// ```compile_fail,E0503
+    /// # rankfold::World::new(1).run(|comm| {
+    /// let mut sum = [1];
+    /// comm.fused(|f| {
+    ///     f.all_reduce(&mut sum, rankfold::op::Sum);
+    ///     sum[0] = 2;
+    /// })
+    /// # });
+    /// ```
+    ///
+    /// ```compile_fail,E0499
+    /// # rankfold::World::new(1).run(|comm| {
+    /// let mut sum = [1];
+    /// comm.fused(|f| {
+    ///     f.all_reduce(&mut sum, rankfold::op::Sum);
+    ///     f.all_reduce(&mut sum, rankfold::op::Max);
+    /// })
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn fused<'buf>(&self, list: impl FnOnce(&mut Fused<'buf>)) -> Result<()> {
+        self.automatic().fused(list)
+    }
+}
+
+impl Using<'_> {
+    /// [`Comm::fused`]. The algorithm is that of each call that the list takes.
+    #[inline]
+    #[track_caller]
+    pub fn fused<'buf>(&self, list: impl FnOnce(&mut Fused<'buf>)) -> Result<()> {
+        let ask = ask(Collective::AllReduce, 1).by(self.algorithm);
+        let mut vectors = Fused::new();
+        list(&mut vectors);
+        if vectors.exact {
+            return self.comm.refuse_exact(&ask);
+        }
+        self.comm.run_fused(&ask, vectors.all())
+    }
+}
+
+/// The number of vectors that are listed without memory from the heap.
+const FEW: usize = 8;
+
+/// The list of vectors of a fused call; see [`Comm::fused`].
+pub struct Fused<'buf> {
+    /// The vectors, unless there are more of them.
+    few: [Option<Part<'buf>>; FEW],
+    count: usize,
+    many: Vec<Option<Part<'buf>>>,
+    /// Whether one of them is to be summed exactly.
+    exact: bool,
+}
+
+impl<'buf> Fused<'buf> {
+    #[inline]
+    fn new() -> Self {
+        Fused {
+            few: [const { None }; FEW],
+            count: 0,
+            many: Vec::new(),
+            exact: false,
+        }
+    }
+
+    /// Lists a vector, to be folded as by [`Comm::all_reduce`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// // A dot product and the lengths of both vectors.
+    /// let products = World::new(2).run(|comm| {
+    ///     let (x, y) = ([1.0, 2.0], [3.0, 4.0]);
+    ///     let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
+    ///     let mut sums = [[dot(x, y)], [dot(x, x)], [dot(y, y)]];
+    ///     comm.fused(|f| sums.iter_mut().for_each(|sum| f.all_reduce(sum, op::Sum)))?;
+    ///     Ok(sums)
+    /// })?;
+    /// assert_eq!(products, [[[22.0], [10.0], [50.0]]; 2]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn all_reduce<T: Element>(&mut self, buf: &'buf mut [T], op: impl Operator<T> + 'buf) {
+        self.exact |= op.exact_of().is_some();
+        self.push(Part::new(buf, op));
+    }
+
+    #[inline]
+    fn push(&mut self, part: Part<'buf>) {
+        match self.few.get_mut(self.count) {
+            Some(place) => *place = Some(part),
+            None => self.push_to_many(part),
+        }
+        self.count += 1;
+    }
+
+    #[cold]
+    fn push_to_many(&mut self, part: Part<'buf>) {
+        if self.many.is_empty() {
+            self.many.extend(self.few.iter_mut().map(Option::take));
+        }
+        self.many.push(Some(part));
+    }
+
+    #[inline]
+    fn all(&mut self) -> &mut [Option<Part<'buf>>] {
+        match self.count <= FEW {
+            true => &mut self.few[..self.count],
+            false => &mut self.many,
+        }
+    }
+}
+
+/// Calls a method for the type of the shortest block with this many bytes. Most lengths are a
+/// power of two and a little more, since those of vectors often are powers of two.
+macro_rules! in_block {
+    ($bytes:expr, $comm:ident . $method:ident ($($argument:expr),*)) => {
+        match $bytes {
+            ..=64 => $comm.$method::<56>($($argument),*),
+            ..=128 => $comm.$method::<120>($($argument),*),
+            ..=192 => $comm.$method::<184>($($argument),*),
+            ..=320 => $comm.$method::<312>($($argument),*),
+            ..=576 => $comm.$method::<568>($($argument),*),
+            ..=1024 => $comm.$method::<1016>($($argument),*),
+            ..=2112 => $comm.$method::<2104>($($argument),*),
+            _ => $comm.$method::<4088>($($argument),*),
+        }
+    };
+}
+
+impl Comm {
+    /// The error of a list with a sum whose ranks would have to exchange other elements than its own.
+    #[cold]
+    fn refuse_exact(&self, ask: &Ask) -> Result<()> {
+        let refused = "op::SumExact is not for fused calls: call all_reduce with it";
+        self.op(ask.site, &|| "fused".into(), || Err(Error::usage(refused)))
+    }
+
+    /// Runs as many calls as the vectors need: one if there are none.
+    fn run_fused(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
+        let context = self.shared.context;
+        let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
+        let kept = self.core.kept.find_fused(ask, context, likely);
+        let found = kept.and_then(|kept| self.run_kept(&kept, parts));
+        found.unwrap_or_else(|| self.run_blocks(ask, parts))
+    }
+
+    /// Runs a call whose signature may be that of the vectors; `None` if it is not.
+    #[inline]
+    fn run_kept(&self, kept: &Kept, parts: &mut [Option<Part<'_>>]) -> Option<Result<()>> {
+        let signature = kept.ask.fused?;
+        let mut parts = Parts::new(signature, parts)?;
+        Some(in_block!(
+            signature.bytes(),
+            self.run_block(kept, &mut parts)
+        ))
+    }
+
+    /// Runs a call for each block that the vectors need.
+    #[cold]
+    fn run_blocks(&self, ask: &Ask, mut parts: &mut [Option<Part<'_>>]) -> Result<()> {
+        loop {
+            let (block, rest) = parts.split_at_mut(in_one_block(parts));
+            self.run_one(ask, block)?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            parts = rest;
+        }
+    }
+
+    /// Reduces vectors that fit into one block, or a single one that fits into none.
+    fn run_one(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
+        let vectors = || parts.iter().map(|part| Some(part.as_ref()?.vector()));
+        let is_of = |signature: &'static Signature| signature.is_of(vectors());
+        let context = self.shared.context;
+        let kept = match self.core.kept.find_fused(ask, context, is_of) {
+            Some(kept) => Some(kept),
+            None => self.keep_fused(ask, Signature::of(vectors().flatten().copied()))?,
+        };
+        match kept.and_then(|kept| self.run_kept(&kept, parts)) {
+            Some(result) => result,
+            None => self.run_each(ask, parts),
+        }
+    }
+
+    /// Describes and caches the call of a signature; `None` if there is no signature.
+    fn keep_fused(
+        &self,
+        ask: &Ask,
+        signature: Option<&'static Signature>,
+    ) -> Result<Option<Rc<Kept>>> {
+        let Some(signature) = signature else {
+            return Ok(None);
+        };
+        let with = in_block!(signature.bytes(), self.with_block());
+        let ask = Ask {
+            commutes: signature.commutes(),
+            fused: Some(signature),
+            ..*ask
+        };
+        self.keep(ask, with).map(Some)
+    }
+
+    fn with_block<const N: usize>(&self) -> With {
+        With::new::<Block<N>>(self, OperatorKind::None, (0, 1))
+    }
+
+    fn run_block<const N: usize>(&self, kept: &Kept, parts: &mut Parts<'_, '_>) -> Result<()> {
+        let check = || Ok(());
+        self.again(&kept.described, check, |inside| match kept.plan.path {
+            CallPath::Cells => inside.fuse_over_cells::<N>(&kept.plan, parts),
+            _ => inside.fuse_by_elements::<N>(&kept.plan, parts),
+        })
+    }
+
+    /// Reduces vectors one by one.
+    #[cold]
+    fn run_each(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
+        let mut parts = parts.iter_mut().flatten();
+        parts.try_for_each(|part| self.run_alone(ask, part))
+    }
+
+    /// Reduces a vector in a call of its own, by an algorithm that is compiled for elements of any type.
+    fn run_alone(&self, ask: &Ask, part: &mut Part<'_>) -> Result<()> {
+        let vector = *part.vector();
+        let ask = Ask {
+            site: part.site,
+            length: vector.count,
+            commutes: vector.commutes,
+            ..*ask
+        };
+        let with = With::of(self, vector.op, (0, vector.count), vector.info);
+        let kept = match self.core.kept.find(&ask, &with) {
+            Some(kept) => kept,
+            None => self.keep_by(ask, with, without_cells)?,
+        };
+        let mut operands = part.operands();
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| inside.go_by_elements(&kept.plan, &mut operands),
+        )
+    }
+}
+
+impl InCall<'_> {
+    #[inline]
+    fn fuse_over_cells<const N: usize>(
+        &self,
+        plan: &Plan,
+        parts: &mut Parts<'_, '_>,
+    ) -> Result<()> {
+        let mut held = HeldParts::<N> {
+            parts,
+            same: Ok(()),
+        };
+        all_reduce_over_cells(&mut AtCellPort::new(self), &plan.shape, &mut held)?;
+        held.same.map_err(other_vectors)
+    }
+
+    fn fuse_by_elements<const N: usize>(
+        &self,
+        plan: &Plan,
+        parts: &mut Parts<'_, '_>,
+    ) -> Result<()> {
+        let mut block = [parts.pack::<N>()];
+        let operator = parts.operator();
+        let mut operands = Operands {
+            input: Elements::of::<Block<N>>(&[]),
+            output: ElementsMut::of(&mut block),
+            folds: &FoldsOf::<Block<N>, _>::new(&operator),
+        };
+        self.go_by_elements(plan, &mut operands)?;
+        parts.unpack(&block[0]).map_err(other_vectors)
+    }
+}
+
+/// The vectors of a rank, which travel in a block.
+struct HeldParts<'h, 'p, 'a, const N: usize> {
+    parts: &'h mut Parts<'p, 'a>,
+    /// Whether all blocks so far were of the same vectors.
+    same: Result<(), OtherVectors>,
+}
+
+impl<const N: usize> Held for HeldParts<'_, '_, '_, N> {
+    type Element = Block<N>;
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
+        match self.same {
+            Ok(()) => cell_port.post_in_place(stamp, |place| self.parts.pack_into::<N>(place)),
+            Err(OtherVectors) => cell_port.post(stamp, &[Block::<N>::new()]),
+        }
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, theirs: &[Block<N>]) {
+        self.combine(Combine::Replace, theirs);
+    }
+
+    #[inline]
+    fn combine(&mut self, combine: Combine, theirs: &[Block<N>]) {
+        let [theirs] = theirs else { return };
+        let parts = &mut *self.parts;
+        let same = match combine {
+            Combine::Replace => parts.unpack(theirs),
+            Combine::FoldRight => unwind::operator(|| parts.fold_right(theirs)),
+            Combine::FoldLeft => unwind::operator(|| parts.fold_left(theirs)),
+        };
+        self.same = self.same.and(same);
+    }
+}
+
+/// Cells are used by code that is compiled for one type of elements.
+fn without_cells(algorithm: Algorithm) -> Algorithm {
+    match algorithm {
+        Algorithm::Cells => Algorithm::Direct,
+        other => other,
+    }
+}
+
+/// The number of vectors that go into one block, or 1 if the first fits into none.
+#[inline]
+fn in_one_block(parts: &[Option<Part<'_>>]) -> usize {
+    let mut end = 0;
+    let fits = |part: &&Part<'_>| {
+        let place = part.vector().after(end);
+        end = place.as_ref().map_or(end, |place| place.end);
+        place.is_some()
+    };
+    let count = parts.iter().flatten().take_while(fits).count();
+    count.max(1).min(parts.len())
+}
+
+/// The error where ranks have packed different vectors although the fingerprints of their calls are equal.
+#[cold]
+fn other_vectors(_: OtherVectors) -> Error {
+    Error::usage(
+        "the ranks fuse vectors of different types or lengths, or with different operators",
+    )
+}

@@ -1,0 +1,601 @@
+//! Fused all-reduces: each vector gets what a call of its own gives, bit for bit, and what a fold written out gives; and
+//! every rank learns of lists that differ, operators that panic, and ranks that are missing.
+
+mod support;
+
+use std::fmt::Debug;
+
+use proptest::prelude::*;
+use rankfold::collective::{Algorithm, Collective};
+use rankfold::error::Mismatch;
+use rankfold::{Comm, ErrorKind, Fused, Rank, Report, Result, World, WorldError, op};
+use support::{Random, guarded, mix, scale};
+
+/// Elements aligned more strictly than the lines that messages are copied in, with padding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(32))]
+struct Wide(u16);
+
+/// Elements that no block is aligned for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(128))]
+struct Widest(u64);
+
+type Map = (u8, u32);
+
+/// x -> ax + b modulo 256, one after the other: composing maps does not commute.
+fn compose((a, b): Map, (c, d): Map) -> Map {
+    let sum = u32::from(c) * b + d;
+    (a.wrapping_mul(c), sum % 256)
+}
+
+/// A vector of each kind, made, listed, reduced by itself, and folded by a loop.
+macro_rules! vectors {
+    ($($name:ident: $type:ty = $make:expr, $op:expr, $fold:expr;)*) => {
+        #[derive(Clone, Debug)]
+        enum Vector { $($name(Vec<$type>),)* }
+
+        const KINDS: &[fn(u64, usize) -> Vector] = &[
+            $(|seed, length| Vector::$name((0..length).map(|i| $make(mix(seed + i as u64))).collect()),)*
+        ];
+
+        impl Vector {
+            fn list<'a>(&'a mut self, f: &mut Fused<'a>) {
+                match self { $(Vector::$name(v) => f.all_reduce(v, $op),)* }
+            }
+
+            fn alone(&mut self, comm: &Comm) -> Result<()> {
+                match self { $(Vector::$name(v) => comm.all_reduce(v, $op),)* }
+            }
+
+            fn fold(&mut self, right: &Vector) {
+                match (self, right) {
+                    $((Vector::$name(left), Vector::$name(right)) => {
+                        let both = left.iter_mut().zip(right);
+                        both.for_each(|(left, right)| *left = $fold(*left, *right));
+                    })*
+                    _ => unreachable!("vectors of two kinds"),
+                }
+            }
+        }
+    };
+}
+
+vectors! {
+    Sums: u64 = |n| n, op::Sum, u64::wrapping_add;
+    Most: f64 = |n| n as f64, op::Max, f64::max;
+    // Sums of these are rounded.
+    Rounded: f64 = |n: u64| 1.0 / (n % 1000 + 1) as f64, op::Sum, |a, b| a + b;
+    Small: i8 = |n| n as i8, op::Min, i8::min;
+    Long: u128 = |n| u128::from(n) << 31, op::Xor, |a, b| a ^ b;
+    Flags: bool = |n| n % 7 > 0, op::And, |a, b| a & b;
+    Maps: Map = |n: u64| (n as u8 | 1, (n >> 8) as u32 % 256), compose, compose;
+    Joined: (u8, u32) = |n| (n as u8, n as u32), op::commutative(|(a, b): (u8, u32), (c, d)| (a ^ c, b | d)),
+        |(a, b), (c, d)| (a ^ c, b | d);
+    Units: () = |_| (), op::First, |a, _| a;
+    Wides: Wide = |n| Wide(n as u16), |a: Wide, b: Wide| Wide(a.0.max(b.0)), |a: Wide, b: Wide| Wide(a.0.max(b.0));
+    Widests: Widest = Widest, |a: Widest, _: Widest| a, |a, _| a;
+}
+
+/// Kind and length of each vector.
+type List = Vec<(usize, usize)>;
+
+fn draw(random: &mut Random) -> List {
+    let vectors = random.of(&[0, 1, 2, 3, 5, 8, 9, 20]);
+    let kind = |random: &mut Random| {
+        (
+            random.below(KINDS.len()),
+            random.of(&[0, 1, 1, 2, 3, 7, 30]),
+        )
+    };
+    let mut list: List = (0..vectors).map(|_| kind(random)).collect();
+    if random.one_in(4) {
+        list.push((random.below(KINDS.len()), random.of(&[100, 511, 600, 5000])));
+    }
+    list
+}
+
+fn made(list: &List, seed: u64, rank: Rank) -> Vec<Vector> {
+    let one = |(place, (kind, length)): (usize, &(usize, usize))| {
+        KINDS[*kind](
+            mix(seed ^ (rank as u64) << 20 ^ (place as u64) << 40),
+            *length,
+        )
+    };
+    list.iter().enumerate().map(one).collect()
+}
+
+fn fuse(comm: &Comm, vectors: &mut [Vector]) -> Result<()> {
+    comm.fused(|f| vectors.iter_mut().for_each(|vector| vector.list(f)))
+}
+
+/// The bits, also those of zeros and of what rounds alike.
+fn shown(vectors: &impl Debug) -> String {
+    format!("{vectors:?}")
+}
+
+fn folded(list: &List, seed: u64, ranks: usize) -> Vec<Vector> {
+    let mut all = made(list, seed, 0);
+    for rank in 1..ranks {
+        let theirs = made(list, seed, rank);
+        all.iter_mut()
+            .zip(&theirs)
+            .for_each(|(left, right)| left.fold(right));
+    }
+    all
+}
+
+/// Compares a list with separate calls, and on ranks that fold from the first to the last, with a loop.
+fn compare(comm: &Comm, list: &List, seed: u64) -> Result<()> {
+    let mut fused = made(list, seed, comm.rank());
+    let mut alone = fused.clone();
+    fuse(comm, &mut fused)?;
+    alone.iter_mut().try_for_each(|vector| vector.alone(comm))?;
+    let case = || {
+        format!(
+            "seed {seed}, rank {} of {}, {list:?}",
+            comm.rank(),
+            comm.size()
+        )
+    };
+    assert_eq!(shown(&fused), shown(&alone), "{}", case());
+    assert_eq!(
+        shown(&fused),
+        shown(&folded(list, seed, comm.size())),
+        "{}",
+        case()
+    );
+    Ok(())
+}
+
+#[test]
+fn a_list_gives_what_separate_calls_give() {
+    for ranks in (1..=17).chain([33, 64]) {
+        let lists = (if ranks > 17 { 4.0 } else { 12.0 } * scale()).ceil() as u64;
+        for check in [false, true] {
+            let run = || {
+                World::new(ranks).check(check).strict().run(|comm| {
+                    (0..lists).try_for_each(|list| {
+                        let seed = list * 1000 + ranks as u64;
+                        compare(comm, &draw(&mut Random::new(seed)), seed)
+                    })
+                })
+            };
+            let case = || format!("{ranks} ranks, check({check})");
+            guarded(&case, run).unwrap_or_else(|error| panic!("{}: {error}", case()));
+        }
+    }
+}
+
+#[test]
+fn more_ranks_than_cells_serve_get_the_same_without_rounding() {
+    let list: List = vec![(0, 3), (6, 2), (1, 30), (7, 1), (3, 0), (6, 40)];
+    World::new(70).run(|comm| compare(comm, &list, 7)).unwrap();
+}
+
+fn lists() -> impl Strategy<Value = List> {
+    prop::collection::vec((0..KINDS.len(), 0..40usize), 0..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases((60.0 * scale()).ceil() as u32))]
+
+    #[test]
+    fn any_list_gives_what_separate_calls_give(list in lists(), ranks in 1..7usize, seed: u32) {
+        let run = || World::new(ranks).strict().run(|comm| compare(comm, &list, seed.into()));
+        let case = || format!("{ranks} ranks, {list:?}, seed {seed}");
+        prop_assert!(guarded(&case, run).is_ok());
+    }
+}
+
+#[test]
+fn a_list_is_reduced_by_every_algorithm_that_takes_a_vector_of_one_element() {
+    let commuting: List = vec![(0, 3), (1, 1), (5, 9), (9, 2)];
+    let ordered: List = vec![(6, 3), (0, 2)];
+    for ranks in [1, 2, 3, 4, 5, 8] {
+        for algorithm in Algorithm::all(Collective::AllReduce) {
+            for list in [&commuting, &ordered] {
+                let run = |comm: &Comm| {
+                    let using = comm.using(algorithm);
+                    let mut one = [(1u8, 2u32)];
+                    // The wide elements commute, but their closure does not say so.
+                    let reference = using.all_reduce(&mut one, compose);
+                    let mut vectors = made(list, 5, comm.rank());
+                    let fused =
+                        using.fused(|f| vectors.iter_mut().for_each(|vector| vector.list(f)));
+                    assert_eq!(fused.is_ok(), reference.is_ok(), "{algorithm}: {fused:?}");
+                    let expected = match fused {
+                        Ok(()) => folded(list, 5, comm.size()),
+                        Err(_) => made(list, 5, comm.rank()),
+                    };
+                    assert_eq!(shown(&vectors), shown(&expected), "{algorithm}");
+                    Ok(())
+                };
+                let case = || format!("{algorithm}, {ranks} ranks");
+                let ended = guarded(&case, || World::new(ranks).run(run));
+                ended.unwrap_or_else(|error| panic!("{}: {error}", case()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_of_nothing_is_a_call_of_all_ranks() {
+    World::new(3)
+        .run(|comm| {
+            comm.fused(|_| ())?;
+            let (mut none, mut units) = ([0u8; 0], [(); 1000]);
+            comm.fused(|f| f.all_reduce(&mut none, op::Sum))?;
+            comm.fused(|f| f.all_reduce(&mut units, op::First))
+        })
+        .unwrap();
+    let report = World::new(3).run_each(|comm| match comm.rank() {
+        0 => comm.barrier(),
+        _ => comm.fused(|_| ()),
+    });
+    assert_eq!(mismatch(report).odd, [0]);
+}
+
+#[test]
+fn hundreds_of_vectors_and_vectors_longer_than_any_block_are_reduced() {
+    for ranks in [1, 2, 3, 8] {
+        let run = |comm: &Comm| {
+            let me = comm.rank() as u64;
+            let mut many = [[me as u8; 3]; 700];
+            let (mut long, mut short) = (vec![me; 4000], [me]);
+            comm.fused(|f| {
+                many.iter_mut().for_each(|v| f.all_reduce(v, op::Max));
+                f.all_reduce(&mut long, op::Sum);
+                f.all_reduce(&mut short, op::Sum);
+            })?;
+            Ok((many, long, short))
+        };
+        let (many, long, short) = World::new(ranks).run(run).unwrap().remove(0);
+        let (most, sum) = (ranks as u8 - 1, (ranks * (ranks - 1) / 2) as u64);
+        assert_eq!(
+            (many, long, short),
+            ([[most; 3]; 700], vec![sum; 4000], [sum])
+        );
+    }
+}
+
+#[test]
+fn parts_of_one_vector_and_operators_that_capture_are_listed() {
+    let modulus = 97u64;
+    let results = World::new(4).run(|comm| {
+        let mut v = [comm.rank() as u64 + 50; 6];
+        let (sums, most) = v.split_at_mut(2);
+        let add: &dyn Fn(u64, u64) -> u64 = &|a, b| (a + b) % modulus;
+        comm.fused(|f| {
+            f.all_reduce(sums, add);
+            f.all_reduce(most, op::Max);
+        })?;
+        Ok(v)
+    });
+    assert_eq!(results.unwrap(), [[12, 12, 53, 53, 53, 53]; 4]);
+}
+
+#[test]
+fn communicators_that_were_split_or_duplicated_fuse() {
+    let list: List = vec![(0, 5), (6, 1), (3, 9), (2, 2)];
+    for check in [false, true] {
+        World::new(9)
+            .check(check)
+            .run(|comm| {
+                let dup = comm.dup()?;
+                let part = comm.split((comm.rank() % 2) as u32, -(comm.rank() as i64))?;
+                for round in 0..20 {
+                    compare(&dup, &list, round)?;
+                    compare(&part, &list, round)?;
+                    compare(comm, &list, round)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn lists_that_alternate_at_one_line_are_kept_apart() {
+    World::new(3)
+        .run(|comm| {
+            let lists: [List; 4] = [
+                vec![(0, 2)],
+                vec![(1, 2)],
+                vec![(0, 2), (1, 1)],
+                vec![(0, 3)],
+            ];
+            (0..40).try_for_each(|round| compare(comm, &lists[round * 7 % 4], round as u64))
+        })
+        .unwrap();
+}
+
+fn mismatch<R: Debug>(report: Report<R>) -> Mismatch {
+    let found = report.mismatch.clone();
+    let found = found.or_else(|| match report.into_result() {
+        Err(WorldError::Mismatch(found)) => Some(found),
+        _ => None,
+    });
+    let found = found.expect("a mismatch");
+    Mismatch {
+        calls: Vec::new(),
+        odd: found.odd.clone(),
+        comm: Some(found.to_string().into()),
+    }
+}
+
+/// A list that one rank fuses instead of the others' `all_reduce(2 x u64, Sum), all_reduce(1 x f64, Max)`.
+type Other = fn(&Comm) -> Result<()>;
+
+/// With the beginning of its description.
+const OTHERS: [(&str, Other); 9] = [
+    ("fused()", |comm| comm.fused(|_| ())),
+    ("fused(all_reduce(2 x u64, Sum))", |comm| {
+        let mut a = [1u64; 2];
+        comm.fused(|f| f.all_reduce(&mut a, op::Sum))
+    }),
+    (
+        "fused(all_reduce(3 x u64, Sum), all_reduce(1 x f64, Max))",
+        |comm| {
+            let (mut a, mut b) = ([1u64; 3], [1.0]);
+            comm.fused(|f| {
+                f.all_reduce(&mut a, op::Sum);
+                f.all_reduce(&mut b, op::Max);
+            })
+        },
+    ),
+    (
+        "fused(all_reduce(2 x i64, Sum), all_reduce(1 x f64, Max))",
+        |comm| {
+            let (mut a, mut b) = ([1i64; 2], [1.0]);
+            comm.fused(|f| {
+                f.all_reduce(&mut a, op::Sum);
+                f.all_reduce(&mut b, op::Max);
+            })
+        },
+    ),
+    (
+        "fused(all_reduce(2 x u64, Product), all_reduce(1 x f64, Max))",
+        |comm| {
+            let (mut a, mut b) = ([1u64; 2], [1.0]);
+            comm.fused(|f| {
+                f.all_reduce(&mut a, op::Product);
+                f.all_reduce(&mut b, op::Max);
+            })
+        },
+    ),
+    (
+        "fused(all_reduce(1 x f64, Max), all_reduce(2 x u64, Sum))",
+        |comm| {
+            let (mut a, mut b) = ([1u64; 2], [1.0]);
+            comm.fused(|f| {
+                f.all_reduce(&mut b, op::Max);
+                f.all_reduce(&mut a, op::Sum);
+            })
+        },
+    ),
+    (
+        "fused(all_reduce(2 x u64, Closure), all_reduce(1 x f64, Max))",
+        |comm| {
+            let (mut a, mut b) = ([1u64; 2], [1.0]);
+            comm.fused(|f| {
+                f.all_reduce(&mut a, |_, _| panic!("it was folded"));
+                f.all_reduce(&mut b, op::Max);
+            })
+        },
+    ),
+    (
+        "fused(all_reduce(1 x u64, Sum), all_reduce(1 x u64, Sum)",
+        |comm| {
+            let mut v = [[1u64]; 40];
+            comm.fused(|f| v.iter_mut().for_each(|v| f.all_reduce(v, op::Sum)))
+        },
+    ),
+    ("all_reduce(2 x u64, Sum)", |comm| {
+        comm.all_reduce(&mut [1u64; 2], op::Sum)
+    }),
+];
+
+/// The usual list, whose call is at the line that is returned.
+fn usual(comm: &Comm) -> (u32, Result<()>) {
+    let (mut a, mut b) = ([1u64; 2], [1.0]);
+    let line = line!() + 1;
+    let done = comm.fused(|f| {
+        f.all_reduce(&mut a, op::Sum);
+        f.all_reduce(&mut b, op::Max);
+    });
+    assert!(done.is_err() || a == [comm.size() as u64; 2]);
+    (line, done)
+}
+
+#[test]
+fn a_rank_that_lists_other_vectors_is_named_with_its_line() {
+    for (text, other) in OTHERS {
+        for ranks in [3, 4, 5, 12] {
+            for (odd, check) in [(0, true), (1, false), (0, false), (ranks - 1, true)] {
+                let case = || format!("{text}, rank {odd} of {ranks}, check({check})");
+                let run = || {
+                    World::new(ranks).check(check).run_each(|comm| {
+                        let done = match comm.rank() == odd {
+                            true => other(comm),
+                            false => usual(comm).1,
+                        };
+                        done.and_then(|()| comm.barrier())
+                    })
+                };
+                let found = mismatch(guarded(&case, run));
+                let told = found.comm.unwrap();
+                assert_eq!(found.odd, [odd], "{}: {told}", case());
+                let usual = "fused(all_reduce(2 x u64, Sum), all_reduce(1 x f64, Max))";
+                assert!(
+                    told.contains(text) && told.contains(usual),
+                    "{}: {told}",
+                    case()
+                );
+                let lines = told.matches("fused.rs:").count();
+                assert_eq!(lines, told.lines().count() - 1, "{}: {told}", case());
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_ranks_with_different_lists_both_learn_of_it() {
+    for (text, other) in OTHERS {
+        let run = || {
+            World::new(2).run_each(|comm| match comm.rank() {
+                0 => usual(comm).1.and_then(|()| comm.barrier()),
+                _ => other(comm).and_then(|()| comm.barrier()),
+            })
+        };
+        let report = guarded(&|| text.to_owned(), run);
+        assert!(
+            report
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.error().is_some()),
+            "{text}"
+        );
+        assert!(mismatch(report).odd.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_long_list_that_differs_where_it_is_not_shown_says_so() {
+    let report = World::new(3).run_each(|comm| {
+        let mut v = [[1u8]; 30];
+        comm.fused(|f| {
+            for (i, v) in v.iter_mut().enumerate() {
+                match i == 25 && comm.rank() == 1 {
+                    true => f.all_reduce(v, op::Max),
+                    false => f.all_reduce(v, op::Sum),
+                }
+            }
+        })?;
+        comm.barrier()
+    });
+    let found = mismatch(report);
+    assert_eq!(found.odd, [1]);
+    let told = found.comm.unwrap();
+    assert!(told.contains(", and 14 more) with other vectors"), "{told}");
+}
+
+#[test]
+fn a_refused_call_names_the_line_of_the_list_and_changes_nothing() {
+    World::new(3)
+        .run(|comm| {
+            let mut v = [comm.rank() as u64];
+            let barriers = comm.using(Algorithm::Dissemination);
+            let line = line!() + 1;
+            let error = barriers.fused(|f| f.all_reduce(&mut v, op::Sum));
+            let error = error.unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Usage { .. }), "{error}");
+            assert_eq!(error.site().unwrap().line(), line);
+            assert_eq!(v, [comm.rank() as u64]);
+            comm.fused(|f| f.all_reduce(&mut v, op::Sum))?;
+            assert_eq!(v, [3]);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_panic_in_one_of_the_operators_fails_all_ranks_and_names_its_rank() {
+    for ranks in [2, 3, 5, 16] {
+        for (length, check) in [(1, false), (1, true), (300, false), (1000, false)] {
+            let run = || {
+                World::new(ranks).check(check).run_each(|comm| {
+                    let (mut a, mut b, mut c) = ([1u64], vec![2u64; length], [1.0]);
+                    let bad = |_: u64, _: u64| -> u64 { panic!("no fold") };
+                    comm.fused(|f| {
+                        f.all_reduce(&mut a, op::Sum);
+                        f.all_reduce(&mut b, bad);
+                        f.all_reduce(&mut c, op::Max);
+                    })?;
+                    comm.barrier()
+                })
+            };
+            let case = || format!("{ranks} ranks, {length} elements, check({check})");
+            let report = guarded(&case, run);
+            assert!(report.culprit.is_some(), "{}", case());
+            let failed = |outcome: &rankfold::Outcome<()>| outcome.value().is_none();
+            assert!(report.outcomes.iter().all(failed), "{}", case());
+            let told = report.into_result().unwrap_err().to_string();
+            assert!(told.contains("no fold"), "{}: {told}", case());
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_returns_or_panics_instead_is_named() {
+    for ranks in [2, 3, 7] {
+        for gone in [0, ranks - 1] {
+            for panics in [false, true] {
+                let run = || {
+                    World::new(ranks).run_each(|comm| {
+                        if comm.rank() == gone {
+                            assert!(!panics, "instead of the call");
+                            return Ok(());
+                        }
+                        usual(comm).1.and_then(|()| comm.barrier())
+                    })
+                };
+                let case = || format!("rank {gone} of {ranks} is gone, panics: {panics}");
+                let report = guarded(&case, run);
+                let others = report.outcomes.iter().enumerate();
+                let mut others = others.filter(|(rank, _)| *rank != gone);
+                assert!(
+                    others.all(|(_, outcome)| outcome.error().is_some()),
+                    "{}",
+                    case()
+                );
+                let told = report.into_result().unwrap_err().to_string();
+                assert!(told.contains(&format!("rank {gone}")), "{}: {told}", case());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_panic_while_vectors_are_listed_makes_no_call() {
+    let report = World::new(2).run_each(|comm| {
+        let mut v = [1u64];
+        comm.fused(|f| {
+            f.all_reduce(&mut v, op::Sum);
+            assert!(comm.rank() == 0, "while it lists");
+        })
+    });
+    assert_eq!(report.culprit, Some(1));
+}
+
+#[test]
+fn calls_may_be_made_while_vectors_are_listed() {
+    let results = World::new(3).run(|comm| {
+        let (mut outer, mut inner) = ([1u64], [comm.rank()]);
+        comm.fused(|f| {
+            f.all_reduce(&mut outer, op::Sum);
+            comm.fused(|g| g.all_reduce(&mut inner, op::Max)).unwrap();
+            comm.barrier().unwrap();
+        })?;
+        Ok((outer[0], inner[0]))
+    });
+    assert_eq!(results.unwrap(), [(3, 2); 3]);
+}
+
+#[test]
+fn exact_sums_are_refused_before_anything_is_sent() {
+    let run = |comm: &Comm| {
+        let (mut sum, mut most) = ([0.5], [1]);
+        let refused = comm.fused(|f| {
+            f.all_reduce(&mut most, op::Max);
+            f.all_reduce(&mut sum, op::SumExact);
+        });
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused.kind(), rankfold::ErrorKind::Usage(_)),
+            "{refused}"
+        );
+        comm.barrier()
+    };
+    World::new(3).strict().run(run).unwrap();
+}
