@@ -38,7 +38,7 @@ fn main() {
     beside::<32, 32, 256>(effort, "of 256 bytes", [32; 8]);
 }
 
-/// Compares eight vectors of so many words, `LONGEST` at most, with one of `ONE` words, one of `ALL` words, and eight
+/// Compares eight vectors of `words` words, `LONGEST` at most, with one of `ONE` words, one of `ALL` words, and eight
 /// calls.
 fn beside<const LONGEST: usize, const ONE: usize, const ALL: usize>(
     effort: Effort,

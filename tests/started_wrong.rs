@@ -307,7 +307,7 @@ fn two_communicators_in_turn() {
     });
 }
 
-/// Rank 2 has started its part and waits for a message that never comes; nobody waits for it except for rank 3, which
+/// Rank 2 has started its part and waits for a message that never comes; no rank waits for it but rank 3, which
 /// has not started.
 #[test]
 fn a_started_call_that_awaits_a_rank_which_waits_for_a_third() {

@@ -289,7 +289,7 @@ fn an_exclusive_lock_keeps_all_others_out() {
         let case = || format!("{ranks} ranks");
         let sums = guarded(&case, || {
             World::new(ranks).run(|comm| {
-                // Two numbers that are the same whenever nobody is between them.
+                // Two numbers that are the same whenever no rank writes between them.
                 let win = comm.window(vec![0u64; 2])?;
                 for turn in 0..each {
                     let target = turn % comm.size();

@@ -100,7 +100,7 @@ impl Neighborhood {
 
     /// Sends a block to each neighbour and receives one from each.
     ///
-    /// # Shape
+    /// # Cuts
     ///
     /// `block` has the same length on every rank. `all` has room for one [block](Self#blocks) from each neighbour.
     ///
@@ -129,15 +129,15 @@ impl Neighborhood {
     #[doc(alias = "MPI_Neighbor_allgather")]
     #[track_caller]
     pub fn neighbor_all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
-        let shape = self.equal_to_all(block.len(), all.len());
+        let cuts = self.equal_to_all(block.len(), all.len());
         let called = (Verb::NeighborAllGather, Location::caller());
-        self.exchange(called, shape, block, all)
+        self.exchange(called, cuts, block, all)
     }
 
     /// [`neighbor_all_gather`](Self::neighbor_all_gather) with blocks of any lengths: `counts[i]` elements from neighbour
     /// `i`.
     ///
-    /// # Shape
+    /// # Cuts
     ///
     /// The length of `all` is the sum of the counts, one for each [block](Self#blocks).
     ///
@@ -173,14 +173,14 @@ impl Neighborhood {
         all: &mut [T],
     ) -> Result<()> {
         let into = cut("output", counts, self.incoming, all.len());
-        let shape = into.map(|into| Shape::uneven(Cut::Whole(block.len()), into));
+        let cuts = into.map(|into| Cuts::uneven(Cut::Whole(block.len()), into));
         let called = (Verb::NeighborAllGatherV, Location::caller());
-        self.exchange(called, shape, block, all)
+        self.exchange(called, cuts, block, all)
     }
 
     /// Sends another piece to each neighbour and receives one from each.
     ///
-    /// # Shape
+    /// # Cuts
     ///
     /// All pieces have the same length. `input` has a [block](Self#blocks) for each neighbour that this rank sends to,
     /// and `output` one for each that it receives from.
@@ -211,15 +211,15 @@ impl Neighborhood {
     #[doc(alias = "MPI_Neighbor_alltoall")]
     #[track_caller]
     pub fn neighbor_all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
-        let shape = self.equal_pieces(input.len(), output.len());
+        let cuts = self.equal_pieces(input.len(), output.len());
         let called = (Verb::NeighborAllToAll, Location::caller());
-        self.exchange(called, shape, input, output)
+        self.exchange(called, cuts, input, output)
     }
 
     /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with pieces of any lengths: `to[i]` elements for neighbour `i`,
     /// one piece after another in `input`, and `from[i]` elements from neighbour `i`, likewise in `output`.
     ///
-    /// # Shape
+    /// # Cuts
     ///
     /// What this rank passes as `to` for a neighbour, that passes as its `from` for this rank. The lengths of the
     /// buffers are the sums of the counts, one for each [block](Self#blocks).
@@ -258,22 +258,22 @@ impl Neighborhood {
     ) -> Result<()> {
         let out = cut("input", to, self.outgoing, input.len());
         let into = cut("output", from, self.incoming, output.len());
-        let shape = out.and_then(|out| Ok(Shape::uneven(out, into?)));
+        let cuts = out.and_then(|out| Ok(Cuts::uneven(out, into?)));
         let called = (Verb::NeighborAllToAllV, Location::caller());
-        self.exchange(called, shape, input, output)
+        self.exchange(called, cuts, input, output)
     }
 }
 
 /// The blocks of a call: to send, to receive, and their length if all are equal.
-struct Shape {
+struct Cuts {
     out: Cut,
     into: Cut,
     length: Option<usize>,
 }
 
-impl Shape {
-    fn uneven(out: Cut, into: Cut) -> Shape {
-        Shape {
+impl Cuts {
+    fn uneven(out: Cut, into: Cut) -> Cuts {
+        Cuts {
             out,
             into,
             length: None,
@@ -301,19 +301,19 @@ fn cut(which: &str, counts: &[usize], blocks: usize, given: usize) -> Result<Cut
 
 impl Neighborhood {
     /// The whole input for each neighbour, and a block of the same length from each.
-    fn equal_to_all(&self, input: usize, output: usize) -> Result<Shape> {
+    fn equal_to_all(&self, input: usize, output: usize) -> Result<Cuts> {
         let Neighborhood {
             incoming, outgoing, ..
         } = *self;
         let length = output.checked_div(incoming).unwrap_or(input);
         // A rank that sends nothing may pass anything.
         let fits = output == length * incoming && (outgoing == 0 || length == input);
-        let shape = Shape {
+        let cuts = Cuts {
             out: Cut::Whole(input),
             into: Cut::Blocks(Blocks::even(output, incoming)),
             length: Some(length),
         };
-        fits.then_some(shape).ok_or_else(|| {
+        fits.then_some(cuts).ok_or_else(|| {
             Error::usage(format!(
                 "{incoming} blocks as long as the input, which has {input} elements, do not fit an output of {output}"
             ))
@@ -321,19 +321,19 @@ impl Neighborhood {
     }
 
     /// Equal blocks for all neighbours, and from all.
-    fn equal_pieces(&self, input: usize, output: usize) -> Result<Shape> {
+    fn equal_pieces(&self, input: usize, output: usize) -> Result<Cuts> {
         let Neighborhood {
             incoming, outgoing, ..
         } = *self;
         let sent = input.checked_div(outgoing);
         let length = sent.or(output.checked_div(incoming)).unwrap_or(0);
         let fits = input == length * outgoing && output == length * incoming;
-        let shape = Shape {
+        let cuts = Cuts {
             out: Cut::Blocks(Blocks::even(input, outgoing)),
             into: Cut::Blocks(Blocks::even(output, incoming)),
             length: Some(length),
         };
-        fits.then_some(shape).ok_or_else(|| {
+        fits.then_some(cuts).ok_or_else(|| {
             Error::usage(format!(
                 "{outgoing} equal pieces do not fit an input of {input} elements, with {incoming} as long in an \
                  output of {output}"
@@ -345,7 +345,7 @@ impl Neighborhood {
     fn exchange<T: Element>(
         &self,
         called: (Verb, Site),
-        shape: Result<Shape>,
+        cuts: Result<Cuts>,
         input: &[T],
         output: &mut [T],
     ) -> Result<()> {
@@ -354,21 +354,18 @@ impl Neighborhood {
             output: ElementsMut::of(output),
             folds: &FoldsOf::<T, _>::new(&First),
         };
-        self.exchange_elements(called, shape, &mut operands)
+        self.exchange_elements(called, cuts, &mut operands)
     }
 
     /// The same, compiled once for all types of elements.
     fn exchange_elements(
         &self,
         (verb, site): (Verb, Site),
-        shape: Result<Shape>,
+        cuts: Result<Cuts>,
         operands: &mut Operands<'_>,
     ) -> Result<()> {
-        let (shape, refused) = match shape.and_then(|shape| self.with_own_pieces(shape)) {
-            Ok(shape) => (Some(shape), None),
-            Err(refused) => (None, Some(refused)),
-        };
-        let length = shape.as_ref().and_then(|shape| shape.length);
+        let cuts = cuts.and_then(|cuts| self.with_own_pieces(cuts));
+        let length = cuts.as_ref().ok().and_then(|cuts| cuts.length);
         let detail = length.filter(|_| !self.grid).map(Detail::Blocks);
         let call = Call {
             length: length.filter(|_| self.grid),
@@ -376,38 +373,34 @@ impl Neighborhood {
             detail: detail.unwrap_or(Detail::None),
             ..self.comm.call(verb, site)
         };
-        self.comm.collective(
-            call,
-            || refused.map_or(Ok(()), Err),
-            |inside| match &shape {
-                Some(shape) => inside.execute_by_elements(&self.plan(shape, operands), operands),
-                None => unreachable!("it was refused"),
-            },
-        )
+        let described = self.comm.describe(call);
+        self.comm.run_plan(&described, cuts, |inside, cuts| {
+            inside.execute_by_elements(&self.plan(&cuts, operands), operands)
+        })
     }
 
     /// Checks that what this rank sends to itself is as long as what it receives from itself.
-    fn with_own_pieces(&self, shape: Shape) -> Result<Shape> {
+    fn with_own_pieces(&self, cuts: Cuts) -> Result<Cuts> {
         for &[out, into] in self.rounds.copies() {
-            let (to, from) = (shape.out.count(out), shape.into.count(into));
+            let (to, from) = (cuts.out.count(out), cuts.into.count(into));
             if to != from {
                 return Err(Error::usage(format!(
                     "this rank's piece for itself has {to} elements going out and {from} coming in"
                 )));
             }
         }
-        Ok(shape)
+        Ok(cuts)
     }
 
-    fn plan<'a>(&'a self, shape: &'a Shape, operands: &Operands<'_>) -> Exchange<'a> {
-        let longest = operands.input.get(0..shape.out.longest());
+    fn plan<'a>(&'a self, cuts: &'a Cuts, operands: &Operands<'_>) -> Exchange<'a> {
+        let longest = operands.input.get(0..cuts.out.longest());
         // Without buffering, a send waits for its receive.
         let short = longest.is_some_and(Packet::fits) && !self.comm.core.synchronous;
         let has_room = |to| self.comm.lanes.has_room(to);
         Exchange {
             rounds: &self.rounds,
-            out: &shape.out,
-            into: &shape.into,
+            out: &cuts.out,
+            into: &cuts.into,
             sends_first: short && self.rounds.may_send_first(has_room),
         }
     }

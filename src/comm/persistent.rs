@@ -5,7 +5,8 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::Request;
+use super::request::{Here, Request};
+use super::start::opened;
 use super::started::{Vectors, data_of, vectors_in};
 use crate::Rank;
 use crate::engine::envelope::{Source, Tag, has_room, is_of};
@@ -82,11 +83,8 @@ struct Receiving<T: Element> {
     from: Source,
     tag: Tag,
     buf: Vec<T>,
-    active: Option<Request<'static, Arrived<T>>>,
+    active: Option<Request<'static, Vec<T>>>,
 }
-
-/// The elements of a message that has arrived.
-type Arrived<T> = Vec<T>;
 
 impl<T: Element> fmt::Debug for Persistent<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -231,9 +229,6 @@ impl<'c, T: Element> Persistent<'c, T> {
     }
 }
 
-/// A result that nobody needs.
-fn nothing<T>(_: T) {}
-
 impl<T: Element> Collective<T> {
     fn start(&mut self, comm: &Comm) -> Result<()> {
         if self.data.is_none() {
@@ -241,7 +236,7 @@ impl<T: Element> Collective<T> {
         }
         // A start that is refused leaves it there.
         let begun = comm.start_kept(&self.kept, &mut self.data)?;
-        let finish = Box::new(|_: &mut Packet, _: &super::request::Here<'_>| Ok(()));
+        let finish = Box::new(|_: &mut Packet, _: &Here<'_>| Ok(()));
         let request = Request::new(&comm.core, begun.state, finish);
         self.active = Some((request, begun.started));
         Ok(())
@@ -275,7 +270,7 @@ impl<T: Element> Sending<T> {
             true => comm.issend(to, tag, copy)?,
             false => comm.isend(to, tag, copy)?,
         };
-        self.active = Some(request.map(nothing));
+        self.active = Some(request.map(drop));
         Ok(())
     }
 }
@@ -285,16 +280,16 @@ impl<T: Element> Receiving<T> {
     fn start(&mut self, comm: &Comm) -> Result<()> {
         let room = self.buf.len();
         let call = receive("irecv", self.from, self.tag, None);
-        let finish = move |packet: &mut Packet, here: &super::request::Here<'_>| {
+        let finish = move |packet: &mut Packet, here: &Here<'_>| {
             is_of::<T>(packet)?;
             has_room(packet, room)?;
-            super::start::opened(packet.take_vec(here.fabric()))
+            opened(packet.take_vec(here.fabric()))
         };
         self.active = Some(comm.start_receive(call, Box::new(finish))?);
         Ok(())
     }
 
-    fn end(&mut self, arrived: Arrived<T>) -> Result<()> {
+    fn end(&mut self, arrived: Vec<T>) -> Result<()> {
         self.buf[..arrived.len()].copy_from_slice(&arrived);
         Ok(())
     }

@@ -257,7 +257,7 @@ impl Comm {
         let choose = |shape: &Shape| Choice::looked_up(self.tuning(), shape, with.info);
         let (described, plan) = self.plan_v(&ask, blocks, &with, with.info, &choose);
         self.run_plan(&described, plan, |inside, plan| {
-            inside.go(plan, input, output, op)
+            inside.go(&plan, input, output, op)
         })
     }
 
@@ -282,22 +282,16 @@ impl Comm {
     }
 
     /// Runs a call as planned, or refuses it.
-    pub(super) fn run_plan(
+    pub(super) fn run_plan<P, R>(
         &self,
         described: &Described,
-        plan: Result<Plan>,
-        go: impl FnOnce(&InCall<'_>, &Plan) -> Result<()>,
-    ) -> Result<()> {
-        let mut plan = Some(plan);
-        let refused = plan.take_if(|plan| plan.is_err());
-        self.again(
-            described,
-            || refused.map_or(Ok(()), |refused| refused.map(drop)),
-            |inside| match &plan {
-                Some(Ok(plan)) => go(inside, plan),
-                _ => unreachable!("it was refused"),
-            },
-        )
+        plan: Result<P>,
+        go: impl FnOnce(&InCall<'_>, P) -> Result<R>,
+    ) -> Result<R> {
+        match plan {
+            Ok(plan) => self.again(described, || Ok(()), |inside| go(inside, plan)),
+            Err(refused) => Err(self.refusal(described, refused)),
+        }
     }
 
     /// The properties that must be the same on all ranks: also whether they exchange elements of the type that is `named`,

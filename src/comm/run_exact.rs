@@ -137,7 +137,7 @@ impl Comm {
                 let (op, choose) = (OperatorKind::SumExact, &wide_choice::<T>);
                 let with = With::new::<T::Wide>(self, op, lengths);
                 let (described, plan) = self.plan_v(&ask, blocks, &with, Info::of::<T>(), choose);
-                let go = |inside: &InCall<'_>, plan: &Plan| inside.go_exactly(plan, input, output);
+                let go = |inside: &InCall<'_>, plan: Plan| inside.go_exactly(&plan, input, output);
                 self.run_plan(&described, plan, go)
             }
         }

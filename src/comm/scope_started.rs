@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::request::{Here, Request};
-use super::scope::{Scope, ScopedRequest};
+use super::scope::{Scope, ScopedRequest, Shared};
 use super::start::opened;
 use super::started::{Begun, ended};
 use crate::Rank;
@@ -17,9 +17,6 @@ use crate::error::Result;
 use crate::execute::Started;
 use crate::op::{Element, First, Operator};
 use crate::transport::memory::packet::Packet;
-
-/// A borrowed buffer. The code that concludes the request takes it out.
-type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
 
 /// Copies a result into a borrowed buffer, and returns the buffer.
 fn land<'env, T: Element>(shared: &Shared<'env, T>, started: &Started) -> Result<&'env mut [T]> {

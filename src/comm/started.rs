@@ -135,13 +135,7 @@ impl Comm {
         schedule: Result<Rc<dyn Schedule>>,
         data: &mut Option<Box<dyn Data>>,
     ) -> Result<Begun> {
-        let mut schedule = Some(schedule);
-        let refused = schedule.take_if(|schedule| schedule.is_err());
-        let check = || refused.map_or(Ok(()), |refused| refused.map(drop));
-        self.again(described, check, |inside| {
-            let Some(Ok(schedule)) = schedule else {
-                unreachable!("it was refused")
-            };
+        self.run_plan(described, schedule, |inside, schedule| {
             let data = data.take().expect("a call starts with its data");
             let id = (inside.number, inside.print);
             let started = Started::new(inside.call, &self.shared, self.me, id, schedule, data);

@@ -97,7 +97,7 @@ impl AtCellPort<'_> {
         self.call.rank()
     }
 
-    /// Writes this rank's cell, by `post`, for `readers`; a reader reads so many `bytes`. A function for each kind of
+    /// Writes this rank's cell, by `post`, for `readers`; each reader reads its number of `bytes`. A function for each kind of
     /// share: a choice at run time costs a short call 4 %.
     #[inline]
     pub(crate) fn write(

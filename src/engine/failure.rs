@@ -7,11 +7,14 @@ use super::Comm;
 use super::call::InCall;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result};
+use crate::transport::CommShared;
+use crate::transport::communicator::call::Call;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::mismatch::Compared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
+use crate::transport::port::Port;
 use crate::transport::progress::wait::Reason;
 
 /// Maximum time for which a rank that has found a mismatch waits for other ranks to reach the call.
@@ -67,12 +70,8 @@ impl InCall<'_> {
         })
     }
 
-    /// The calls of this number or before it that differ; if a rank is missed that returned, also this call, if most
-    /// ranks may have returned without it.
     fn differing(&self, gone: Option<Rank>) -> Option<Compared> {
-        let (fabric, shared) = (self.comm.fabric(), &self.comm.shared);
-        let compared = fabric.compare_back(shared, self.number);
-        compared.or_else(|| gone.and_then(|_| fabric.call_too_many(shared, self.number)))
+        self.received().differing(gone.is_some())
     }
 
     /// The mismatch with a rank that returned after later calls than this one, which it must have made differently if
@@ -163,20 +162,46 @@ impl InCall<'_> {
 
     /// The mismatch of a message of this call whose length differs from this rank's schedule.
     pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
-        let awaits = format!(" awaits {count} elements from rank {}", packet.source());
-        let theirs = self.record_of(packet.source()).unwrap_or(*self.call);
+        self.received().unequal(packet, count)
+    }
+
+    fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
+        self.received().against(source, mine, theirs)
+    }
+
+    fn received(&self) -> Received<'_> {
+        Received {
+            port: &self.comm.core.port,
+            comm: &self.comm.shared,
+            call: self.call,
+            number: self.number,
+        }
+    }
+}
+
+/// A call of this rank, to be compared with what the messages of other ranks say, whether it blocks or was started.
+pub(crate) struct Received<'a> {
+    pub port: &'a Port,
+    pub comm: &'a CommShared,
+    pub call: &'a Call,
+    pub number: u32,
+}
+
+impl Received<'_> {
+    /// The mismatch of a message of this call whose length differs from this rank's schedule.
+    pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
+        let source = packet.source();
+        let awaits = format!(" awaits {count} elements from rank {source}");
+        let theirs = self.record_of(source).unwrap_or(*self.call);
         let theirs = format!("{theirs} sends {}", packet.contents());
-        Error::new(ErrorKind::Mismatch(Arc::new(self.against(
-            packet.source(),
-            &awaits,
-            theirs,
-        ))))
+        let found = self.against(source, &awaits, theirs);
+        Error::new(ErrorKind::Mismatch(Arc::new(found)))
     }
 
     /// This rank's call and what it does, against what another rank's message says.
-    fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
+    pub(crate) fn against(&self, source: Rank, mine: &str, theirs: String) -> Mismatch {
         let mine = Called {
-            rank: self.comm.core.port.me,
+            rank: self.port.me,
             call: format!("{}{mine}", self.call),
             site: Some(self.call.site),
         };
@@ -188,7 +213,23 @@ impl InCall<'_> {
         Mismatch {
             calls: vec![mine, other],
             odd: Vec::new(),
-            comm: self.comm.shared.name(),
+            comm: self.comm.name(),
         }
+    }
+
+    /// The record of world rank `rank` for its call of this number.
+    fn record_of(&self, rank: Rank) -> Option<Call> {
+        self.port
+            .fabric
+            .call_of(rank, self.call.context, self.number)
+    }
+
+    /// The calls of this number or before it that differ; if a rank is `missed` that returned, also this call, if most
+    /// ranks may have returned without it.
+    pub(crate) fn differing(&self, missed: bool) -> Option<Compared> {
+        let fabric = &self.port.fabric;
+        let compared = fabric.compare_back(self.comm, self.number);
+        let too_many = || fabric.call_too_many(self.comm, self.number);
+        compared.or_else(|| missed.then(too_many)?)
     }
 }

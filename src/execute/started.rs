@@ -17,8 +17,9 @@ use std::sync::Arc;
 use super::buffers::Buffers;
 use crate::Rank;
 use crate::engine::combine::wrong;
+use crate::engine::failure::Received;
 use crate::engine::workspace::Rooms;
-use crate::error::{Called, Cause, Error, ErrorKind, Gone, Mismatch, Result};
+use crate::error::{Cause, Error, ErrorKind, Gone, Result};
 use crate::moves;
 use crate::names::Collective;
 use crate::op::elements::{Elements, Info};
@@ -61,15 +62,15 @@ pub(crate) struct Started {
     print: u32,
     schedule: Rc<dyn Schedule>,
     /// `None` while it advances, and after its result was taken.
-    part: RefCell<Option<Box<Part>>>,
+    part: RefCell<Option<Box<Progress>>>,
     /// The receive that is folded next, and its world source.
     first: RefCell<Option<(Rank, Rc<Slot>)>>,
     over: Cell<bool>,
     failed: OnceCell<Cause>,
 }
 
-/// What changes while the call goes on.
-struct Part {
+/// How far the call is: what changes while it goes on.
+struct Progress {
     data: Box<dyn Data>,
     rooms: Rooms,
     /// The next step that has not begun.
@@ -95,7 +96,7 @@ impl Started {
         data: Box<dyn Data>,
     ) -> Rc<Started> {
         let info = data.info();
-        let part = Part {
+        let part = Progress {
             data,
             rooms: Rooms::new(info),
             next: schedule.next_active(me, None),
@@ -124,8 +125,8 @@ impl Started {
     }
 
     /// Goes on until a message is missing. Returns whether the call is complete.
-    fn go_on(&self, port: &Port, part: &mut Part) -> Result<bool> {
-        let Part {
+    fn go_on(&self, port: &Port, part: &mut Progress) -> Result<bool> {
+        let Progress {
             data,
             rooms,
             next,
@@ -195,42 +196,26 @@ impl Started {
         }
         match packet.count() == Some(count) {
             true => Ok(()),
-            false => Err(self.unequal(port, packet, count)),
+            false => Err(self.received(port).unequal(packet, count)),
+        }
+    }
+
+    fn received<'a>(&'a self, port: &'a Port) -> Received<'a> {
+        Received {
+            port,
+            comm: &self.comm,
+            call: &self.call,
+            number: self.number,
         }
     }
 
     /// The mismatch proved by a packet of another call.
     fn strange(&self, port: &Port, packet: &Packet) -> Error {
-        let compared = port.fabric.compare_back(&self.comm, self.number);
         let theirs = || format!("another call that sends {}", packet.contents());
-        let found = compared.map_or_else(
-            || self.against(port, packet.source(), "", theirs()),
-            |found| found.mismatch,
-        );
+        let against = || self.received(port).against(packet.source(), "", theirs());
+        let compared = self.received(port).differing(false);
+        let found = compared.map_or_else(against, |found| found.mismatch);
         Error::new(ErrorKind::Mismatch(Arc::new(found)))
-    }
-
-    /// The mismatch proved by a message of this call of another length.
-    fn unequal(&self, port: &Port, packet: &Packet, count: usize) -> Error {
-        let source = packet.source();
-        let awaits = format!(" awaits {count} elements from rank {source}");
-        let theirs = format!("{} sends {}", self.call, packet.contents());
-        let found = self.against(port, source, &awaits, theirs);
-        Error::new(ErrorKind::Mismatch(Arc::new(found)))
-    }
-
-    fn against(&self, port: &Port, source: Rank, mine: &str, theirs: String) -> Mismatch {
-        let record = port.fabric.call_of(source, self.call.context, self.number);
-        let called = |rank, call, site| Called { rank, call, site };
-        let mine = format!("{}{mine}", self.call);
-        Mismatch {
-            calls: vec![
-                called(port.me, mine, Some(self.call.site)),
-                called(source, theirs, record.map(|call| call.site)),
-            ],
-            odd: Vec::new(),
-            comm: self.comm.name(),
-        }
     }
 
     /// The error for a rank that has ended. One that returned is missed if its calls differ from this rank's; then these
@@ -238,13 +223,8 @@ impl Started {
     fn without(&self, port: &Port, error: Error) -> Error {
         let returned =
             matches!(error.kind(), ErrorKind::RankGone { why, .. } if *why == Gone::Returned);
-        if !returned {
-            return error;
-        }
-        let fabric = &port.fabric;
-        let compared = fabric.compare_back(&self.comm, self.number);
-        let compared = compared.or_else(|| fabric.call_too_many(&self.comm, self.number));
-        match compared.filter(|found| !found.is_open) {
+        let compared = returned.then(|| self.received(port).differing(true));
+        match compared.flatten().filter(|found| !found.is_open) {
             Some(found) => Error::new(ErrorKind::Mismatch(Arc::new(found.mismatch))),
             None => error,
         }
@@ -268,7 +248,7 @@ impl Started {
         cause.map_or(error, |cause| cause.clone().into())
     }
 
-    fn end(&self, port: &Port, part: Box<Part>, result: Result<bool>) {
+    fn end(&self, port: &Port, part: Box<Progress>, result: Result<bool>) {
         match result {
             Ok(false) => _ = self.part.replace(Some(part)),
             Ok(true) => {

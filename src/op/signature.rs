@@ -232,11 +232,11 @@ mod tests {
     fn vectors_lie_aligned_one_behind_the_other() {
         #[derive(Clone, Copy)]
         #[repr(align(32))]
-        struct Wide;
+        struct Aligned;
         let sum = OperatorKind::Sum;
         let list = [
             vector::<u8>(3, sum),
-            vector::<Wide>(7, sum),
+            vector::<Aligned>(7, sum),
             vector::<u16>(2, sum),
             vector::<f64>(0, sum),
             vector::<u128>(1, sum),
@@ -256,8 +256,8 @@ mod tests {
         assert!(of(&[bytes(4088), bytes(1)]).is_none());
         #[derive(Clone, Copy)]
         #[repr(align(128))]
-        struct Wide;
-        assert!(of(&[vector::<Wide>(0, OperatorKind::Sum)]).is_none());
+        struct Aligned;
+        assert!(of(&[vector::<Aligned>(0, OperatorKind::Sum)]).is_none());
         assert!(vector::<()>(usize::MAX, OperatorKind::Sum).after(8) == Some(8..8));
     }
 }

@@ -49,19 +49,19 @@ use crate::unwind;
 #[doc(alias = "MPI_Win_flush")]
 pub struct AtomicWindow<T: AtomicElement> {
     comm: Comm,
-    table: Arc<Table<T>>,
+    table: Arc<AtomicParts<T>>,
 }
 
 /// The parts of all ranks.
-struct Table<T: AtomicElement>(Box<[Arc<Cells<T>>]>);
+struct AtomicParts<T: AtomicElement>(Box<[Arc<Cells<T>>]>);
 
 /// The part of one rank.
 struct Cells<T: AtomicElement>(Vec<T::Cell>);
 
-impl<T: AtomicElement> Table<T> {
+impl<T: AtomicElement> AtomicParts<T> {
     fn assemble(parts: Vec<create::AnyPart>) -> Option<create::AnyPart> {
         let parts = parts.into_iter().map(|part| part.downcast().ok());
-        Some(Arc::new(Table::<T>(parts.collect::<Option<_>>()?)))
+        Some(Arc::new(AtomicParts::<T>(parts.collect::<Option<_>>()?)))
     }
 }
 
@@ -94,7 +94,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
             ..comm.call(Verb::AtomicWindow, Location::caller())
         };
         let cells: Cells<T> = Cells(vec_here(part.len(), |i| part[i].cell()));
-        let (comm, table) = create::create(comm, call, Arc::new(cells), Table::<T>::assemble)?;
+        let (comm, table) =
+            create::create(comm, call, Arc::new(cells), AtomicParts::<T>::assemble)?;
         Ok(AtomicWindow { comm, table })
     }
 

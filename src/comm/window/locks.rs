@@ -134,7 +134,7 @@ impl<T: Element> Window<T> {
     }
 
     /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Between the
-    /// epochs of fences nobody else has it locked, so it does not wait.
+    /// epochs of fences no other rank has it locked, so it does not wait.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@
 //!   the order of ranks. So several ranks may put into one part, at the same places too, and the result is the same in
 //!   every run.
 //! - In an [`AtomicWindow`](crate::AtomicWindow) every element is an atomic. All operations are allowed at any time, and
-//!   nobody ever has a reference to an element.
+//!   no rank ever has a reference to an element.
 //!
 //! Fences and epochs only say who asks for the locks, and when. A rank that opens an epoch gives up every access that it
 //! has, since the epoch borrows the window. Whatever a program forgets or leaves by a panic, a lock that is still taken
@@ -63,7 +63,7 @@
 //!
 //! Only the creation of a window, its fences, its locks, `start` and `wait` wait for other ranks. Ranks that can never
 //! move again get a [`Deadlock`](crate::ErrorKind::Deadlock) with the calls and lines of all, a rank that needs one that
-//! has ended gets [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so nobody
+//! has ended gets [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so no rank
 //! starves: a rank that asks to read waits behind one that asked to write before it. So a rank that has a part locked to
 //! read should not wait for another one that is about to do the same.
 //!
@@ -129,22 +129,22 @@ pub use locks::{AllParts, ExclusivePart, SharedPart};
 pub struct Window<T: Element> {
     /// A communicator of its own, so that fences of different windows do not match.
     comm: Comm,
-    table: Arc<Table<T>>,
+    table: Arc<Parts<T>>,
 }
 
 /// What all ranks of a window share.
-struct Table<T> {
+struct Parts<T> {
     parts: Box<[Arc<WindowPart<T>>]>,
     exposures: Box<[Exposure]>,
     puts_in: PutsIn,
 }
 
-impl<T: Element> Table<T> {
+impl<T: Element> Parts<T> {
     fn assemble(parts: Vec<create::AnyPart>) -> Option<create::AnyPart> {
         let parts = parts.into_iter().map(|part| part.downcast().ok());
         let parts: Box<[Arc<WindowPart<T>>]> = parts.collect::<Option<_>>()?;
         let exposures = parts.iter().map(|_| Exposure::new()).collect();
-        Some(Arc::new(Table {
+        Some(Arc::new(Parts {
             parts,
             exposures,
             puts_in: PutsIn::new(),
@@ -193,7 +193,7 @@ impl Comm {
             ..self.call(Verb::Window, Location::caller())
         };
         let part = Arc::new(WindowPart::new(part));
-        let (comm, table) = create::create(self, call, part, Table::<T>::assemble)?;
+        let (comm, table) = create::create(self, call, part, Parts::<T>::assemble)?;
         Ok(Window { comm, table })
     }
 }

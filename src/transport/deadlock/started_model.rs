@@ -30,7 +30,7 @@ struct Program {
 
 /// The state of a run.
 #[derive(Clone)]
-struct Run {
+struct Simulation {
     at: Vec<usize>,
     /// By call and rank: how far its part is; `None` if it was not started.
     moved: Vec<Vec<Option<usize>>>,
@@ -120,10 +120,10 @@ fn program(seed: u64) -> Program {
     Program { acts, parts }
 }
 
-impl Run {
-    fn new(program: &Program) -> Run {
+impl Simulation {
+    fn new(program: &Program) -> Simulation {
         let (n, calls) = (program.acts.len(), program.parts.len());
-        Run {
+        Simulation {
             at: vec![0; n],
             moved: vec![vec![None; n]; calls],
             sent: vec![vec![vec![0; n]; n]; calls + 1],
@@ -193,7 +193,7 @@ impl Run {
     fn outcome(&self, program: &Program) -> Vec<bool> {
         let mut run = self.clone();
         let ranks = 0..program.acts.len();
-        let moves = |run: &Run, me: &Rank| !run.asleep[*me] && !run.has_ended(program, *me);
+        let moves = |run: &Simulation, me: &Rank| !run.asleep[*me] && !run.has_ended(program, *me);
         while let Some(me) = ranks.clone().find(|me| moves(&run, me)) {
             run.step(program, me);
         }
@@ -267,7 +267,7 @@ struct Tally {
 }
 
 fn play(program: &Program, draw: &mut Draw, with_nodes: bool, tally: &mut Tally) {
-    let mut run = Run::new(program);
+    let mut run = Simulation::new(program);
     let mut named = Vec::new();
     loop {
         let ranks = 0..program.acts.len();
@@ -295,7 +295,7 @@ fn tally(with_nodes: bool) -> (Tally, usize) {
     let mut deadlocks = 0;
     for seed in 0..4000 {
         let program = program(seed);
-        let ends = Run::new(&program).outcome(&program);
+        let ends = Simulation::new(&program).outcome(&program);
         deadlocks += usize::from(ends.iter().any(|ended| !ended));
         for turn in 0..5 {
             play(&program, &mut Draw(seed * 5 + turn), with_nodes, &mut tally);

@@ -1,7 +1,7 @@
 //! The lock of one rank's part of a window: who holds it, in which mode, and who waits for it in which order.
 //!
-//! Requests are granted in their order, so nobody starves: a shared request waits behind an exclusive one that came
-//! before it. Whoever gives a lock up, or gives up waiting for it, grants it to those whose turn it is, and then rouses
+//! Requests are granted in their order, so no rank starves: a shared request waits behind an exclusive one that came
+//! before it. A rank that gives a lock up, or gives up waiting for it, grants it to those whose turn it is, and then rouses
 //! all who still wait: what each of them needs has changed.
 //!
 //! [`Held`] is the proof that a rank holds the lock: there is one for each entry among the holders, only a grant makes
@@ -65,24 +65,22 @@ impl State {
         self.holders.iter().any(|holder| holder.rank == rank)
     }
 
-    fn is_free_for(&self, request: &LockRequest) -> bool {
-        !self.holders.iter().any(|holder| holder.excludes(request))
-    }
-
     /// Removes a rank, and moves those whose turn it is from the queue to the holders. Returns them and those who still
     /// wait.
     fn remove(&mut self, rank: Rank) -> Vec<Rank> {
         self.holders.retain(|holder| holder.rank != rank);
         self.queue.retain(|waiter| waiter.rank != rank);
         let concerned = self.queue.iter().map(|waiter| waiter.rank).collect();
-        while let Some(next) = self.queue.pop_front_if(|next| {
-            let excluded = self.holders.iter().any(|holder| holder.excludes(next));
-            !excluded
-        }) {
-            self.holders.push(next);
+        let holders = &mut self.holders;
+        while let Some(next) = self.queue.pop_front_if(|next| is_free_for(holders, next)) {
+            holders.push(next);
         }
         concerned
     }
+}
+
+fn is_free_for(holders: &[LockRequest], request: &LockRequest) -> bool {
+    !holders.iter().any(|holder| holder.excludes(request))
 }
 
 impl PartLock {
@@ -135,7 +133,7 @@ impl PartLock {
                 "this rank has locked the part already, at {site}"
             )));
         }
-        let free = state.queue.is_empty() && state.is_free_for(&request);
+        let free = state.queue.is_empty() && is_free_for(&state.holders, &request);
         match free {
             true => state.holders.push(request),
             false => state.queue.push_back(request),

@@ -8,7 +8,7 @@
 //!   ([`part_lock`](super::part_lock), whose fields are private).
 //! - A reference to the elements borrows from one of these two, so it ends before the proof is dropped. The proof is
 //!   dropped with them and not before, on every exit, also while the rank unwinds. If one of them is forgotten, its
-//!   references have ended all the same, and the lock stays taken: nobody gets an access that it should not have.
+//!   references have ended all the same, and the lock stays taken: no rank gets an access that it should not have.
 //! - What a holder did happens before what the next one does: both go through the mutex of the lock.
 //! - The number of elements never changes. The part lives as long as any rank can reach it: it is in an `Arc`, and both
 //!   accesses borrow from it.
@@ -86,7 +86,7 @@ pub(crate) struct SharedElements<'a, T: Element> {
 impl<T: Element> SharedElements<'_, T> {
     #[inline]
     pub(crate) fn elements(&self) -> &[T] {
-        // SAFETY: the shared lock is held at least as long as `self` is borrowed, so nobody writes the elements.
+        // SAFETY: the shared lock is held at least as long as `self` is borrowed, so no rank writes the elements.
         self.part
             .elements
             .with(|elements| unsafe { (*elements).as_slice() })
