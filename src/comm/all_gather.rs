@@ -6,6 +6,7 @@ use super::using::Using;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, First};
 
 /// # All-gather
@@ -83,7 +84,14 @@ impl Comm {
         all: &mut [T],
     ) -> Result<()> {
         let ask = ask(Collective::AllGather, 0);
-        self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
+        self.run_call_v(
+            ask,
+            blocks_of(self, counts),
+            block,
+            all,
+            &First,
+            over_cells::all_gather,
+        )
     }
 }
 
@@ -93,6 +101,7 @@ impl Using<'_> {
     #[track_caller]
     pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {
         let ask = ask(Collective::AllGather, all.len()).by(self.algorithm);
-        self.comm.run_call(ask, block, all, &First)
+        self.comm
+            .run_call(ask, block, all, &First, over_cells::all_gather)
     }
 }

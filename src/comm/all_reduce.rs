@@ -5,6 +5,7 @@ use super::using::Using;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, Operator};
 
 /// # All-reduce
@@ -95,7 +96,13 @@ impl Using<'_> {
     #[track_caller]
     pub fn all_reduce<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         let ask = ask(Collective::AllReduce, buf.len()).folding(&op);
-        self.comm.run_call(ask.by(self.algorithm), &[], buf, &op)
+        self.comm.run_call(
+            ask.by(self.algorithm),
+            &[],
+            buf,
+            &op,
+            over_cells::all_reduce,
+        )
     }
 
     /// [`Comm::all_reduce_into`].
@@ -110,6 +117,7 @@ impl Using<'_> {
         let mut ask = ask(Collective::AllReduce, output.len()).folding(&op);
         ask.from_input = true;
         let ask = ask.by(self.algorithm);
-        self.comm.run_call(ask, input, output, &op)
+        self.comm
+            .run_call(ask, input, output, &op, over_cells::all_reduce)
     }
 }

@@ -13,6 +13,7 @@ use crate::collective::Collective;
 use crate::engine::call::elements;
 use crate::engine::kept::ask;
 use crate::error::{Error, Result};
+use crate::execute::over_cells;
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
@@ -234,6 +235,7 @@ impl Using<'_> {
     #[track_caller]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let ask = ask(Collective::AllToAll, input.len()).by(self.algorithm);
-        self.comm.run_call(ask, input, output, &First)
+        self.comm
+            .run_call(ask, input, output, &First, over_cells::all_to_all)
     }
 }

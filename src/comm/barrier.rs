@@ -5,6 +5,7 @@ use super::using::Using;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::First;
 
 /// # Barrier
@@ -46,6 +47,7 @@ impl Using<'_> {
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         let ask = ask(Collective::Barrier, 0).by(self.algorithm);
-        self.comm.run_call::<()>(ask, &[], &mut [], &First)
+        self.comm
+            .run_call::<(), _>(ask, &[], &mut [], &First, over_cells::barrier)
     }
 }

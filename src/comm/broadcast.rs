@@ -6,6 +6,7 @@ use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, First};
 
 /// # Broadcast
@@ -59,6 +60,12 @@ impl Using<'_> {
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
-        self.comm.run_call(ask.by(self.algorithm), &[], buf, &First)
+        self.comm.run_call(
+            ask.by(self.algorithm),
+            &[],
+            buf,
+            &First,
+            over_cells::broadcast,
+        )
     }
 }

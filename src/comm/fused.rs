@@ -14,7 +14,7 @@ use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
-use crate::execute::{Held, all_reduce_over_cells};
+use crate::execute::{Held, over_cells};
 use crate::op::block::{Block, OtherVectors, Part, Parts};
 use crate::op::elements::{Elements, ElementsMut};
 use crate::op::folds::{FoldsOf, Operands};
@@ -341,7 +341,9 @@ impl InCall<'_> {
             parts,
             same: Ok(()),
         };
-        all_reduce_over_cells(&mut AtCellPort::new(self), &plan.shape, &mut held)?;
+        over_cells(&mut AtCellPort::new(self), &plan.shape, |table| {
+            table.all_reduce(None, &mut held)
+        })?;
         held.same.map_err(other_vectors)
     }
 

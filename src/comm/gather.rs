@@ -7,6 +7,7 @@ use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, First};
 
 /// # Gather
@@ -102,7 +103,14 @@ impl Comm {
         all: &mut [T],
     ) -> Result<()> {
         let ask = ask(Collective::Gather, 0).to_root(root);
-        self.run_call_v(ask, blocks_of(self, counts), block, all, &First)
+        self.run_call_v(
+            ask,
+            blocks_of(self, counts),
+            block,
+            all,
+            &First,
+            over_cells::gather,
+        )
     }
 }
 
@@ -127,7 +135,12 @@ impl Using<'_> {
     pub fn gather_into<T: Element>(&self, root: Rank, block: &[T], all: &mut [T]) -> Result<()> {
         let length = block.len().saturating_mul(self.comm.size());
         let ask = ask(Collective::Gather, length).to_root(root);
-        self.comm
-            .run_call(ask.by(self.algorithm), block, all, &First)
+        self.comm.run_call(
+            ask.by(self.algorithm),
+            block,
+            all,
+            &First,
+            over_cells::gather,
+        )
     }
 }

@@ -7,6 +7,7 @@ use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, Operator};
 
 /// # Reduce
@@ -118,7 +119,8 @@ impl Using<'_> {
         let ask = ask(Collective::Reduce, buf.len()).to_root(root);
         let ask = ask.folding(&op).by(self.algorithm);
         let (input, output) = kept_unless(self.comm.rank() == root, buf);
-        self.comm.run_call(ask, input, output, &op)
+        self.comm
+            .run_call(ask, input, output, &op, over_cells::reduce)
     }
 
     /// [`Comm::reduce_into`].
@@ -134,9 +136,12 @@ impl Using<'_> {
         let ask = ask(Collective::Reduce, input.len()).to_root(root);
         let mut ask = ask.folding(&op).by(self.algorithm);
         if self.comm.rank() != root {
-            return self.comm.run_call(ask, input, &mut [], &op);
+            return self
+                .comm
+                .run_call(ask, input, &mut [], &op, over_cells::reduce);
         }
         ask.from_input = true;
-        self.comm.run_reduce_into(ask, input, output, &op)
+        self.comm
+            .run_reduce_into(ask, input, output, &op, over_cells::reduce)
     }
 }

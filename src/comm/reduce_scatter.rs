@@ -6,6 +6,7 @@ use super::using::Using;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, Operator};
 
 /// # Reduce-scatter
@@ -87,7 +88,14 @@ impl Comm {
         op: impl Operator<T>,
     ) -> Result<()> {
         let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
-        self.run_call_v(ask, blocks_of(self, counts), input, output, &op)
+        self.run_call_v(
+            ask,
+            blocks_of(self, counts),
+            input,
+            output,
+            &op,
+            over_cells::reduce_scatter,
+        )
     }
 }
 
@@ -103,6 +111,7 @@ impl Using<'_> {
     ) -> Result<()> {
         let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
         let ask = ask.by(self.algorithm);
-        self.comm.run_call(ask, input, output, &op)
+        self.comm
+            .run_call(ask, input, output, &op, over_cells::reduce_scatter)
     }
 }

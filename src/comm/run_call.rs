@@ -9,7 +9,7 @@ use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::{Described, InCall};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
-use crate::execute::over_cells;
+use crate::execute::{Table, over_cells};
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::signature::Signature;
@@ -89,58 +89,62 @@ impl Comm {
 
     /// Runs a call.
     #[inline]
-    pub(super) fn run_call<T: Element>(
+    pub(super) fn run_call<T: Element, O: Operator<T>>(
         &self,
         ask: Ask,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         match op.exact_of() {
-            None => self.run_folding(ask, input, output, op),
+            None => self.run_folding(ask, input, output, op, cells),
             Some(of) => self.run_exact(of, ask, None, Elements::of(input), ElementsMut::of(output)),
         }
     }
 
     /// The same by the operator, whatever it is.
     #[inline]
-    pub(super) fn run_folding<T: Element>(
+    pub(super) fn run_folding<T: Element, O: Operator<T>>(
         &self,
         ask: Ask,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
         self.again(
             &kept.described,
             || Ok(()),
-            |inside| inside.go(&kept.plan, input, output, op),
+            |inside| inside.go(&kept.plan, input, output, op, cells),
         )
     }
 
     /// Runs a reduce at its root, where input and output are separate. Only an algorithm that reads all vectors in
     /// place uses both.
-    pub(super) fn run_reduce_into<T: Element>(
+    pub(super) fn run_reduce_into<T: Element, O: Operator<T>>(
         &self,
         ask: Ask,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         match op.exact_of() {
-            None => self.run_folding_into(ask, input, output, op),
+            None => self.run_folding_into(ask, input, output, op, cells),
             Some(of) => self.run_exact(of, ask, None, Elements::of(input), ElementsMut::of(output)),
         }
     }
 
     /// The same by the operator, whatever it is.
-    pub(super) fn run_folding_into<T: Element>(
+    pub(super) fn run_folding_into<T: Element, O: Operator<T>>(
         &self,
         ask: Ask,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
         self.again(
@@ -152,7 +156,7 @@ impl Comm {
                     output.copy_from_slice(input);
                     input = &[];
                 }
-                inside.go(&kept.plan, input, output, op)
+                inside.go(&kept.plan, input, output, op, cells)
             },
         )
     }
@@ -227,16 +231,17 @@ impl Comm {
     }
 
     /// Runs a call with a count for each rank.
-    pub(super) fn run_call_v<T: Element>(
+    pub(super) fn run_call_v<T: Element, O: Operator<T>>(
         &self,
         ask: Ask,
         blocks: Result<Blocks>,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         match op.exact_of() {
-            None => self.run_folding_v(ask, blocks, input, output, op),
+            None => self.run_folding_v(ask, blocks, input, output, op, cells),
             Some(of) => {
                 let (input, output) = (Elements::of(input), ElementsMut::of(output));
                 self.run_exact(of, ask, Some(blocks), input, output)
@@ -245,19 +250,20 @@ impl Comm {
     }
 
     /// The same by the operator, whatever it is.
-    pub(super) fn run_folding_v<T: Element>(
+    pub(super) fn run_folding_v<T: Element, O: Operator<T>>(
         &self,
         ask: Ask,
         blocks: Result<Blocks>,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
         let choose = |shape: &Shape| Choice::looked_up(self.tuning(), shape, with.info);
         let (described, plan) = self.plan_v(&ask, blocks, &with, with.info, &choose);
         self.run_plan(&described, plan, |inside, plan| {
-            inside.go(&plan, input, output, op)
+            inside.go(&plan, input, output, op, cells)
         })
     }
 
@@ -401,19 +407,30 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>, others: bool) -> u32
     }
 }
 
+/// One of the functions of [`over_cells`](mod@crate::execute::over_cells): how the collective of a call runs over cells.
+pub(super) trait CellPath<T, O>:
+    FnOnce(&mut Table<'_, '_>, &[T], &mut [T], &O) -> Result<()>
+{
+}
+
+impl<T, O, F: FnOnce(&mut Table<'_, '_>, &[T], &mut [T], &O) -> Result<()>> CellPath<T, O> for F {}
+
 impl InCall<'_> {
     /// Runs the call as planned.
     #[inline]
-    pub(super) fn go<T: Element>(
+    pub(super) fn go<T: Element, O: Operator<T>>(
         &self,
         plan: &Plan,
         input: &[T],
         output: &mut [T],
-        op: &impl Operator<T>,
+        op: &O,
+        cells: impl CellPath<T, O>,
     ) -> Result<()> {
         let shape = &plan.shape;
         match plan.path {
-            CallPath::Cells => over_cells(&mut AtCellPort::new(self), shape, input, output, op),
+            CallPath::Cells => over_cells(&mut AtCellPort::new(self), shape, |table| {
+                cells(table, input, output, op)
+            }),
             CallPath::Gate => self.pass_gate(),
             CallPath::Direct | CallPath::Steps(_) => {
                 let mut operands = Operands {

@@ -22,6 +22,7 @@ use crate::collective::{Algorithm, Call as Shape, Choice, Collective};
 use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::exact::ExactOf;
 use crate::op::exact::summand::Summand;
@@ -102,11 +103,13 @@ impl Comm {
             _ => self.size() == 1,
         };
         match blocks {
-            Some(blocks) => self.run_folding_v(ask, blocks, input, output, &SumExact)?,
-            None if ask.collective == Collective::Reduce && ask.from_input => {
-                self.run_folding_into(ask, input, output, &SumExact)?;
+            Some(blocks) => {
+                self.run_folding_v(ask, blocks, input, output, &SumExact, over_cells::any)?
             }
-            None => self.run_folding(ask, input, output, &SumExact)?,
+            None if ask.collective == Collective::Reduce && ask.from_input => {
+                self.run_folding_into(ask, input, output, &SumExact, over_cells::any)?;
+            }
+            None => self.run_folding(ask, input, output, &SumExact, over_cells::any)?,
         }
         if alone {
             // What was added to nothing may be any NaN.
@@ -189,7 +192,7 @@ impl InCall<'_> {
                 self.exchange_pieces(algorithm, &plan.shape, input, output)
             }
             _ => exchange(input, output, input.is_empty(), |input, output| {
-                self.go(plan, input, output, &Merge)
+                self.go(plan, input, output, &Merge, over_cells::any)
             }),
         }
     }

@@ -5,6 +5,7 @@ use super::using::Using;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, Operator};
 
 /// # Scan
@@ -93,7 +94,8 @@ impl Using<'_> {
     #[track_caller]
     pub fn scan<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         let ask = ask(Collective::Scan, buf.len()).folding(&op);
-        self.comm.run_call(ask.by(self.algorithm), &[], buf, &op)
+        self.comm
+            .run_call(ask.by(self.algorithm), &[], buf, &op, over_cells::none)
     }
 
     /// [`Comm::exclusive_scan`].
@@ -106,7 +108,8 @@ impl Using<'_> {
         op: impl Operator<T>,
     ) -> Result<()> {
         let ask = ask(Collective::ExclusiveScan, buf.len()).folding(&op);
-        self.comm.run_call(ask.by(self.algorithm), &[], buf, &op)?;
+        self.comm
+            .run_call(ask.by(self.algorithm), &[], buf, &op, over_cells::none)?;
         if self.comm.rank() == 0 {
             // `fill` would call the `Clone` implementation of the elements.
             buf.iter_mut().for_each(|one| *one = identity);

@@ -7,6 +7,7 @@ use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::ask;
 use crate::error::Result;
+use crate::execute::over_cells;
 use crate::op::{Element, First};
 
 /// # Scatter
@@ -92,6 +93,7 @@ impl Comm {
             all.unwrap_or(&[]),
             block,
             &First,
+            over_cells::scatter,
         )
     }
 }
@@ -110,6 +112,7 @@ impl Using<'_> {
         let ask = ask(Collective::Scatter, length)
             .to_root(root)
             .by(self.algorithm);
-        self.comm.run_call(ask, all.unwrap_or(&[]), block, &First)
+        self.comm
+            .run_call(ask, all.unwrap_or(&[]), block, &First, over_cells::scatter)
     }
 }

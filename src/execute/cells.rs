@@ -3,14 +3,14 @@
 //!
 //! This takes one hop where ranks need what others have written, and two, *gather* and *release*, where more than two
 //! ranks need one result. Rank 0 then folds for all, or the last rank to arrive where ranks take turns on the CPUs.
-//! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: this module
-//! only defines which rank needs what from which.
+//! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: which rank
+//! needs what from which is all that [`over_cells`](super::over_cells) defines.
 
 use crate::Rank;
-use crate::collective::{CELL_BYTES, Call, Collective};
+use crate::collective::{CELL_BYTES, Call};
 use crate::engine::at_cells::{AtCellPort, Early, Read, Readers};
 use crate::engine::combine::combined;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::moves;
 use crate::op::{Element, First, Operator};
 use crate::schedule::Combine;
@@ -19,51 +19,16 @@ use crate::transport::memory::stamp::Stamp;
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 
-/// Runs this rank's part of a call. The buffers have the lengths of the call's [shape](Call).
+/// Runs this rank's `part` of a call. The buffers have the lengths of the call's [shape](Call). A caller compiles the
+/// parts that it names, and no other collective.
 #[inline]
-pub(crate) fn over_cells<T: Element>(
+pub(crate) fn over_cells(
     cells: &mut AtCellPort<'_>,
     call: &Call,
-    input: &[T],
-    output: &mut [T],
-    op: &impl Operator<T>,
+    part: impl FnOnce(&mut Table<'_, '_>) -> Result<()>,
 ) -> Result<()> {
     let mut table = Table::new(cells, call);
-    match call.collective {
-        Collective::AllReduce if table.takes_turns() => {
-            let input = call.from_input.then_some(input);
-            return table.all_reduce_in_turns(input, &mut HeldVector(output, op));
-        }
-        Collective::AllReduce if call.from_input => {
-            output.copy_from_slice(input);
-            table.all_reduce(&mut HeldVector(output, op))?;
-        }
-        Collective::AllReduce => table.all_reduce(&mut HeldVector(output, op))?,
-        Collective::Barrier => table.all_reduce(&mut HeldVector(&mut [], op))?,
-        Collective::Broadcast => table.broadcast(output)?,
-        Collective::Reduce => table.reduce(input, output, op)?,
-        Collective::ReduceScatter => table.reduce_scatter(input, output, op)?,
-        Collective::AllGather => table.all_gather(input, output)?,
-        Collective::Gather => table.gather(input, output)?,
-        Collective::Scatter => table.scatter(input, output)?,
-        Collective::AllToAll => table.all_to_all(input, output)?,
-        Collective::Scan | Collective::ExclusiveScan => return Err(not_served(call)),
-    }
-    table.cells.leave(table.written_for)
-}
-
-/// Runs this rank's part of an all-reduce in place.
-#[inline]
-pub(crate) fn all_reduce_over_cells(
-    cells: &mut AtCellPort<'_>,
-    call: &Call,
-    held: &mut impl Held,
-) -> Result<()> {
-    let mut table = Table::new(cells, call);
-    if table.takes_turns() {
-        return table.all_reduce_in_turns(None, held);
-    }
-    table.all_reduce(held)?;
+    part(&mut table)?;
     table.cells.leave(table.written_for)
 }
 
@@ -86,7 +51,7 @@ pub(crate) trait Held {
 }
 
 /// A vector, and the operator that folds others into it.
-struct HeldVector<'a, T, O>(&'a mut [T], &'a O);
+pub(super) struct HeldVector<'a, T, O>(pub &'a mut [T], pub &'a O);
 
 impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
     type Element = T;
@@ -112,19 +77,14 @@ impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
     }
 }
 
-#[cold]
-fn not_served(call: &Call) -> Error {
-    Error::usage(format!("{} is not done over cells", call.collective))
-}
-
 /// One rank at the cells of a call.
-struct Table<'a, 'c> {
-    cells: &'a mut AtCellPort<'c>,
-    call: &'a Call,
-    ranks: usize,
-    me: Rank,
+pub(crate) struct Table<'a, 'c> {
+    pub(super) cells: &'a mut AtCellPort<'c>,
+    pub(super) call: &'a Call,
+    pub(super) ranks: usize,
+    pub(super) me: Rank,
     /// All ranks except this one.
-    others: Readers,
+    pub(super) others: Readers,
     written_for: Option<Readers>,
 }
 
@@ -154,18 +114,18 @@ impl Table<'_, '_> {
     }
 
     #[inline]
-    fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
+    pub(super) fn write_to<T: Element>(&mut self, reader: Rank, data: &[T]) -> Result<()> {
         self.write(data, Readers::One(reader), |_| data.len())
     }
 
     #[inline]
-    fn write_to_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
+    pub(super) fn write_to_all<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.write(data, self.others, |_| data.len())
     }
 
     /// Writes a vector of which each rank reads its own block: for a single reader only that block.
     #[inline]
-    fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
+    pub(super) fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
         // See `Call::most_written`.
         let blocks = &self.call.blocks;
         match self.others {
@@ -175,7 +135,7 @@ impl Table<'_, '_> {
     }
 
     /// Takes this rank's block of a vector of `whole` elements that another rank has written in blocks.
-    fn take_block<T: Element>(
+    pub(super) fn take_block<T: Element>(
         &mut self,
         from: Rank,
         whole: usize,
@@ -220,7 +180,7 @@ impl Table<'_, '_> {
 
     /// Copies the whole vector of another rank.
     #[inline]
-    fn copy<T: Element>(&mut self, from: Rank, into: &mut [T]) -> Result<()> {
+    pub(super) fn copy<T: Element>(&mut self, from: Rank, into: &mut [T]) -> Result<()> {
         self.replace(from, &mut HeldVector(into, &First))
     }
 
@@ -255,16 +215,32 @@ impl Table<'_, '_> {
 
     /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.
     #[inline]
-    fn wait_for_others(&mut self) -> Result<()> {
+    pub(super) fn wait_for_others(&mut self) -> Result<()> {
         match self.others {
             Readers::One(_) => Ok(()),
             Readers::All => self.cells.wait_for_all(),
         }
     }
 
+    /// All-reduces what the ranks hold, or the `input` instead, if there is one.
+    #[inline]
+    pub(crate) fn all_reduce<H: Held>(
+        &mut self,
+        input: Option<&[H::Element]>,
+        held: &mut H,
+    ) -> Result<()> {
+        if self.takes_turns() {
+            return self.all_reduce_in_turns(input, held);
+        }
+        if let Some(input) = input {
+            held.replace(input);
+        }
+        self.all_reduce_held(held)
+    }
+
     /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
     #[inline(always)]
-    fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
+    pub(super) fn all_reduce_held(&mut self, held: &mut impl Held) -> Result<()> {
         if self.ranks == 2 {
             self.write_held(self.others, held)?;
             return self.fold_held(held);
@@ -307,75 +283,11 @@ impl Table<'_, '_> {
                 self.replace(last, held)?;
             }
         }
-        self.cells.leave(None)
-    }
-
-    #[inline]
-    fn broadcast<T: Element>(&mut self, all: &mut [T]) -> Result<()> {
-        let root = self.call.root;
-        match self.me == root {
-            true => self.write_to_all(all),
-            false => self.copy(root, all),
-        }
-    }
-
-    #[inline]
-    fn reduce<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
-        if self.me != self.call.root {
-            return self.write_to(self.call.root, input);
-        }
-        // A rank in the middle of the order reads its own contribution from its own cell.
-        if self.me > 1 {
-            self.write_to(self.me, output)?;
-        }
-        self.fold(output, op)
-    }
-
-    fn reduce_scatter<T: Element>(
-        &mut self,
-        input: &[T],
-        own: &mut [T],
-        op: &impl Operator<T>,
-    ) -> Result<()> {
-        self.write_blocks(input)?;
-        let block = self.call.blocks.block(self.me);
-        if let Readers::One(_) = self.others {
-            own.copy_from_slice(&input[block]);
-            return self.fold(own, op);
-        }
-        self.cells.wait_for_all()?;
-        for from in 0..self.ranks {
-            let combine = match from {
-                0 => Combine::Replace,
-                _ => Combine::FoldRight,
-            };
-            match from == self.me {
-                true => combined(combine, own, &input[block.clone()], op),
-                false => self.take_block(from, input.len(), combine, own, op)?,
-            }
-        }
         Ok(())
     }
 
-    fn all_gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        self.write_to_all(own)?;
-        self.collect(own, all)
-    }
-
-    fn gather<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
-        match self.me == self.call.root {
-            true => self.collect(own, all),
-            false => self.write_to(self.call.root, own),
-        }
-    }
-
     /// Puts every rank's block in its place, its own while those of the others are on their way.
-    fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
+    pub(super) fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         let block = |rank| self.call.blocks.block(rank);
         if let Readers::One(other) = self.others {
             self.cells.ask_for::<T>(other, block(other).len());
@@ -389,30 +301,7 @@ impl Table<'_, '_> {
         Ok(())
     }
 
-    fn scatter<T: Element>(&mut self, all: &[T], own: &mut [T]) -> Result<()> {
-        let (root, block) = (self.call.root, self.call.blocks.block(self.me));
-        if self.me == root {
-            self.write_blocks(all)?;
-            own.copy_from_slice(&all[block]);
-            return Ok(());
-        }
-        self.take_block(root, self.call.length(), Combine::Replace, own, &First)
-    }
-
-    fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
-        self.write_blocks(input)?;
-        let block = self.call.blocks.block(self.me);
-        let place = |from| from * block.len()..(from + 1) * block.len();
-        output[place(self.me)].copy_from_slice(&input[block.clone()]);
-        self.wait_for_others()?;
-        for from in self.all_others() {
-            let place = &mut output[place(from)];
-            self.take_block(from, input.len(), Combine::Replace, place, &First)?;
-        }
-        Ok(())
-    }
-
-    fn all_others(&self) -> impl Iterator<Item = Rank> + use<> {
+    pub(super) fn all_others(&self) -> impl Iterator<Item = Rank> + use<> {
         let me = self.me;
         (0..self.ranks).filter(move |rank| *rank != me)
     }
@@ -420,7 +309,7 @@ impl Table<'_, '_> {
     /// Folds the contributions of all ranks into that of this rank. Its own cell need not be written if it is the first
     /// or second rank.
     #[inline]
-    fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
+    pub(super) fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
         self.fold_held(&mut HeldVector(acc, op))
     }
 

@@ -10,7 +10,7 @@
 //! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*: into a second
 //!   room, which then holds these elements until they are moved again or the call ends.
 //!
-//! Short vectors do without steps (`cells`), and so do long ones that the ranks access where they lie (`direct`).
+//! Short vectors do without steps (`cells`, `over_cells`), and so do long ones that the ranks access where they lie (`direct`).
 //!
 //! `started` executes the schedule of a started collective, which stops wherever a message has not arrived.
 //!
@@ -19,11 +19,12 @@
 mod buffers;
 mod cells;
 mod direct;
+pub(crate) mod over_cells;
 mod started;
 mod view;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use cells::{Held, all_reduce_over_cells, over_cells};
+pub(crate) use cells::{Held, Table, over_cells};
 pub(crate) use started::{Data, Started};
 
 use crate::Rank;

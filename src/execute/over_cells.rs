@@ -1,0 +1,177 @@
+//! The collectives over cells: which rank writes for which, and what each reads.
+//!
+//! Each is a function of its own, and a call names the one that it needs: a caller compiles no other.
+
+use super::cells::{HeldVector, Table};
+use crate::collective::Collective;
+use crate::engine::at_cells::Readers;
+use crate::engine::combine::combined;
+use crate::error::{Error, Result};
+use crate::op::{Element, First, Operator};
+use crate::schedule::Combine;
+
+/// The collective of the call, whichever it is: this compiles all of them.
+pub(crate) fn any<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    input: &[T],
+    output: &mut [T],
+    op: &O,
+) -> Result<()> {
+    match table.call.collective {
+        Collective::AllReduce => all_reduce(table, input, output, op),
+        Collective::Barrier => barrier(table, input, output, op),
+        Collective::Broadcast => broadcast(table, input, output, op),
+        Collective::Reduce => reduce(table, input, output, op),
+        Collective::ReduceScatter => reduce_scatter(table, input, output, op),
+        Collective::AllGather => all_gather(table, input, output, op),
+        Collective::Gather => gather(table, input, output, op),
+        Collective::Scatter => scatter(table, input, output, op),
+        Collective::AllToAll => all_to_all(table, input, output, op),
+        Collective::Scan | Collective::ExclusiveScan => none(table, input, output, op),
+    }
+}
+
+/// A collective that is not done over cells.
+#[cold]
+pub(crate) fn none<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    _: &[T],
+    _: &mut [T],
+    _: &O,
+) -> Result<()> {
+    let collective = table.call.collective;
+    Err(Error::usage(format!("{collective} is not done over cells")))
+}
+
+#[inline]
+pub(crate) fn all_reduce<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    input: &[T],
+    output: &mut [T],
+    op: &O,
+) -> Result<()> {
+    let input = table.call.from_input.then_some(input);
+    table.all_reduce(input, &mut HeldVector(output, op))
+}
+
+#[inline]
+pub(crate) fn barrier<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    _: &[T],
+    _: &mut [T],
+    op: &O,
+) -> Result<()> {
+    table.all_reduce(None, &mut HeldVector(&mut [], op))
+}
+
+#[inline]
+pub(crate) fn broadcast<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    _: &[T],
+    all: &mut [T],
+    _: &O,
+) -> Result<()> {
+    let root = table.call.root;
+    match table.me == root {
+        true => table.write_to_all(all),
+        false => table.copy(root, all),
+    }
+}
+
+#[inline]
+pub(crate) fn reduce<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    input: &[T],
+    output: &mut [T],
+    op: &O,
+) -> Result<()> {
+    if table.me != table.call.root {
+        return table.write_to(table.call.root, input);
+    }
+    // A rank in the middle of the order reads its own contribution from its own cell.
+    if table.me > 1 {
+        table.write_to(table.me, output)?;
+    }
+    table.fold(output, op)
+}
+
+pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    input: &[T],
+    own: &mut [T],
+    op: &O,
+) -> Result<()> {
+    table.write_blocks(input)?;
+    let block = table.call.blocks.block(table.me);
+    if let Readers::One(_) = table.others {
+        own.copy_from_slice(&input[block]);
+        return table.fold(own, op);
+    }
+    table.cells.wait_for_all()?;
+    for from in 0..table.ranks {
+        let combine = match from {
+            0 => Combine::Replace,
+            _ => Combine::FoldRight,
+        };
+        match from == table.me {
+            true => combined(combine, own, &input[block.clone()], op),
+            false => table.take_block(from, input.len(), combine, own, op)?,
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn all_gather<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    own: &[T],
+    all: &mut [T],
+    _: &O,
+) -> Result<()> {
+    table.write_to_all(own)?;
+    table.collect(own, all)
+}
+
+pub(crate) fn gather<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    own: &[T],
+    all: &mut [T],
+    _: &O,
+) -> Result<()> {
+    match table.me == table.call.root {
+        true => table.collect(own, all),
+        false => table.write_to(table.call.root, own),
+    }
+}
+
+pub(crate) fn scatter<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    all: &[T],
+    own: &mut [T],
+    _: &O,
+) -> Result<()> {
+    let (root, block) = (table.call.root, table.call.blocks.block(table.me));
+    if table.me == root {
+        table.write_blocks(all)?;
+        own.copy_from_slice(&all[block]);
+        return Ok(());
+    }
+    table.take_block(root, table.call.length(), Combine::Replace, own, &First)
+}
+
+pub(crate) fn all_to_all<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
+    input: &[T],
+    output: &mut [T],
+    _: &O,
+) -> Result<()> {
+    table.write_blocks(input)?;
+    let block = table.call.blocks.block(table.me);
+    let place = |from| from * block.len()..(from + 1) * block.len();
+    output[place(table.me)].copy_from_slice(&input[block.clone()]);
+    table.wait_for_others()?;
+    for from in table.all_others() {
+        let place = &mut output[place(from)];
+        table.take_block(from, input.len(), Combine::Replace, place, &First)?;
+    }
+    Ok(())
+}
