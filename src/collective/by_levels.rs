@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::visitor::{Built, WithSchedule};
 use super::{Algorithm, Call, Collective, HierarchicalReduceScatter, PassOn, Refusal};
 use crate::schedule::{Copied, FoldAlong, FromBlocks, Keep, Schedule};
 use crate::topology::{Hierarchy, Levels, TreeName};
@@ -17,33 +16,30 @@ pub(super) fn flat(tree: TreeName, call: &Call) -> Algorithm {
 }
 
 /// The schedules that follow the levels of the machine.
-pub(super) fn by_levels<V: WithSchedule>(
+pub(super) fn by_levels(
     tree: TreeName,
     levels: &Arc<Levels>,
     call: &Call,
-    visitor: V,
-) -> Built<V> {
+) -> Result<Box<dyn Schedule>, Refusal> {
     let (n, root) = (call.length(), call.root);
     let fold = |root| FoldAlong::new(Hierarchy::new(levels.clone(), tree, root), n);
     let blocks = || call.blocks.clone();
     let scatter = || HierarchicalReduceScatter::to_blocks(levels.clone(), blocks(), tree);
     Ok(match call.collective {
-        Collective::Broadcast => visitor.with(fold(root).reversed()),
-        Collective::Reduce => reduce(tree, levels, call, visitor),
+        Collective::Broadcast => Box::new(fold(root).reversed()),
+        Collective::Reduce => reduce(tree, levels, call),
         Collective::Barrier | Collective::AllReduce => {
             let (up, down) = Hierarchy::new(levels.clone(), tree, 0).there_and_back();
             let (up, down) = (FoldAlong::new(up, n), FoldAlong::new(down, n).reversed());
             if call.from_input {
-                visitor.with(up.placed(Keep::Everywhere).then(down))
+                Box::new(up.placed(Keep::Everywhere).then(down))
             } else {
-                visitor.with(up.then(down))
+                Box::new(up.then(down))
             }
         }
-        Collective::ReduceScatter if call.commutes => {
-            visitor.with(Copied::new(scatter(), blocks()))
-        }
-        Collective::ReduceScatter => visitor.with(Copied::new(scatter().in_rank_order(), blocks())),
-        Collective::AllGather => visitor.with(FromBlocks::new(scatter().reversed(), blocks())),
+        Collective::ReduceScatter if call.commutes => Box::new(Copied::new(scatter(), blocks())),
+        Collective::ReduceScatter => Box::new(Copied::new(scatter().in_rank_order(), blocks())),
+        Collective::AllGather => Box::new(FromBlocks::new(scatter().reversed(), blocks())),
         collective => {
             let algorithm = Algorithm::Hierarchical { tree };
             return Err(Refusal::NotFor {
@@ -55,12 +51,7 @@ pub(super) fn by_levels<V: WithSchedule>(
 }
 
 /// The reduce: to the root at once, or to rank 0 and from there to the root.
-fn reduce<V: WithSchedule>(
-    tree: TreeName,
-    levels: &Arc<Levels>,
-    call: &Call,
-    visitor: V,
-) -> V::Out {
+fn reduce(tree: TreeName, levels: &Arc<Levels>, call: &Call) -> Box<dyn Schedule> {
     let (ranks, n, root) = (call.ranks(), call.length(), call.root);
     // As for a family by itself: all other families lose rank order when rotated.
     let any = matches!(
@@ -70,5 +61,5 @@ fn reduce<V: WithSchedule>(
     let end = if call.commutes || any { root } else { 0 };
     let fold = FoldAlong::new(Hierarchy::new(levels.clone(), tree, end), n);
     let fold = fold.placed(Keep::AtRoot(root));
-    visitor.with(fold.then(PassOn::new(ranks, end, root, n)))
+    Box::new(fold.then(PassOn::new(ranks, end, root, n)))
 }

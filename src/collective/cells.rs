@@ -1,7 +1,6 @@
 //! The reads of collectives over cells, as schedules: which rank reads which vector, and the order of the fold.
 
 use super::in_order::{FoldedFrom, StarFold};
-use super::visitor::WithSchedule;
 use super::{Call, simple_exchange};
 use crate::Rank;
 use crate::schedule::{FoldAlong, Keep, Schedule};
@@ -13,16 +12,16 @@ fn all_read(ranks: usize, root: Rank, length: usize) -> impl Schedule + use<> {
 }
 
 /// The all-reduce, and the barrier: two ranks read each other's cells; of more, rank 0 folds for all.
-pub(super) fn all_reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
+pub(super) fn all_reduce(call: &Call) -> Box<dyn Schedule> {
     let (ranks, n) = (call.ranks(), call.length());
     if ranks == 2 {
         let exchange = simple_exchange(ranks, n);
         return match call.from_input {
-            true => visitor.with(exchange.placed(Keep::Everywhere)),
-            false => visitor.with(exchange),
+            true => Box::new(exchange.placed(Keep::Everywhere)),
+            false => Box::new(exchange),
         };
     }
-    visitor.with(all_reduce_at(call, 0))
+    Box::new(all_reduce_at(call, 0))
 }
 
 /// The all-reduce in which one rank folds for all.
@@ -42,8 +41,8 @@ pub(crate) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
 }
 
 /// The root reads all vectors.
-pub(super) fn reduce<V: WithSchedule>(call: &Call, visitor: V) -> V::Out {
-    visitor.with(StarFold {
+pub(super) fn reduce(call: &Call) -> Box<dyn Schedule> {
+    Box::new(StarFold {
         ranks: call.ranks(),
         root: call.root,
         length: call.length(),

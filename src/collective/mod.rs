@@ -65,7 +65,6 @@ mod rooted;
 mod scan;
 mod shift;
 mod table;
-mod visitor;
 
 pub use crate::names::{Collective, UnknownCollective};
 pub use algorithm::{Algorithm, UnknownAlgorithm};
@@ -96,7 +95,6 @@ pub use table::{
     Entry, Fingerprint, Foreign, Guideline, Rule, TableError, Timed, TuningTable, Violation,
     violations,
 };
-pub use visitor::WithSchedule;
 
 /// The least `d` with `2^d ≥ n`, for `n ≥ 1`.
 fn ceil_log2(n: usize) -> usize {

@@ -14,7 +14,6 @@ use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
-use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::memory::cells::{self, CellPort};
@@ -446,25 +445,9 @@ impl InCall<'_> {
     /// The paths that are compiled once for all types of elements and operators.
     #[inline(never)]
     pub(super) fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
-        match plan.path {
-            CallPath::Steps(algorithm) => self.run_steps(algorithm, &plan.shape, operands),
-            _ => self.run_direct(plan, operands),
-        }
-    }
-
-    pub(super) fn run_steps(
-        &self,
-        algorithm: Algorithm,
-        shape: &Shape,
-        operands: &mut Operands<'_>,
-    ) -> Result<()> {
-        let mut result = Ok(());
-        let run = &mut |schedule: &dyn Schedule| {
-            result = self.execute_by_elements(schedule, operands);
-        };
-        match algorithm.with_accepted(shape, run) {
-            Ok(()) => result,
-            Err(refusal) => Err(Error::usage(refusal.to_string())),
+        match &plan.schedule {
+            Some(schedule) => self.execute_by_elements(&**schedule, operands),
+            None => self.run_direct(plan, operands),
         }
     }
 }

@@ -209,9 +209,8 @@ impl InCall<'_> {
         let n = shape.length();
         for begin in (0..n.max(1)).step_by(step) {
             let piece = begin..n.min(begin + step);
-            let shape = shape
-                .clone()
-                .with_blocks(Blocks::even(piece.len(), shape.ranks()));
+            let blocks = Blocks::even(piece.len(), shape.ranks());
+            let plan = Plan::by_steps(algorithm, shape.clone().with_blocks(blocks))?;
             let (input, output) = (&input[part(input.len(), &piece)], {
                 let part = part(output.len(), &piece);
                 &mut output[part]
@@ -222,7 +221,7 @@ impl InCall<'_> {
                     output: ElementsMut::of(output),
                     folds: &FoldsOf::<T::Wide, _>::new(&Merge),
                 };
-                self.run_steps(algorithm, &shape, &mut operands)
+                self.go_by_elements(&plan, &mut operands)
             })?;
         }
         Ok(())

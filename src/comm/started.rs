@@ -213,7 +213,7 @@ impl Comm {
         let algorithm = ask
             .algorithm
             .unwrap_or_else(|| Choice::started::<T>(&shape));
-        match checked.and_then(|()| Plan::started(algorithm, shape)) {
+        match checked.and_then(|()| Plan::by_steps(algorithm, shape)) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(Kept {
                 ask: *ask,

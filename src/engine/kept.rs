@@ -152,7 +152,7 @@ pub(crate) struct Plan {
     pub path: CallPath,
     /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
     pub messages: OnceCell<Messages>,
-    /// The schedule of a started call.
+    /// The schedule of a call by steps.
     pub schedule: Option<Rc<dyn Schedule>>,
 }
 
@@ -163,24 +163,23 @@ impl Plan {
     ///
     /// If the algorithm refuses the call.
     pub(crate) fn new(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
-        let path = CallPath::of(algorithm, &shape);
-        if let (CallPath::Steps(_), Some(refusal)) = (path, algorithm.refused(&shape)) {
-            return Err(Error::usage(refusal.to_string()));
+        match CallPath::of(algorithm, &shape) {
+            CallPath::Steps(algorithm) => Plan::by_steps(algorithm, shape),
+            path => Ok(Plan {
+                path,
+                shape,
+                messages: OnceCell::new(),
+                schedule: None,
+            }),
         }
-        Ok(Plan {
-            path,
-            shape,
-            messages: OnceCell::new(),
-            schedule: None,
-        })
     }
 
-    /// The plan of a started call by an algorithm, which always executes its schedule.
+    /// The plan of a call that executes the schedule of the algorithm, whichever it is, as started calls do.
     ///
     /// # Errors
     ///
     /// If the algorithm refuses the call.
-    pub(crate) fn started(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
+    pub(crate) fn by_steps(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
         let schedule = algorithm.schedule(&shape);
         let schedule = schedule.map_err(|refusal| Error::usage(refusal.to_string()))?;
         Ok(Plan {

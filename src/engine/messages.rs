@@ -20,15 +20,14 @@ pub(crate) struct Sent {
 
 impl Messages {
     pub(crate) fn new(call: &Call, rank: Rank) -> Messages {
+        let schedule = Algorithm::Direct.schedule(call);
+        let schedule = schedule.expect("a call that runs over shared memory has a schedule");
         let mut messages = Messages::default();
-        let shown = Algorithm::Direct.with_schedule(call, &mut |schedule| {
-            let mut next = schedule.next_active(rank, None);
-            while let Some(step) = next {
-                messages.add(schedule.step(rank, step));
-                next = schedule.next_active(rank, Some(step));
-            }
-        });
-        shown.expect("a call that runs over shared memory has a schedule");
+        let mut next = schedule.next_active(rank, None);
+        while let Some(step) = next {
+            messages.add(schedule.step(rank, step));
+            next = schedule.next_active(rank, Some(step));
+        }
         messages
     }
 

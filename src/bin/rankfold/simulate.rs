@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rankfold::Rank;
-use rankfold::collective::{Algorithm, Call, WithSchedule};
+use rankfold::collective::{Algorithm, Call};
 use rankfold::schedule::Schedule;
 use rankfold::simulate::{MOST_RANKS, MachineModel, SimulateError, Timing, simulate_while};
 
@@ -86,14 +86,12 @@ struct Simulated<'a> {
     work: Option<(&'a Work, f64)>,
 }
 
-impl WithSchedule for Simulated<'_> {
-    type Out = Result<Option<Timing>, SimulateError>;
-
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Out {
+impl Simulated<'_> {
+    fn run(&self, schedule: &dyn Schedule) -> Result<Option<Timing>, SimulateError> {
         let steps = schedule.steps();
         let mut part = self.work.map(|(work, weight)| work.part(weight, steps));
         let mut go_on = |done| part.as_mut().is_none_or(|part| part.done(done));
-        simulate_while(&schedule, self.machine, &mut go_on)
+        simulate_while(schedule, self.machine, &mut go_on)
     }
 }
 
@@ -238,18 +236,18 @@ pub fn seconds(algorithm: Algorithm, call: &Call, machine: &MachineModel) -> Opt
         machine,
         work: None,
     };
-    let timing = algorithm.visit(call, alone).ok()?.ok()??;
+    let timing = alone.run(&*algorithm.schedule(call).ok()?).ok()??;
     Some(timing.total)
 }
 
 /// Returns `None` if one of many algorithms refuses the call, or if it was stopped.
 fn timed(pair: Pair, call: &Call, simulated: Simulated<'_>) -> Result<Option<Totals>, Stop> {
-    let timing = match pair.algorithm.visit(call, simulated) {
-        Ok(timing) => timing,
+    let schedule = match pair.algorithm.schedule(call) {
+        Ok(schedule) => schedule,
         Err(refusal) if pair.by_name => return Err(Stop::input(refusal)),
         Err(_) => return Ok(None),
     };
-    match timing {
+    match simulated.run(&*schedule) {
         Ok(timing) => Ok(timing.map(Totals::from)),
         Err(fault @ (SimulateError::TooManyRanks { .. } | SimulateError::NoTime { .. })) => {
             Err(Stop::input(fault))

@@ -145,9 +145,9 @@ const LOOKED_AT: usize = 64;
 /// Estimates from the rank in the middle how many steps the ranks of a call's schedule are active in, summed over all
 /// ranks; 0 if the call is refused.
 pub fn weight(algorithm: Algorithm, call: &Call) -> f64 {
-    let mut weight = 0.0;
-    let shown = algorithm.with_schedule(call, &mut |schedule| weight = estimate(schedule));
-    shown.map_or(0.0, |()| weight)
+    algorithm
+        .schedule(call)
+        .map_or(0.0, |schedule| estimate(&*schedule))
 }
 
 fn estimate(schedule: &dyn Schedule) -> f64 {
