@@ -104,12 +104,12 @@ impl Comm {
         };
         match blocks {
             Some(blocks) => {
-                self.run_folding_v(ask, blocks, input, output, &SumExact, over_cells::any)?
+                self.run_folding_v(ask, blocks, input, output, &SumExact, over_cells::folding)?
             }
             None if ask.collective == Collective::Reduce && ask.from_input => {
-                self.run_folding_into(ask, input, output, &SumExact, over_cells::any)?;
+                self.run_folding_into(ask, input, output, &SumExact, over_cells::folding)?;
             }
-            None => self.run_folding(ask, input, output, &SumExact, over_cells::any)?,
+            None => self.run_folding(ask, input, output, &SumExact, over_cells::folding)?,
         }
         if alone {
             // What was added to nothing may be any NaN.
@@ -192,7 +192,7 @@ impl InCall<'_> {
                 self.exchange_pieces(algorithm, &plan.shape, input, output)
             }
             _ => exchange(input, output, input.is_empty(), |input, output| {
-                self.go(plan, input, output, &Merge, over_cells::any)
+                self.go(plan, input, output, &Merge, over_cells::folding)
             }),
         }
     }

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::op::{Element, First, Operator};
 use crate::schedule::Combine;
 
-/// The collective of the call, whichever it is: this compiles all of them.
-pub(crate) fn any<T: Element, O: Operator<T>>(
+/// The collective of the call, whichever [folds](Collective::folds): this compiles all of those.
+pub(crate) fn folding<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
     input: &[T],
     output: &mut [T],
@@ -19,15 +19,9 @@ pub(crate) fn any<T: Element, O: Operator<T>>(
 ) -> Result<()> {
     match table.call.collective {
         Collective::AllReduce => all_reduce(table, input, output, op),
-        Collective::Barrier => barrier(table, input, output, op),
-        Collective::Broadcast => broadcast(table, input, output, op),
         Collective::Reduce => reduce(table, input, output, op),
         Collective::ReduceScatter => reduce_scatter(table, input, output, op),
-        Collective::AllGather => all_gather(table, input, output, op),
-        Collective::Gather => gather(table, input, output, op),
-        Collective::Scatter => scatter(table, input, output, op),
-        Collective::AllToAll => all_to_all(table, input, output, op),
-        Collective::Scan | Collective::ExclusiveScan => none(table, input, output, op),
+        _ => none(table, input, output, op),
     }
 }
 
