@@ -4,7 +4,6 @@
 //! when it is first made. The same call with the same arguments at the same line then skips all of that.
 
 use std::cell::{OnceCell, RefCell};
-use std::mem;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
@@ -12,6 +11,7 @@ use std::rc::Rc;
 use super::Comm;
 use super::call::Described;
 use super::messages::Messages;
+use super::set_associative::{SetAssociative, Slot};
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
@@ -56,11 +56,14 @@ impl Ask {
         }
     }
 
-    /// The index of its cache entry: calls at neighbouring lines do not collide.
-    #[inline]
-    fn place(&self) -> usize {
-        // Locations lie 24 bytes apart.
-        ptr::from_ref(self.site).addr() / 8 % PLACES
+    /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
+    #[inline(always)]
+    fn hash(&self, length: usize, context: u32) -> u64 {
+        let line = ptr::from_ref(self.site).addr() as u64;
+        let all = line ^ (length as u64).rotate_left(24) ^ u64::from(context).rotate_left(44);
+        let product = all.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The high bits of a product depend on all bits of the factor.
+        product ^ (product >> 32)
     }
 
     /// Whether both calls ask for the same. Lines are compared by address.
@@ -216,23 +219,27 @@ impl CallPath {
     }
 }
 
-const PLACES: usize = 16;
+/// In the hash of a fused call, instead of its length, which is not known when it is looked up.
+const OF_FUSED: usize = 0;
 
-/// The cache: two calls at each index, the last one that was stored first, so that two lines that share an index and
-/// alternate do not evict each other.
+/// The cache: all calls of a program, unless they are thousands.
 #[derive(Default)]
-pub(crate) struct KeptCalls(RefCell<[[Option<Rc<Kept>>; 2]; PLACES]>);
+pub(crate) struct KeptCalls(RefCell<SetAssociative<Rc<Kept>>>);
 
 impl KeptCalls {
     /// Looks up a call.
     #[inline(always)]
     pub(crate) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
-        let calls = self.0.borrow();
-        let is = |kept: &Kept| kept.ask.is(ask) && kept.with.is(with);
+        let (calls, hash) = (self.0.borrow(), ask.hash(ask.length, with.context));
+        let is = |Slot { hash: of, value }: &Slot<Rc<Kept>>| {
+            *of == hash && value.ask.is(ask) && value.with.is(with)
+        };
         // Without a loop or `filter`, which the compiler may not inline.
-        match &calls[ask.place()] {
-            [Some(first), _] if is(first) => Some(first.clone()),
-            [_, Some(second)] if is(second) => Some(second.clone()),
+        match &calls.set(hash)?.0 {
+            [Some(call), ..] if is(call) => Some(call.value.clone()),
+            [_, Some(call), ..] if is(call) => Some(call.value.clone()),
+            [_, _, Some(call), _] if is(call) => Some(call.value.clone()),
+            [.., Some(call)] if is(call) => Some(call.value.clone()),
             _ => None,
         }
     }
@@ -245,23 +252,26 @@ impl KeptCalls {
         context: u32,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
-        let calls = self.0.borrow();
-        let mut calls = calls[ask.place()].iter().flatten();
-        let found = calls.find(|kept| {
+        let (calls, hash) = (self.0.borrow(), ask.hash(OF_FUSED, context));
+        let mut calls = calls.set(hash)?.0.iter().flatten();
+        let found = calls.find(|Slot { value: kept, .. }| {
             let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
             same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
         });
-        found.cloned()
+        found.map(|call| call.value.clone())
     }
 
     /// Stores a call, reusing the memory of an evicted one if possible.
     pub(crate) fn put(&self, call: Kept) -> Rc<Kept> {
-        let [first, second] = &mut self.0.borrow_mut()[call.ask.place()];
-        mem::swap(first, second);
-        match first.as_mut().and_then(Rc::get_mut) {
-            Some(other) => *other = call,
-            None => *first = Some(Rc::new(call)),
-        }
-        first.clone().expect("it was put there")
+        let length = call.ask.fused.map_or(call.ask.length, |_| OF_FUSED);
+        let hash = call.ask.hash(length, call.with.context);
+        let put = |mut evicted: Option<Rc<Kept>>| {
+            match evicted.as_mut().and_then(Rc::get_mut) {
+                Some(place) => *place = call,
+                None => return Rc::new(call),
+            }
+            evicted.expect("its memory was reused")
+        };
+        self.0.borrow_mut().put(hash, put).clone()
     }
 }

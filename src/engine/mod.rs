@@ -5,7 +5,8 @@
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `request_state`: the state of a request;
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
-//!   one fails; `kept`: cached results for repeated calls; `workspace`: reusable memory; `combine`: copies and folds
+//!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `workspace`: reusable memory;
+//!   `combine`: copies and folds
 //! - What moves the elements of a call: `link`: in messages over the lanes; `at_cells`: through cells; `epoch`: waits for
 //!   ranks that access each other's vectors, whose schedule `messages` counts
 
@@ -23,6 +24,7 @@ pub(crate) mod open_requests;
 pub(crate) mod rank_state;
 pub(crate) mod receive;
 pub(crate) mod request_state;
+mod set_associative;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
