@@ -45,6 +45,7 @@
 //! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
 //! | [`layout`] | derived datatypes: columns, blocks and any other places of a slice, and the all-to-all between them |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
+//! | [`partitioned`] | messages whose parts are handed over one by one, by several threads of a rank too |
 //! | [`Window`], [`AtomicWindow`], [`window`] | one-sided communication: memory of each rank that all ranks can reach, under locks or as atomics |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
@@ -136,7 +137,7 @@ pub use comm::{
     Persistent, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity,
     Source, Status, Survivors, Tag, Using, Values, Window, even_grid, hypercube,
 };
-pub use comm::{layout, window};
+pub use comm::{layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::memory::eager_limit::Buffering;

@@ -16,7 +16,7 @@
 //!   by `op::SumExact` do; `levels`: which ranks are near each other
 //!
 //! Beside `Comm`: `cartesian`: ranks on a grid; `neighborhood`: the collectives among neighbours, on a grid or in a graph,
-//! and `rounds`: the order of their messages; `layout`: which elements of a slice belong to a message; `template`: Foster's hypercube template; `by_hand`: a reference for the
+//! and `rounds`: the order of their messages; `partitioned`: messages whose parts are handed over one by one; `layout`: which elements of a slice belong to a message; `template`: Foster's hypercube template; `by_hand`: a reference for the
 //! executor.
 //!
 //! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
@@ -29,6 +29,7 @@ mod cartesian;
 pub mod layout;
 mod neighborhood;
 mod order;
+pub mod partitioned;
 mod reduce_loop;
 mod request;
 mod rounds;

@@ -144,6 +144,8 @@ pub struct Comm {
     pub(crate) prints: Cell<u32>,
     /// Number of calls of `shrink` by this rank on this communicator.
     pub(crate) shrinks: Cell<u32>,
+    /// Number of starts of partitioned sends by this rank on this communicator.
+    pub(crate) part_starts: Cell<u32>,
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
@@ -281,6 +283,7 @@ impl Comm {
             calls: Cell::new(0),
             prints: Cell::new(0),
             shrinks: Cell::new(0),
+            part_starts: Cell::new(0),
             levels: OnceCell::new(),
         }
     }
