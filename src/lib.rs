@@ -42,6 +42,7 @@
 //! | [`World`], [`Team`], [`Seats`] | the number of ranks and the threads they run on; [`Report`] and [`WorldError`]: the outcome of a run |
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
 //! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new), [graphs](Comm::graph)) |
+//! | [`attribute`] | values that a library keeps with a communicator |
 //! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
 //! | [`layout`] | derived datatypes: columns, blocks and any other places of a slice, and the all-to-all between them |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
@@ -137,7 +138,7 @@ pub use comm::{
     Persistent, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity,
     Source, Status, Survivors, Tag, Using, Values, Window, even_grid, hypercube,
 };
-pub use comm::{layout, partitioned, window};
+pub use comm::{attribute, layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::memory::eager_limit::Buffering;

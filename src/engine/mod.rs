@@ -2,6 +2,7 @@
 //! [`comm`](crate::comm)) and the transport.
 //!
 //! - `rank_state`: the state of one rank, common to all its communicators
+//! - `attributes`: what a rank keeps with a communicator
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `request_state`: the state of a request;
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
@@ -11,6 +12,7 @@
 
 pub(crate) mod agreement;
 pub(crate) mod at_cells;
+pub(crate) mod attributes;
 pub(crate) mod call;
 pub(crate) mod combine;
 pub(crate) mod envelope;
@@ -44,6 +46,7 @@ use crate::transport::trace::words::DescribeCall;
 use crate::transport::{CommShared, Fabric};
 use crate::unwind;
 use at_cells::LazyCellPort;
+use attributes::Attributes;
 pub use envelope::{Source, Status, Tag};
 use kept::KeptCalls;
 use rank_state::Core;
@@ -131,7 +134,9 @@ use workspace::Workspace;
 /// ```
 #[doc(alias = "MPI_Comm")]
 pub struct Comm {
-    /// Declared first, so that the lanes are given back before the rank has ended.
+    /// Declared first: the destructors of the values may call other communicators of the rank.
+    pub(crate) attributes: Attributes,
+    /// Declared before the core, so that the lanes are given back before the rank has ended.
     pub(crate) lanes: Ends,
     pub(crate) core: Rc<Core>,
     pub(crate) shared: Arc<CommShared>,
@@ -235,7 +240,8 @@ impl Comm {
         core.stand_up();
         core.workspace.clear();
         core.follows.take();
-        let alone = self.is_alone();
+        // An attribute may own anything, and stays on this thread.
+        let alone = self.is_alone() && self.attributes.is_empty();
         if !alone {
             core.port.leave();
         }
@@ -275,6 +281,7 @@ impl Comm {
             shared.lanes.offer(me, partners, make);
         }
         Comm {
+            attributes: Attributes::default(),
             lanes: shared.lanes.ends(me, make),
             core,
             shared,
