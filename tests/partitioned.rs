@@ -225,6 +225,22 @@ fn there_is_one_order_to_explore_and_seeded_worlds_are_right_too() {
     }
 }
 
+#[test]
+fn a_trace_has_the_parts_as_messages_with_their_tag_from_end_to_end() {
+    let report = guarded(&|| "trace".into(), || {
+        World::new(2)
+            .trace(true)
+            .run_each(|comm| around(comm, (4, 2, 8), 1))
+    });
+    let trace = report.trace().expect("the world was traced");
+    assert_eq!(trace.messages.len(), 8, "{trace:?}");
+    for message in &trace.messages {
+        assert_eq!((message.tag, message.bytes), (Some(3), 16));
+        assert_eq!(message.to, 1 - message.from);
+        assert!(message.received.is_some(), "{message:?}");
+    }
+}
+
 // ── threads ──
 
 /// As `around`, with a thread for each part that is sent.

@@ -106,6 +106,7 @@ use workspace::Workspace;
 /// | owned values | [`values`](Self::values): these collectives for values of any type |
 /// | exact sums | [`sum_exact`](Self::sum_exact), [`dot_exact`](Self::dot_exact) |
 /// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`subset`](Self::subset), [`shrink`](Self::shrink); members as values: [`group`](Self::group); with neighbours: [`graph`](Self::graph), [`Cartesian::new`](crate::Cartesian::new) |
+/// | beside these methods | [`layout`](crate::layout): columns, blocks and other parts of slices; [`partitioned`](crate::partitioned): messages sent part by part; [`attribute`](crate::attribute): values kept with a communicator |
 /// | one-sided communication | [`window`](Self::window), [`AtomicWindow::new`](crate::AtomicWindow::new) |
 /// | topologies, schedules | [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule); Foster's template: [`hypercube`](crate::hypercube) |
 /// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
