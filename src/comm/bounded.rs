@@ -45,8 +45,17 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Option<Arc<Receipt>>> {
+        self.post_copy(to, self.head(tag), data)
+    }
+
+    /// The same under any head.
+    pub(super) fn post_copy<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+    ) -> Result<Option<Arc<Receipt>>> {
         self.core.port.count(size_of_val(data));
-        let head = self.head(tag);
         let packet = match Packet::fits(Elements::of(data)) && !self.core.bounded {
             true => Packet::eager(head, Elements::of(data)),
             false => Packet::copied(head, op::copied(data)),

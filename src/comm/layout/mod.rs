@@ -286,7 +286,7 @@ impl Layout {
         let mut begin = 0;
         self.each_run(0, &mut |run| {
             let end = begin + run.len();
-            into[begin..end].copy_from_slice(&from[run]);
+            copy_run(&from[run], &mut into[begin..end]);
             begin = end;
         });
     }
@@ -305,7 +305,7 @@ impl Layout {
         let mut begin = 0;
         self.each_run(0, &mut |run| {
             let end = begin + run.len();
-            into[run].copy_from_slice(&packed[begin..end]);
+            copy_run(&packed[begin..end], &mut into[run]);
             begin = end;
         });
     }
@@ -345,6 +345,15 @@ impl Layout {
                 }
             }
         }
+    }
+}
+
+/// Copies as many elements as there are. One element, as in a column, is not worth a call.
+#[inline]
+fn copy_run<T: Copy>(from: &[T], into: &mut [T]) {
+    match (from, into) {
+        ([from], [into]) => *into = *from,
+        (from, into) => into.copy_from_slice(from),
     }
 }
 

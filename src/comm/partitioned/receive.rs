@@ -42,10 +42,23 @@ enum State {
     Complete,
 }
 
+/// The message, as errors print it.
+struct Name {
+    from: Rank,
+    tag: u32,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Name { from, tag } = self;
+        write!(f, "recv_parts(from {from}, tag {tag})")
+    }
+}
+
 impl<T: Element> fmt::Debug for RecvParts<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RecvParts { from, tag, .. } = self;
-        write!(f, "recv_parts(from {from}, tag {tag})")
+        let RecvParts { from, tag, .. } = *self;
+        write!(f, "{}", Name { from, tag })
     }
 }
 
@@ -58,7 +71,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
     #[doc(alias = "MPI_Precv_init")]
     #[track_caller]
     pub fn new(comm: &'c Comm, from: Rank, tag: u32, parts: usize, buf: Vec<T>) -> Result<Self> {
-        let show = || format!("recv_parts(from {from}, tag {tag})");
+        let show = || Name { from, tag }.to_string();
         let cut = comm.op(Location::caller(), &show, || {
             comm.check_rank("the sender", from)?;
             Cut::new(parts, buf.len())
@@ -93,8 +106,11 @@ impl<'c, T: Element> RecvParts<'c, T> {
         verb: &str,
         body: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
-        let (comm, this) = (self.comm, format!("{self:?}"));
-        comm.op(site, &|| format!("{verb} of {this}"), || body(self))
+        let RecvParts {
+            comm, from, tag, ..
+        } = *self;
+        let show = || format!("{verb} of {}", Name { from, tag });
+        comm.op(site, &show, || body(self))
     }
 
     /// Starts it: no part has arrived.

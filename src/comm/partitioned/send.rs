@@ -4,12 +4,12 @@ use std::fmt;
 use std::panic::Location;
 
 use super::Cut;
-use super::sending::Sending;
+use super::sending::{Name, Sending};
 use super::threads::{Part, ReadyParts, split};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
-use crate::op::{self, Element};
+use crate::op::Element;
 
 /// The sending end of a [partitioned message](crate::partitioned), with its buffer.
 ///
@@ -24,7 +24,8 @@ pub struct SendParts<'c, T: Element> {
 
 impl<T: Element> fmt::Debug for SendParts<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.sending, f)
+        let Sending { to, tag, .. } = self.sending;
+        write!(f, "{}", Name { to, tag })
     }
 }
 
@@ -37,7 +38,7 @@ impl<'c, T: Element> SendParts<'c, T> {
     #[doc(alias = "MPI_Psend_init")]
     #[track_caller]
     pub fn new(comm: &'c Comm, to: Rank, tag: u32, parts: usize, buf: Vec<T>) -> Result<Self> {
-        let show = || format!("send_parts(to {to}, tag {tag})");
+        let show = || Name { to, tag }.to_string();
         let cut = comm.op(Location::caller(), &show, || {
             comm.check_rank("the receiver", to)?;
             Cut::new(parts, buf.len())
@@ -47,7 +48,8 @@ impl<'c, T: Element> SendParts<'c, T> {
             to,
             tag,
             cut,
-            ready: None,
+            active: false,
+            ready: vec![false; parts],
             number: 0,
             open: Vec::new(),
         };
@@ -61,7 +63,7 @@ impl<'c, T: Element> SendParts<'c, T> {
 
     /// Whether it has been started and not been completed.
     pub fn is_active(&self) -> bool {
-        self.sending.ready.is_some()
+        self.sending.active
     }
 
     /// Starts it: no part is ready.
@@ -102,8 +104,9 @@ impl<'c, T: Element> SendParts<'c, T> {
         self.sending.op(site, &"ready", |sending| {
             sending.check_active()?;
             sending.check_open(part)?;
-            let elements = op::copied(&buf[sending.cut.range(part)]);
-            sending.post(part, elements, site)
+            let elements = &buf[sending.cut.range(part)];
+            let to = sending.to;
+            sending.post(part, site, |comm, head| comm.post_copy(to, head, elements))
         })
     }
 

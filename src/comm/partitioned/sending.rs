@@ -3,14 +3,15 @@
 use std::fmt;
 use std::mem;
 use std::panic::Location;
+use std::sync::Arc;
 
 use super::{Cut, Label};
 use crate::Rank;
 use crate::comm::{Comm, Request};
 use crate::engine::request_state::{Direction, Waits};
 use crate::error::{Error, Result, Site};
-use crate::op::Element;
 use crate::transport::memory::head::{Head, OF_PARTS};
+use crate::transport::memory::receipt::Receipt;
 
 /// A message that is sent, without its buffer.
 pub(super) struct Sending<'c> {
@@ -18,17 +19,24 @@ pub(super) struct Sending<'c> {
     pub(super) to: Rank,
     pub(super) tag: u32,
     pub(super) cut: Cut,
-    /// Which parts are ready, while it is active.
-    pub(super) ready: Option<Vec<bool>>,
+    pub(super) active: bool,
+    /// Which parts are ready. None is while it is not active.
+    pub(super) ready: Vec<bool>,
     /// The number of the last start.
     pub(super) number: u32,
     /// Sends of parts for which there was no room.
     pub(super) open: Vec<Request<'static, ()>>,
 }
 
-impl fmt::Display for Sending<'_> {
+/// The message, as errors print it.
+pub(super) struct Name {
+    pub(super) to: Rank,
+    pub(super) tag: u32,
+}
+
+impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sending { to, tag, .. } = self;
+        let Name { to, tag } = self;
         write!(f, "send_parts(to {to}, tag {tag})")
     }
 }
@@ -41,25 +49,26 @@ impl Sending<'_> {
         verb: &dyn fmt::Display,
         body: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
-        let (comm, this) = (self.comm, self.to_string());
-        comm.op(site, &|| format!("{verb} of {this}"), || body(self))
+        let Sending { comm, to, tag, .. } = *self;
+        let show = || format!("{verb} of {}", Name { to, tag });
+        comm.op(site, &show, || body(self))
     }
 
     pub(super) fn start(&mut self) -> Result<()> {
-        if self.ready.is_some() {
+        if self.active {
             return Err(Error::usage("it is active: wait for it first"));
         }
         self.comm.check_peer("the receiver", self.to)?;
         let starts = &self.comm.part_starts;
         self.number = starts.replace(starts.get().wrapping_add(1));
-        self.ready = Some(vec![false; self.cut.parts]);
+        self.active = true;
         Ok(())
     }
 
     pub(super) fn check_active(&self) -> Result<()> {
-        match self.ready {
-            Some(_) => Ok(()),
-            None => Err(Error::usage("it is not active: start it first")),
+        match self.active {
+            true => Ok(()),
+            false => Err(Error::usage("it is not active: start it first")),
         }
     }
 
@@ -73,28 +82,26 @@ impl Sending<'_> {
     }
 
     pub(super) fn is_ready(&self, part: usize) -> bool {
-        self.ready.as_ref().is_some_and(|ready| ready[part])
+        self.ready[part]
     }
 
     /// Sends the elements of a part that was not ready.
-    pub(super) fn post<T: Element>(
+    pub(super) fn post(
         &mut self,
         part: usize,
-        elements: Vec<T>,
         site: Site,
+        send: impl FnOnce(&Comm, Head) -> Result<Option<Arc<Receipt>>>,
     ) -> Result<()> {
         let Sending { comm, to, tag, .. } = *self;
         comm.check_peer("the receiver", to)?;
-        if let Some(ready) = &mut self.ready {
-            ready[part] = true;
-        }
+        self.ready[part] = true;
         // Of no elements, the receiver expects no message.
-        if elements.is_empty() {
+        if self.cut.length == 0 {
             return Ok(());
         }
         let (context, source) = (comm.shared.context + OF_PARTS, comm.core.port.me);
         let Label(label) = Label::new(self.number, part);
-        let receipt = comm.post_vec(to, Head::new(context, source, tag, label), elements)?;
+        let receipt = send(comm, Head::new(context, source, tag, label))?;
         if receipt.is_some() {
             let waits = Waits::ForRoom;
             let verb = "ready";
@@ -113,8 +120,10 @@ impl Sending<'_> {
 
     /// The parts that are not ready.
     pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
-        let parts = self.ready.iter().flatten().enumerate();
-        parts.filter(|(_, ready)| !**ready).map(|(part, _)| part)
+        let parts = self.ready.iter().enumerate();
+        parts
+            .filter(|(_, ready)| self.active && !**ready)
+            .map(|(part, _)| part)
     }
 
     pub(super) fn check_all_ready(&self) -> Result<()> {
@@ -130,7 +139,8 @@ impl Sending<'_> {
     #[track_caller]
     pub(super) fn wait(&mut self) -> Result<()> {
         self.op(Location::caller(), &"wait", |this| this.check_all_ready())?;
-        self.ready = None;
+        self.active = false;
+        self.ready.fill(false);
         match mem::take(&mut self.open) {
             open if open.is_empty() => Ok(()),
             open => Request::wait_all(open).map(drop),

@@ -73,10 +73,11 @@ impl<T: Element> ReadyParts<'_, '_, T> {
     /// ready after such an error are not sent.
     #[track_caller]
     pub fn send(self) -> Result<()> {
-        let site = Location::caller();
+        let (site, to) = (Location::caller(), self.sending.to);
         for (part, elements) in self.queue {
-            self.sending
-                .op(site, &"ready", |sending| sending.post(part, elements, site))?;
+            self.sending.op(site, &"ready", |sending| {
+                sending.post(part, site, |comm, head| comm.post_vec(to, head, elements))
+            })?;
         }
         self.sending
             .op(site, &"send", |sending| sending.check_all_ready())
