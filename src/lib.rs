@@ -42,8 +42,11 @@
 //! | [`World`], [`Team`], [`Seats`] | the number of ranks and the threads they run on; [`Report`] and [`WorldError`]: the outcome of a run |
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
 //! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new), [graphs](Comm::graph)) |
+//! | [`attribute`] | values that a library keeps with a communicator |
 //! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
+//! | [`layout`] | derived datatypes: columns, blocks and any other places of a slice, and the all-to-all between them |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
+//! | [`partitioned`] | messages whose parts are handed over one by one, by several threads of a rank too |
 //! | [`Window`], [`AtomicWindow`], [`window`] | one-sided communication: memory of each rank that all ranks can reach, under locks or as atomics |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |
 //! | [`Comm::reduce_over`], [`topology`] | any reduction algorithm as data: a set of triples "p sends to q at step t" |
@@ -93,8 +96,8 @@
 //! # Trade-offs
 //!
 //! All ranks share one address space and fail together: `std::process::abort` or a stack overflow in one ends them all.
-//! Reductions work on plain data ([`op::Element`]) or on owned values by move; there are no derived datatypes. A
-//! receiver reads a long message out of the sender's buffer while both are present; otherwise the message is copied into
+//! Reductions work on plain data ([`op::Element`]) or on owned values by move; parts of a slice that are not contiguous are
+//! packed ([`layout`]). A receiver reads a long message out of the sender's buffer while both are present; otherwise the message is copied into
 //! a buffer and out of it. Up to 32 bytes travel in the packet itself, up to 1 KiB through the ring where there is one.
 //!
 //! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere the operating system places the ranks.
@@ -130,12 +133,12 @@ pub type Rank = usize;
 
 #[doc(hidden)]
 pub use comm::all_reduce_by_hand;
-pub use comm::window;
 pub use comm::{
     AtomicWindow, Cartesian, Comm, Fused, Graph, Group, Level, Message, Neighborhood, Order,
     Persistent, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity,
     Source, Status, Survivors, Tag, Using, Values, Window, even_grid, hypercube,
 };
+pub use comm::{attribute, layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use transport::memory::eager_limit::Buffering;

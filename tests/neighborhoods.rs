@@ -944,3 +944,75 @@ fn a_neighbour_that_returns_without_the_call_is_named() {
         }
     }
 }
+
+// ── edges that other ranks name ──
+
+#[test]
+fn a_graph_has_the_edges_that_all_ranks_name_in_the_order_of_these_ranks() {
+    for ranks in (1..=17).chain([33, 64]) {
+        let mut random = Random::new(ranks as u64);
+        let mut edge = || (random.below(ranks), random.below(ranks));
+        let count = |rank: Rank| (rank * 7 + ranks) % 4;
+        let named: Vec<Vec<(Rank, Rank)>> = (0..ranks)
+            .map(|rank| (0..count(rank)).map(|_| edge()).collect())
+            .collect();
+        let all = named.concat();
+        let case = || format!("{ranks} ranks, {named:?}");
+        let got = guarded(&case, || {
+            World::new(ranks).run(|comm| {
+                let graph = Graph::from_edges(comm, &named[comm.rank()])?;
+                let mut sources = vec![Rank::MAX; graph.in_degree()];
+                graph.neighbor_all_gather(&[comm.rank()], &mut sources)?;
+                assert_eq!(sources, graph.sources());
+                Ok((sources, graph.destinations().to_vec()))
+            })
+        });
+        for (rank, (sources, destinations)) in got.unwrap().into_iter().enumerate() {
+            let into = all.iter().filter(|edge| edge.1 == rank).map(|edge| edge.0);
+            let out = all.iter().filter(|edge| edge.0 == rank).map(|edge| edge.1);
+            assert_eq!(sources, into.collect::<Vec<_>>(), "{}", case());
+            assert_eq!(destinations, out.collect::<Vec<_>>(), "{}", case());
+        }
+    }
+}
+
+#[test]
+fn an_edge_to_no_rank_is_refused_and_graphs_of_either_kind_do_not_mix() {
+    guarded(&|| "wrong edges".into(), || {
+        World::new(1)
+            .run(|comm| {
+                for edge in [(0, 1), (1, 0)] {
+                    let error = Graph::from_edges(comm, &[edge]).err().unwrap();
+                    assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
+                    assert!(
+                        error.to_string().contains("1 is not one of the 1 ranks"),
+                        "{error}"
+                    );
+                }
+                assert_eq!(Graph::from_edges(comm, &[(0, 0)])?.sources(), [0]);
+                Ok(())
+            })
+            .unwrap();
+    });
+    let report = guarded(&|| "graph and from_edges".into(), || {
+        World::new(3).run_each(|comm| match comm.rank() {
+            1 => comm.graph(&[], &[]).map(drop),
+            _ => Graph::from_edges(comm, &[]).map(drop),
+        })
+    });
+    let found = report.mismatch.expect("the calls differ");
+    assert_eq!(found.odd, [1], "{found}");
+    assert!(found.to_string().contains("graph_from_edges"), "{found}");
+}
+
+#[test]
+fn a_rank_dies_while_a_graph_is_made_from_edges() {
+    sweep("from_edges", 1..=5, 1.0, |comm| {
+        let next = |rank| (rank, (rank + 1) % comm.size());
+        let edges: Vec<_> = (0..comm.size()).map(next).collect();
+        let graph = Graph::from_edges(comm, if comm.rank() == 0 { &edges } else { &[] })?;
+        let mut left = [0];
+        graph.neighbor_all_to_all(&[comm.rank() as u64], &mut left)?;
+        Ok(left[0])
+    });
+}

@@ -8,6 +8,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rankfold::partitioned::{RecvParts, SendParts};
 use rankfold::topology::Topology;
 use rankfold::{Comm, ErrorKind, Order, Rank, Result, Source, Tag, World, op};
 use support::random::{Calls, Kinds, draw};
@@ -67,6 +68,55 @@ fn everybody_sends_a_long_message_before_anybody_receives() {
             assert_eq!(comm.recv::<usize>(from, 1)?.0, vec![from; LONG]);
         }
         Ok(())
+    });
+}
+
+#[test]
+fn threads_of_one_rank_bring_the_last_parts_while_all_other_ranks_sleep() {
+    stays_silent(2, |comm| {
+        let parts = comm.size() - 1;
+        if comm.rank() > 0 {
+            let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+            received.start()?;
+            received.wait()?;
+            assert_eq!(received.elements()?, [comm.rank(); 2]);
+            return comm.barrier();
+        }
+        let new = |to| SendParts::new(comm, to, 0, 2, vec![to; 2]);
+        let mut sent = (1..=parts).map(new).collect::<Result<Vec<_>>>()?;
+        for sent in &mut sent {
+            sent.start()?;
+            sent.ready(1)?;
+            let (given, ready) = sent.split()?;
+            std::thread::scope(|threads| {
+                for part in given {
+                    threads.spawn(move || {
+                        (0..3000).for_each(|_| std::thread::yield_now());
+                        part.ready();
+                    });
+                }
+                ready.send()
+            })?;
+        }
+        sent.iter_mut().try_for_each(|sent| sent.wait())?;
+        comm.barrier()
+    });
+}
+
+#[test]
+fn a_part_is_ready_only_after_an_answer_about_another_part() {
+    stays_silent(2, |comm| {
+        let mut sent = SendParts::new(comm, right(comm), 0, 2, vec![0; 2])?;
+        let mut received = RecvParts::new(comm, left(comm), 0, 2, vec![0; 2])?;
+        sent.start()?;
+        received.start()?;
+        sent.ready(1)?;
+        while !received.arrived(1)? {}
+        comm.send(left(comm), 0, &[1u8])?;
+        comm.recv::<u8>(right(comm), 0)?;
+        sent.ready(0)?;
+        received.wait()?;
+        sent.wait()
     });
 }
 

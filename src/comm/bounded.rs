@@ -12,6 +12,7 @@ use crate::error::{Result, Site};
 use crate::op::elements::Elements;
 use crate::op::{self, Element};
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::receipt::Receipt;
 use crate::transport::progress::wait::Reason;
@@ -44,13 +45,34 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Option<Arc<Receipt>>> {
+        self.post_copy(to, self.head(tag), data)
+    }
+
+    /// The same under any head.
+    pub(super) fn post_copy<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: &[T],
+    ) -> Result<Option<Arc<Receipt>>> {
         self.core.port.count(size_of_val(data));
-        let head = self.head(tag);
         let packet = match Packet::fits(Elements::of(data)) && !self.core.bounded {
             true => Packet::eager(head, Elements::of(data)),
             false => Packet::copied(head, op::copied(data)),
         };
         self.post_owned(to, packet, size_of_val(data))
+    }
+
+    /// Posts elements that are given away, as [`post_owned`](Self::post_owned) does.
+    pub(super) fn post_vec<T: Element>(
+        &self,
+        to: Rank,
+        head: Head,
+        elements: Vec<T>,
+    ) -> Result<Option<Arc<Receipt>>> {
+        let bytes = size_of_val(&elements[..]);
+        self.core.port.count(bytes);
+        self.post_owned(to, Packet::copied(head, elements), bytes)
     }
 
     /// Posts a message of `bytes` bytes; returns its receipt if there was no room for it.

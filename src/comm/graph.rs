@@ -33,6 +33,58 @@ impl Deref for Graph {
 }
 
 impl Graph {
+    fn new(comm: Comm, sources: Box<[Rank]>, destinations: Box<[Rank]>) -> Graph {
+        Graph {
+            neighborhood: neighborhood(comm, &sources, &destinations),
+            sources,
+            destinations,
+        }
+    }
+
+    /// Makes a graph of edges, each from a source to a destination, that may be named by any rank: it has those that all ranks
+    /// name together. All ranks call it together, each with any number of edges.
+    ///
+    /// A rank's neighbours are in the order of the ranks that name them, and of their lists. An edge that is named twice
+    /// is two edges. A weight is the program's own: one that another rank has named it can get by
+    /// [`values`](Comm::values)`().all_to_all`.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](ErrorKind::Usage) if an edge begins or ends at no rank; otherwise as [`Comm::dup`].
+    ///
+    /// # Examples
+    ///
+    /// One rank knows the graph:
+    ///
+    /// ```
+    /// use rankfold::{Graph, World};
+    ///
+    /// let neighbors = World::new(3).run(|comm| {
+    ///     let known = [(0, 1), (0, 2), (2, 1)];
+    ///     let graph = Graph::from_edges(comm, if comm.rank() == 2 { &known } else { &[] })?;
+    ///     Ok((graph.sources().to_vec(), graph.destinations().to_vec()))
+    /// })?;
+    /// assert_eq!(neighbors, [(vec![], vec![1, 2]), (vec![0, 2], vec![]), (vec![0], vec![1])]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Dist_graph_create")]
+    #[track_caller]
+    pub fn from_edges(comm: &Comm, edges: &[(Rank, Rank)]) -> Result<Graph> {
+        let call = comm.call(Verb::GraphFromEdges, Location::caller());
+        let check = || {
+            let mut edges = edges.iter();
+            edges.try_for_each(|&(from, to)| {
+                comm.check_rank("the source", from)?;
+                comm.check_rank("the destination", to)
+            })
+        };
+        let place = comm.collective(call, check, |inside| inside.join_edges(edges.to_vec()))?;
+        let Place { shared, ends } = place;
+        let own = Comm::of(comm.core.clone(), shared, comm.rank());
+        let [sources, destinations] = ends.map(Vec::into_boxed_slice);
+        Ok(Graph::new(own, sources, destinations))
+    }
+
     /// Returns the ranks that this one receives from, as it has named them.
     #[doc(alias = "MPI_Dist_graph_neighbors")]
     pub fn sources(&self) -> &[Rank] {
@@ -111,11 +163,7 @@ impl Comm {
             self.core.failed(error, &show, site, &self.shared)
         })?;
         let comm = Comm::of(self.core.clone(), shared, self.rank());
-        Ok(Graph {
-            neighborhood: neighborhood(comm, sources, destinations),
-            sources: sources.into(),
-            destinations: destinations.into(),
-        })
+        Ok(Graph::new(comm, sources.into(), destinations.into()))
     }
 
     fn check_edges(&self, edges: &Edges) -> Result<()> {
@@ -133,6 +181,12 @@ struct Edges {
     sources: Box<[Rank]>,
     destinations: Box<[Rank]>,
     site: Site,
+}
+
+/// What a rank gets of a graph whose edges other ranks may have named: its sources and its destinations.
+struct Place {
+    shared: Arc<CommShared>,
+    ends: [Vec<Rank>; 2],
 }
 
 /// What all ranks get: the communicator, or why there is none.
@@ -153,9 +207,38 @@ impl InCall<'_> {
         if let Some(odd) = disagreement(all) {
             return Err(Arc::new(self.differing_ends(&odd, all)));
         }
+        Ok(self.same_ranks())
+    }
+
+    /// A communicator of the same ranks.
+    fn same_ranks(&self) -> Arc<CommShared> {
         let shared = &self.comm.shared;
         let origin = shared.origin.child(Birth::Graph, self.call.site);
-        Ok(self.comm.fabric().new_comm(shared.members.clone(), origin))
+        self.comm.fabric().new_comm(shared.members.clone(), origin)
+    }
+
+    /// Rank 0 collects the edges that all ranks name, and makes the communicator; each rank gets its ends of them.
+    fn join_edges(&self, edges: Vec<(Rank, Rank)>) -> Result<Place> {
+        let mut all = Some(edges);
+        self.fold_up(0, &mut all, &mut append)?;
+        let mut places = all.map(|edges| self.places(&edges));
+        self.deal_out(0, &mut places)?;
+        let mine = places.and_then(|mut places| places.pop());
+        Ok(mine.unwrap_or_else(|| unreachable!("every rank gets a place")))
+    }
+
+    fn places(&self, edges: &[(Rank, Rank)]) -> Vec<Place> {
+        let shared = self.same_ranks();
+        let place = || Place {
+            shared: shared.clone(),
+            ends: Default::default(),
+        };
+        let mut places: Vec<Place> = (0..self.size()).map(|_| place()).collect();
+        for &(from, to) in edges {
+            places[to].ends[0].push(from);
+            places[from].ends[1].push(to);
+        }
+        places
     }
 
     fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {

@@ -15,19 +15,22 @@
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
 //!   by `op::SumExact` do; `levels`: which ranks are near each other
 //!
-//! Beside `Comm`: `cartesian`: ranks on a grid; `neighborhood`: the collectives among neighbours, on a grid or in a graph,
-//! and `rounds`: the order of their messages; `template`: Foster's hypercube template; `by_hand`: a reference for the
+//! Beside `Comm`: `attribute`: values that a rank keeps with a communicator; `cartesian`: ranks on a grid; `neighborhood`: the collectives among neighbours, on a grid or in a graph,
+//! and `rounds`: the order of their messages; `partitioned`: messages whose parts are handed over one by one; `layout`: which elements of a slice belong to a message; `template`: Foster's hypercube template; `by_hand`: a reference for the
 //! executor.
 //!
 //! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
 //! loop of the papers, and `order`: the order of its folds. What runs a call is in [`execute`](crate::execute), and the
 //! state of a rank in [`engine`](crate::engine).
 
+pub mod attribute;
 mod bounded;
 mod by_hand;
 mod cartesian;
+pub mod layout;
 mod neighborhood;
 mod order;
+pub mod partitioned;
 mod reduce_loop;
 mod request;
 mod rounds;

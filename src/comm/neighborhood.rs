@@ -98,6 +98,11 @@ impl Neighborhood {
         }
     }
 
+    /// The number of blocks in a buffer to send, and in one to receive.
+    pub(super) fn pieces(&self) -> [usize; 2] {
+        [self.outgoing, self.incoming]
+    }
+
     /// Sends a block to each neighbour and receives one from each.
     ///
     /// # Cuts

@@ -178,7 +178,7 @@ impl Comm {
     }
 
     /// Looks for the message that a call accepts and puts it into `place`; an error if it never can arrive.
-    fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
+    pub(super) fn find(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
         self.check_source(call)?;
         let (port, want) = (&self.core.port, self.want(call));
         if port.is_controlled() {

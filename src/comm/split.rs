@@ -66,7 +66,8 @@ impl Level {
 /// New communicators from this one: a duplicate, parts of it, and the ranks that have not failed.
 impl Comm {
     /// Duplicates the communicator: the same ranks, with messages and collectives of their own. Messages and
-    /// collectives on the one never match those on the other. All ranks call it together.
+    /// collectives on the one never match those on the other. All ranks call it together. The duplicate gets the
+    /// [attributes](crate::attribute) whose keys say so.
     ///
     /// # Errors
     ///
@@ -94,7 +95,9 @@ impl Comm {
     #[track_caller]
     pub fn dup(&self) -> Result<Comm> {
         let call = self.call(Verb::Dup, Location::caller());
-        self.once_more(call, &Birth::Dup)
+        let duplicate = self.once_more(call, &Birth::Dup)?;
+        self.attributes.copy_to(&duplicate.attributes);
+        Ok(duplicate)
     }
 
     /// Makes a communicator of the same ranks by `call`.

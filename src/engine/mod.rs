@@ -2,6 +2,7 @@
 //! [`comm`](crate::comm)) and the transport.
 //!
 //! - `rank_state`: the state of one rank, common to all its communicators
+//! - `attributes`: what a rank keeps with a communicator
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `request_state`: the state of a request;
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
@@ -12,6 +13,7 @@
 
 pub(crate) mod agreement;
 pub(crate) mod at_cells;
+pub(crate) mod attributes;
 pub(crate) mod call;
 pub(crate) mod combine;
 pub(crate) mod envelope;
@@ -46,6 +48,7 @@ use crate::transport::trace::words::DescribeCall;
 use crate::transport::{CommShared, Fabric};
 use crate::unwind;
 use at_cells::LazyCellPort;
+use attributes::Attributes;
 pub use envelope::{Source, Status, Tag};
 use kept::KeptCalls;
 use rank_state::Core;
@@ -105,6 +108,7 @@ use workspace::Workspace;
 /// | owned values | [`values`](Self::values): these collectives for values of any type |
 /// | exact sums | [`sum_exact`](Self::sum_exact), [`dot_exact`](Self::dot_exact) |
 /// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`split_by`](Self::split_by), [`subset`](Self::subset), [`shrink`](Self::shrink); members as values: [`group`](Self::group); with neighbours: [`graph`](Self::graph), [`Cartesian::new`](crate::Cartesian::new) |
+/// | beside these methods | [`layout`](crate::layout): columns, blocks and other parts of slices; [`partitioned`](crate::partitioned): messages sent part by part; [`attribute`](crate::attribute): values kept with a communicator |
 /// | one-sided communication | [`window`](Self::window), [`AtomicWindow::new`](crate::AtomicWindow::new) |
 /// | topologies, schedules | [`reduce_over`](Self::reduce_over), [`run_schedule`](Self::run_schedule); Foster's template: [`hypercube`](crate::hypercube) |
 /// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
@@ -133,7 +137,9 @@ use workspace::Workspace;
 /// ```
 #[doc(alias = "MPI_Comm")]
 pub struct Comm {
-    /// Declared first, so that the lanes are given back before the rank has ended.
+    /// Declared first: the destructors of the values may call other communicators of the rank.
+    pub(crate) attributes: Attributes,
+    /// Declared before the core, so that the lanes are given back before the rank has ended.
     pub(crate) lanes: Ends,
     pub(crate) core: Rc<Core>,
     pub(crate) shared: Arc<CommShared>,
@@ -146,6 +152,8 @@ pub struct Comm {
     pub(crate) prints: Cell<u32>,
     /// Number of calls of `shrink` by this rank on this communicator.
     pub(crate) shrinks: Cell<u32>,
+    /// Number of starts of partitioned sends by this rank on this communicator.
+    pub(crate) part_starts: Cell<u32>,
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
@@ -235,7 +243,8 @@ impl Comm {
         core.stand_up();
         core.workspace.clear();
         core.follows.take();
-        let alone = self.is_alone();
+        // An attribute may own anything, and stays on this thread.
+        let alone = self.is_alone() && self.attributes.is_empty();
         if !alone {
             core.port.leave();
         }
@@ -275,6 +284,7 @@ impl Comm {
             shared.lanes.offer(me, partners, make);
         }
         Comm {
+            attributes: Attributes::default(),
             lanes: shared.lanes.ends(me, make),
             core,
             shared,
@@ -283,6 +293,7 @@ impl Comm {
             calls: Cell::new(0),
             prints: Cell::new(0),
             shrinks: Cell::new(0),
+            part_starts: Cell::new(0),
             levels: OnceCell::new(),
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct Receive {
     pub tag: Tag,
     pub site: Site,
     pub deadline: Option<Instant>,
+    /// The context of the messages, counted from the communicator's own.
+    pub context: u32,
 }
 
 impl fmt::Display for Receive {
@@ -75,6 +77,7 @@ pub(crate) fn receive(
         tag,
         site: Location::caller(),
         deadline,
+        context: 0,
     }
 }
 
@@ -185,7 +188,7 @@ impl Comm {
             Source::Any => None,
         };
         Want {
-            context: self.shared.context,
+            context: self.shared.context + call.context,
             source,
             tag,
         }

@@ -124,10 +124,24 @@ pub(super) fn live(comm: &Comm, body: &mut dyn Body) -> End {
     end
 }
 
+/// Deletes the attributes of the world's communicator on a rank when its program ends, as if they were the program's own
+/// variables.
+struct Attributes<'c>(&'c Comm);
+
+impl Drop for Attributes<'_> {
+    fn drop(&mut self) {
+        self.0.attributes.clear();
+    }
+}
+
 /// How the body ended, and that for the other ranks. The code of the error that it returned runs here too, and may
 /// panic.
 fn run(comm: &Comm, body: &mut dyn Body) -> (End, Gone, Option<Arc<str>>) {
-    let panic = match catch_unwind(AssertUnwindSafe(|| body.run(comm))) {
+    let run = || {
+        let _attributes = Attributes(comm);
+        body.run(comm)
+    };
+    let panic = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(true) => return (End::Returned, Gone::Returned, None),
         Ok(false) => match catch_unwind(AssertUnwindSafe(|| said(body))) {
             Ok(text) => return (End::Failed, Gone::Failed(text.into()), None),

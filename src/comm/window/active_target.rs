@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::outbox::Outbox;
-use super::waiting::{Shown, wait_for};
+use super::waiting::{Shown, look_for, wait_for};
 use super::{Window, refuse};
 use crate::Rank;
 use crate::comm::group::check_members;
@@ -15,7 +15,11 @@ use crate::transport::memory::window::SharedElements;
 ///
 /// If it is dropped without [`wait`](Self::wait), the part remains exposed, and cannot be exposed again.
 #[must_use = "it ends by `wait`"]
-pub struct ExposureEpoch<'w, T: Element>(&'w Window<T>);
+pub struct ExposureEpoch<'w, T: Element> {
+    window: &'w Window<T>,
+    /// Whether a test has ended it.
+    over: bool,
+}
 
 /// The access to the parts of some ranks; see [`Window::start`].
 ///
@@ -68,7 +72,10 @@ impl<T: Element> Window<T> {
             origins
                 .iter()
                 .for_each(|rank| self.comm.shared.rouse(*rank));
-            Ok(ExposureEpoch(self))
+            Ok(ExposureEpoch {
+                window: self,
+                over: false,
+            })
         })
     }
 
@@ -112,7 +119,8 @@ fn exposed_already(site: Site) -> Error {
 }
 
 impl<T: Element> ExposureEpoch<'_, T> {
-    /// Waits until every origin has [completed](AccessEpoch::complete) its access, and writes what they have put.
+    /// Waits until every origin has [completed](AccessEpoch::complete) its access, and writes what they have put. Returns at
+    /// once if [`test`](Self::test) has ended the epoch.
     ///
     /// # Errors
     ///
@@ -121,15 +129,68 @@ impl<T: Element> ExposureEpoch<'_, T> {
     #[doc(alias = "MPI_Win_wait")]
     #[track_caller]
     pub fn wait(self) -> Result<()> {
-        let (window, show, site) = (self.0, &|| "wait".into(), Location::caller());
+        let (window, show, site) = (self.window, &|| "wait".into(), Location::caller());
         let exposure = &window.table.exposures[window.rank()];
         window.comm.op(site, show, || {
+            if self.over {
+                return Ok(());
+            }
             let call = Shown { show, site };
             let through = || exposure.incomplete().is_empty();
             let waited = wait_for(&window.comm, call, &|| exposure.incomplete(), through);
             exposure.end();
             waited?;
             window.write_puts(None, call)
+        })
+    }
+
+    /// Returns whether the epoch is over: it ends it, as [`wait`](Self::wait) does, if every origin has completed its access
+    /// by now. It waits for no origin, but for ranks that have the part locked, if something was put there.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait), except for deadlocks with the origins: a rank that polls is running. The epoch is over after an
+    /// error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let parts = World::new(2).run(|comm| {
+    ///     let win = comm.window(vec![0; 1])?;
+    ///     if comm.rank() == 1 {
+    ///         let access = win.start(&[0])?;
+    ///         access.put(0, 0, &[7])?;
+    ///         access.complete()?;
+    ///     } else {
+    ///         let mut exposure = win.post(&[1])?;
+    ///         while !exposure.test()? { /* ... other work ... */ }
+    ///     }
+    ///     Ok(win.local_mut()?[0])
+    /// })?;
+    /// assert_eq!(parts, [7, 0]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "MPI_Win_test")]
+    #[track_caller]
+    pub fn test(&mut self) -> Result<bool> {
+        let (window, show, site) = (self.window, &|| "test".into(), Location::caller());
+        let exposure = &window.table.exposures[window.rank()];
+        window.comm.op(site, show, || {
+            let call = Shown { show, site };
+            let through = || exposure.incomplete().is_empty();
+            if self.over {
+                return Ok(true);
+            }
+            let looked = look_for(&window.comm, call, &|| exposure.incomplete(), through);
+            if matches!(looked, Ok(false)) {
+                return Ok(false);
+            }
+            self.over = true;
+            exposure.end();
+            looked?;
+            window.write_puts(None, call).map(|()| true)
         })
     }
 }

@@ -52,11 +52,13 @@
 //! | `MPI_Win_free` | drop; the memory lives as long as any rank can reach it |
 //! | `MPI_Win_fence` | [`Window::fence`](crate::Window::fence), [`FenceEpoch::fence`], [`FenceEpoch::close`] |
 //! | `MPI_Win_lock`, `_unlock` | [`lock_shared`](crate::Window::lock_shared), [`lock_exclusive`](crate::Window::lock_exclusive), [`lock_all`](crate::Window::lock_all); drop of their results |
-//! | `MPI_Win_post`, `_wait` | [`Window::post`](crate::Window::post), [`ExposureEpoch::wait`] |
+//! | `MPI_Win_post`, `_wait`, `_test` | [`Window::post`](crate::Window::post), [`ExposureEpoch::wait`], [`ExposureEpoch::test`] |
 //! | `MPI_Win_start`, `_complete` | [`Window::start`](crate::Window::start), [`AccessEpoch::complete`] |
 //! | `MPI_Get` | [`FenceEpoch::read`], [`AccessEpoch::read`], the results of locks: slices, nothing is copied |
 //! | `MPI_Put`, `MPI_Accumulate` | `put`, `accumulate` of an epoch; writes under an exclusive lock |
 //! | `MPI_Fetch_and_op`, `MPI_Compare_and_swap`, `MPI_Get_accumulate` | the methods of [`AtomicWindow`](crate::AtomicWindow) |
+//! | `MPI_Rput`, `MPI_Rget`, `MPI_Raccumulate` | not needed: `put` has taken the elements when it returns, `read` has nothing to wait for |
+//! | `MPI_Win_create_dynamic`, `_attach`, `_detach` | another window for more memory; drop |
 //! | `MPI_Win_flush`, `MPI_Win_sync` | not needed: an atomic operation is complete when it returns |
 //!
 //! # Waiting

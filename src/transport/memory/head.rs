@@ -9,6 +9,8 @@ pub(crate) const CONTEXTS: u32 = 4;
 pub(crate) const OF_COLLECTIVES: u32 = 1;
 /// The context of the messages of started collectives, counted in the same way.
 pub(crate) const OF_STARTED: u32 = 2;
+/// The context of the parts of partitioned messages, which are point-to-point messages too.
+pub(crate) const OF_PARTS: u32 = 3;
 
 /// The context of the communicator that one of its contexts belongs to.
 #[inline]
@@ -40,7 +42,8 @@ impl Head {
     /// Whether the message belongs to a collective.
     #[inline]
     pub(crate) fn is_collective(self) -> bool {
-        self.context() != communicator(self.context())
+        let own = self.context() - communicator(self.context());
+        matches!(own, OF_COLLECTIVES | OF_STARTED)
     }
 
     /// Whether the message belongs to a started collective.
@@ -66,7 +69,7 @@ impl Head {
         (self.call >> 32) as u32
     }
 
-    /// The fingerprint of the call, in collectives.
+    /// The fingerprint of the call, in collectives; in partitioned messages, which part of which start it is.
     #[inline]
     pub(crate) fn print(self) -> u32 {
         self.call as u32

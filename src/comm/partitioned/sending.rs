@@ -1,0 +1,163 @@
+//! The state of a partitioned message that is sent, without its buffer.
+
+use std::fmt;
+use std::mem;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::{Cut, Label};
+use crate::Rank;
+use crate::comm::{Comm, Request};
+use crate::engine::request_state::{Direction, Waits};
+use crate::error::{Error, Result, Site};
+use crate::transport::memory::head::{Head, OF_PARTS};
+use crate::transport::memory::receipt::Receipt;
+
+/// A message that is sent, without its buffer.
+pub(super) struct Sending<'c> {
+    pub(super) comm: &'c Comm,
+    pub(super) to: Rank,
+    pub(super) tag: u32,
+    pub(super) cut: Cut,
+    pub(super) active: bool,
+    /// Which parts are ready. None is while it is not active.
+    pub(super) ready: Vec<bool>,
+    /// The number of the last start.
+    pub(super) number: u32,
+    /// Sends of parts for which there was no room.
+    pub(super) open: Vec<Request<'static, ()>>,
+}
+
+/// The message, as errors print it.
+pub(super) struct Name {
+    pub(super) to: Rank,
+    pub(super) tag: u32,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Name { to, tag } = self;
+        write!(f, "send_parts(to {to}, tag {tag})")
+    }
+}
+
+impl Sending<'_> {
+    /// Runs one operation on it.
+    pub(super) fn op<R>(
+        &mut self,
+        site: Site,
+        verb: &dyn fmt::Display,
+        body: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        let Sending { comm, to, tag, .. } = *self;
+        let show = || format!("{verb} of {}", Name { to, tag });
+        comm.op(site, &show, || body(self))
+    }
+
+    pub(super) fn start(&mut self) -> Result<()> {
+        if self.active {
+            return Err(Error::usage("it is active: wait for it first"));
+        }
+        self.comm.check_peer("the receiver", self.to)?;
+        let starts = &self.comm.part_starts;
+        self.number = starts.replace(starts.get().wrapping_add(1));
+        self.active = true;
+        Ok(())
+    }
+
+    pub(super) fn check_active(&self) -> Result<()> {
+        match self.active {
+            true => Ok(()),
+            false => Err(Error::usage("it is not active: start it first")),
+        }
+    }
+
+    /// Checks that there is such a part, and that it is not ready.
+    pub(super) fn check_open(&self, part: usize) -> Result<()> {
+        self.cut.check(part)?;
+        match self.is_ready(part) {
+            false => Ok(()),
+            true => Err(Error::usage(format!("part {part} is ready already"))),
+        }
+    }
+
+    pub(super) fn is_ready(&self, part: usize) -> bool {
+        self.ready[part]
+    }
+
+    /// Sends the elements of a part that was not ready.
+    pub(super) fn post(
+        &mut self,
+        part: usize,
+        site: Site,
+        send: impl FnOnce(&Comm, Head) -> Result<Option<Arc<Receipt>>>,
+    ) -> Result<()> {
+        let Sending { comm, to, tag, .. } = *self;
+        comm.check_peer("the receiver", to)?;
+        self.ready[part] = true;
+        // Of no elements, the receiver expects no message.
+        if self.cut.length == 0 {
+            return Ok(());
+        }
+        let (context, source) = (comm.shared.context + OF_PARTS, comm.core.port.me);
+        let Label(label) = Label::new(self.number, part);
+        let receipt = send(comm, Head::new(context, source, tag, label))?;
+        if receipt.is_some() {
+            let waits = Waits::ForRoom;
+            let verb = "ready";
+            let direction = Direction::Send {
+                verb,
+                to,
+                tag,
+                receipt,
+                waits,
+            };
+            self.open
+                .push(comm.request(direction, site, Box::new(|_, _| Ok(()))));
+        }
+        Ok(())
+    }
+
+    /// The parts that are not ready.
+    pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
+        let parts = self.ready.iter().enumerate();
+        parts
+            .filter(|(_, ready)| self.active && !**ready)
+            .map(|(part, _)| part)
+    }
+
+    pub(super) fn check_all_ready(&self) -> Result<()> {
+        let Some(first) = self.missing().next() else {
+            return Ok(());
+        };
+        Err(Error::usage(match self.missing().count() {
+            1 => format!("part {first} is not ready"),
+            many => format!("part {first} and {} more are not ready", many - 1),
+        }))
+    }
+
+    #[track_caller]
+    pub(super) fn wait(&mut self) -> Result<()> {
+        self.op(Location::caller(), &"wait", |this| this.check_all_ready())?;
+        self.active = false;
+        self.ready.fill(false);
+        match mem::take(&mut self.open) {
+            open if open.is_empty() => Ok(()),
+            open => Request::wait_all(open).map(drop),
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn test(&mut self) -> Result<bool> {
+        if self.missing().next().is_some() {
+            return self.comm.progress().map(|()| false);
+        }
+        match Request::test_all(&mut self.open)? {
+            None => Ok(false),
+            Some(_) => {
+                self.open.clear();
+                self.wait().map(|()| true)
+            }
+        }
+    }
+}
