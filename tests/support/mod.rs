@@ -3,9 +3,11 @@
 //!
 //! - `net`: aborts a test that hangs
 //! - `sweep`: failures at every operation, and their expected outcomes
+//! - `neighbors`: which block of a collective among neighbours comes from where
 //! - `random`: programs that cannot deadlock, by construction, and how a rank runs its part
 #![allow(dead_code)] // each test binary uses its own part
 
+pub mod neighbors;
 pub mod net;
 pub mod random;
 pub mod sweep;
