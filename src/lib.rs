@@ -42,7 +42,7 @@
 //! | [`World`], [`Team`], [`Seats`] | the number of ranks and the threads they run on; [`Report`] and [`WorldError`]: the outcome of a run |
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
 //! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new), [graphs](Comm::graph)) |
-//! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
+//! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph, blocking, started and persistent |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
 //! | [`Window`], [`AtomicWindow`], [`window`] | one-sided communication: memory of each rank that all ranks can reach, under locks or as atomics |
 //! | [`World::buffering`] | finds programs that are correct only as long as messages are buffered |

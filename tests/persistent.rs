@@ -57,9 +57,8 @@ fn two_turns(
         mine.copy_from_slice(&vector(id, comm.rank(), length));
         call.start()?;
         call.wait()?;
-        // Ranks other than the root have a buffer, but no result.
-        let rooted = matches!(kind, Collective::Reduce | Collective::Gather);
-        if !rooted || comm.rank() == root {
+        // A reduce works in place: other ranks than the root have a buffer, but no result.
+        if kind != Collective::Reduce || comm.rank() == root {
             check(comm, kind, (id, root, n), call.output()?);
         }
     }
@@ -113,6 +112,38 @@ fn a_barrier_by_every_algorithm_ends_after_all_have_started_it() {
             guarded(&case, || World::new(p).strict().run(run)).unwrap();
         }
     }
+}
+
+#[test]
+fn a_rank_that_gets_nothing_has_no_output_and_one_that_gives_nothing_no_input() {
+    let run = |comm: &Comm| {
+        let me = comm.rank();
+        // One element for three ranks: it belongs to the last one.
+        let own = usize::from(me == 2);
+        let at_root = vec![0; if me == 0 { 3 } else { 0 }];
+        let mut share = comm.reduce_scatter_init(vec![5], vec![0; own], op::Sum)?;
+        let mut swapped = comm.all_to_all_init(vec![me], vec![9; 3 * own])?;
+        let mut collected = comm.gather_init(0, vec![me], at_root.clone())?;
+        let mut dealt = comm.scatter_init(0, at_root, vec![0])?;
+        dealt
+            .input_mut()?
+            .copy_from_slice(&[7, 8, 9][..if me == 0 { 3 } else { 0 }]);
+        for call in [&mut swapped, &mut collected, &mut dealt] {
+            call.start()?;
+            call.wait()?;
+        }
+        share.start()?;
+        share.wait()?;
+        assert_eq!(share.output()?, &[15][..own]);
+        assert_eq!(swapped.output()?, &[0, 1, 2][..3 * own]);
+        assert_eq!(
+            collected.output()?,
+            &[0, 1, 2][..if me == 0 { 3 } else { 0 }]
+        );
+        assert_eq!(dealt.output()?, [7 + me]);
+        Ok(())
+    };
+    guarded(&|| "nothing".into(), || World::new(3).strict().run(run)).unwrap();
 }
 
 // ── counts ──

@@ -21,7 +21,8 @@ use crate::transport::memory::packet::Packet;
 /// dereference to it. It dereferences to [`Comm`].
 ///
 /// All its ranks call its collectives, in the same order. Each exchanges messages with its neighbours alone, and a rank
-/// without neighbours waits for none, except in a world that [checks](crate::World::check), where all ranks meet first.
+/// without neighbours waits for none, except in a world that [checks](crate::World::check), where all ranks meet before
+/// the blocking ones.
 ///
 /// # Blocks
 ///

@@ -139,9 +139,7 @@ impl Neighborhood {
 
 /// # Persistent collectives among neighbours
 ///
-/// Described once, with their buffers, and started any number of times; see [`Persistent`]. Its
-/// [`input_mut`](Persistent::input_mut) is always the buffer that is sent, and its [`output`](Persistent::output) the one
-/// that is received into, even if that is empty.
+/// Described once, with their buffers, and started any number of times; see [`Persistent`].
 impl Neighborhood {
     /// Describes a [`neighbor_all_gather`](Self::neighbor_all_gather) of `block` into `all`.
     ///

@@ -18,8 +18,9 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::progress::started::StartedCall;
 
 /// A call that can be started again and again with the same arguments and buffers: a collective, made by
-/// [`all_reduce_init`](Comm::all_reduce_init) and its kin, or a message, made by [`send_init`](Comm::send_init) or
-/// [`recv_init`](Comm::recv_init).
+/// [`all_reduce_init`](Comm::all_reduce_init) and its kin, among neighbours by
+/// [`neighbor_all_gather_init`](crate::Neighborhood::neighbor_all_gather_init) and its kin, or a message, made by
+/// [`send_init`](Comm::send_init) or [`recv_init`](Comm::recv_init).
 ///
 /// [`start`](Self::start) starts it, and [`wait`](Self::wait) completes it. Between these two it is *active*, and its
 /// buffers cannot be reached. Dropping an active one detaches it, as dropping a [`Request`](crate::Request) does.
@@ -70,11 +71,11 @@ struct Collective<T> {
 
 /// What a collective does with its buffers besides its schedule.
 pub(super) enum Kind<T> {
-    /// It works in place, on every rank or on some: an empty buffer stands for the other one.
+    /// It has one buffer, which is in the place of its input or of its output.
     InPlace,
     /// The same, and leaves this on the first rank: an exclusive scan.
     Exclusive(T),
-    /// Its input and its output are two buffers, and either may be empty.
+    /// It has two buffers, and either may be empty.
     Apart,
 }
 
@@ -207,7 +208,7 @@ impl<'c, T: Element> Persistent<'c, T> {
     }
 
     /// The elements that this rank contributes: the input of a collective, or the buffer of one that works in place, or
-    /// of a message.
+    /// of a message. It is empty where the input is, as that of a scatter is except at the root.
     ///
     /// # Errors
     ///
@@ -222,7 +223,7 @@ impl<'c, T: Element> Persistent<'c, T> {
     }
 
     /// The elements that this rank has got: the output of a collective, or the buffer of one that works in place, or of
-    /// a message.
+    /// a message. It is empty where the output is, as that of a gather is except at the root.
     ///
     /// # Errors
     ///

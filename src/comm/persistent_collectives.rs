@@ -250,7 +250,7 @@ impl<'a> Using<'a> {
         op: impl Operator<T> + 'static,
     ) -> Result<Persistent<'a, T>> {
         let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
-        self.persistent(ask, (input, output), op, Kind::InPlace)
+        self.persistent(ask, (input, output), op, Kind::Apart)
     }
 
     /// [`Comm::gather_init`].
@@ -263,7 +263,7 @@ impl<'a> Using<'a> {
     ) -> Result<Persistent<'a, T>> {
         let length = block.len().saturating_mul(self.comm.size());
         let ask = ask(Collective::Gather, length).to_root(root);
-        self.persistent(ask, (block, all), First, Kind::InPlace)
+        self.persistent(ask, (block, all), First, Kind::Apart)
     }
 
     /// [`Comm::scatter_init`].
@@ -276,7 +276,7 @@ impl<'a> Using<'a> {
     ) -> Result<Persistent<'a, T>> {
         let length = block.len().saturating_mul(self.comm.size());
         let ask = ask(Collective::Scatter, length).to_root(root);
-        self.persistent(ask, (all, block), First, Kind::InPlace)
+        self.persistent(ask, (all, block), First, Kind::Apart)
     }
 
     /// [`Comm::all_gather_init`].
@@ -287,7 +287,7 @@ impl<'a> Using<'a> {
         all: Vec<T>,
     ) -> Result<Persistent<'a, T>> {
         let ask = ask(Collective::AllGather, all.len());
-        self.persistent(ask, (block, all), First, Kind::InPlace)
+        self.persistent(ask, (block, all), First, Kind::Apart)
     }
 
     /// [`Comm::all_to_all_init`].
@@ -298,7 +298,7 @@ impl<'a> Using<'a> {
         output: Vec<T>,
     ) -> Result<Persistent<'a, T>> {
         let ask = ask(Collective::AllToAll, input.len());
-        self.persistent(ask, (input, output), First, Kind::InPlace)
+        self.persistent(ask, (input, output), First, Kind::Apart)
     }
 
     /// [`Comm::scan_init`].

@@ -12,8 +12,7 @@ use crate::op::{Element, First, Operator};
 
 /// # Persistent collectives with counts
 ///
-/// As those [without](Self::all_reduce_init). Their [`input_mut`](Persistent::input_mut) is always the buffer that is
-/// sent, and their [`output`](Persistent::output) the one that is received into, even if that is empty.
+/// As those [without](Self::all_reduce_init).
 impl Comm {
     /// Describes a [`reduce_scatter_v`](Self::reduce_scatter_v).
     ///
