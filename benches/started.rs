@@ -3,6 +3,7 @@
 //! ```text
 //! alone        start ┃ wait                      beside the blocking call
 //! persistent   start ┃ wait, described before    beside the plain started call
+//! halo         two neighbours: persistent, beside the blocking call and the plain started one
 //! overlap      late ▶ start ┃ compute, with progress() every 20 us ┃ wait
 //!              beside: compute ┃ the blocking call, of ranks that come together
 //! ```
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use common::On::Each;
 use common::rounds::{Compared, Effort, compare};
 use common::table::{machine, print, row, spread, time};
-use rankfold::{Comm, Persistent, Result, World, op};
+use rankfold::{Comm, Graph, Persistent, Result, World, op};
 
 /// Maximum cost of starting, progressing and ending 8 bytes, over the blocking call.
 const ALONE: f64 = 3.0;
@@ -55,6 +56,16 @@ fn main() {
     let theirs = |times| timed(|comm| started(comm, 1, times));
     let compared = compare(effort(41), &ours, &theirs);
     print("persistent, 8 bytes", "plain", 1.0, &compared);
+    for length in [1, 1024, 131_072] {
+        let ours = |times| timed(|comm| persistent_halo(comm, length, times));
+        let theirs = |times| timed(|comm| blocking_halo(comm, length, times));
+        let name = format!("persistent halo, {} bytes", 8 * length);
+        show(&name, "blocking", &compare(effort(41), &ours, &theirs));
+    }
+    let ours = |times| timed(|comm| persistent_halo(comm, 1, times));
+    let theirs = |times| timed(|comm| started_halo(comm, times));
+    let compared = compare(effort(41), &ours, &theirs);
+    show("persistent halo, 8 bytes", "plain", &compared);
     for length in [8192, 65_536, 524_288] {
         let ours = |times| timed(|comm| overlapping(comm, length, times));
         let theirs = |times| timed(|comm| in_turn(comm, length, times));
@@ -119,6 +130,47 @@ fn blocking(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
         comm.all_reduce(&mut v, op::Max)?;
     }
     assert!(v.iter().all(|&one| one == 1));
+    Ok(begin.elapsed())
+}
+
+/// Each rank of a pair sends a block to the other one.
+fn pair(comm: &Comm) -> Result<Graph> {
+    let other = [1 - comm.rank()];
+    comm.graph(&other, &other)
+}
+
+fn started_halo(comm: &Comm, times: u64) -> Result<Duration> {
+    let pair = pair(comm)?;
+    let mut halo = vec![2];
+    let begin = Instant::now();
+    for _ in 0..times {
+        halo = pair.ineighbor_all_to_all(vector(comm, 1), halo)?.wait()?;
+    }
+    assert_eq!(halo, [1 - comm.rank() as u64]);
+    Ok(begin.elapsed())
+}
+
+fn persistent_halo(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let pair = pair(comm)?;
+    let mut halo = pair.neighbor_all_to_all_init(vector(comm, length), vec![2; length])?;
+    let begin = Instant::now();
+    for _ in 0..times {
+        halo.start()?;
+        halo.wait()?;
+    }
+    let other = 1 - comm.rank() as u64;
+    assert!(halo.output()?.iter().all(|&one| one == other));
+    Ok(begin.elapsed())
+}
+
+fn blocking_halo(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let pair = pair(comm)?;
+    let (mine, mut halo) = (vector(comm, length), vec![2; length]);
+    let begin = Instant::now();
+    for _ in 0..times {
+        pair.neighbor_all_to_all(&mine, &mut halo)?;
+    }
+    assert!(halo.iter().all(|&one| one < 2));
     Ok(begin.elapsed())
 }
 

@@ -43,7 +43,7 @@
 //! | [`Report::recent`], [`Trace`] | the last operations of each rank, always; a full trace on request, as data, for Perfetto, as a picture |
 //! | [`Comm`] | a rank's communicator: send and receive, all collectives of elements and of owned values, new communicators ([`dup`](Comm::dup), [`split`](Comm::split), [`shrink`](Comm::shrink), [grids](Cartesian::new), [graphs](Comm::graph)) |
 //! | [`attribute`] | values that a library keeps with a communicator |
-//! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph |
+//! | [`Neighborhood`] | collectives among the neighbours on a grid or in a graph, blocking, started and persistent |
 //! | [`layout`] | derived datatypes: columns, blocks and any other places of a slice, and the all-to-all between them |
 //! | [`Request`], [`Comm::scope`], [`Message`] | nonblocking operations, with owned and with borrowed buffers; matched probes |
 //! | [`partitioned`] | messages whose parts are handed over one by one, by several threads of a rank too |

@@ -6,7 +6,8 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Compose, Map, compose, fold, map};
+use common::definitions::{IDENTITY, KINDS, check, vector};
+use common::{Compose, Map};
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::testing::explore;
 use rankfold::{
@@ -14,28 +15,6 @@ use rankfold::{
 };
 use support::sweep::{sweep, sweep_bufferings};
 use support::{Random, guarded};
-
-/// Every started collective of elements.
-const KINDS: [Collective; 10] = [
-    Collective::Broadcast,
-    Collective::Reduce,
-    Collective::AllReduce,
-    Collective::ReduceScatter,
-    Collective::AllGather,
-    Collective::Gather,
-    Collective::Scatter,
-    Collective::AllToAll,
-    Collective::Scan,
-    Collective::ExclusiveScan,
-];
-
-const IDENTITY: Map = (1, 0);
-
-/// The vector of a rank in call `id`, of `n` blocks of `length` elements, one for each rank where the collective has
-/// blocks.
-fn vector(id: usize, rank: Rank, length: usize) -> Vec<Map> {
-    (0..length).map(|i| map(rank + 100 * id, i)).collect()
-}
 
 /// A started call, whatever its kind; it returns what the rank has to hold afterwards, and no more.
 fn start(
@@ -74,54 +53,6 @@ fn start(
         Collective::ExclusiveScan => by!(iexclusive_scan(whole, IDENTITY, Compose)),
         Collective::Barrier => Ok(by!(ibarrier())?.map(|()| Vec::new())),
     }
-}
-
-/// What a rank must hold after such a call, from the definitions.
-fn expected(
-    kind: Collective,
-    (me, p): (Rank, usize),
-    (id, root, n): (usize, Rank, usize),
-) -> Vec<Map> {
-    let wholes = || {
-        (0..p)
-            .map(|rank| vector(id, rank, n * p))
-            .collect::<Vec<_>>()
-    };
-    let blocks = || {
-        (0..p)
-            .flat_map(|rank| vector(id, rank, n))
-            .collect::<Vec<_>>()
-    };
-    let total = |count: usize| match count {
-        0 => vec![IDENTITY; n * p],
-        _ => fold(&wholes()[..count], compose),
-    };
-    let own = me * n..(me + 1) * n;
-    match kind {
-        Collective::Barrier => Vec::new(),
-        Collective::Broadcast => vector(id, root, n * p),
-        Collective::Reduce | Collective::Gather if me != root => Vec::new(),
-        Collective::Reduce | Collective::AllReduce => total(p),
-        Collective::ReduceScatter => total(p)[own].to_vec(),
-        Collective::AllGather | Collective::Gather => blocks(),
-        Collective::Scatter => vector(id, root, n * p)[own].to_vec(),
-        Collective::AllToAll => wholes()
-            .iter()
-            .flat_map(|v| v[own.clone()].to_vec())
-            .collect(),
-        Collective::Scan => total(me + 1),
-        Collective::ExclusiveScan => total(me),
-    }
-}
-
-fn check(comm: &Comm, kind: Collective, what: (usize, Rank, usize), got: &[Map]) {
-    let want = expected(kind, (comm.rank(), comm.size()), what);
-    assert!(
-        got == want,
-        "{kind:?} {what:?} on rank {} of {}",
-        comm.rank(),
-        comm.size()
-    );
 }
 
 #[test]

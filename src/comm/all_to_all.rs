@@ -2,11 +2,13 @@
 //!
 //! Of pieces of any lengths ([`Comm::all_to_all_v`]), only the two ranks of a piece know its length.
 
+use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
 use super::request::Request;
 use super::run_call::blocks_of;
+use super::started::{Begun, Vectors};
 use super::using::Using;
 use crate::Rank;
 use crate::collective::Collective;
@@ -14,6 +16,7 @@ use crate::engine::call::elements;
 use crate::engine::kept::ask;
 use crate::error::{Error, Result};
 use crate::execute::over_cells;
+use crate::op::elements::Info;
 use crate::op::{Element, First};
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::span::Blocks;
@@ -137,17 +140,40 @@ impl Comm {
         output: Vec<T>,
         from: &[usize],
     ) -> Result<Request<'static, Vec<T>>> {
-        let site = ask(Collective::AllToAll, 0).site;
+        let begun = self.start_pieces((input, output), to, from)?;
+        Ok(self.request_of::<T, _>(&begun, |(_, output)| output))
+    }
+
+    #[track_caller]
+    pub(super) fn start_pieces<T: Element>(
+        &self,
+        vectors: Vectors<T>,
+        to: &[usize],
+        from: &[usize],
+    ) -> Result<Begun> {
+        let lengths = (vectors.0.len(), vectors.1.len());
+        let (call, pieces) = self.started_pieces::<T>(lengths, to, from);
+        self.start_scheduled(call, pieces, vectors)
+    }
+
+    /// The schedule of a call that is started, and its description.
+    #[track_caller]
+    pub(super) fn started_pieces<T: Element>(
+        &self,
+        (input, output): (usize, usize),
+        to: &[usize],
+        from: &[usize],
+    ) -> (Call, Result<Rc<dyn Schedule>>) {
+        let verb = Verb::Started(Collective::AllToAll);
         let call = Call {
-            length: None,
-            ..elements::<T>(self.call(Verb::Started(Collective::AllToAll), site), 0)
+            info: Some(Info::of::<T>()),
+            ..self.call(verb, Location::caller())
         };
         let pieces = Pieces::new(self, to, from).and_then(|pieces| {
-            pieces.fit(input.len(), output.len())?;
+            pieces.fit(input, output)?;
             Ok(Rc::new(pieces) as Rc<dyn Schedule>)
         });
-        let begun = self.start_scheduled(call, pieces, (input, output))?;
-        Ok(self.request_of::<T, _>(&begun, |(_, output)| output))
+        (call, pieces)
     }
 }
 

@@ -4,7 +4,9 @@
 //!
 //! - Messages: `point_to_point`: send, recv and their variants; `synchronous`: ssend, issend; `probe`: probes, with and
 //!   without a reserved message
-//! - Requests: `start`: isend, irecv and their variants; `scope`: requests with borrowed buffers
+//! - Requests: `start`: isend, irecv and their variants; `scope`: requests with borrowed buffers; `started_reductions`,
+//!   `started_movements`: started collectives, also with borrowed buffers (`scope_started`); `persistent`,
+//!   `persistent_collectives`, `persistent_counts`: calls that are described once and started any number of times
 //! - Collectives of elements: `reduce`, `all_reduce`, `fused`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
 //!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`,
 //!   `values_pairwise`: collectives of owned values, by move; `exact`: exact sums
@@ -15,9 +17,10 @@
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
 //!   by `op::SumExact` do; `levels`: which ranks are near each other
 //!
-//! Beside `Comm`: `attribute`: values that a rank keeps with a communicator; `cartesian`: ranks on a grid; `neighborhood`: the collectives among neighbours, on a grid or in a graph,
-//! and `rounds`: the order of their messages; `partitioned`: messages whose parts are handed over one by one; `layout`: which elements of a slice belong to a message; `template`: Foster's hypercube template; `by_hand`: a reference for the
-//! executor.
+//! Beside `Comm`: `attribute`: values that a rank keeps with a communicator; `cartesian`: ranks on a grid;
+//! `neighborhood`, `neighborhood_started`: the collectives among neighbours, on a grid or in a graph, and `rounds`: the
+//! order of their messages; `partitioned`: messages whose parts are handed over one by one; `layout`: which elements of a
+//! slice belong to a message; `template`: Foster's hypercube template; `by_hand`: a reference for the executor.
 //!
 //! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
 //! loop of the papers, and `order`: the order of its folds. What runs a call is in [`execute`](crate::execute), and the
@@ -29,6 +32,7 @@ mod by_hand;
 mod cartesian;
 pub mod layout;
 mod neighborhood;
+mod neighborhood_started;
 mod order;
 pub mod partitioned;
 mod reduce_loop;
@@ -60,6 +64,8 @@ mod scope_started;
 mod persistent;
 
 mod persistent_collectives;
+
+mod persistent_counts;
 
 mod reduce;
 

@@ -2,13 +2,16 @@
 
 use std::ops::Deref;
 use std::panic::Location;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Comm;
-use super::rounds::{Cut, Exchange, Leg, Rounds};
+use super::rounds::{Cut, Exchange, Leg, Rounds, StartedExchange};
 use crate::error::{Error, Result, Site};
-use crate::op::elements::{Elements, ElementsMut};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, First};
+use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::communicator::call::{Call, Detail, Verb};
 use crate::transport::lanes::lane::Lanes;
@@ -18,7 +21,8 @@ use crate::transport::memory::packet::Packet;
 /// dereference to it. It dereferences to [`Comm`].
 ///
 /// All its ranks call its collectives, in the same order. Each exchanges messages with its neighbours alone, and a rank
-/// without neighbours waits for none, except in a world that [checks](crate::World::check), where all ranks meet first.
+/// without neighbours waits for none, except in a world that [checks](crate::World::check), where all ranks meet before
+/// the blocking ones.
 ///
 /// # Blocks
 ///
@@ -54,7 +58,7 @@ use crate::transport::memory::packet::Packet;
 /// ```
 pub struct Neighborhood {
     comm: Comm,
-    rounds: Rounds,
+    rounds: Arc<Rounds>,
     /// Number of blocks in a buffer to send, and in one to receive.
     outgoing: usize,
     incoming: usize,
@@ -79,7 +83,7 @@ impl Neighborhood {
         receives: Vec<Leg>,
     ) -> Neighborhood {
         Neighborhood {
-            rounds: Rounds::new(comm.rank(), comm.size(), sends, receives),
+            rounds: Arc::new(Rounds::new(comm.rank(), comm.size(), sends, receives)),
             comm,
             outgoing: pieces,
             incoming: pieces,
@@ -92,7 +96,7 @@ impl Neighborhood {
         Neighborhood {
             outgoing: sends.len(),
             incoming: receives.len(),
-            rounds: Rounds::new(comm.rank(), comm.size(), sends, receives),
+            rounds: Arc::new(Rounds::new(comm.rank(), comm.size(), sends, receives)),
             comm,
             grid: false,
         }
@@ -177,8 +181,7 @@ impl Neighborhood {
         counts: &[usize],
         all: &mut [T],
     ) -> Result<()> {
-        let into = cut("output", counts, self.incoming, all.len());
-        let cuts = into.map(|into| Cuts::uneven(Cut::Whole(block.len()), into));
+        let cuts = self.counted_to_all(block.len(), counts, all.len());
         let called = (Verb::NeighborAllGatherV, Location::caller());
         self.exchange(called, cuts, block, all)
     }
@@ -261,16 +264,14 @@ impl Neighborhood {
         output: &mut [T],
         from: &[usize],
     ) -> Result<()> {
-        let out = cut("input", to, self.outgoing, input.len());
-        let into = cut("output", from, self.incoming, output.len());
-        let cuts = out.and_then(|out| Ok(Cuts::uneven(out, into?)));
+        let cuts = self.counted_pieces((to, input.len()), (from, output.len()));
         let called = (Verb::NeighborAllToAllV, Location::caller());
         self.exchange(called, cuts, input, output)
     }
 }
 
 /// The blocks of a call: to send, to receive, and their length if all are equal.
-struct Cuts {
+pub(super) struct Cuts {
     out: Cut,
     into: Cut,
     length: Option<usize>,
@@ -306,7 +307,7 @@ fn cut(which: &str, counts: &[usize], blocks: usize, given: usize) -> Result<Cut
 
 impl Neighborhood {
     /// The whole input for each neighbour, and a block of the same length from each.
-    fn equal_to_all(&self, input: usize, output: usize) -> Result<Cuts> {
+    pub(super) fn equal_to_all(&self, input: usize, output: usize) -> Result<Cuts> {
         let Neighborhood {
             incoming, outgoing, ..
         } = *self;
@@ -325,8 +326,32 @@ impl Neighborhood {
         })
     }
 
+    /// The whole input for each neighbour, and a block of its own length from each.
+    pub(super) fn counted_to_all(
+        &self,
+        input: usize,
+        counts: &[usize],
+        output: usize,
+    ) -> Result<Cuts> {
+        let into = cut("output", counts, self.incoming, output)?;
+        Ok(Cuts::uneven(Cut::Whole(input), into))
+    }
+
+    /// A piece of its own length for each neighbour, and from each: the counts and the length of both buffers.
+    pub(super) fn counted_pieces(
+        &self,
+        (to, input): (&[usize], usize),
+        (from, output): (&[usize], usize),
+    ) -> Result<Cuts> {
+        let out = cut("input", to, self.outgoing, input)?;
+        Ok(Cuts::uneven(
+            out,
+            cut("output", from, self.incoming, output)?,
+        ))
+    }
+
     /// Equal blocks for all neighbours, and from all.
-    fn equal_pieces(&self, input: usize, output: usize) -> Result<Cuts> {
+    pub(super) fn equal_pieces(&self, input: usize, output: usize) -> Result<Cuts> {
         let Neighborhood {
             incoming, outgoing, ..
         } = *self;
@@ -365,23 +390,49 @@ impl Neighborhood {
     /// The same, compiled once for all types of elements.
     fn exchange_elements(
         &self,
-        (verb, site): (Verb, Site),
+        called: (Verb, Site),
         cuts: Result<Cuts>,
         operands: &mut Operands<'_>,
     ) -> Result<()> {
+        let (call, cuts) = self.call_of(called, cuts, operands.input.info());
+        let described = self.comm.describe(call);
+        self.comm.run_plan(&described, cuts, |inside, cuts| {
+            inside.execute_by_elements(&self.plan(&cuts, operands), operands)
+        })
+    }
+
+    /// The schedule of a call that is started, and its description.
+    pub(super) fn started(
+        &self,
+        called: (Verb, Site),
+        cuts: Result<Cuts>,
+        info: &'static Info,
+    ) -> (Call, Result<Rc<dyn Schedule>>) {
+        let (call, cuts) = self.call_of(called, cuts, info);
+        let schedule = cuts.map(|Cuts { out, into, .. }| {
+            let rounds = self.rounds.clone();
+            Rc::new(StartedExchange { rounds, out, into }) as Rc<dyn Schedule>
+        });
+        (call, schedule)
+    }
+
+    /// The description of a call, and its blocks, or why it is refused.
+    fn call_of(
+        &self,
+        (verb, site): (Verb, Site),
+        cuts: Result<Cuts>,
+        info: &'static Info,
+    ) -> (Call, Result<Cuts>) {
         let cuts = cuts.and_then(|cuts| self.with_own_pieces(cuts));
         let length = cuts.as_ref().ok().and_then(|cuts| cuts.length);
         let detail = length.filter(|_| !self.grid).map(Detail::Blocks);
         let call = Call {
             length: length.filter(|_| self.grid),
-            info: Some(operands.input.info()),
+            info: Some(info),
             detail: detail.unwrap_or(Detail::None),
             ..self.comm.call(verb, site)
         };
-        let described = self.comm.describe(call);
-        self.comm.run_plan(&described, cuts, |inside, cuts| {
-            inside.execute_by_elements(&self.plan(&cuts, operands), operands)
-        })
+        (call, cuts)
     }
 
     /// Checks that what this rank sends to itself is as long as what it receives from itself.

@@ -7,19 +7,20 @@ use std::rc::Rc;
 use super::Comm;
 use super::request::{Here, Request};
 use super::start::opened;
-use super::started::{Vectors, data_of, vectors_in};
+use super::started::{Prepared, Vectors, data_of, vectors_in};
 use crate::Rank;
 use crate::engine::envelope::{Source, Tag, has_room, is_of};
-use crate::engine::kept::Kept;
 use crate::engine::receive::receive;
 use crate::error::{Error, Result, Site};
 use crate::execute::{Data, Started};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
+use crate::transport::progress::started::StartedCall;
 
 /// A call that can be started again and again with the same arguments and buffers: a collective, made by
-/// [`all_reduce_init`](Comm::all_reduce_init) and its kin, or a message, made by [`send_init`](Comm::send_init) or
-/// [`recv_init`](Comm::recv_init).
+/// [`all_reduce_init`](Comm::all_reduce_init) and its kin, among neighbours by
+/// [`neighbor_all_gather_init`](crate::Neighborhood::neighbor_all_gather_init) and its kin, or a message, made by
+/// [`send_init`](Comm::send_init) or [`recv_init`](Comm::recv_init).
 ///
 /// [`start`](Self::start) starts it, and [`wait`](Self::wait) completes it. Between these two it is *active*, and its
 /// buffers cannot be reached. Dropping an active one detaches it, as dropping a [`Request`](crate::Request) does.
@@ -54,19 +55,28 @@ pub struct Persistent<'c, T: Element> {
 
 /// What is started.
 enum What<T: Element> {
-    Collective(Collective<T>),
+    Collective(Box<Collective<T>>),
     Send(Sending<T>),
     Receive(Receiving<T>),
 }
 
 /// A collective.
 struct Collective<T> {
-    kept: Rc<Kept>,
+    prepared: Prepared,
     /// `None` while it is active, and after it has failed.
     data: Option<Box<dyn Data>>,
     active: Option<(Request<'static, ()>, Rc<Started>)>,
-    /// What an exclusive scan leaves on the first rank.
-    identity: Option<T>,
+    kind: Kind<T>,
+}
+
+/// What a collective does with its buffers besides its schedule.
+pub(super) enum Kind<T> {
+    /// It has one buffer, which is in the place of its input or of its output.
+    InPlace,
+    /// The same, and leaves this on the first rank: an exclusive scan.
+    Exclusive(T),
+    /// It has two buffers, and either may be empty.
+    Apart,
 }
 
 /// A message that is sent.
@@ -104,17 +114,18 @@ impl<'c, T: Element> Persistent<'c, T> {
 
     pub(super) fn collective(
         comm: &'c Comm,
-        (kept, data): (Rc<Kept>, Box<dyn Data>),
-        identity: Option<T>,
+        prepared: Prepared,
+        data: Box<dyn Data>,
+        kind: Kind<T>,
     ) -> Self {
-        let site = kept.ask.site;
+        let site = prepared.site;
         let collective = Collective {
-            kept,
+            prepared,
             data: Some(data),
             active: None,
-            identity,
+            kind,
         };
-        Persistent::new(comm, What::Collective(collective), site)
+        Persistent::new(comm, What::Collective(Box::new(collective)), site)
     }
 
     fn verb(&self) -> &'static str {
@@ -197,35 +208,33 @@ impl<'c, T: Element> Persistent<'c, T> {
     }
 
     /// The elements that this rank contributes: the input of a collective, or the buffer of one that works in place, or
-    /// of a message.
+    /// of a message. It is empty where the input is, as that of a scatter is except at the root.
     ///
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if it is active, or has failed.
     pub fn input_mut(&mut self) -> Result<&mut [T]> {
         self.check_inactive("input_mut")?;
-        let (input, output) = match &mut self.what {
-            What::Collective(one) => one.vectors()?,
-            What::Send(one) => return Ok(&mut one.buf),
-            What::Receive(one) => return Ok(&mut one.buf),
-        };
-        Ok(if input.is_empty() { output } else { input })
+        match &mut self.what {
+            What::Collective(one) => one.input(),
+            What::Send(one) => Ok(&mut one.buf),
+            What::Receive(one) => Ok(&mut one.buf),
+        }
     }
 
     /// The elements that this rank has got: the output of a collective, or the buffer of one that works in place, or of
-    /// a message.
+    /// a message. It is empty where the output is, as that of a gather is except at the root.
     ///
     /// # Errors
     ///
     /// As [`input_mut`](Self::input_mut).
     pub fn output(&mut self) -> Result<&[T]> {
         self.check_inactive("output")?;
-        let (input, output) = match &mut self.what {
-            What::Collective(one) => one.vectors()?,
-            What::Send(one) => return Ok(&one.buf),
-            What::Receive(one) => return Ok(&one.buf),
-        };
-        Ok(if output.is_empty() { input } else { output })
+        match &mut self.what {
+            What::Collective(one) => one.output(),
+            What::Send(one) => Ok(&one.buf),
+            What::Receive(one) => Ok(&one.buf),
+        }
     }
 }
 
@@ -235,8 +244,10 @@ impl<T: Element> Collective<T> {
             return Err(failed());
         }
         // A start that is refused leaves it there.
-        let begun = comm.start_kept(&self.kept, &mut self.data)?;
-        let finish = Box::new(|_: &mut Packet, _: &Here<'_>| Ok(()));
+        let begun = comm.start_prepared(&self.prepared, &mut self.data)?;
+        let started = begun.started.clone();
+        // Inside the wait, which records its failure.
+        let finish = Box::new(move |_: &mut Packet, _: &Here<'_>| started.outcome());
         let request = Request::new(&comm.core, begun.state, finish);
         self.active = Some((request, begun.started));
         Ok(())
@@ -244,7 +255,7 @@ impl<T: Element> Collective<T> {
 
     fn end(&mut self, started: &Started) -> Result<()> {
         self.data = Some(data_of(started)?);
-        if let Some(identity) = self.identity {
+        if let Kind::Exclusive(identity) = self.kind {
             let (_, output) = self.vectors()?;
             output.iter_mut().for_each(|one| *one = identity);
         }
@@ -254,6 +265,28 @@ impl<T: Element> Collective<T> {
     fn vectors(&mut self) -> Result<&mut Vectors<T>> {
         let data = self.data.as_deref_mut();
         data.map(vectors_in).ok_or_else(failed)
+    }
+
+    fn is_in_place(&self) -> bool {
+        !matches!(self.kind, Kind::Apart)
+    }
+
+    fn input(&mut self) -> Result<&mut [T]> {
+        let in_place = self.is_in_place();
+        let (input, output) = self.vectors()?;
+        Ok(match in_place && input.is_empty() {
+            true => output,
+            false => input,
+        })
+    }
+
+    fn output(&mut self) -> Result<&[T]> {
+        let in_place = self.is_in_place();
+        let (input, output) = self.vectors()?;
+        Ok(match in_place && output.is_empty() {
+            true => input,
+            false => output,
+        })
     }
 }
 

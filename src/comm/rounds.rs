@@ -9,6 +9,8 @@
 //! never waits for that, so no message is later than in its round, and its neighbours wait for nothing but it. Without
 //! room it would wait out of turn, perhaps for a rank that waits for it.
 
+use std::sync::Arc;
+
 use crate::Rank;
 use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
 use crate::sort;
@@ -218,6 +220,43 @@ impl Schedule for Exchange<'_> {
             output: self.into.length(),
             scratch: 0,
         }
+    }
+}
+
+/// The same in a call that was started, which keeps what it needs. Its sends are copies and wait for no receiver, so all
+/// of them go before all receives.
+pub(super) struct StartedExchange {
+    pub rounds: Arc<Rounds>,
+    pub out: Cut,
+    pub into: Cut,
+}
+
+impl StartedExchange {
+    fn exchange(&self) -> Exchange<'_> {
+        Exchange {
+            rounds: &self.rounds,
+            out: &self.out,
+            into: &self.into,
+            sends_first: true,
+        }
+    }
+}
+
+impl Schedule for StartedExchange {
+    fn ranks(&self) -> usize {
+        self.exchange().ranks()
+    }
+
+    fn steps(&self) -> usize {
+        self.exchange().steps()
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        self.exchange().step(rank, step)
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        self.exchange().lengths(rank)
     }
 }
 

@@ -77,7 +77,7 @@ impl Drop for Begun<'_> {
 }
 
 /// A borrowed buffer. The code that concludes the request takes it out.
-pub(super) type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
+type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
 
 /// Copies a message into the first elements of a buffer, and returns the buffer.
 fn land<'env, T: Element>(

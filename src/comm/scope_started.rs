@@ -7,7 +7,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::request::{Here, Request};
-use super::scope::{Scope, ScopedRequest, Shared};
+use super::run_call::blocks_of;
+use super::scope::{Scope, ScopedRequest};
 use super::start::opened;
 use super::started::{Begun, ended};
 use crate::Rank;
@@ -18,14 +19,28 @@ use crate::execute::Started;
 use crate::op::{Element, First, Operator};
 use crate::transport::memory::packet::Packet;
 
-/// Copies a result into a borrowed buffer, and returns the buffer.
-fn land<'env, T: Element>(shared: &Shared<'env, T>, started: &Started) -> Result<&'env mut [T]> {
-    let (_, output) = ended::<T>(started)?;
-    let buf = opened(shared.take())?;
-    if output.len() == buf.len() {
-        buf.copy_from_slice(&output);
+/// Where the result of a collective goes.
+struct Landing<'env, T> {
+    /// `None` once the buffer is given back.
+    buf: Cell<Option<&'env mut [T]>>,
+    started: Rc<Started>,
+    /// What an exclusive scan leaves on the first rank.
+    identity: Option<T>,
+}
+
+impl<'env, T: Element> Landing<'env, T> {
+    /// Copies the result into the borrowed buffer, and returns the buffer.
+    fn land(&self) -> Result<&'env mut [T]> {
+        let (_, output) = ended::<T>(&self.started)?;
+        let buf = opened(self.buf.take())?;
+        match self.identity {
+            // `fill` would call the `Clone` implementation of the elements.
+            Some(identity) => buf.iter_mut().for_each(|one| *one = identity),
+            None if output.len() == buf.len() => buf.copy_from_slice(&output),
+            None => {}
+        }
+        Ok(buf)
     }
-    Ok(buf)
 }
 
 /// # Started collectives
@@ -86,7 +101,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             true => self.start(&ask, &[], buf, op),
             false => {
                 let begun = self.comm.start_call(&ask, (buf.to_vec(), Vec::new()), op)?;
-                Ok(self.lend(&begun, buf))
+                Ok(self.lend(&begun, buf, None))
             }
         }
     }
@@ -107,6 +122,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(&ask, input, output, op)
     }
 
+    /// Starts a [`reduce_scatter_v`](crate::Comm::reduce_scatter_v).
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::ireduce_scatter_v`](crate::Comm::ireduce_scatter_v).
+    #[track_caller]
+    pub fn ireduce_scatter_v<T: Element, O: Operator<T> + 'static>(
+        &'scope self,
+        input: &[T],
+        counts: &[usize],
+        output: &'env mut [T],
+        op: O,
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let ask = ask(Collective::ReduceScatter, input.len()).folding(&op);
+        self.start_v(&ask, counts, (input, output), op)
+    }
+
     /// Starts a [`scan`](crate::Comm::scan).
     ///
     /// # Errors
@@ -120,6 +152,39 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
         let ask = ask(Collective::Scan, buf.len()).folding(&op);
         self.start(&ask, &[], buf, op)
+    }
+
+    /// Starts an [`exclusive_scan`](crate::Comm::exclusive_scan).
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::iexclusive_scan`](crate::Comm::iexclusive_scan).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, op};
+    ///
+    /// let firsts = World::new(3).run(|comm| {
+    ///     let mut first = [5];
+    ///     comm.scope(|s| s.iexclusive_scan(&mut first, 0, op::Sum).map(drop))?;
+    ///     Ok(first)
+    /// })?;
+    /// assert_eq!(firsts, [[0], [5], [10]]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn iexclusive_scan<T: Element, O: Operator<T> + 'static>(
+        &'scope self,
+        buf: &'env mut [T],
+        identity: T,
+        op: O,
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let ask = ask(Collective::ExclusiveScan, buf.len()).folding(&op);
+        let vectors = (Vec::new(), buf.to_vec());
+        let begun = self.comm.start_call(&ask, vectors, op)?;
+        let identity = (self.comm.rank() == 0).then_some(identity);
+        Ok(self.lend(&begun, buf, identity))
     }
 
     /// Starts a [`broadcast`](crate::Comm::broadcast).
@@ -168,6 +233,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(&ask, block, all, First)
     }
 
+    /// Starts a [`gather_v`](crate::Comm::gather_v).
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::igather_v`](crate::Comm::igather_v).
+    #[track_caller]
+    pub fn igather_v<T: Element>(
+        &'scope self,
+        root: Rank,
+        block: &[T],
+        counts: &[usize],
+        all: &'env mut [T],
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let ask = ask(Collective::Gather, 0).to_root(root);
+        self.start_v(&ask, counts, (block, all), First)
+    }
+
     /// Starts a [`scatter`](crate::Comm::scatter).
     ///
     /// # Errors
@@ -185,6 +267,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(&ask, all.unwrap_or(&[]), block, First)
     }
 
+    /// Starts a [`scatter_v`](crate::Comm::scatter_v).
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::iscatter_v`](crate::Comm::iscatter_v).
+    #[track_caller]
+    pub fn iscatter_v<T: Element>(
+        &'scope self,
+        root: Rank,
+        all: Option<&[T]>,
+        counts: &[usize],
+        block: &'env mut [T],
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let ask = ask(Collective::Scatter, 0).to_root(root);
+        self.start_v(&ask, counts, (all.unwrap_or(&[]), block), First)
+    }
+
     /// Starts an [`all_gather`](crate::Comm::all_gather).
     ///
     /// # Errors
@@ -198,6 +297,36 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
         let ask = ask(Collective::AllGather, all.len());
         self.start(&ask, block, all, First)
+    }
+
+    /// Starts an [`all_gather_v`](crate::Comm::all_gather_v).
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::iall_gather_v`](crate::Comm::iall_gather_v).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let got = World::new(3).run(|comm| {
+    ///     let (me, mut all) = (comm.rank(), [9; 3]);
+    ///     comm.scope(|s| s.iall_gather_v(&vec![me; me], &[0, 1, 2], &mut all).map(drop))?;
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(got, [[1, 2, 2]; 3]);
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn iall_gather_v<T: Element>(
+        &'scope self,
+        block: &[T],
+        counts: &[usize],
+        all: &'env mut [T],
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let ask = ask(Collective::AllGather, 0);
+        self.start_v(&ask, counts, (block, all), First)
     }
 
     /// Starts an [`all_to_all`](crate::Comm::all_to_all).
@@ -215,6 +344,24 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(&ask, input, output, First)
     }
 
+    /// Starts an [`all_to_all_v`](crate::Comm::all_to_all_v).
+    ///
+    /// # Errors
+    ///
+    /// As [`Comm::iall_to_all_v`](crate::Comm::iall_to_all_v).
+    #[track_caller]
+    pub fn iall_to_all_v<T: Element>(
+        &'scope self,
+        input: &[T],
+        to: &[usize],
+        output: &'env mut [T],
+        from: &[usize],
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let vectors = (input.to_vec(), output.to_vec());
+        let begun = self.comm.start_pieces(vectors, to, from)?;
+        Ok(self.lend(&begun, output, None))
+    }
+
     fn start<T: Element, O: Operator<T> + 'static>(
         &'scope self,
         ask: &Ask,
@@ -225,7 +372,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let begun = self
             .comm
             .start_call(ask, (input.to_vec(), output.to_vec()), op)?;
-        Ok(self.lend(&begun, output))
+        Ok(self.lend(&begun, output, None))
+    }
+
+    fn start_v<T: Element, O: Operator<T> + 'static>(
+        &'scope self,
+        ask: &Ask,
+        counts: &[usize],
+        (input, output): (&[T], &'env mut [T]),
+        op: O,
+    ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
+        let blocks = blocks_of(self.comm, counts);
+        let vectors = (input.to_vec(), output.to_vec());
+        let begun = self.comm.start_call_v(ask, blocks, vectors, op)?;
+        Ok(self.lend(&begun, output, None))
     }
 
     /// The request of a collective whose result goes to a borrowed buffer.
@@ -233,13 +393,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         begun: &Begun,
         buf: &'env mut [T],
+        identity: Option<T>,
     ) -> ScopedRequest<'scope, &'env mut [T]> {
-        let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
-        let (theirs, started) = (shared.clone(), begun.started.clone());
-        let finish = move |_: &mut Packet, _: &Here<'_>| land(&theirs, &started);
+        let landing = Rc::new(Landing {
+            buf: Cell::new(Some(buf)),
+            started: begun.started.clone(),
+            identity,
+        });
+        let theirs = landing.clone();
+        let finish = move |_: &mut Packet, _: &Here<'_>| theirs.land();
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
-        let started = begun.started.clone();
-        let at_the_end = move |_: &mut Packet| land(&shared, &started).map(drop);
+        let at_the_end = move |_: &mut Packet| landing.land().map(drop);
         self.keep(request, Some(Box::new(at_the_end)))
     }
 }

@@ -10,7 +10,7 @@ use crate::collective::{Call as Shape, Choice};
 use crate::engine::call::Described;
 use crate::engine::kept::{Ask, Kept, Plan, With};
 use crate::engine::request_state::{Direction, RequestState};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Site};
 use crate::execute::{Data, Started};
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
@@ -62,6 +62,13 @@ pub(super) fn vectors_in<'d, T: Element>(data: &'d mut (dyn Data + 'static)) -> 
     vectors.expect("its elements are of this type")
 }
 
+/// A call that can be started any number of times.
+pub(super) struct Prepared {
+    described: Described,
+    schedule: Rc<dyn Schedule>,
+    pub site: Site,
+}
+
 /// A started collective whose request has still to be made.
 pub(super) struct Begun {
     pub state: Rc<RequestState>,
@@ -92,6 +99,11 @@ pub(super) fn data_of(started: &Started) -> Result<Box<dyn Data>> {
     data.ok_or_else(|| Error::usage("the buffers of this call were taken already"))
 }
 
+fn schedule_of(plan: &Plan) -> Rc<dyn Schedule> {
+    let schedule = plan.schedule.clone();
+    schedule.expect("the plan of a started call has a schedule")
+}
+
 impl Comm {
     /// Starts a collective.
     pub(super) fn start_call<T: Element, O: Operator<T> + 'static>(
@@ -119,14 +131,18 @@ impl Comm {
         self.start_kept(&kept, &mut Some(owned((input, output), op)))
     }
 
-    pub(super) fn start_kept(
+    fn start_kept(&self, kept: &Kept, data: &mut Option<Box<dyn Data>>) -> Result<Begun> {
+        let schedule = schedule_of(&kept.plan);
+        self.start_described(&kept.described, Ok(schedule), data)
+    }
+
+    pub(super) fn start_prepared(
         &self,
-        kept: &Kept,
+        prepared: &Prepared,
         data: &mut Option<Box<dyn Data>>,
     ) -> Result<Begun> {
-        let schedule = kept.plan.schedule.clone();
-        let schedule = schedule.expect("the plan of a started call has a schedule");
-        self.start_described(&kept.described, Ok(schedule), data)
+        let schedule = prepared.schedule.clone();
+        self.start_described(&prepared.described, Ok(schedule), data)
     }
 
     fn start_described(
@@ -160,6 +176,43 @@ impl Comm {
         self.start_described(&self.describe(call), schedule, &mut data)
     }
 
+    /// Prepares a collective, which is started later; with a count for each rank if there are `blocks`.
+    pub(super) fn prepare<T: Element>(
+        &self,
+        ask: &Ask,
+        blocks: Option<Result<Blocks>>,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Prepared> {
+        let with = With::new::<T>(self, op, lengths);
+        let kept = match blocks {
+            None => self.describe_started::<T>(ask, with, self.shape(ask))?,
+            Some(blocks) => self.started_v::<T>(ask, blocks, op, lengths)?,
+        };
+        Ok(Prepared {
+            schedule: schedule_of(&kept.plan),
+            described: kept.described,
+            site: ask.site,
+        })
+    }
+
+    /// Prepares a collective that has a schedule of its own, or was refused.
+    pub(super) fn prepare_scheduled(
+        &self,
+        call: Call,
+        schedule: Result<Rc<dyn Schedule>>,
+    ) -> Result<Prepared> {
+        let (site, described) = (call.site, self.describe(call));
+        match schedule {
+            Err(refused) => Err(self.refusal(&described, refused)),
+            Ok(schedule) => Ok(Prepared {
+                described,
+                schedule,
+                site,
+            }),
+        }
+    }
+
     /// The request of a call, which returns what `f` makes of its buffers.
     pub(super) fn request_of<T: Element, R>(
         &self,
@@ -171,7 +224,7 @@ impl Comm {
     }
 
     /// The cached description of a started call, with its schedule.
-    pub(super) fn kept_started<T: Element>(
+    fn kept_started<T: Element>(
         &self,
         ask: &Ask,
         op: OperatorKind,

@@ -3,7 +3,7 @@
 use super::call::InCall;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
-use crate::transport::communicator::call::{Call, Verb, Verdict};
+use crate::transport::communicator::call::{Call, Verdict};
 use crate::transport::communicator::gate::Arrival;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -29,8 +29,8 @@ impl InCall<'_> {
     #[cold]
     fn agree_at_gate(&self) -> Result<()> {
         // A call that tolerates ranks that have ended cannot wait for them to agree, and a started one waits for none.
-        let is_started = matches!(self.call.verb, Verb::Started(_));
-        let needless = self.call.verb.meets_first() || is_started || self.call.tolerant;
+        let verb = self.call.verb;
+        let needless = verb.meets_first() || verb.is_started() || self.call.tolerant;
         if needless { Ok(()) } else { self.pass_gate() }
     }
 

@@ -4,6 +4,8 @@
 //! `RANKFOLD_SCALE=0.2` does a fifth of the repetitions, for runs under a sanitizer; 1 is all of them.
 #![allow(dead_code)] // every test file is a separate crate and uses a part of this
 
+pub mod definitions;
+
 use std::collections::VecDeque;
 use std::fmt::Debug;
 

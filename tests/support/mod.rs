@@ -3,11 +3,15 @@
 //!
 //! - `net`: aborts a test that hangs
 //! - `sweep`: failures at every operation, and their expected outcomes
-//! - `random`: programs that cannot deadlock, by construction, and how a rank runs its part
+//! - `neighbors`: which block of a collective among neighbours comes from where
+//! - `random`: programs that cannot deadlock, by construction, and how a rank runs its part;
+//!   `random_started`: their started collectives
 #![allow(dead_code)] // each test binary uses its own part
 
+pub mod neighbors;
 pub mod net;
 pub mod random;
+pub mod random_started;
 pub mod sweep;
 
 use std::ops::{Deref, DerefMut};

@@ -5,8 +5,9 @@
 //! always move. What a receive must get, and what a sum must be, is known from the numbers of the events.
 
 use rankfold::topology::Topology;
-use rankfold::{Comm, Error, ErrorKind, Order, Rank, Request, Result, Source, Tag, op};
+use rankfold::{Comm, Error, ErrorKind, Order, Rank, Result, Source, Tag, op};
 
+use super::random_started::{Begun, Open, Ring};
 use super::{Random, mix};
 
 /// A message: everything about it that sender and receiver must agree on.
@@ -69,10 +70,10 @@ pub enum Act {
         id: u64,
         what: Whole,
     },
-    /// Starts a sum of all ranks, or a barrier if it is of nothing.
+    /// Starts a sum of all ranks or a barrier, or an exchange with neighbours.
     Start {
         id: u64,
-        length: usize,
+        what: Begun,
     },
     /// Waits for it.
     Finish {
@@ -103,15 +104,20 @@ pub enum Calls {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub ranks: Vec<Vec<Act>>,
+    /// In its graph every rank sends to those so many places up.
+    pub shifts: Vec<usize>,
 }
 
 /// Draws a program from a seed.
 pub fn draw(seed: u64, kinds: Kinds) -> Program {
     let mut random = Random::new(seed);
     let n = 2 + random.below(8);
+    let mut others = Random::new(!seed);
+    let shifts = (0..others.below(4)).map(|_| others.below(n)).collect();
     let mut draft = Draft {
         program: Program {
             ranks: vec![Vec::new(); n],
+            shifts,
         },
         pending: Vec::new(),
         open: vec![Vec::new(); n],
@@ -246,12 +252,20 @@ impl Draft {
     /// Starts a collective on all ranks, and lets a rank wait for one that it has started.
     fn started(&mut self) {
         let (id, rank) = (self.id(), self.rank());
-        let length = match self.random.one_in(3) {
-            true => 0,
-            false => self.length(),
+        let what = match self.random.below(6) {
+            0 | 1 => Begun::Barrier,
+            2 | 3 => Begun::Sum {
+                length: self.length(),
+            },
+            _ => Begun::Exchange {
+                length: self.random.below(self.longest + 1),
+                pieces: self.random.one_in(2),
+                counted: self.random.one_in(2),
+                persistent: self.random.one_in(3),
+            },
         };
         for acts in &mut self.program.ranks {
-            acts.push(Act::Start { id, length });
+            acts.push(Act::Start { id, what });
         }
         self.open.iter_mut().for_each(|open| open.push(id));
         self.finish(rank);
@@ -286,11 +300,11 @@ fn element(id: u64, rank: Rank, i: usize) -> u64 {
     mix(id << 32 ^ (rank as u64) << 20 ^ i as u64) >> 8
 }
 
-fn elements(id: u64, rank: Rank, length: usize) -> Vec<u64> {
+pub fn elements(id: u64, rank: Rank, length: usize) -> Vec<u64> {
     (0..length).map(|i| element(id, rank, i)).collect()
 }
 
-fn sums(id: u64, ranks: usize, length: usize) -> Vec<u64> {
+pub fn sums(id: u64, ranks: usize, length: usize) -> Vec<u64> {
     let sum = |i| (0..ranks).fold(0u64, |sum, rank| sum.wrapping_add(element(id, rank, i)));
     (0..length).map(sum).collect()
 }
@@ -298,9 +312,12 @@ fn sums(id: u64, ranks: usize, length: usize) -> Vec<u64> {
 impl Program {
     /// Runs the part of one rank. A failing send is not the end: the message is lost, and the rank goes on.
     pub fn play(&self, comm: &Comm) -> Result<()> {
+        let acts = &self.ranks[comm.rank()];
+        let starts = acts.iter().any(|act| matches!(act, Act::Start { .. }));
+        let ring = starts.then(|| Ring::new(comm, &self.shifts)).transpose()?;
         let mut open = Vec::new();
-        for (number, act) in self.ranks[comm.rank()].iter().enumerate() {
-            act.play(comm, &mut open)
+        for (number, act) in acts.iter().enumerate() {
+            act.play(comm, ring.as_ref(), &mut open)
                 .map_err(|error| match error.kind() {
                     ErrorKind::Usage(_) => panic!("act {number}, {act:?}: {error}"),
                     _ => error,
@@ -311,15 +328,21 @@ impl Program {
 }
 
 impl Act {
-    fn play(&self, comm: &Comm, open: &mut Vec<Open>) -> Result<()> {
+    fn play<'g>(
+        &self,
+        comm: &Comm,
+        ring: Option<&'g Ring>,
+        open: &mut Vec<Open<'g>>,
+    ) -> Result<()> {
         match *self {
-            Act::Start { id, length } => {
-                open.push(start(comm, id, length)?);
+            Act::Start { id, what } => {
+                let ring = ring.expect("the program starts something");
+                open.push(what.start(comm, ring, id)?);
                 Ok(())
             }
             Act::Finish { id } => {
                 let place = open.iter().position(|one| one.id == id);
-                finish(comm, open.swap_remove(place.expect("it was started")))
+                open.swap_remove(place.expect("it was started")).finish()
             }
             Act::Send(message) => send(comm, message),
             Act::Recv {
@@ -334,41 +357,6 @@ impl Act {
             }
         }
     }
-}
-
-/// A started collective of a rank.
-struct Open {
-    id: u64,
-    length: usize,
-    request: Request<'static, Vec<u64>>,
-}
-
-fn start(comm: &Comm, id: u64, length: usize) -> Result<Open> {
-    let mine = elements(id, comm.rank(), length);
-    let request = match (length, id % 3) {
-        (0, _) => comm.ibarrier()?.map(|()| Vec::new()),
-        // Carried on by the ranks between the ends, whatever they do.
-        (_, 0) => comm
-            .using("chain".parse().expect("an algorithm"))
-            .iall_reduce(mine, op::Sum)?,
-        _ => comm.iall_reduce(mine, op::Sum)?,
-    };
-    Ok(Open {
-        id,
-        length,
-        request,
-    })
-}
-
-fn finish(comm: &Comm, open: Open) -> Result<()> {
-    let got = open.request.wait()?;
-    assert_eq!(
-        got,
-        sums(open.id, comm.size(), open.length),
-        "started {}",
-        open.id
-    );
-    Ok(())
 }
 
 fn send(comm: &Comm, message: Message) -> Result<()> {

@@ -46,6 +46,11 @@ pub(crate) enum Verb {
     NeighborAllGatherV,
     NeighborAllToAll,
     NeighborAllToAllV,
+    /// The started collectives among neighbours.
+    StartedNeighborAllGather,
+    StartedNeighborAllGatherV,
+    StartedNeighborAllToAll,
+    StartedNeighborAllToAllV,
     Window,
     AtomicWindow,
     /// Opens the epochs between the fences of a window.
@@ -76,12 +81,32 @@ impl Verb {
             Verb::NeighborAllGatherV => "neighbor_all_gather_v",
             Verb::NeighborAllToAll => "neighbor_all_to_all",
             Verb::NeighborAllToAllV => "neighbor_all_to_all_v",
+            Verb::StartedNeighborAllGather => "ineighbor_all_gather",
+            Verb::StartedNeighborAllGatherV => "ineighbor_all_gather_v",
+            Verb::StartedNeighborAllToAll => "ineighbor_all_to_all",
+            Verb::StartedNeighborAllToAllV => "ineighbor_all_to_all_v",
             Verb::Window => "window",
             Verb::AtomicWindow => "atomic_window",
             Verb::Fence => "fence",
             Verb::NextFence => "epoch.fence",
             Verb::CloseFence => "epoch.close",
         }
+    }
+
+    /// Whether the call is started, and ends later.
+    pub(crate) fn is_started(self) -> bool {
+        use Verb::{
+            Started, StartedNeighborAllGather, StartedNeighborAllGatherV, StartedNeighborAllToAll,
+            StartedNeighborAllToAllV,
+        };
+        matches!(
+            self,
+            Started(_)
+                | StartedNeighborAllGather
+                | StartedNeighborAllGatherV
+                | StartedNeighborAllToAll
+                | StartedNeighborAllToAllV
+        )
     }
 
     /// Whether the call itself begins with a meeting of all ranks at the gate.

@@ -52,9 +52,13 @@ impl Fabric {
     /// The first collective up to this number in which ranks are known to have made different calls. One that names the
     /// odd ranks takes precedence over one that does not.
     pub(crate) fn compare_back(&self, comm: &CommShared, number: u32) -> Option<Compared> {
-        let back = (0..DEPTH as u32).rev();
+        let back = 0..DEPTH as u32;
         let earlier = back.filter_map(|back| number.checked_sub(back));
+        // The last call is read first: a rank that makes its calls meanwhile is on record for the earlier ones too, so
+        // that the first call is the one that names the odd ranks.
         let all = earlier.filter_map(|number| self.compare_calls(comm, number));
+        let latest_first: Vec<_> = all.collect();
+        let all = latest_first.into_iter().rev();
         named_first(all, |compared| &compared.mismatch)
     }
 
