@@ -229,10 +229,10 @@ impl AtCellPort<'_> {
             (Early::Short, SHORT..) => (0, bytes),
             _ => (bytes, 0),
         };
-        match self.cell_port.find(from, ahead) {
-            Some(found) => found.fetch(late),
-            None => self.wait_for_cell(from, (ahead, late))?,
+        if self.cell_port.find(from, ahead).is_none() {
+            self.wait_for_cell(from, ahead)?;
         }
+        self.cell_port.fetch(from, late);
         Ok(())
     }
 
@@ -299,13 +299,9 @@ impl AtCellPort<'_> {
     // The caller looks up the result again: this function would return it through memory, while the look-up leaves it
     // in registers.
     #[inline(never)]
-    fn wait_for_cell(&self, from: Rank, (ahead, late): (usize, usize)) -> Result<()> {
+    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
-        let look = || {
-            self.cell_port
-                .find(from, ahead)
-                .map(|found| found.fetch(late))
-        };
+        let look = || self.cell_port.find(from, bytes).map(|_| ());
         self.call.wait(&needs, None, look)
     }
 

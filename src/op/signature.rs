@@ -6,7 +6,6 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::convert::identity;
 use std::fmt;
 use std::ops::Range;
 use std::ptr;
@@ -148,10 +147,7 @@ impl Signature {
             differ | slot.vector.differs(&vector)
         });
         // Of one type there may be several descriptions.
-        differ == 0
-            || both
-                .map(|(slot, vector)| slot.vector.is(&vector))
-                .all(identity)
+        differ == 0 || { both }.all(|(slot, vector)| slot.vector.is(&vector))
     }
 }
 

@@ -339,7 +339,7 @@ impl CellPort {
     pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
         let (column, place) = (&self.cells.columns[from], self.place());
         let (cell, far) = (&column.cells[place], &column.far[place]);
-        fetch(far, bytes);
+        self.fetch(from, bytes);
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
         here.then_some(Found {
@@ -349,6 +349,16 @@ impl CellPort {
             call: self.call,
             all_here: from != self.me && self.cells.columns.len() == 2,
         })
+    }
+
+    /// Prefetches the lines of a rank's message of this many bytes that are not beside its number. Nothing is read.
+    #[inline]
+    pub(crate) fn fetch(&self, from: Rank, bytes: usize) {
+        if bytes > NEAR {
+            let far = ptr::from_ref(&self.cells.columns[from].far[self.place()]);
+            let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
+            (0..lines).for_each(|line| prefetch(far.cast(), line));
+        }
     }
 
     /// Takes note of the floor that a message carried.
@@ -421,12 +431,6 @@ pub(crate) struct Floor {
 }
 
 impl<'a> Found<'a> {
-    /// Prefetches the lines of a message of this many bytes, so that they arrive side by side.
-    #[inline]
-    pub(crate) fn fetch(&self, bytes: usize) {
-        fetch(self.far, bytes);
-    }
-
     /// The message, and the floor that its writer knew, or that follows from the message being there. If the message is of
     /// another call, another length or another type, returns its label instead. Without a closure, which might not be
     /// inlined.
@@ -489,15 +493,6 @@ impl<'a> Found<'a> {
             };
             Ok((first, floor))
         })
-    }
-}
-
-/// Prefetches the lines of a message of this many bytes, unless it is beside its number. Nothing is read.
-#[inline]
-fn fetch(far: &Place<Far>, bytes: usize) {
-    if bytes > NEAR {
-        let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
-        (0..lines).for_each(|line| prefetch(ptr::from_ref(far).cast(), line));
     }
 }
 
