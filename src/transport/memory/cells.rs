@@ -23,8 +23,8 @@
 //! - A cell is read only after its number was seen with acquire; the writer stores the number with release after
 //!   everything else. The number has 64 bits and does not wrap.
 //! - A message is read as the type and count it was written with: `open_as` compares both exactly. Bytes are
-//!   `MaybeUninit`, so padding and pointers inside elements survive. Packed vectors have a type of their own, which is no
-//!   type of elements, and the number of their signature as count.
+//!   `MaybeUninit`, so padding and pointers inside elements survive. Packed vectors have a type of their own, not one of
+//!   elements, and the number of their signature as count.
 #![allow(unsafe_code)]
 
 mod floor;
@@ -281,8 +281,7 @@ impl CellPort {
         let Column { cells, far, .. } = &self.cells.columns[self.me];
         far[place].with_mut(|far| {
             cells[place].near.with_mut(|near| {
-                // SAFETY: no other thread accesses the places (see the head), there is space for the longest vectors that
-                // are packed, and the memory is not the caller's.
+                // SAFETY: no other thread accesses the places (see the head), and the longest packed vectors have space.
                 unsafe {
                     parts.pack(match signature.bytes() <= NEAR {
                         true => (&raw mut (*near).body).cast(),
@@ -424,6 +423,9 @@ pub(crate) struct Found<'a> {
     all_here: bool,
 }
 
+/// An opened message, or the label of another one.
+type Opened<M> = Result<(M, Floor), Label>;
+
 /// The floor carried by an opened message: all ranks have left the calls below it.
 pub(crate) struct Floor {
     of: *const Cells,
@@ -432,14 +434,9 @@ pub(crate) struct Floor {
 
 impl<'a> Found<'a> {
     /// The message, and the floor that its writer knew, or that follows from the message being there. If the message is of
-    /// another call, another length or another type, returns its label instead. Without a closure, which might not be
-    /// inlined.
+    /// another call, another length or another type, its label. Without a closure, which might not be inlined.
     #[inline(always)]
-    pub(crate) fn open<T: Element>(
-        self,
-        stamp: Stamp,
-        count: usize,
-    ) -> Result<(&'a [T], Floor), Label> {
+    pub(crate) fn open<T: Element>(self, stamp: Stamp, count: usize) -> Opened<&'a [T]> {
         let bytes = count * size_of::<T>();
         let (first, floor) = self.open_as((stamp, Info::of::<T>(), count), bytes)?;
         // An empty message may be of a type that is not aligned here.
@@ -460,7 +457,7 @@ impl<'a> Found<'a> {
         self,
         stamp: Stamp,
         signature: &'static Signature,
-    ) -> Result<(Packed<'a>, Floor), Label> {
+    ) -> Opened<Packed<'a>> {
         let label = (stamp, Packed::info(), signature.id() as usize);
         let (first, floor) = self.open_as(label, signature.bytes())?;
         // SAFETY: `post_packed` alone labels messages so, and this is the number of the signature whose vectors it has
@@ -474,7 +471,7 @@ impl<'a> Found<'a> {
         self,
         (stamp, info, count): (Stamp, &'static Info, usize),
         bytes: usize,
-    ) -> Result<(*const u8, Floor), Label> {
+    ) -> Opened<*const u8> {
         self.cell.near.with(|near| {
             // SAFETY: it is written, as its finder has seen, and the finder has not left the call (see the head).
             let near = unsafe { &*near };
