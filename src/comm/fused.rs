@@ -1,9 +1,9 @@
 //! Fused all-reduces: several vectors, of any types and with any operators, in one collective call.
 //!
-//! The vectors travel in one block of one of a few lengths, which is a single element of an all-reduce. Over cells, each
-//! rank packs its vectors in its cell and folds those of other cells into its own vectors, each by its own operator
-//! ([`HeldParts`]). Other algorithms reduce blocks by an operator that folds each vector at its place. Vectors that do
-//! not fit into one block are packed into several, in their order; a vector that fits into none is reduced by itself.
+//! Over cells, each rank packs its vectors in its cell and folds those of other cells into its own vectors, each by its
+//! own operator ([`HeldParts`]). By other algorithms the vectors travel in a block of one of a few lengths, which is a
+//! single element of an all-reduce, whose operator folds each vector at its place. Vectors that do not fit into one block
+//! are packed into several, in their order; a vector that fits into none is reduced by itself.
 
 use std::rc::Rc;
 
@@ -15,14 +15,14 @@ use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
 use crate::execute::{Held, over_cells};
-use crate::op::block::{Block, OtherVectors, Part, Parts};
+use crate::op::block::{Block, List, OtherVectors, Part, Parts};
 use crate::op::elements::{Elements, ElementsMut};
 use crate::op::folds::{FoldsOf, Operands};
-use crate::op::signature::Signature;
+use crate::op::signature::{Signature, TAIL};
 use crate::op::{Element, Operator, OperatorKind};
 use crate::schedule::Combine;
-use crate::transport::memory::cells::CellPort;
-use crate::transport::memory::stamp::Stamp;
+use crate::transport::memory::cells::{CellPort, Floor, Found};
+use crate::transport::memory::stamp::{Label, Stamp};
 use crate::unwind;
 
 /// # Fused all-reduce
@@ -118,19 +118,13 @@ impl Using<'_> {
         if vectors.exact {
             return self.comm.refuse_exact(&ask);
         }
-        self.comm.run_fused(&ask, vectors.all())
+        self.comm.run_fused(&ask, vectors.vectors.all())
     }
 }
 
-/// The number of vectors that are listed without memory from the heap.
-const FEW: usize = 8;
-
 /// The list of vectors of a fused call; see [`Comm::fused`].
 pub struct Fused<'buf> {
-    /// The vectors, unless there are more of them.
-    few: [Option<Part<'buf>>; FEW],
-    count: usize,
-    many: Vec<Option<Part<'buf>>>,
+    vectors: List<'buf>,
     /// Whether one of them is to be summed exactly.
     exact: bool,
 }
@@ -139,9 +133,7 @@ impl<'buf> Fused<'buf> {
     #[inline]
     fn new() -> Self {
         Fused {
-            few: [const { None }; FEW],
-            count: 0,
-            many: Vec::new(),
+            vectors: List::new(),
             exact: false,
         }
     }
@@ -164,52 +156,27 @@ impl<'buf> Fused<'buf> {
     /// assert_eq!(products, [[[22.0], [10.0], [50.0]]; 2]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn all_reduce<T: Element>(&mut self, buf: &'buf mut [T], op: impl Operator<T> + 'buf) {
         self.exact |= op.exact_of().is_some();
-        self.push(Part::new(buf, op));
-    }
-
-    #[inline]
-    fn push(&mut self, part: Part<'buf>) {
-        match self.few.get_mut(self.count) {
-            Some(place) => *place = Some(part),
-            None => self.push_to_many(part),
-        }
-        self.count += 1;
-    }
-
-    #[cold]
-    fn push_to_many(&mut self, part: Part<'buf>) {
-        if self.many.is_empty() {
-            self.many.extend(self.few.iter_mut().map(Option::take));
-        }
-        self.many.push(Some(part));
-    }
-
-    #[inline]
-    fn all(&mut self) -> &mut [Option<Part<'buf>>] {
-        match self.count <= FEW {
-            true => &mut self.few[..self.count],
-            false => &mut self.many,
-        }
+        self.vectors.push(buf, op);
     }
 }
 
-/// Calls a method for the type of the shortest block with this many bytes. Most lengths are a
-/// power of two and a little more, since those of vectors often are powers of two.
+/// Calls a method for the type of the shortest block with room for this many bytes. Most lengths are a power of two and a
+/// little more, since those of vectors often are powers of two.
 macro_rules! in_block {
-    ($bytes:expr, $comm:ident . $method:ident ($($argument:expr),*)) => {
-        match $bytes {
-            ..=64 => $comm.$method::<56>($($argument),*),
-            ..=128 => $comm.$method::<120>($($argument),*),
-            ..=192 => $comm.$method::<184>($($argument),*),
-            ..=320 => $comm.$method::<312>($($argument),*),
-            ..=576 => $comm.$method::<568>($($argument),*),
-            ..=1024 => $comm.$method::<1016>($($argument),*),
-            ..=2112 => $comm.$method::<2104>($($argument),*),
-            _ => $comm.$method::<4088>($($argument),*),
+    ($bytes:expr, $of:ident . $method:ident ($($argument:expr),*)) => {
+        match $bytes + TAIL {
+            ..=64 => $of.$method::<56>($($argument),*),
+            ..=128 => $of.$method::<120>($($argument),*),
+            ..=192 => $of.$method::<184>($($argument),*),
+            ..=320 => $of.$method::<312>($($argument),*),
+            ..=576 => $of.$method::<568>($($argument),*),
+            ..=1024 => $of.$method::<1016>($($argument),*),
+            ..=2112 => $of.$method::<2104>($($argument),*),
+            _ => $of.$method::<4088>($($argument),*),
         }
     };
 }
@@ -223,7 +190,7 @@ impl Comm {
     }
 
     /// Runs as many calls as the vectors need: one if there are none.
-    fn run_fused(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
+    fn run_fused(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
         let context = self.shared.context;
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
         let kept = self.core.kept.find_fused(ask, context, likely);
@@ -233,18 +200,19 @@ impl Comm {
 
     /// Runs a call whose signature may be that of the vectors; `None` if it is not.
     #[inline]
-    fn run_kept(&self, kept: &Kept, parts: &mut [Option<Part<'_>>]) -> Option<Result<()>> {
-        let signature = kept.ask.fused?;
-        let mut parts = Parts::new(signature, parts)?;
-        Some(in_block!(
-            signature.bytes(),
-            self.run_block(kept, &mut parts)
-        ))
+    fn run_kept(&self, kept: &Kept, parts: &mut [Part<'_>]) -> Option<Result<()>> {
+        let mut parts = Parts::new(kept.ask.fused?, parts)?;
+        let check = || Ok(());
+        let run = |inside: &InCall<'_>| match kept.plan.path {
+            CallPath::Cells => inside.fuse_over_cells(&kept.plan, &mut parts),
+            _ => inside.fuse_by_elements(&kept.plan, &mut parts),
+        };
+        Some(self.again(&kept.described, check, run))
     }
 
     /// Runs a call for each block that the vectors need.
     #[cold]
-    fn run_blocks(&self, ask: &Ask, mut parts: &mut [Option<Part<'_>>]) -> Result<()> {
+    fn run_blocks(&self, ask: &Ask, mut parts: &mut [Part<'_>]) -> Result<()> {
         loop {
             let (block, rest) = parts.split_at_mut(in_one_block(parts));
             self.run_one(ask, block)?;
@@ -256,13 +224,13 @@ impl Comm {
     }
 
     /// Reduces vectors that fit into one block, or a single one that fits into none.
-    fn run_one(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
-        let vectors = || parts.iter().map(|part| Some(part.as_ref()?.vector()));
+    fn run_one(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
+        let vectors = || parts.iter().map(Part::vector);
         let is_of = |signature: &'static Signature| signature.is_of(vectors());
         let context = self.shared.context;
         let kept = match self.core.kept.find_fused(ask, context, is_of) {
             Some(kept) => Some(kept),
-            None => self.keep_fused(ask, Signature::of(vectors().flatten().copied()))?,
+            None => self.keep_fused(ask, Signature::of(vectors()))?,
         };
         match kept.and_then(|kept| self.run_kept(&kept, parts)) {
             Some(result) => result,
@@ -292,24 +260,17 @@ impl Comm {
         With::new::<Block<N>>(self, OperatorKind::None, (0, 1))
     }
 
-    fn run_block<const N: usize>(&self, kept: &Kept, parts: &mut Parts<'_, '_>) -> Result<()> {
-        let check = || Ok(());
-        self.again(&kept.described, check, |inside| match kept.plan.path {
-            CallPath::Cells => inside.fuse_over_cells::<N>(&kept.plan, parts),
-            _ => inside.fuse_by_elements::<N>(&kept.plan, parts),
-        })
-    }
-
     /// Reduces vectors one by one.
     #[cold]
-    fn run_each(&self, ask: &Ask, parts: &mut [Option<Part<'_>>]) -> Result<()> {
-        let mut parts = parts.iter_mut().flatten();
-        parts.try_for_each(|part| self.run_alone(ask, part))
+    fn run_each(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
+        parts
+            .iter_mut()
+            .try_for_each(|part| self.run_alone(ask, part))
     }
 
     /// Reduces a vector in a call of its own, by an algorithm that is compiled for elements of any type.
     fn run_alone(&self, ask: &Ask, part: &mut Part<'_>) -> Result<()> {
-        let vector = *part.vector();
+        let vector = part.vector();
         let ask = Ask {
             site: part.site,
             length: vector.count,
@@ -332,27 +293,20 @@ impl Comm {
 
 impl InCall<'_> {
     #[inline]
-    fn fuse_over_cells<const N: usize>(
-        &self,
-        plan: &Plan,
-        parts: &mut Parts<'_, '_>,
-    ) -> Result<()> {
-        let mut held = HeldParts::<N> {
-            parts,
-            same: Ok(()),
-        };
+    fn fuse_over_cells(&self, plan: &Plan, parts: &mut Parts<'_, '_>) -> Result<()> {
+        let mut held = HeldParts(parts);
         over_cells(&mut AtCellPort::new(self), &plan.shape, |table| {
-            table.all_reduce(None, &mut held)
-        })?;
-        held.same.map_err(other_vectors)
+            table.all_reduce(&mut held)
+        })
     }
 
-    fn fuse_by_elements<const N: usize>(
-        &self,
-        plan: &Plan,
-        parts: &mut Parts<'_, '_>,
-    ) -> Result<()> {
-        let mut block = [parts.pack::<N>()];
+    #[inline(never)]
+    fn fuse_by_elements(&self, plan: &Plan, parts: &mut Parts<'_, '_>) -> Result<()> {
+        in_block!(parts.signature().bytes(), self.fuse_block(plan, parts))
+    }
+
+    fn fuse_block<const N: usize>(&self, plan: &Plan, parts: &mut Parts<'_, '_>) -> Result<()> {
+        let mut block = [parts.block::<N>()];
         let operator = parts.operator();
         let mut operands = Operands {
             input: Elements::of::<Block<N>>(&[]),
@@ -360,48 +314,44 @@ impl InCall<'_> {
             folds: &FoldsOf::<Block<N>, _>::new(&operator),
         };
         self.go_by_elements(plan, &mut operands)?;
-        parts.unpack(&block[0]).map_err(other_vectors)
+        parts.unpack_block(&block[0]).map_err(other_vectors)
     }
 }
 
-/// The vectors of a rank, which travel in a block.
-struct HeldParts<'h, 'p, 'a, const N: usize> {
-    parts: &'h mut Parts<'p, 'a>,
-    /// Whether all blocks so far were of the same vectors.
-    same: Result<(), OtherVectors>,
-}
+/// The vectors of a rank, which travel packed.
+struct HeldParts<'h, 'p, 'a>(&'h mut Parts<'p, 'a>);
 
-impl<const N: usize> Held for HeldParts<'_, '_, '_, N> {
-    type Element = Block<N>;
-
+impl Held for HeldParts<'_, '_, '_> {
     #[inline(always)]
     fn count(&self) -> usize {
         1
     }
 
     #[inline(always)]
-    fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
-        match self.same {
-            Ok(()) => cell_port.post_in_place(stamp, |place| self.parts.pack_into::<N>(place)),
-            Err(OtherVectors) => cell_port.post(stamp, &[Block::<N>::new()]),
-        }
+    fn bytes(&self) -> usize {
+        self.0.signature().bytes()
     }
 
     #[inline(always)]
-    fn replace(&mut self, theirs: &[Block<N>]) {
-        self.combine(Combine::Replace, theirs);
+    fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
+        cell_port.post_packed(stamp, self.0);
     }
 
-    #[inline]
-    fn combine(&mut self, combine: Combine, theirs: &[Block<N>]) {
-        let [theirs] = theirs else { return };
-        let parts = &mut *self.parts;
-        let same = match combine {
+    #[inline(always)]
+    fn combine(
+        &mut self,
+        combine: Combine,
+        found: Found<'_>,
+        stamp: Stamp,
+    ) -> Result<Floor, Label> {
+        let parts = &mut *self.0;
+        let (theirs, floor) = found.open_packed(stamp, parts.signature())?;
+        match combine {
             Combine::Replace => parts.unpack(theirs),
             Combine::FoldRight => unwind::operator(|| parts.fold_right(theirs)),
             Combine::FoldLeft => unwind::operator(|| parts.fold_left(theirs)),
-        };
-        self.same = self.same.and(same);
+        }
+        Ok(floor)
     }
 }
 
@@ -415,14 +365,14 @@ fn without_cells(algorithm: Algorithm) -> Algorithm {
 
 /// The number of vectors that go into one block, or 1 if the first fits into none.
 #[inline]
-fn in_one_block(parts: &[Option<Part<'_>>]) -> usize {
+fn in_one_block(parts: &[Part<'_>]) -> usize {
     let mut end = 0;
     let fits = |part: &&Part<'_>| {
         let place = part.vector().after(end);
         end = place.as_ref().map_or(end, |place| place.end);
         place.is_some()
     };
-    let count = parts.iter().flatten().take_while(fits).count();
+    let count = parts.iter().take_while(fits).count();
     count.max(1).min(parts.len())
 }
 

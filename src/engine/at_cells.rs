@@ -10,11 +10,15 @@ use crate::error::Result;
 use crate::op::Element;
 use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::{cells::CellPort, stamp::Stamp};
+use crate::transport::memory::cells::{CellPort, Floor, Found};
+use crate::transport::memory::stamp::{Label, Stamp};
 use std::ops::Range;
 
-/// The shortest message, in bytes, that [`Early::Short`] does not prefetch.
-const SHORT: usize = 512 + 1;
+/// The shortest message, in bytes, that [`Early::Short`] prefetches only when it is there.
+const SHORT: usize = 192 + 1;
+
+/// The shortest that it does not prefetch at all: many lines arrive no earlier than by the reads of a fold.
+const LONG: usize = 512 + 1;
 
 /// A rank's end of the cells, created when it is first needed.
 #[derive(Default)]
@@ -65,7 +69,8 @@ pub(crate) struct Read {
     pub early: Early,
 }
 
-/// Which messages' cache lines are requested before it is known that they are written.
+/// Which messages' cache lines are requested before it is known that they are written. Those of the others are when it is
+/// known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
     All,
@@ -199,20 +204,49 @@ impl AtCellPort<'_> {
 
     /// Waits until a rank has written its cell, and shows the elements `read.part` of its contents, if the cell has
     /// `read.count` elements.
-    #[inline(always)] // the short way, from one place for each kind of fold
+    #[inline(always)]
     pub(crate) fn take<T: Element>(&mut self, read: Read, show: impl FnOnce(&[T])) -> Result<()> {
+        self.wait_until_written(read.from, read.count * size_of::<T>(), read.early)?;
+        let (found, stamp) = self.found(read.from);
+        let opened = found.open(stamp, read.count).map(|(theirs, floor)| {
+            show(&theirs[read.part]);
+            floor
+        });
+        self.opened(read.from, opened)
+    }
+
+    /// Waits until a rank has written its cell, which is expected to have `bytes` bytes.
+    #[inline(always)] // the short way, here and below
+    pub(crate) fn wait_until_written(
+        &mut self,
+        from: Rank,
+        bytes: usize,
+        early: Early,
+    ) -> Result<()> {
         self.call.settle();
-        let from = read.from;
-        let bytes = match (read.early, read.count * size_of::<T>()) {
-            (Early::Short, SHORT..) => 0,
-            (_, bytes) => bytes,
+        let (ahead, late) = match (early, bytes) {
+            (Early::Short, LONG..) => (0, 0),
+            (Early::Short, SHORT..) => (0, bytes),
+            _ => (bytes, 0),
         };
-        if self.cell_port.find(from, bytes).is_none() {
-            self.wait_for_cell(from, bytes)?;
+        if self.cell_port.find(from, ahead).is_none() {
+            self.wait_for_cell(from, ahead)?;
         }
+        self.cell_port.fetch(from, late);
+        Ok(())
+    }
+
+    /// A cell that is written, and the stamp that it must have.
+    #[inline(always)]
+    pub(crate) fn found(&self, from: Rank) -> (Found<'_>, Stamp) {
         let found = self.cell_port.find(from, 0).expect("it is there");
-        let show = |theirs: &[T]| show(&theirs[read.part]);
-        match found.open(self.call.stamp(), read.count, show) {
+        (found, self.call.stamp())
+    }
+
+    /// Takes note of a cell that was opened, or could not be.
+    #[inline(always)]
+    pub(crate) fn opened(&mut self, from: Rank, opened: Result<Floor, Label>) -> Result<()> {
+        match opened {
             Ok(floor) => self.cell_port.learn(floor),
             Err(label) => return Err(self.call.strange_cell(from, label)),
         }
@@ -228,7 +262,7 @@ impl AtCellPort<'_> {
 
     /// Declares that this rank reads nothing of this call any more. Without buffering, waits until its own cell, if it
     /// was written, has been read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave(&mut self, written_for: Option<Readers>) -> Result<()> {
         self.cell_port.leave(self.call.stamp());
         let comm = self.call.comm;

@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::moves;
 use crate::op::{Element, First, Operator};
 use crate::schedule::Combine;
-use crate::transport::memory::cells::{self, CellPort};
-use crate::transport::memory::stamp::Stamp;
+use crate::transport::memory::cells::{self, CellPort, Floor, Found};
+use crate::transport::memory::stamp::{Label, Stamp};
 
 const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 
@@ -34,46 +34,58 @@ pub(crate) fn over_cells(
 
 /// What a rank holds in an all-reduce.
 pub(crate) trait Held {
-    /// The elements as which it travels.
-    type Element: Element;
-
-    /// Their number.
+    /// The number of elements as which it travels.
     fn count(&self) -> usize;
 
-    /// Writes the elements into a cell.
+    /// The number of their bytes.
+    fn bytes(&self) -> usize;
+
+    /// Writes them into a cell.
     fn post(&self, cell_port: &mut CellPort, stamp: Stamp);
 
-    /// Replaces them by those of another rank.
-    fn replace(&mut self, theirs: &[Self::Element]);
+    /// Called before another rank's are combined with them, if they may have come from a separate input.
+    fn begin(&mut self) {}
 
-    /// Combines those of another rank with them.
-    fn combine(&mut self, combine: Combine, theirs: &[Self::Element]);
+    /// Combines those in another rank's cell with them.
+    fn combine(&mut self, combine: Combine, found: Found<'_>, stamp: Stamp)
+    -> Result<Floor, Label>;
 }
 
-/// A vector, and the operator that folds others into it.
-pub(super) struct HeldVector<'a, T, O>(pub &'a mut [T], pub &'a O);
+/// A vector, the operator that folds others into it, and where it still has to be copied from.
+pub(super) struct HeldVector<'a, T, O>(pub &'a mut [T], pub &'a O, pub Option<&'a [T]>);
 
 impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
-    type Element = T;
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.0.len()
     }
 
     #[inline(always)]
+    fn bytes(&self) -> usize {
+        size_of_val(self.0)
+    }
+
+    #[inline(always)]
     fn post(&self, cell_port: &mut CellPort, stamp: Stamp) {
-        cell_port.post(stamp, self.0);
+        cell_port.post(stamp, self.2.unwrap_or(self.0));
+    }
+
+    fn begin(&mut self) {
+        if let Some(input) = self.2.take() {
+            self.0.copy_from_slice(input);
+        }
     }
 
     #[inline(always)]
-    fn replace(&mut self, theirs: &[T]) {
-        self.0.copy_from_slice(theirs);
-    }
-
-    #[inline(always)]
-    fn combine(&mut self, combine: Combine, theirs: &[T]) {
+    fn combine(
+        &mut self,
+        combine: Combine,
+        found: Found<'_>,
+        stamp: Stamp,
+    ) -> Result<Floor, Label> {
+        let (theirs, floor) = found.open(stamp, self.0.len())?;
         combined(combine, self.0, theirs, self.1);
+        Ok(floor)
     }
 }
 
@@ -159,36 +171,31 @@ impl Table<'_, '_> {
             .take(read, |theirs| combined(combine, into, theirs, op))
     }
 
-    /// Takes all elements of another rank.
+    /// Combines all elements of another rank with those held.
     #[inline(always)] // a call would pass the description of the read through memory
-    fn take<T: Element>(
+    fn take(
         &mut self,
         from: Rank,
-        count: usize,
+        held: &mut impl Held,
+        combine: Combine,
         early: Early,
-        show: impl FnOnce(&[T]),
     ) -> Result<()> {
-        moves::note(from, self.me, 0..count);
-        let read = Read {
-            from,
-            count,
-            part: 0..count,
-            early,
-        };
-        self.cells.take(read, show)
+        moves::note(from, self.me, 0..held.count());
+        self.cells.wait_until_written(from, held.bytes(), early)?;
+        let (found, stamp) = self.cells.found(from);
+        let opened = held.combine(combine, found, stamp);
+        self.cells.opened(from, opened)
     }
 
     /// Copies the whole vector of another rank.
     #[inline]
     pub(super) fn copy<T: Element>(&mut self, from: Rank, into: &mut [T]) -> Result<()> {
-        self.replace(from, &mut HeldVector(into, &First))
+        self.replace(from, &mut HeldVector(into, &First, None))
     }
 
     #[inline]
     fn replace(&mut self, from: Rank, held: &mut impl Held) -> Result<()> {
-        self.take(from, held.count(), Early::All, |theirs| {
-            held.replace(theirs)
-        })
+        self.take(from, held, Combine::Replace, Early::All)
     }
 
     #[inline]
@@ -206,9 +213,9 @@ impl Table<'_, '_> {
 
     /// Writes the whole of what this rank holds.
     #[inline]
-    fn write_held<H: Held>(&mut self, readers: Readers, held: &H) -> Result<()> {
+    fn write_held(&mut self, readers: Readers, held: &impl Held) -> Result<()> {
         self.written_for = Some(readers);
-        let bytes = held.count() * size_of::<H::Element>();
+        let bytes = held.bytes();
         self.cells
             .write(readers, |_| bytes, |port, stamp| held.post(port, stamp))
     }
@@ -222,19 +229,13 @@ impl Table<'_, '_> {
         }
     }
 
-    /// All-reduces what the ranks hold, or the `input` instead, if there is one.
+    /// All-reduces what the ranks hold.
     #[inline]
-    pub(crate) fn all_reduce<H: Held>(
-        &mut self,
-        input: Option<&[H::Element]>,
-        held: &mut H,
-    ) -> Result<()> {
+    pub(crate) fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
         if self.takes_turns() {
-            return self.all_reduce_in_turns(input, held);
+            return self.all_reduce_in_turns(held);
         }
-        if let Some(input) = input {
-            held.replace(input);
-        }
+        held.begin();
         self.all_reduce_held(held)
     }
 
@@ -258,21 +259,13 @@ impl Table<'_, '_> {
     ///
     /// These are two calls at the cells: all ranks write in the first and the last one reads it, and it writes in the
     /// second.
-    fn all_reduce_in_turns<H: Held>(
-        &mut self,
-        input: Option<&[H::Element]>,
-        held: &mut H,
-    ) -> Result<()> {
-        let bytes = held.count() * size_of::<H::Element>();
-        self.cells.bring(bytes, |port, stamp| match input {
-            Some(input) => port.post(stamp, input),
-            None => held.post(port, stamp),
-        })?;
+    fn all_reduce_in_turns(&mut self, held: &mut impl Held) -> Result<()> {
+        let bytes = held.bytes();
+        self.cells
+            .bring(bytes, |port, stamp| held.post(port, stamp))?;
         match self.cells.come()? {
             None => {
-                if let Some(input) = input {
-                    held.replace(input);
-                }
+                held.begin();
                 self.fold_all(held)?;
                 self.cells.leave(None)?;
                 self.cells.tell_all(|port, stamp| held.post(port, stamp))?;
@@ -310,7 +303,7 @@ impl Table<'_, '_> {
     /// or second rank.
     #[inline]
     pub(super) fn fold<T: Element>(&mut self, acc: &mut [T], op: &impl Operator<T>) -> Result<()> {
-        self.fold_held(&mut HeldVector(acc, op))
+        self.fold_held(&mut HeldVector(acc, op, None))
     }
 
     #[inline]
@@ -323,9 +316,7 @@ impl Table<'_, '_> {
             None => Early::All,
         };
         let combine = Combine::by_rank(self.me, other);
-        self.take(other, acc.count(), early, |theirs| {
-            acc.combine(combine, theirs)
-        })
+        self.take(other, acc, combine, early)
     }
 
     fn fold_all(&mut self, acc: &mut impl Held) -> Result<()> {
@@ -334,15 +325,14 @@ impl Table<'_, '_> {
         let lies_there = self.me < 2;
         let me = self.me;
         let skip = |from: Rank| from + Rank::from(lies_there && from == me);
-        let (mut from, count) = (skip(0), acc.count());
+        let mut from = skip(0);
         while from < self.ranks {
             let combine = match from {
                 0 if !lies_there => Combine::Replace,
                 0 => Combine::FoldLeft,
                 _ => Combine::FoldRight,
             };
-            let show = |theirs: &[_]| acc.combine(combine, theirs);
-            self.take(from, count, Early::All, show)?;
+            self.take(from, acc, combine, Early::All)?;
             from = skip(from + 1);
         }
         Ok(())

@@ -45,7 +45,7 @@ pub(crate) fn all_reduce<T: Element, O: Operator<T>>(
     op: &O,
 ) -> Result<()> {
     let input = table.call.from_input.then_some(input);
-    table.all_reduce(input, &mut HeldVector(output, op))
+    table.all_reduce(&mut HeldVector(output, op, input))
 }
 
 #[inline]
@@ -55,7 +55,7 @@ pub(crate) fn barrier<T: Element, O: Operator<T>>(
     _: &mut [T],
     op: &O,
 ) -> Result<()> {
-    table.all_reduce(None, &mut HeldVector(&mut [], op))
+    table.all_reduce_held(&mut HeldVector(&mut [], op, None))
 }
 
 #[inline]

@@ -22,8 +22,9 @@
 //!   [`Floor`] is made only in this file, and remains true of its cells for ever.
 //! - A cell is read only after its number was seen with acquire; the writer stores the number with release after
 //!   everything else. The number has 64 bits and does not wrap.
-//! - A message is read as the type and count it was written with: `open` compares both exactly. Bytes are
-//!   `MaybeUninit`, so padding and pointers inside elements survive.
+//! - A message is read as the type and count it was written with: `open_as` compares both exactly. Bytes are
+//!   `MaybeUninit`, so padding and pointers inside elements survive. Packed vectors have a type of their own, not one of
+//!   elements, and the number of their signature as count.
 #![allow(unsafe_code)]
 
 mod floor;
@@ -38,7 +39,9 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::op::Element;
+use crate::op::block::{Packed, Parts};
 use crate::op::elements::Info;
+use crate::op::signature::{ALIGNMENT, LONGEST, Signature};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::awaited::{Awaited, Waiting};
 use crate::transport::memory::bytes::{CACHE_LINE, copy_out, prefetch};
@@ -253,7 +256,8 @@ impl CellPort {
     #[inline(always)]
     pub(crate) fn post<T: Element>(&mut self, stamp: Stamp, data: &[T]) {
         let (info, bytes) = (Info::of::<T>(), size_of_val(data));
-        let place = self.take_place(info, data.len(), bytes);
+        assert!(Self::fits(info, data.len()), "too long for a cell");
+        let place = self.take_place(bytes);
         let column = &self.cells.columns[self.me];
         match bytes <= NEAR {
             true => column.cells[place].near.with_mut(|near| {
@@ -268,35 +272,31 @@ impl CellPort {
         self.publish(place, stamp, info, data.len());
     }
 
-    /// The same for one element that does not fit beside its number, and is written in its cell.
-    ///
-    /// # Panics
-    ///
-    /// Also if `write` has written it elsewhere.
+    /// The same for the packed vectors of a fused call.
     #[inline(always)]
-    pub(crate) fn post_in_place<T: Element>(
-        &mut self,
-        stamp: Stamp,
-        write: impl FnOnce(&mut MaybeUninit<T>) -> &mut T,
-    ) {
-        const { assert!(size_of::<T>() > NEAR) }
-        let info = Info::of::<T>();
-        let place = self.take_place(info, 1, size_of::<T>());
-        self.cells.columns[self.me].far[place].with_mut(|far| {
-            // SAFETY: no other thread accesses the place (see the head), which has space for the element and is aligned
-            // for it, as it fits.
-            let far = unsafe { &mut *far.cast::<MaybeUninit<T>>() };
-            let here = ptr::from_ref(far).cast();
-            assert!(ptr::eq(write(far), here), "a message in another place");
+    pub(crate) fn post_packed(&mut self, stamp: Stamp, parts: &Parts<'_, '_>) {
+        const { assert!(LONGEST <= CELL_BYTES && ALIGNMENT <= align_of::<Far>()) }
+        let signature = parts.signature();
+        let place = self.take_place(signature.bytes());
+        let Column { cells, far, .. } = &self.cells.columns[self.me];
+        far[place].with_mut(|far| {
+            cells[place].near.with_mut(|near| {
+                // SAFETY: no other thread accesses the places (see the head), and the longest packed vectors have space.
+                unsafe {
+                    parts.pack(match signature.bytes() <= NEAR {
+                        true => (&raw mut (*near).body).cast(),
+                        false => far.cast(),
+                    });
+                }
+            });
         });
-        self.publish(place, stamp, info, 1);
+        self.publish(place, stamp, Packed::info(), signature.id() as usize);
     }
 
     /// Takes the cell for a message, and returns its index.
     #[inline(always)]
-    fn take_place(&mut self, info: &'static Info, count: usize, bytes: usize) -> usize {
+    fn take_place(&mut self, bytes: usize) -> usize {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
-        assert!(Self::fits(info, count), "too long for a cell");
         self.posted = true;
         let place = self.place();
         let is_far = bytes > NEAR;
@@ -338,10 +338,7 @@ impl CellPort {
     pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
         let (column, place) = (&self.cells.columns[from], self.place());
         let (cell, far) = (&column.cells[place], &column.far[place]);
-        if bytes > NEAR {
-            let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
-            (0..lines).for_each(|line| prefetch(ptr::from_ref(far).cast(), line));
-        }
+        self.fetch(from, bytes);
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
         here.then_some(Found {
@@ -351,6 +348,16 @@ impl CellPort {
             call: self.call,
             all_here: from != self.me && self.cells.columns.len() == 2,
         })
+    }
+
+    /// Prefetches the lines of a rank's message of this many bytes that are not beside its number. Nothing is read.
+    #[inline]
+    pub(crate) fn fetch(&self, from: Rank, bytes: usize) {
+        if bytes > NEAR {
+            let far = ptr::from_ref(&self.cells.columns[from].far[self.place()]);
+            let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
+            (0..lines).for_each(|line| prefetch(far.cast(), line));
+        }
     }
 
     /// Takes note of the floor that a message carried.
@@ -416,57 +423,73 @@ pub(crate) struct Found<'a> {
     all_here: bool,
 }
 
+/// An opened message, or the label of another one.
+type Opened<M> = Result<(M, Floor), Label>;
+
 /// The floor carried by an opened message: all ranks have left the calls below it.
 pub(crate) struct Floor {
     of: *const Cells,
     floor: u64,
 }
 
-impl Found<'_> {
-    /// Shows the message, and returns the floor that its writer knew, or that follows from the message being there. If
-    /// the message is of another call, another length or another type, returns its label instead.
+impl<'a> Found<'a> {
+    /// The message, and the floor that its writer knew, or that follows from the message being there. If the message is of
+    /// another call, another length or another type, its label. Without a closure, which might not be inlined.
     #[inline(always)]
-    pub(crate) fn open<T: Element>(
+    pub(crate) fn open<T: Element>(self, stamp: Stamp, count: usize) -> Opened<&'a [T]> {
+        let bytes = count * size_of::<T>();
+        let (first, floor) = self.open_as((stamp, Info::of::<T>(), count), bytes)?;
+        // An empty message may be of a type that is not aligned here.
+        let first = match bytes {
+            0 => ptr::NonNull::dangling().as_ptr(),
+            _ => first.cast::<T>(),
+        };
+        // SAFETY: type and count are those with which `post` has written there, and no thread writes the place before the
+        // finder leaves the call, which needs `&mut` access to its cell port. Either place begins at a multiple of 64, and
+        // no element stored there is aligned more strictly: a message in `near` is no longer than 32 bytes, and one in
+        // `far` was checked by `fits`.
+        Ok((unsafe { slice::from_raw_parts(first, count) }, floor))
+    }
+
+    /// The same for packed vectors of this signature.
+    #[inline(always)]
+    pub(crate) fn open_packed(
         self,
         stamp: Stamp,
-        count: usize,
-        show: impl FnOnce(&[T]),
-    ) -> Result<Floor, Label> {
+        signature: &'static Signature,
+    ) -> Opened<Packed<'a>> {
+        let label = (stamp, Packed::info(), signature.id() as usize);
+        let (first, floor) = self.open_as(label, signature.bytes())?;
+        // SAFETY: `post_packed` alone labels messages so, and this is the number of the signature whose vectors it has
+        // packed there; no thread writes them, as above.
+        Ok((unsafe { Packed::new(first, signature) }, floor))
+    }
+
+    /// Where the message begins, if its stamp, type and count are these.
+    #[inline(always)]
+    fn open_as(
+        self,
+        (stamp, info, count): (Stamp, &'static Info, usize),
+        bytes: usize,
+    ) -> Opened<*const u8> {
         self.cell.near.with(|near| {
             // SAFETY: it is written, as its finder has seen, and the finder has not left the call (see the head).
             let near = unsafe { &*near };
             let ours = near.stamp == stamp && near.count as usize == count;
-            if !ours || !near.info.is(Info::of::<T>()) {
+            if !ours || !near.info.is(info) {
                 return Err(near.label());
             }
-            self.show(near, count, show);
+            let first = match bytes <= NEAR {
+                true => near.body.as_ptr().cast(),
+                false => self.far.with(|far| far.cast()),
+            };
             let above = if self.all_here { 0 } else { near.above };
-            Ok(Floor {
+            let floor = Floor {
                 of: self.cells,
                 floor: self.call - u64::from(above),
-            })
-        })
-    }
-
-    /// Shows a message of `count` elements of type `T`.
-    #[inline]
-    fn show<T: Element>(&self, near: &Near, count: usize, show: impl FnOnce(&[T])) {
-        let show = |first: *const u8| {
-            // An empty message may be of a type that is not aligned here.
-            let first = match count * size_of::<T>() {
-                0 => ptr::NonNull::dangling().as_ptr(),
-                _ => first.cast::<T>(),
             };
-            // SAFETY: the caller has compared type and count with what `post` has written there, and no thread writes
-            // the place before the finder leaves the call, which needs `&mut` access to its cell port. Either place
-            // begins at a multiple of 64, and no element stored there is aligned more strictly: a message in `near` is
-            // no longer than 32 bytes, and one in `far` was checked by `fits`.
-            show(unsafe { slice::from_raw_parts(first, count) })
-        };
-        match count * size_of::<T>() <= NEAR {
-            true => show(near.body.as_ptr().cast()),
-            false => self.far.with(|far| show(far.cast())),
-        }
+            Ok((first, floor))
+        })
     }
 }
 
