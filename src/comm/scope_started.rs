@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::request::{Here, Request};
 use super::scope::{Scope, ScopedRequest, Shared};
 use super::start::opened;
-use super::started::{Begun, ended};
+use super::started::{Begun, ended, started_of};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
@@ -235,11 +235,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         buf: &'env mut [T],
     ) -> ScopedRequest<'scope, &'env mut [T]> {
         let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
-        let (theirs, started) = (shared.clone(), begun.started.clone());
-        let finish = move |_: &mut Packet, _: &Here<'_>| land(&theirs, &started);
+        let theirs = shared.clone();
+        let finish = move |_: &mut Packet, here: &Here<'_>| land(&theirs, started_of(here.state));
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
-        let started = begun.started.clone();
-        let at_the_end = move |_: &mut Packet| land(&shared, &started).map(drop);
+        let state = begun.state.clone();
+        let at_the_end = move |_: &mut Packet| land(&shared, started_of(&state)).map(drop);
         self.keep(request, Some(Box::new(at_the_end)))
     }
 }

@@ -12,13 +12,13 @@ use std::rc::Rc;
 use super::Comm;
 use super::call::Described;
 use super::messages::Messages;
+use super::resolved::Steps;
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::Info;
 use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
-use crate::schedule::Schedule;
 
 /// The arguments of a call besides its data, its type and its operator.
 #[derive(Clone, Copy)]
@@ -152,8 +152,8 @@ pub(crate) struct Plan {
     pub path: CallPath,
     /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
     pub messages: OnceCell<Messages>,
-    /// The schedule of a started call.
-    pub schedule: Option<Rc<dyn Schedule>>,
+    /// The steps of a started call.
+    pub steps: Option<Steps>,
 }
 
 impl Plan {
@@ -171,23 +171,23 @@ impl Plan {
             path,
             shape,
             messages: OnceCell::new(),
-            schedule: None,
+            steps: None,
         })
     }
 
-    /// The plan of a started call by an algorithm, which always executes its schedule.
+    /// The plan of a started call of rank `me` by an algorithm, which always executes its schedule.
     ///
     /// # Errors
     ///
     /// If the algorithm refuses the call.
-    pub(crate) fn started(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
+    pub(crate) fn started(algorithm: Algorithm, shape: Shape, me: Rank) -> Result<Plan> {
         let schedule = algorithm.schedule(&shape);
         let schedule = schedule.map_err(|refusal| Error::usage(refusal.to_string()))?;
         Ok(Plan {
             path: CallPath::Steps(algorithm),
             shape,
             messages: OnceCell::new(),
-            schedule: Some(Rc::from(schedule)),
+            steps: Some(Steps::known(schedule, me)),
         })
     }
 }

@@ -5,7 +5,8 @@
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `request_state`: the state of a request;
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
-//!   one fails; `kept`: cached results for repeated calls; `workspace`: reusable memory; `combine`: copies and folds
+//!   one fails; `kept`: cached results for repeated calls; `resolved`: the steps of
+//!   started ones; `spares`: memory of those that are over; `workspace`: reusable memory; `combine`: copies and folds
 //! - What moves the elements of a call: `link`: in messages over the lanes; `at_cells`: through cells; `epoch`: waits for
 //!   ranks that access each other's vectors, whose schedule `messages` counts
 
@@ -23,6 +24,8 @@ pub(crate) mod open_requests;
 pub(crate) mod rank_state;
 pub(crate) mod receive;
 pub(crate) mod request_state;
+pub(crate) mod resolved;
+pub(crate) mod spares;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -41,13 +44,14 @@ use crate::transport::progress::wait::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::trace::call_event::CallEvent;
 use crate::transport::trace::words::DescribeCall;
-use crate::transport::{CommShared, Fabric};
+use crate::transport::{CommHandle, CommShared, Fabric};
 use crate::unwind;
 use at_cells::LazyCellPort;
 pub use envelope::{Source, Status, Tag};
 use kept::KeptCalls;
 use rank_state::Core;
 pub(crate) use rank_state::is_inside;
+use spares::Spares;
 use workspace::Workspace;
 
 /// A communicator: the ranks of a world, as seen by one of them.
@@ -135,6 +139,8 @@ pub struct Comm {
     pub(crate) lanes: Ends,
     pub(crate) core: Rc<Core>,
     pub(crate) shared: Arc<CommShared>,
+    /// The same, for requests and started calls to hold.
+    pub(crate) handle: CommHandle,
     /// This rank's number in this communicator.
     pub(crate) me: Rank,
     pub(crate) cell_port: LazyCellPort,
@@ -147,6 +153,12 @@ pub struct Comm {
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        self.core.spares.forget(self.shared.context);
+    }
 }
 
 /// # Introspection: rank and size
@@ -200,6 +212,7 @@ impl Comm {
             lists: Lists::default(),
             kept: KeptCalls::default(),
             kept_started: KeptCalls::default(),
+            spares: Spares::default(),
             entered: Cell::new(0),
             limit: Cell::new(limit),
             fault: Cell::new(fault),
@@ -232,6 +245,7 @@ impl Comm {
         let core = &self.core;
         core.stand_up();
         core.workspace.clear();
+        core.spares.clear();
         core.follows.take();
         let alone = self.is_alone();
         if !alone {
@@ -275,6 +289,7 @@ impl Comm {
         Comm {
             lanes: shared.lanes.ends(me, make),
             core,
+            handle: Rc::new(shared.clone()),
             shared,
             me,
             cell_port: LazyCellPort::default(),

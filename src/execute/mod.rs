@@ -12,13 +12,15 @@
 //!
 //! Short vectors do without steps (`cells`), and so do long ones that the ranks access where they lie (`direct`).
 //!
-//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived.
+//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `posted` are
+//! the receives that it has posted.
 //!
 //! `buffers` knows where elements are.
 
 mod buffers;
 mod cells;
 mod direct;
+mod posted;
 mod started;
 mod view;
 
