@@ -239,7 +239,7 @@ impl Neighborhood {
         vectors: Vectors<T>,
     ) -> Result<Persistent<'_, T>> {
         let (call, schedule) = self.started(called, cuts, Info::of::<T>());
-        let prepared = self.prepare_scheduled(call, schedule)?;
+        let prepared = self.prepare_scheduled::<T>(call, schedule)?;
         let data = owned(vectors, First);
         Ok(Persistent::collective(self, prepared, data, Kind::Apart))
     }

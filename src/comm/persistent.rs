@@ -7,12 +7,13 @@ use std::rc::Rc;
 use super::Comm;
 use super::request::{Here, Request};
 use super::start::opened;
-use super::started::{Prepared, Vectors, data_of, vectors_in};
+use super::started::{Prepared, Vectors, data_of, started_of, vectors_in};
 use crate::Rank;
 use crate::engine::envelope::{Source, Tag, has_room, is_of};
 use crate::engine::receive::receive;
+use crate::engine::request_state::RequestState;
 use crate::error::{Error, Result, Site};
-use crate::execute::{Data, Started};
+use crate::execute::Data;
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::started::StartedCall;
@@ -65,7 +66,7 @@ struct Collective<T> {
     prepared: Prepared,
     /// `None` while it is active, and after it has failed.
     data: Option<Box<dyn Data>>,
-    active: Option<(Request<'static, ()>, Rc<Started>)>,
+    active: Option<(Request<'static, ()>, Rc<RequestState>)>,
     kind: Kind<T>,
 }
 
@@ -178,7 +179,7 @@ impl<'c, T: Element> Persistent<'c, T> {
     pub fn wait(&mut self) -> Result<()> {
         match &mut self.what {
             What::Collective(one) => match one.active.take() {
-                Some((request, started)) => request.wait().and_then(|()| one.end(&started)),
+                Some((request, state)) => request.wait().and_then(|()| one.end(&state)),
                 None => Ok(()),
             },
             What::Send(one) => one.active.take().map_or(Ok(()), Request::wait),
@@ -245,16 +246,15 @@ impl<T: Element> Collective<T> {
         }
         // A start that is refused leaves it there.
         let begun = comm.start_prepared(&self.prepared, &mut self.data)?;
-        let started = begun.started.clone();
         // Inside the wait, which records its failure.
-        let finish = Box::new(move |_: &mut Packet, _: &Here<'_>| started.outcome());
-        let request = Request::new(&comm.core, begun.state, finish);
-        self.active = Some((request, begun.started));
+        let finish = Box::new(|_: &mut Packet, here: &Here<'_>| started_of(here.state).outcome());
+        let request = Request::new(&comm.core, begun.state.clone(), finish);
+        self.active = Some((request, begun.state));
         Ok(())
     }
 
-    fn end(&mut self, started: &Started) -> Result<()> {
-        self.data = Some(data_of(started)?);
+    fn end(&mut self, state: &RequestState) -> Result<()> {
+        self.data = Some(data_of(started_of(state))?);
         if let Kind::Exclusive(identity) = self.kind {
             let (_, output) = self.vectors()?;
             output.iter_mut().for_each(|one| *one = identity);

@@ -119,7 +119,7 @@ impl Comm {
         from: &[usize],
     ) -> Result<Persistent<'_, T>> {
         let (call, pieces) = self.started_pieces::<T>((input.len(), output.len()), to, from);
-        let prepared = self.prepare_scheduled(call, pieces)?;
+        let prepared = self.prepare_scheduled::<T>(call, pieces)?;
         let data = owned((input, output), First);
         Ok(Persistent::collective(self, prepared, data, Kind::Apart))
     }

@@ -25,6 +25,7 @@ pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet, &Here<'_>) -> Result
 pub(super) struct Here<'a> {
     pub core: &'a Core,
     pub comm: &'a CommShared,
+    pub state: &'a RequestState,
 }
 
 impl Here<'_> {
@@ -163,13 +164,16 @@ impl<'c, R> Request<'c, R> {
         self.check_open()?;
         let core = &*self.core()?;
         let comm = &*self.state.comm;
-        let here = Here { core, comm };
+        let state = &*self.state;
+        let here = Here { core, comm, state };
         core.close(&self.state);
         let Some(finish) = self.finish.take() else {
             return Err(Error::usage("the request is over"));
         };
         let Direction::Receive { slot, .. } = &self.state.direction else {
-            return finish(&mut Packet::empty(), &here);
+            let result = finish(&mut Packet::empty(), &here)?;
+            core.spares.put(&self.state);
+            return Ok(result);
         };
         let (mut packet, arrival) = slot.take();
         let head = packet.head;

@@ -10,7 +10,7 @@ use super::request::{Here, Request};
 use super::run_call::blocks_of;
 use super::scope::{Scope, ScopedRequest};
 use super::start::opened;
-use super::started::{Begun, ended};
+use super::started::{Begun, ended, started_of};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
@@ -23,15 +23,14 @@ use crate::transport::memory::packet::Packet;
 struct Landing<'env, T> {
     /// `None` once the buffer is given back.
     buf: Cell<Option<&'env mut [T]>>,
-    started: Rc<Started>,
     /// What an exclusive scan leaves on the first rank.
     identity: Option<T>,
 }
 
 impl<'env, T: Element> Landing<'env, T> {
     /// Copies the result into the borrowed buffer, and returns the buffer.
-    fn land(&self) -> Result<&'env mut [T]> {
-        let (_, output) = ended::<T>(&self.started)?;
+    fn land(&self, started: &Started) -> Result<&'env mut [T]> {
+        let (_, output) = ended::<T>(started)?;
         let buf = opened(self.buf.take())?;
         match self.identity {
             // `fill` would call the `Clone` implementation of the elements.
@@ -397,13 +396,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> ScopedRequest<'scope, &'env mut [T]> {
         let landing = Rc::new(Landing {
             buf: Cell::new(Some(buf)),
-            started: begun.started.clone(),
             identity,
         });
         let theirs = landing.clone();
-        let finish = move |_: &mut Packet, _: &Here<'_>| theirs.land();
+        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.land(started_of(here.state));
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
-        let at_the_end = move |_: &mut Packet| landing.land().map(drop);
+        let state = begun.state.clone();
+        let at_the_end = move |_: &mut Packet| landing.land(started_of(&state)).map(drop);
         self.keep(request, Some(Box::new(at_the_end)))
     }
 }

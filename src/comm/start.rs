@@ -223,7 +223,7 @@ impl Comm {
         site: Site,
         finish: Finish<'c, R>,
     ) -> Request<'c, R> {
-        let state = self.core.ask(direction, &self.shared, site);
+        let state = self.core.ask(direction, &self.handle, site);
         Request::new(&self.core, state, finish)
     }
 

@@ -10,6 +10,7 @@ use crate::collective::{Call as Shape, Choice};
 use crate::engine::call::Described;
 use crate::engine::kept::{Ask, Kept, Plan, With};
 use crate::engine::request_state::{Direction, RequestState};
+use crate::engine::resolved::Steps;
 use crate::error::{Error, Result, Site};
 use crate::execute::{Data, Started};
 use crate::op::elements::{Elements, ElementsMut, Info};
@@ -26,21 +27,27 @@ pub(super) type Vectors<T> = (Vec<T>, Vec<T>);
 /// Buffers and operator of a started collective.
 struct Owned<T, O> {
     vectors: Vectors<T>,
-    op: O,
+    /// `None` once the vectors were taken.
+    op: Option<O>,
 }
 
 impl<T: Element, O: Operator<T> + 'static> Data for Owned<T, O> {
-    fn info(&self) -> &'static Info {
-        Info::of::<T>()
-    }
-
     fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>)) {
-        let (input, output) = &mut self.vectors;
+        let Owned { vectors, op } = self;
+        let (input, output) = vectors;
         f(&mut Operands {
             input: Elements::of(input),
             output: ElementsMut::of(output),
-            folds: &FoldsOf::<T, _>::new(&self.op),
+            folds: &FoldsOf::<T, _>::new(op.as_ref().expect("a call has its operator")),
         });
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn drop_operator(&mut self) -> bool {
+        self.op.take().is_some()
     }
 
     fn vectors(&mut self) -> &mut dyn Any {
@@ -53,6 +60,7 @@ pub(super) fn owned<T: Element>(
     vectors: Vectors<T>,
     op: impl Operator<T> + 'static,
 ) -> Box<dyn Data> {
+    let op = Some(op);
     Box::new(Owned { vectors, op })
 }
 
@@ -65,43 +73,67 @@ pub(super) fn vectors_in<'d, T: Element>(data: &'d mut (dyn Data + 'static)) -> 
 /// A call that can be started any number of times.
 pub(super) struct Prepared {
     described: Described,
-    schedule: Rc<dyn Schedule>,
+    steps: Steps,
+    info: &'static Info,
     pub site: Site,
 }
 
 /// A started collective whose request has still to be made.
 pub(super) struct Begun {
     pub state: Rc<RequestState>,
-    pub started: Rc<Started>,
 }
 
 impl Begun {
-    /// How its request ends: with what `f` makes of its buffers.
-    pub(super) fn finish<'c, T: Element, R>(
-        &self,
-        f: impl FnOnce(Vectors<T>) -> R + 'c,
-    ) -> Finish<'c, R> {
-        let started = self.started.clone();
-        Box::new(move |_, _| Ok(f(ended::<T>(&started)?)))
+    /// How its request ends: with what `f` makes of its buffers. It is not allocated unless `f` is.
+    pub(super) fn finish<'c, T: Element, R>(f: impl FnOnce(Vectors<T>) -> R + 'c) -> Finish<'c, R> {
+        Box::new(move |_, here| Ok(f(ended::<T>(started_of(here.state))?)))
     }
 }
 
-/// The buffers of a call that is over.
+/// The call of a request.
+pub(super) fn started_of(state: &RequestState) -> &Started {
+    let started = match &state.direction {
+        Direction::Collective(started) => started.as_any().downcast_ref(),
+        _ => None,
+    };
+    started.expect("the request of a started collective")
+}
+
+/// The buffers of a call that is over. Its memory remains, for the next call.
 pub(super) fn ended<T: Element>(started: &Started) -> Result<Vectors<T>> {
-    let mut data = data_of(started)?;
-    Ok(mem::take(vectors_in(&mut *data)))
+    started.outcome()?;
+    let mut data = started.data();
+    let data = data.as_deref_mut().ok_or_else(taken)?;
+    let vectors = mem::take(vectors_in(data));
+    match data.drop_operator() {
+        true => Ok(vectors),
+        false => Err(taken()),
+    }
 }
 
 /// The data of a call that is over.
 pub(super) fn data_of(started: &Started) -> Result<Box<dyn Data>> {
     started.outcome()?;
-    let data = started.take();
-    data.ok_or_else(|| Error::usage("the buffers of this call were taken already"))
+    started.take().ok_or_else(taken)
 }
 
-fn schedule_of(plan: &Plan) -> Rc<dyn Schedule> {
-    let schedule = plan.schedule.clone();
-    schedule.expect("the plan of a started call has a schedule")
+fn taken() -> Error {
+    Error::usage("the buffers of this call were taken already")
+}
+
+/// Puts the buffers and the operator of a call there, into the memory of the last call if that had the same types.
+fn fill<T: Element, O: Operator<T> + 'static>(started: &Started, vectors: Vectors<T>, op: O) {
+    let mut data = started.data();
+    let last = data.as_deref_mut().map(Data::as_any);
+    match last.and_then(|last| last.downcast_mut::<Owned<T, O>>()) {
+        Some(last) => (last.vectors, last.op) = (vectors, Some(op)),
+        None => *data = Some(owned(vectors, op)),
+    }
+}
+
+fn steps_of(plan: &Plan) -> &Steps {
+    let steps = plan.steps.as_ref();
+    steps.expect("the plan of a started call has its steps")
 }
 
 impl Comm {
@@ -114,7 +146,13 @@ impl Comm {
     ) -> Result<Begun> {
         self.check_started(ask, &op)?;
         let kept = self.kept_started::<T>(ask, op.kind(), (input.len(), output.len()))?;
-        self.start_kept(&kept, &mut Some(owned((input, output), op)))
+        let state = self.state_of(
+            &kept.described,
+            (steps_of(&kept.plan), true),
+            kept.with.info,
+        );
+        fill(started_of(&state), (input, output), op);
+        self.begin(&kept.described, state)
     }
 
     /// Starts a collective with a count for each rank.
@@ -128,41 +166,81 @@ impl Comm {
         let lengths = (input.len(), output.len());
         self.check_started(ask, &op)?;
         let kept = self.started_v::<T>(ask, blocks, op.kind(), lengths)?;
-        self.start_kept(&kept, &mut Some(owned((input, output), op)))
+        let state = self.state_of(
+            &kept.described,
+            (steps_of(&kept.plan), false),
+            kept.with.info,
+        );
+        fill(started_of(&state), (input, output), op);
+        self.begin(&kept.described, state)
     }
 
-    fn start_kept(&self, kept: &Kept, data: &mut Option<Box<dyn Data>>) -> Result<Begun> {
-        let schedule = schedule_of(&kept.plan);
-        self.start_described(&kept.described, Ok(schedule), data)
-    }
-
+    /// Starts a call that was prepared. A start that is refused leaves the data where it is.
     pub(super) fn start_prepared(
         &self,
         prepared: &Prepared,
         data: &mut Option<Box<dyn Data>>,
     ) -> Result<Begun> {
-        let schedule = prepared.schedule.clone();
-        self.start_described(&prepared.described, Ok(schedule), data)
+        let Prepared {
+            described,
+            steps,
+            info,
+            ..
+        } = prepared;
+        let state = self.state_of(described, (steps, true), info);
+        *started_of(&state).data() = data.take();
+        let begun = self.begin(described, state.clone());
+        if begun.is_err() {
+            *data = started_of(&state).take();
+        }
+        begun
     }
 
-    fn start_described(
+    /// The state of a call before it begins: that of the last such call, if nothing refers to it any more.
+    fn state_of(
         &self,
         described: &Described,
-        schedule: Result<Rc<dyn Schedule>>,
-        data: &mut Option<Box<dyn Data>>,
-    ) -> Result<Begun> {
-        self.run_plan(described, schedule, |inside, schedule| {
-            let data = data.take().expect("a call starts with its data");
-            let id = (inside.number, inside.print);
-            let started = Started::new(inside.call, &self.shared, self.me, id, schedule, data);
-            let direction = Direction::Collective {
-                call: *inside.call,
-                started: started.clone(),
-            };
-            self.core.port.start(started.clone());
-            let state = self.core.ask(direction, &self.shared, inside.call.site);
-            Ok(Begun { state, started })
+        (steps, is_kept): (&Steps, bool),
+        info: &'static Info,
+    ) -> Rc<RequestState> {
+        let is = |call: &dyn StartedCall| {
+            let started = call.as_any().downcast_ref::<Started>();
+            started.is_some_and(|started| started.has(steps))
+        };
+        let spare = self.core.spares.take(is);
+        spare.unwrap_or_else(|| {
+            let steps = (steps.clone(), is_kept);
+            self.new_state(described, steps, info)
         })
+    }
+
+    fn new_state(
+        &self,
+        described: &Described,
+        steps: (Steps, bool),
+        info: &'static Info,
+    ) -> Rc<RequestState> {
+        let call = described.call();
+        let started = Started::new(call, &self.handle, self.me, steps, info);
+        RequestState::new(Direction::Collective(started), &self.handle, call.site)
+    }
+
+    /// Begins a call that has its data.
+    fn begin(&self, described: &Described, state: Rc<RequestState>) -> Result<Begun> {
+        self.again(
+            described,
+            || Ok(()),
+            |inside| {
+                let port = &self.core.port;
+                started_of(&state).begin(port, inside.number, inside.print);
+                if let Direction::Collective(started) = &state.direction {
+                    port.carry_on(started);
+                }
+                self.core.open(state.clone());
+                Ok(())
+            },
+        )?;
+        Ok(Begun { state })
     }
 
     /// Starts a collective that has a schedule of its own, or was refused.
@@ -170,10 +248,16 @@ impl Comm {
         &self,
         call: Call,
         schedule: Result<Rc<dyn Schedule>>,
-        (input, output): Vectors<T>,
+        vectors: Vectors<T>,
     ) -> Result<Begun> {
-        let mut data = Some(owned((input, output), First));
-        self.start_described(&self.describe(call), schedule, &mut data)
+        let described = self.describe(call);
+        let steps = match schedule {
+            Ok(schedule) => Steps::Of(schedule, self.me),
+            Err(refused) => return Err(self.refusal(&described, refused)),
+        };
+        let state = self.new_state(&described, (steps, false), Info::of::<T>());
+        fill(started_of(&state), vectors, First);
+        self.begin(&described, state)
     }
 
     /// Prepares a collective, which is started later; with a count for each rank if there are `blocks`.
@@ -190,14 +274,15 @@ impl Comm {
             Some(blocks) => self.started_v::<T>(ask, blocks, op, lengths)?,
         };
         Ok(Prepared {
-            schedule: schedule_of(&kept.plan),
+            steps: steps_of(&kept.plan).clone(),
             described: kept.described,
+            info: kept.with.info,
             site: ask.site,
         })
     }
 
     /// Prepares a collective that has a schedule of its own, or was refused.
-    pub(super) fn prepare_scheduled(
+    pub(super) fn prepare_scheduled<T: Element>(
         &self,
         call: Call,
         schedule: Result<Rc<dyn Schedule>>,
@@ -207,7 +292,8 @@ impl Comm {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(schedule) => Ok(Prepared {
                 described,
-                schedule,
+                steps: Steps::Of(schedule, self.me),
+                info: Info::of::<T>(),
                 site,
             }),
         }
@@ -219,7 +305,7 @@ impl Comm {
         begun: &Begun,
         f: impl FnOnce(Vectors<T>) -> R + 'static,
     ) -> Request<'static, R> {
-        let finish = begun.finish::<T, R>(f);
+        let finish = Begun::finish::<T, R>(f);
         Request::new(&self.core, begun.state.clone(), finish)
     }
 
@@ -266,7 +352,7 @@ impl Comm {
         let algorithm = ask
             .algorithm
             .unwrap_or_else(|| Choice::started::<T>(&shape));
-        match checked.and_then(|()| Plan::by_steps(algorithm, shape)) {
+        match checked.and_then(|()| Plan::started(algorithm, shape, self.me)) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(Kept {
                 ask: *ask,

@@ -59,6 +59,13 @@ impl Described {
     }
 }
 
+impl Described {
+    /// What is described.
+    pub(crate) fn call(&self) -> &Call {
+        &self.call
+    }
+}
+
 impl DescribeCall for Described {
     fn describe(&self) -> CallEvent {
         self.event

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use super::Comm;
 use super::call::Described;
 use super::messages::Messages;
+use super::resolved::Steps;
 use super::set_associative::{SetAssociative, Slot};
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
@@ -155,8 +156,10 @@ pub(crate) struct Plan {
     pub path: CallPath,
     /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
     pub messages: OnceCell<Messages>,
-    /// The schedule of a call by steps.
-    pub schedule: Option<Rc<dyn Schedule>>,
+    /// The schedule of a blocking call by steps.
+    pub schedule: Option<Box<dyn Schedule>>,
+    /// The steps of a started call.
+    pub steps: Option<Steps>,
 }
 
 impl Plan {
@@ -166,32 +169,53 @@ impl Plan {
     ///
     /// If the algorithm refuses the call.
     pub(crate) fn new(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
-        match CallPath::of(algorithm, &shape) {
+        let path = CallPath::of(algorithm, &shape);
+        match path {
             CallPath::Steps(algorithm) => Plan::by_steps(algorithm, shape),
-            path => Ok(Plan {
-                path,
-                shape,
-                messages: OnceCell::new(),
-                schedule: None,
-            }),
+            _ => Ok(Plan::of(path, shape)),
         }
     }
 
-    /// The plan of a call that executes the schedule of the algorithm, whichever it is, as started calls do.
+    /// The plan of a call that executes the schedule of the algorithm.
     ///
     /// # Errors
     ///
     /// If the algorithm refuses the call.
     pub(crate) fn by_steps(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
-        let schedule = algorithm.schedule(&shape);
-        let schedule = schedule.map_err(|refusal| Error::usage(refusal.to_string()))?;
+        let schedule = scheduled(algorithm, &shape)?;
         Ok(Plan {
-            path: CallPath::Steps(algorithm),
-            shape,
-            messages: OnceCell::new(),
-            schedule: Some(Rc::from(schedule)),
+            schedule: Some(schedule),
+            ..Plan::of(CallPath::Steps(algorithm), shape)
         })
     }
+
+    /// The plan of a started call of rank `me`, which always executes the schedule of the algorithm.
+    ///
+    /// # Errors
+    ///
+    /// If the algorithm refuses the call.
+    pub(crate) fn started(algorithm: Algorithm, shape: Shape, me: Rank) -> Result<Plan> {
+        let schedule = scheduled(algorithm, &shape)?;
+        Ok(Plan {
+            steps: Some(Steps::known(schedule, me)),
+            ..Plan::of(CallPath::Steps(algorithm), shape)
+        })
+    }
+
+    fn of(path: CallPath, shape: Shape) -> Plan {
+        Plan {
+            shape,
+            path,
+            messages: OnceCell::new(),
+            schedule: None,
+            steps: None,
+        }
+    }
+}
+
+fn scheduled(algorithm: Algorithm, shape: &Shape) -> Result<Box<dyn Schedule>> {
+    let schedule = algorithm.schedule(shape);
+    schedule.map_err(|refusal| Error::usage(refusal.to_string()))
 }
 
 /// The path by which the ranks of a call compute its result.

@@ -6,8 +6,8 @@
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `request_state`: the state of a request;
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
-//!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `workspace`: reusable memory;
-//!   `combine`: copies and folds
+//!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `resolved`: the steps of started
+//!   ones; `spares`: memory of those that are over; `workspace`: reusable memory; `combine`: copies and folds
 //! - What moves the elements of a call: `link`: in messages over the lanes; `at_cells`: through cells; `epoch`: waits for
 //!   ranks that access each other's vectors, whose schedule `messages` counts
 
@@ -26,7 +26,9 @@ pub(crate) mod open_requests;
 pub(crate) mod rank_state;
 pub(crate) mod receive;
 pub(crate) mod request_state;
+pub(crate) mod resolved;
 mod set_associative;
+pub(crate) mod spares;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -45,7 +47,7 @@ use crate::transport::progress::wait::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::trace::call_event::CallEvent;
 use crate::transport::trace::words::DescribeCall;
-use crate::transport::{CommShared, Fabric};
+use crate::transport::{CommHandle, CommShared, Fabric};
 use crate::unwind;
 use at_cells::LazyCellPort;
 use attributes::Attributes;
@@ -53,6 +55,7 @@ pub use envelope::{Source, Status, Tag};
 use kept::KeptCalls;
 use rank_state::Core;
 pub(crate) use rank_state::is_inside;
+use spares::Spares;
 use workspace::Workspace;
 
 /// A communicator: the ranks of a world, as seen by one of them.
@@ -143,6 +146,8 @@ pub struct Comm {
     pub(crate) lanes: Ends,
     pub(crate) core: Rc<Core>,
     pub(crate) shared: Arc<CommShared>,
+    /// The same, for requests and started calls to hold.
+    pub(crate) handle: CommHandle,
     /// This rank's number in this communicator.
     pub(crate) me: Rank,
     pub(crate) cell_port: LazyCellPort,
@@ -157,6 +162,12 @@ pub struct Comm {
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        self.core.spares.forget(self.shared.context);
+    }
 }
 
 /// # Introspection: rank and size
@@ -210,6 +221,7 @@ impl Comm {
             lists: Lists::default(),
             kept: KeptCalls::default(),
             kept_started: KeptCalls::default(),
+            spares: Spares::default(),
             entered: Cell::new(0),
             limit: Cell::new(limit),
             fault: Cell::new(fault),
@@ -242,6 +254,7 @@ impl Comm {
         let core = &self.core;
         core.stand_up();
         core.workspace.clear();
+        core.spares.clear();
         core.follows.take();
         // An attribute may own anything, and stays on this thread.
         let alone = self.is_alone() && self.attributes.is_empty();
@@ -287,6 +300,7 @@ impl Comm {
             attributes: Attributes::default(),
             lanes: shared.lanes.ends(me, make),
             core,
+            handle: Rc::new(shared.clone()),
             shared,
             me,
             cell_port: LazyCellPort::default(),

@@ -1,6 +1,5 @@
 //! A rank's open requests, and waits for them.
 
-use std::cell::Cell;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,24 +12,25 @@ use crate::error::{Error, ErrorKind, Result, Site};
 use crate::transport::deadlock::choice::Sought;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
-use crate::transport::{CommShared, Unfinished};
+use crate::transport::{CommHandle, CommShared, Unfinished};
 
 impl Core {
     /// Records a request until it ends.
     pub(crate) fn ask(
         &self,
         direction: Direction,
-        comm: &Arc<CommShared>,
+        comm: &CommHandle,
         site: Site,
     ) -> Rc<RequestState> {
-        let state = Rc::new(RequestState {
-            direction,
-            comm: comm.clone(),
-            site,
-            over: Cell::new(false),
-        });
-        self.requests.borrow_mut().push(state.clone());
+        let state = RequestState::new(direction, comm, site);
+        self.open(state.clone());
         state
+    }
+
+    /// Records that a request is open.
+    pub(crate) fn open(&self, state: Rc<RequestState>) {
+        state.over.set(false);
+        self.requests.borrow_mut().push(state);
     }
 
     /// Marks a request as ended.
@@ -55,7 +55,7 @@ impl Core {
                 true
             }
             // It goes on: the other ranks need this one's messages.
-            Direction::Collective { .. } => false,
+            Direction::Collective(_) => false,
         }
     }
 
@@ -65,7 +65,7 @@ impl Core {
             self.note_unfinished(state);
         }
         match &state.direction {
-            Direction::Send { .. } | Direction::Collective { .. } => self.close(state),
+            Direction::Send { .. } | Direction::Collective(_) => self.close(state),
             Direction::Receive { .. } => _ = self.revoke(state),
         }
     }
@@ -98,8 +98,7 @@ impl Core {
         site: Site,
     ) -> Result<()> {
         let ready = || self.are_ready(states, until).then_some(());
-        self.port.advance_started();
-        if ready().is_some() {
+        if self.port.spin_advancing(&|| is_met(states, until)) || ready().is_some() {
             return Ok(());
         }
         let waited = self.wait_for(states, until, call, site, None, ready);
@@ -160,13 +159,14 @@ impl Core {
         look: impl FnMut() -> Option<A>,
     ) -> Result<A> {
         let open = || states.iter().filter(|one| !one.is_ready());
-        let comms = comms(open());
+        let first = open().next().map(|one| one.comm.clone());
+        let others = others(first.as_deref(), open());
         let reason = Reason {
             call,
             site,
             needs: &|| wanted(open().map(|one| one.needs()).collect(), until),
-            comm: comms.first(),
-            also: comms.get(1..).unwrap_or_default(),
+            comm: first.as_deref(),
+            also: &others,
             collective: None,
             turn: None,
             deadline,
@@ -184,7 +184,7 @@ impl Core {
             return;
         }
         for state in states {
-            if let Direction::Collective { started, .. } = &state.direction {
+            if let Direction::Collective(started) = &state.direction {
                 started.fail(&self.port, error);
             }
         }
@@ -192,10 +192,7 @@ impl Core {
 
     fn are_ready(&self, states: &[Rc<RequestState>], until: Until) -> bool {
         self.port.take_in();
-        match until {
-            Until::All => states.iter().all(|one| one.is_ready()),
-            Until::One => states.iter().any(|one| one.is_ready()),
-        }
+        is_met(states, until)
     }
 
     /// Whether a request is ready now; an error if it never can be.
@@ -250,19 +247,31 @@ fn in_time<A>(waited: Result<A>) -> Result<Option<A>> {
     }
 }
 
+/// Whether one or all of some requests are ready, as far as messages have been taken in.
+fn is_met(states: &[Rc<RequestState>], until: Until) -> bool {
+    match until {
+        Until::All => states.iter().all(|one| one.is_ready()),
+        Until::One => states.iter().any(|one| one.is_ready()),
+    }
+}
+
 fn first_ready(states: &[Rc<RequestState>]) -> usize {
     states.iter().position(|one| one.is_ready()).unwrap_or(0)
 }
 
-/// The communicators of some requests, without duplicates.
-fn comms<'a>(states: impl Iterator<Item = &'a Rc<RequestState>>) -> Vec<Arc<CommShared>> {
-    let mut comms: Vec<Arc<CommShared>> = Vec::new();
+/// The communicators of some requests besides the `first`, without duplicates.
+fn others<'a>(
+    first: Option<&Arc<CommShared>>,
+    states: impl Iterator<Item = &'a Rc<RequestState>>,
+) -> Vec<Arc<CommShared>> {
+    let mut others: Vec<Arc<CommShared>> = Vec::new();
     for one in states {
-        if !comms.iter().any(|comm| Arc::ptr_eq(comm, &one.comm)) {
-            comms.push(one.comm.clone());
+        let mut known = first.into_iter().chain(&others);
+        if !known.any(|comm| Arc::ptr_eq(comm, &one.comm)) {
+            others.push(Arc::clone(&one.comm));
         }
     }
-    comms
+    others
 }
 
 /// The messages that a wait for requests looks for, if a scheduler chooses which message arrives first.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::kept::KeptCalls;
 use super::request_state::RequestState;
+use super::spares::Spares;
 use super::workspace::Workspace;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::transport::communicator::call::Call;
@@ -30,6 +31,8 @@ pub(crate) struct Core {
     pub(crate) kept: KeptCalls,
     /// The same for started collectives.
     pub(crate) kept_started: KeptCalls,
+    /// Memory of started collectives that are over.
+    pub(crate) spares: Spares,
     /// The number of calls entered in the log.
     pub(crate) entered: Cell<u64>,
     /// Number of the next operation with an injected fault; 0 once the rank has ended.

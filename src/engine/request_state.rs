@@ -8,8 +8,7 @@ use std::sync::Arc;
 use super::receive::Receive;
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::CommShared;
-use crate::transport::communicator::call::Call;
+use crate::transport::CommHandle;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::receipt::Receipt;
@@ -19,7 +18,7 @@ use crate::transport::progress::started::StartedCall;
 pub(crate) struct RequestState {
     pub direction: Direction,
     /// The communicator on which it was started.
-    pub comm: Arc<CommShared>,
+    pub comm: CommHandle,
     pub site: Site,
     /// Whether the operation has ended, in any way.
     pub over: Cell<bool>,
@@ -47,19 +46,25 @@ pub(crate) enum Direction {
     /// A posted receive.
     Receive { call: Receive, slot: Rc<Slot> },
     /// A started collective.
-    Collective {
-        call: Call,
-        started: Rc<dyn StartedCall>,
-    },
+    Collective(Rc<dyn StartedCall>),
 }
 
 impl RequestState {
+    pub(crate) fn new(direction: Direction, comm: &CommHandle, site: Site) -> Rc<RequestState> {
+        Rc::new(RequestState {
+            direction,
+            comm: comm.clone(),
+            site,
+            over: Cell::new(false),
+        })
+    }
+
     /// Whether it can be concluded.
     pub(crate) fn is_ready(&self) -> bool {
         match &self.direction {
             Direction::Send { receipt, .. } => receipt.as_ref().is_none_or(|it| it.is_accepted()),
             Direction::Receive { slot, .. } => slot.is_filled(),
-            Direction::Collective { started, .. } => started.is_over(),
+            Direction::Collective(started) => started.is_over(),
         }
     }
 
@@ -67,7 +72,7 @@ impl RequestState {
         match &self.direction {
             Direction::Send { to, .. } => Needs::One(self.comm.members.world(*to)),
             Direction::Receive { call, .. } => call.needs(&self.comm.members),
-            Direction::Collective { started, .. } => {
+            Direction::Collective(started) => {
                 let (comm, number) = started.id();
                 Needs::Started((comm.context, number))
             }
@@ -96,7 +101,7 @@ impl fmt::Display for RequestState {
         match &self.direction {
             Direction::Send { verb, to, tag, .. } => write!(f, "{verb}(to {to}, tag {tag})"),
             Direction::Receive { call, .. } => call.fmt(f),
-            Direction::Collective { call, .. } => call.fmt(f),
+            Direction::Collective(started) => started.call().fmt(f),
         }
     }
 }

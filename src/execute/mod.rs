@@ -12,7 +12,8 @@
 //!
 //! Short vectors do without steps (`cells`, `over_cells`), and so do long ones that the ranks access where they lie (`direct`).
 //!
-//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived.
+//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `posted` are
+//! the receives that it has posted.
 //!
 //! `buffers` knows where elements are.
 
@@ -20,6 +21,7 @@ mod buffers;
 mod cells;
 mod direct;
 pub(crate) mod over_cells;
+mod posted;
 mod started;
 mod view;
 

@@ -8,24 +8,24 @@
 //!   messages of a one-round schedule leave when the call is started.
 
 use std::any::Any;
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::buffers::Buffers;
+use super::posted::{Posted, Queue};
 use crate::Rank;
 use crate::engine::combine::wrong;
 use crate::engine::failure::Received;
+use crate::engine::resolved::Steps;
 use crate::engine::workspace::Rooms;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result};
 use crate::moves;
 use crate::names::Collective;
 use crate::op::elements::{Elements, Info};
 use crate::op::folds::{Folds, Operands};
-use crate::schedule::{Combine, Region, Schedule, Step, Transfer};
-use crate::transport::CommShared;
+use crate::schedule::{Region, Step};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
@@ -34,20 +34,24 @@ use crate::transport::memory::head::{Head, OF_STARTED};
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::progress::started::StartedCall;
+use crate::transport::{CommHandle, CommShared};
 
 /// Maximum number of receives of a call that are posted at a time.
 const WINDOW: usize = 64;
 
 /// The buffers and the operator of a started collective, which own what they need.
 pub(crate) trait Data {
-    /// The type of the elements.
-    fn info(&self) -> &'static Info;
-
     /// Shows the operands to `f`, once.
     fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>));
 
     /// Its input and its output, a pair of vectors.
     fn vectors(&mut self) -> &mut dyn Any;
+
+    /// Itself, to be asked for its type.
+    fn as_any(&mut self) -> &mut dyn Any;
+
+    /// Drops the operator, after the last use of it. Returns whether it was there.
+    fn drop_operator(&mut self) -> bool;
 }
 
 /// One rank's part of a started collective.
@@ -55,52 +59,46 @@ pub(crate) struct Started {
     call: Call,
     info: &'static Info,
     is_barrier: bool,
-    comm: Arc<CommShared>,
+    comm: CommHandle,
     /// This rank's number in the communicator.
     me: Rank,
-    number: u32,
-    print: u32,
-    schedule: Rc<dyn Schedule>,
-    /// `None` while it advances, and after its result was taken.
-    part: RefCell<Option<Box<Progress>>>,
-    /// The receive that is folded next, and its world source.
-    first: RefCell<Option<(Rank, Rc<Slot>)>>,
+    number: Cell<u32>,
+    print: Cell<u32>,
+    steps: Steps,
+    /// Whether its steps are used again by the next call of its kind.
+    is_kept: bool,
+    /// Borrowed while it advances.
+    part: RefCell<Progress>,
+    /// The world source of the receive that is folded next, as of its last advance.
+    awaited: Cell<Option<Rank>>,
     over: Cell<bool>,
     failed: OnceCell<Cause>,
 }
 
 /// How far the call is: what changes while it goes on.
 struct Progress {
-    data: Box<dyn Data>,
+    /// `None` after it was taken.
+    data: Option<Box<dyn Data>>,
     rooms: Rooms,
     /// The next step that has not begun.
     next: Option<usize>,
-    posted: VecDeque<Posted>,
-}
-
-/// A posted receive of a step that has begun.
-struct Posted {
-    recv: Transfer,
-    combine: Combine,
-    slot: Rc<Slot>,
+    posted: Queue,
 }
 
 impl Started {
-    /// The part of member `me` in a call with this number and fingerprint.
+    /// The part of member `me` in a call, before it begins.
     pub(crate) fn new(
         call: &Call,
-        comm: &Arc<CommShared>,
+        comm: &CommHandle,
         me: Rank,
-        (number, print): (u32, u32),
-        schedule: Rc<dyn Schedule>,
-        data: Box<dyn Data>,
+        (steps, is_kept): (Steps, bool),
+        info: &'static Info,
     ) -> Rc<Started> {
-        let info = data.info();
         let part = Progress {
-            data,
+            data: None,
             rooms: Rooms::new(info),
-            next: schedule.next_active(me, None),
-            posted: VecDeque::new(),
+            next: None,
+            posted: Queue::default(),
         };
         Rc::new(Started {
             call: *call,
@@ -108,20 +106,39 @@ impl Started {
             is_barrier: call.verb == Verb::Started(Collective::Barrier),
             comm: comm.clone(),
             me,
-            number,
-            print,
-            schedule,
-            part: RefCell::new(Some(Box::new(part))),
-            first: RefCell::new(None),
+            number: Cell::new(0),
+            print: Cell::new(0),
+            steps,
+            is_kept,
+            part: RefCell::new(part),
+            awaited: Cell::new(None),
             over: Cell::new(false),
             failed: OnceCell::new(),
         })
     }
 
+    /// Begins a call with this number and fingerprint. Its data is there.
+    pub(crate) fn begin(&self, port: &Port, number: u32, print: u32) {
+        self.number.set(number);
+        self.print.set(print);
+        self.over.set(false);
+        self.part.borrow_mut().next = self.steps.next(None);
+        self.advance(port);
+    }
+
+    /// Whether it is a call of these steps.
+    pub(crate) fn has(&self, steps: &Steps) -> bool {
+        self.steps.is(steps)
+    }
+
+    /// Its buffers and its operator, while it does not advance.
+    pub(crate) fn data(&self) -> RefMut<'_, Option<Box<dyn Data>>> {
+        RefMut::map(self.part.borrow_mut(), |part| &mut part.data)
+    }
+
     /// Takes its buffers back, once it is over.
     pub(crate) fn take(&self) -> Option<Box<dyn Data>> {
-        let part = self.part.take()?;
-        Some(part.data)
+        self.part.borrow_mut().data.take()
     }
 
     /// Goes on until a message is missing. Returns whether the call is complete.
@@ -132,9 +149,12 @@ impl Started {
             next,
             posted,
         } = part;
+        let Some(data) = data else {
+            return Ok(true);
+        };
         let mut done = Ok(false);
         data.with(&mut |operands| {
-            let scratch = self.schedule.lengths(self.me).scratch;
+            let scratch = self.steps.scratch();
             let folds = operands.folds;
             let buffers = Buffers::new(operands, rooms, scratch);
             let mut turn = Turn {
@@ -145,11 +165,9 @@ impl Started {
             };
             done = turn.run(next, folds);
         });
-        self.first.replace(
-            posted
-                .front()
-                .map(|first| (self.world(first.recv.peer), first.slot.clone())),
-        );
+        let first = posted.first.as_ref();
+        self.awaited
+            .set(first.map(|first| self.world(first.recv.peer)));
         done
     }
 
@@ -159,7 +177,7 @@ impl Started {
 
     fn head(&self, source: Rank) -> Head {
         let context = self.call.context + OF_STARTED;
-        Head::new(context, source, self.number, self.print)
+        Head::new(context, source, self.number.get(), self.print.get())
     }
 
     /// Posts the receive of a message.
@@ -167,7 +185,7 @@ impl Started {
         let want = Want {
             context: self.call.context + OF_STARTED,
             source: Some(self.world(from)),
-            tag: Some(self.number),
+            tag: Some(self.number.get()),
         };
         port.inbox().post(want, &*port.fabric)
     }
@@ -191,7 +209,7 @@ impl Started {
 
     /// Checks that a packet is of this call, and has `count` elements of its type.
     fn check_packet(&self, port: &Port, packet: &Packet, count: usize) -> Result<()> {
-        if packet.head.print() != self.print || !packet.holds_elements(self.info) {
+        if packet.head.print() != self.print.get() || !packet.holds_elements(self.info) {
             return Err(self.strange(port, packet));
         }
         match packet.count() == Some(count) {
@@ -205,7 +223,7 @@ impl Started {
             port,
             comm: &self.comm,
             call: &self.call,
-            number: self.number,
+            number: self.number.get(),
         }
     }
 
@@ -230,16 +248,24 @@ impl Started {
         }
     }
 
+    /// Whether the message that it awaits has arrived. `false` while it advances.
+    fn has_arrived(&self) -> bool {
+        let part = self.part.try_borrow();
+        part.is_ok_and(|part| {
+            let first = part.posted.first.as_ref();
+            first.is_some_and(|first| first.slot.is_filled())
+        })
+    }
+
     /// Why the call cannot go on, if its next message will never arrive.
     fn lost(&self, port: &Port) -> Option<Error> {
         if let Some(cause) = self.comm.cause.get() {
             return Some(cause.clone().into());
         }
-        let (source, slot) = self.first.borrow().clone()?;
-        let lost = port.lost(&Needs::One(source))?;
+        let lost = port.lost(&Needs::One(self.awaited.get()?))?;
         // What it sent before it ended may have arrived since the last look.
         port.inbox().take_in(&*port.fabric);
-        (!slot.is_filled()).then(|| self.without(port, lost))
+        (!self.has_arrived()).then(|| self.without(port, lost))
     }
 
     /// Why the communicator was broken before this call failed, if it was: then that is why.
@@ -247,46 +273,38 @@ impl Started {
         let cause = self.comm.cause.get();
         cause.map_or(error, |cause| cause.clone().into())
     }
-
-    fn end(&self, port: &Port, part: Box<Progress>, result: Result<bool>) {
-        match result {
-            Ok(false) => _ = self.part.replace(Some(part)),
-            Ok(true) => {
-                self.part.replace(Some(part));
-                self.over.set(true);
-            }
-            Err(error) => {
-                self.part.replace(Some(part));
-                self.fail(port, &error);
-            }
-        }
-    }
 }
 
 impl StartedCall for Started {
     fn is_due(&self, port: &Port) -> bool {
-        let first = self.first.borrow();
-        let arrived_or_lost =
-            |(source, slot): &(Rank, Rc<Slot>)| slot.is_filled() || !port.fabric.is_there(*source);
-        !self.over.get()
-            && (self.comm.cause.get().is_some() || first.as_ref().is_some_and(arrived_or_lost))
+        if self.over.get() {
+            return false;
+        }
+        let awaited = self.awaited.get();
+        self.has_arrived()
+            || self.comm.cause.get().is_some()
+            || awaited.is_some_and(|source| !port.fabric.is_there(source))
     }
 
     fn advance(&self, port: &Port) {
         if self.over.get() {
             return;
         }
-        let Some(mut part) = self.part.take() else {
+        let Ok(mut part) = self.part.try_borrow_mut() else {
             return;
         };
         let unwinding = Unwinding { call: self, port };
         let went = self.go_on(port, &mut part);
+        mem::forget(unwinding);
+        drop(part);
         let result = went.and_then(|complete| match complete {
             true => Ok(true),
             false => self.lost(port).map_or(Ok(false), Err),
         });
-        mem::forget(unwinding);
-        self.end(port, part, result.map_err(|error| self.first_cause(error)));
+        match result {
+            Ok(complete) => self.over.set(complete),
+            Err(error) => self.fail(port, &self.first_cause(error)),
+        }
     }
 
     fn fail(&self, port: &Port, error: &Error) {
@@ -295,9 +313,9 @@ impl StartedCall for Started {
         }
         port.fabric.break_comm(&self.comm, error, port.me);
         _ = self.failed.set(Cause::of(error, port.me));
-        self.first.take();
+        self.awaited.set(None);
         let part = self.part.borrow();
-        let posted = part.iter().flat_map(|part| &part.posted);
+        let posted = part.posted.iter();
         posted.for_each(|posted| port.inbox().unpost(&posted.slot, &*port.fabric));
     }
 
@@ -310,13 +328,24 @@ impl StartedCall for Started {
         failed.map_or(Ok(()), |cause| Err(cause.into()))
     }
 
+    fn may_restart(&self) -> bool {
+        self.is_kept && self.over.get() && self.failed.get().is_none()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn call(&self) -> &Call {
+        &self.call
+    }
+
     fn id(&self) -> (&Arc<CommShared>, u32) {
-        (&self.comm, self.number)
+        (&self.comm, self.number.get())
     }
 
     fn awaits(&self) -> Vec<Rank> {
-        let first = self.first.borrow();
-        first.iter().map(|(source, _)| *source).collect()
+        self.awaited.get().into_iter().collect()
     }
 }
 
@@ -332,7 +361,7 @@ impl Drop for Unwinding<'_> {
         let rank = self.port.me;
         _ = self.call.failed.set(Cause::Other { rank, error });
         self.call.over.set(true);
-        self.call.first.take();
+        self.call.awaited.set(None);
     }
 }
 
@@ -341,29 +370,26 @@ struct Turn<'t, 'b, 'o> {
     call: &'t Started,
     port: &'t Port,
     buffers: Buffers<'b, 'o>,
-    posted: &'t mut VecDeque<Posted>,
+    posted: &'t mut Queue,
 }
 
 impl Turn<'_, '_, '_> {
     fn run(&mut self, next: &mut Option<usize>, folds: &dyn Folds) -> Result<bool> {
         loop {
-            while self
-                .posted
-                .front()
-                .is_some_and(|first| first.slot.is_filled())
-            {
+            let is_filled = |first: &Posted| first.slot.is_filled();
+            while self.posted.first.as_ref().is_some_and(is_filled) {
                 self.fold_first(folds)?;
             }
             let Some(step) = *next else {
                 return Ok(self.posted.is_empty());
             };
-            let (schedule, me) = (&self.call.schedule, self.call.me);
-            let now = schedule.step(me, step);
-            if self.must_wait(&now) {
+            let (steps, mut place) = (&self.call.steps, None);
+            let now = steps.step(step, &mut place);
+            if self.must_wait(now) {
                 return Ok(false);
             }
             self.begin(now, folds)?;
-            *next = schedule.next_active(me, Some(step));
+            *next = steps.next(Some(step));
             if next.is_some_and(|later| later <= step) {
                 return Err(wrong(format!("goes back after step {step}")));
             }
@@ -373,40 +399,37 @@ impl Turn<'_, '_, '_> {
     /// Whether a step touches elements that are still to be written, or there are too many receives. In a barrier, which
     /// has no elements, a step means that the messages of the steps before it have arrived.
     fn must_wait(&self, step: &Step) -> bool {
+        if self.posted.is_empty() {
+            return false;
+        }
         let local = step.local.iter().flat_map(|copy| [copy.from, copy.to]);
         let mut touched = local.chain(step.send.map(|send| send.region));
         let is_awaited = |region: Region| {
             let mut awaited = self.posted.iter().map(|posted| posted.recv.region);
             awaited.any(|awaited| awaited.overlaps(&region))
         };
-        let in_order = self.call.is_barrier && !self.posted.is_empty();
-        in_order || self.posted.len() >= WINDOW || touched.any(is_awaited)
+        self.call.is_barrier || self.posted.len() >= WINDOW || touched.any(is_awaited)
     }
 
     /// Begins a step: copies, sends, and posts its receive.
-    fn begin(&mut self, step: Step, folds: &dyn Folds) -> Result<()> {
+    fn begin(&mut self, step: &Step, folds: &dyn Folds) -> Result<()> {
         if let Some(copy) = step.local {
             self.buffers.copy(copy, folds)?;
         }
         if let Some(clash) = step.clash {
             return Err(wrong(format!("has two {clash} in one step")));
         }
-        if let Some(recv) = step.recv {
+        // The message leaves first: its receiver may be waiting for it.
+        if let Some(send) = step.send {
+            let data = self.buffers.outgoing(send.region)?;
+            self.call.send(self.port, send.peer, data)?;
+        }
+        if let Some(recv) = &step.recv {
             self.call.check_peer(recv.peer)?;
             let slot = self.call.post(self.port, recv.peer);
-            self.posted.push_back(Posted {
-                recv,
-                combine: step.combine,
-                slot,
-            });
+            self.posted.push(recv, step.combine, slot);
         }
-        match step.send {
-            Some(send) => {
-                let data = self.buffers.outgoing(send.region)?;
-                self.call.send(self.port, send.peer, data)
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Folds the message of the first posted receive, which has arrived.
@@ -415,11 +438,11 @@ impl Turn<'_, '_, '_> {
             recv,
             combine,
             slot,
-        }) = self.posted.pop_front()
+        }) = self.posted.pop()
         else {
             return Ok(());
         };
-        let (packet, _) = slot.take();
+        let packet = slot.message();
         let count = recv.region.elements();
         self.call.check_packet(self.port, &packet, count)?;
         moves::note(recv.peer, self.call.me, 0..count);
@@ -427,6 +450,8 @@ impl Turn<'_, '_, '_> {
         let fold = |data: Elements<'_>| self.buffers.fold_in(recv.region, combine, data, folds);
         let folded = packet.open_elements(info, lenders, fold);
         self.port.recorder.received(packet.head);
+        drop(packet);
+        self.port.inbox().recycle(slot);
         folded.unwrap_or(Ok(()))
     }
 }

@@ -55,7 +55,7 @@ pub(crate) mod reuse;
 pub(crate) mod trace;
 pub(crate) mod wakeup;
 
-pub(crate) use communicator::shared::CommShared;
+pub(crate) use communicator::shared::{CommHandle, CommShared};
 use endpoint::{Endpoint, Tally};
 pub(crate) use fabric::{Fabric, Settings};
 pub use fabric::{Fault, Unfinished};

@@ -1,6 +1,7 @@
 //! The state that the members of one communicator share.
 
 use std::any::Any;
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use crate::Rank;
@@ -45,6 +46,10 @@ pub(crate) struct CommShared {
     /// Facts that the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
+
+/// A rank's own handle of what the members share. It is counted by that rank alone: a count that all members write would
+/// move its cache line between them at every started call and every request.
+pub(crate) type CommHandle = Rc<Arc<CommShared>>;
 
 impl CommShared {
     pub(in crate::transport) fn new(

@@ -282,9 +282,11 @@ impl Inbox {
             self.take_in_controlled(lenders);
             return slot;
         }
-        while let Some(mut packet) = self.find_early(&want, lenders) {
+        while !self.early.is_empty()
+            && let Some(mut packet) = self.find_early(&want, lenders)
+        {
             if packet.make_own(lenders) {
-                return Posted::filled(want, packet, self.taken);
+                return self.posted.filled(want, packet, self.taken);
             }
             self.discard(&mut packet);
         }
@@ -297,6 +299,11 @@ impl Inbox {
     #[inline]
     pub(crate) fn has_posted(&self) -> bool {
         !self.posted.is_empty()
+    }
+
+    /// Keeps the slot of a posted receive whose message was taken, for a later one.
+    pub(crate) fn recycle(&mut self, slot: Rc<Slot>) {
+        self.posted.recycle(slot);
     }
 
     /// Cancels a posted receive. Its message, if it has arrived, waits for the next receive that wants it.

@@ -4,7 +4,7 @@
 //! receive that is being waited for, which was posted last. A message in a slot has been received: the rank owns it
 //! from then on, and its sender is free.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::mem;
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::transport::memory::packet::Packet;
 
 /// One posted receive, shared with the caller that posted it.
 pub(crate) struct Slot {
-    want: Want,
+    want: Cell<Want>,
     filled: Cell<bool>,
     /// The message in the slot, and its place in the order of arrival.
     message: RefCell<(Packet, u64)>,
@@ -23,20 +23,29 @@ pub(crate) struct Slot {
 impl Slot {
     fn new(want: Want) -> Rc<Slot> {
         Rc::new(Slot {
-            want,
+            want: Cell::new(want),
             filled: Cell::new(false),
             message: RefCell::new((Packet::empty(), 0)),
         })
     }
 
-    fn fill(&self, packet: Packet, arrival: u64) {
-        self.message.replace((packet, arrival));
+    /// Puts a message into an empty slot, and what was there into `packet`: nothing. A swap of what was written a while
+    /// ago does not stall.
+    fn fill(&self, packet: &mut Packet, arrival: u64) {
+        let mut message = self.message.borrow_mut();
+        mem::swap(&mut message.0, packet);
+        message.1 = arrival;
         self.filled.set(true);
+    }
+
+    /// Its message, which stays there.
+    pub(crate) fn message(&self) -> Ref<'_, Packet> {
+        Ref::map(self.message.borrow(), |(packet, _)| packet)
     }
 
     /// Which messages it accepts.
     pub(crate) fn want(&self) -> Want {
-        self.want
+        self.want.get()
     }
 
     /// Whether its message has arrived.
@@ -62,25 +71,55 @@ pub(in crate::transport) enum Offered {
 
 /// The open slots of a rank, in the order in which they were posted.
 #[derive(Default)]
-pub(in crate::transport) struct Posted(Vec<Rc<Slot>>);
+pub(in crate::transport) struct Posted {
+    open: Vec<Rc<Slot>>,
+    /// Slots whose messages were taken, for receives that are posted later.
+    spare: Vec<Rc<Slot>>,
+}
+
+/// Maximum number of spare slots.
+const SPARE: usize = 64;
 
 impl Posted {
     #[inline]
     pub(in crate::transport) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.open.is_empty()
+    }
+
+    /// A slot that no receive has, or a new one.
+    fn slot(&mut self, want: Want) -> Rc<Slot> {
+        let Some(slot) = self.spare.pop() else {
+            return Slot::new(want);
+        };
+        slot.want.set(want);
+        slot.filled.set(false);
+        slot
+    }
+
+    /// Keeps a slot whose message was taken, if nothing else refers to it.
+    pub(in crate::transport) fn recycle(&mut self, slot: Rc<Slot>) {
+        if Rc::strong_count(&slot) == 1 && self.spare.len() < SPARE {
+            slot.message.borrow_mut().0.empty_in_place();
+            self.spare.push(slot);
+        }
     }
 
     /// Opens a slot behind all others.
     pub(in crate::transport) fn open(&mut self, want: Want) -> Rc<Slot> {
-        let slot = Slot::new(want);
-        self.0.push(slot.clone());
+        let slot = self.slot(want);
+        self.open.push(slot.clone());
         slot
     }
 
-    /// Creates a slot whose message was there before it.
-    pub(in crate::transport) fn filled(want: Want, packet: Packet, arrival: u64) -> Rc<Slot> {
-        let slot = Slot::new(want);
-        slot.fill(packet, arrival);
+    /// A slot whose message was there before it.
+    pub(in crate::transport) fn filled(
+        &mut self,
+        want: Want,
+        mut packet: Packet,
+        arrival: u64,
+    ) -> Rc<Slot> {
+        let slot = self.slot(want);
+        slot.fill(&mut packet, arrival);
         slot
     }
 
@@ -91,19 +130,19 @@ impl Posted {
 
     /// The messages that the first open slot accepts.
     pub(in crate::transport) fn first(&self, packet: &Packet) -> Option<Want> {
-        let mut wants = self.0.iter().map(|slot| slot.want);
+        let mut wants = self.open.iter().map(|slot| slot.want());
         wants.find(|want| want.accepts(packet.head))
     }
 
     /// The messages that the slots for any source accept.
     pub(in crate::transport) fn wild(&self) -> impl Iterator<Item = Want> {
-        let wants = self.0.iter().map(|slot| slot.want);
+        let wants = self.open.iter().map(|slot| slot.want());
         wants.filter(|want| want.source.is_none())
     }
 
     /// Closes a slot: it takes no message any more.
     pub(in crate::transport) fn close(&mut self, slot: &Rc<Slot>) {
-        self.0.retain(|other| !Rc::ptr_eq(other, slot));
+        self.open.retain(|other| !Rc::ptr_eq(other, slot));
     }
 
     /// Offers a message to the first slot that wants it. The message stays in `packet` unless it is taken.
@@ -114,17 +153,17 @@ impl Posted {
         lenders: &impl Lenders,
     ) -> Offered {
         let Some(first) = self
-            .0
+            .open
             .iter()
-            .position(|slot| slot.want.accepts(packet.head))
+            .position(|slot| slot.want().accepts(packet.head))
         else {
             return Offered::Unwanted;
         };
         if !packet.make_own(lenders) {
             return Offered::Dead;
         }
-        let slot = self.0.remove(first);
-        slot.fill(mem::replace(packet, Packet::empty()), arrival);
+        let slot = self.open.remove(first);
+        slot.fill(packet, arrival);
         Offered::Taken
     }
 }

@@ -5,6 +5,7 @@
 //! call, and begins again. So a call advances only while its rank is awake and holds no lock, and the last look before
 //! a sleep only asks whether one is due. A message that arrives after that look wakes the rank, as every message does.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::error::{Error, Result};
 use crate::transport::CommShared;
+use crate::transport::communicator::call::Call;
 use crate::transport::deadlock::registry::Awaiting;
 use crate::transport::port::Port;
 
@@ -32,6 +34,15 @@ pub(crate) trait StartedCall {
 
     /// The error with which it ended.
     fn outcome(&self) -> Result<()>;
+
+    /// Whether it is over, well, and its state may be used by the next call of its kind.
+    fn may_restart(&self) -> bool;
+
+    /// Itself, to be asked for its type.
+    fn as_any(&self) -> &dyn Any;
+
+    /// What it is.
+    fn call(&self) -> &Call;
 
     /// Its communicator and its number there.
     fn id(&self) -> (&Arc<CommShared>, u32);
@@ -61,19 +72,18 @@ impl StartedCalls {
         self.calls.borrow().get(place).cloned()
     }
 
-    /// Removes the calls that are over. Their data is dropped after the list is free again.
+    /// Removes the calls that are over. The data of each is dropped while the list is free.
     fn remove_over(&self) {
-        let mut over = Vec::new();
-        let mut calls = self.calls.borrow_mut();
-        let mut place = 0;
-        while let Some(call) = calls.get(place) {
-            match call.is_over() {
-                true => over.push(calls.remove(place)),
-                false => place += 1,
-            }
+        while let Some(over) = self.take_over() {
+            drop(over);
         }
-        drop(calls);
         self.count();
+    }
+
+    fn take_over(&self) -> Option<Rc<dyn StartedCall>> {
+        let mut calls = self.calls.borrow_mut();
+        let place = calls.iter().position(|call| call.is_over())?;
+        Some(calls.remove(place))
     }
 }
 
@@ -84,11 +94,10 @@ impl Port {
         self.started.open.get() > 0
     }
 
-    /// Begins a call that has been started.
-    pub(crate) fn start(&self, call: Rc<dyn StartedCall>) {
-        call.advance(self);
+    /// Carries on a call that has begun, until it is over.
+    pub(crate) fn carry_on(&self, call: &Rc<dyn StartedCall>) {
         if !call.is_over() {
-            self.started.push(call);
+            self.started.push(call.clone());
         }
     }
 
@@ -103,6 +112,23 @@ impl Port {
             }
             self.started.remove_over();
         }
+    }
+
+    /// Looks for `is_met` as often as a wait does before it yields, and advances the started calls meanwhile. With none
+    /// of them it looks once, and takes in nothing. Returns whether `is_met`.
+    pub(crate) fn spin_advancing(&self, is_met: &dyn Fn() -> bool) -> bool {
+        if !self.has_started() || self.is_controlled() {
+            self.advance_started();
+            return is_met();
+        }
+        let look = &mut || {
+            match self.has_started() {
+                true => self.advance_started(),
+                false => self.take_in(),
+            }
+            is_met().then_some(())
+        };
+        self.spin(&self.spins, look).is_some()
     }
 
     /// Takes in what has arrived. Returns whether a started call is due.

@@ -312,6 +312,13 @@ impl Packet {
         }
     }
 
+    /// Drops what it owns, and holds nothing from then on. Writes nothing else, so that it can be moved at once.
+    #[inline]
+    pub(in crate::transport) fn empty_in_place(&mut self) {
+        self.clear();
+        self.kind = PacketKind::EMPTY;
+    }
+
     /// Number of elements; `None` for a moved value.
     #[inline]
     pub(crate) fn count(&self) -> Option<usize> {
