@@ -118,6 +118,6 @@ impl Using<'_> {
         ask.from_input = true;
         let ask = ask.by(self.algorithm);
         self.comm
-            .run_call(ask, input, output, &op, over_cells::all_reduce)
+            .run_call(ask, input, output, &op, over_cells::all_reduce_into)
     }
 }

@@ -17,8 +17,9 @@ use std::ops::Range;
 /// The shortest message, in bytes, that [`Early::Short`] prefetches only when it is there.
 const SHORT: usize = 192 + 1;
 
-/// The shortest that it does not prefetch at all: many lines arrive no earlier than by the reads of a fold.
-const LONG: usize = 512 + 1;
+/// The shortest that it does not prefetch at all: more lines than a CPU tracks arrive no earlier than by the reads of a
+/// fold.
+const LONG: usize = 2048 + 1;
 
 /// A rank's end of the cells, created when it is first needed.
 #[derive(Default)]
@@ -208,10 +209,7 @@ impl AtCellPort<'_> {
     pub(crate) fn take<T: Element>(&mut self, read: Read, show: impl FnOnce(&[T])) -> Result<()> {
         self.wait_until_written(read.from, read.count * size_of::<T>(), read.early)?;
         let (found, stamp) = self.found(read.from);
-        let opened = found.open(stamp, read.count).map(|(theirs, floor)| {
-            show(&theirs[read.part]);
-            floor
-        });
+        let opened = found.open(stamp, read.count, |theirs| show(&theirs[read.part]));
         self.opened(read.from, opened)
     }
 

@@ -12,7 +12,7 @@ use super::Comm;
 use super::call::Described;
 use super::messages::Messages;
 use super::resolved::Steps;
-use super::set_associative::{SetAssociative, Slot};
+use super::set_associative::SetAssociative;
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
@@ -57,8 +57,14 @@ impl Ask {
         }
     }
 
-    /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
+    /// The index by line. Calls at neighbouring lines do not collide.
     #[inline(always)]
+    fn place(&self) -> usize {
+        // Locations lie 24 bytes apart.
+        ptr::from_ref(self.site).addr() / 8 % RECENT
+    }
+
+    /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
     fn hash(&self, length: usize, context: u32) -> u64 {
         let line = ptr::from_ref(self.site).addr() as u64;
         let all = line ^ (length as u64).rotate_left(24) ^ u64::from(context).rotate_left(44);
@@ -148,6 +154,14 @@ pub(crate) struct Kept {
     pub with: With,
     pub plan: Plan,
     pub described: Described,
+}
+
+impl Kept {
+    /// Whether it is the call with these arguments.
+    #[inline(always)]
+    fn is(&self, ask: &Ask, with: &With) -> bool {
+        self.ask.is(ask) && self.with.is(with)
+    }
 }
 
 /// What a call executes.
@@ -246,26 +260,32 @@ impl CallPath {
 /// In the hash of a fused call, instead of its length, which is not known when it is looked up.
 const OF_FUSED: usize = 0;
 
-/// The cache: all calls of a program, unless they are thousands.
+/// The number of calls that are found by their line alone.
+const RECENT: usize = 16;
+
+/// The cache: all calls of a program, unless they are thousands. The last call at a line is found first, without a hash.
 #[derive(Default)]
-pub(crate) struct KeptCalls(RefCell<SetAssociative<Rc<Kept>>>);
+pub(crate) struct KeptCalls {
+    recent: RefCell<[Option<Rc<Kept>>; RECENT]>,
+    all: RefCell<SetAssociative<Rc<Kept>>>,
+}
 
 impl KeptCalls {
     /// Looks up a call.
     #[inline(always)]
     pub(crate) fn find(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
-        let (calls, hash) = (self.0.borrow(), ask.hash(ask.length, with.context));
-        let is = |Slot { hash: of, value }: &Slot<Rc<Kept>>| {
-            *of == hash && value.ask.is(ask) && value.with.is(with)
-        };
-        // Without a loop or `filter`, which the compiler may not inline.
-        match &calls.set(hash)?.0 {
-            [Some(call), ..] if is(call) => Some(call.value.clone()),
-            [_, Some(call), ..] if is(call) => Some(call.value.clone()),
-            [_, _, Some(call), _] if is(call) => Some(call.value.clone()),
-            [.., Some(call)] if is(call) => Some(call.value.clone()),
-            _ => None,
+        match &self.recent.borrow()[ask.place()] {
+            Some(kept) if kept.is(ask, with) => return Some(kept.clone()),
+            _ => (),
         }
+        self.seek(ask, with)
+    }
+
+    /// The same among all calls.
+    #[inline(never)]
+    fn seek(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
+        let hash = ask.hash(ask.length, with.context);
+        self.seek_where(ask, hash, &|kept| kept.is(ask, with))
     }
 
     /// Looks up a fused call of this communicator whose vectors are the right ones.
@@ -276,19 +296,32 @@ impl KeptCalls {
         context: u32,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
-        let (calls, hash) = (self.0.borrow(), ask.hash(OF_FUSED, context));
-        let mut calls = calls.set(hash)?.0.iter().flatten();
-        let found = calls.find(|Slot { value: kept, .. }| {
+        let is = |kept: &Kept| {
             let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
             same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
-        });
-        found.map(|call| call.value.clone())
+        };
+        match &self.recent.borrow()[ask.place()] {
+            Some(kept) if is(kept) => return Some(kept.clone()),
+            _ => (),
+        }
+        self.seek_where(ask, ask.hash(OF_FUSED, context), &is)
+    }
+
+    fn seek_where(&self, ask: &Ask, hash: u64, is: &dyn Fn(&Kept) -> bool) -> Option<Rc<Kept>> {
+        let all = self.all.borrow();
+        let mut calls = all.set(hash)?.0.iter().flatten();
+        let found = calls.find(|call| call.hash == hash && is(&call.value));
+        let kept = found.map(|call| call.value.clone())?;
+        self.recent.borrow_mut()[ask.place()] = Some(kept.clone());
+        Some(kept)
     }
 
     /// Stores a call, reusing the memory of an evicted one if possible.
     pub(crate) fn put(&self, call: Kept) -> Rc<Kept> {
         let length = call.ask.fused.map_or(call.ask.length, |_| OF_FUSED);
         let hash = call.ask.hash(length, call.with.context);
+        let recent = &mut self.recent.borrow_mut()[call.ask.place()];
+        *recent = None;
         let put = |mut evicted: Option<Rc<Kept>>| {
             match evicted.as_mut().and_then(Rc::get_mut) {
                 Some(place) => *place = call,
@@ -296,6 +329,7 @@ impl KeptCalls {
             }
             evicted.expect("its memory was reused")
         };
-        self.0.borrow_mut().put(hash, put).clone()
+        let kept = self.all.borrow_mut().put(hash, put).clone();
+        recent.insert(kept).clone()
     }
 }

@@ -49,7 +49,6 @@ impl<T> Default for SetAssociative<T> {
 
 impl<T> SetAssociative<T> {
     /// Where values with this hash are, if they are stored.
-    #[inline(always)]
     pub(super) fn set(&self, hash: u64) -> Option<&Set<T>> {
         self.sets.get(self.index(hash))
     }
@@ -69,7 +68,6 @@ impl<T> SetAssociative<T> {
     }
 
     /// The index of the set of a hash; out of range if there are no sets.
-    #[inline(always)]
     fn index(&self, hash: u64) -> usize {
         hash as usize & self.sets.len().wrapping_sub(1)
     }

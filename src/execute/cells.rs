@@ -83,9 +83,9 @@ impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
         found: Found<'_>,
         stamp: Stamp,
     ) -> Result<Floor, Label> {
-        let (theirs, floor) = found.open(stamp, self.0.len())?;
-        combined(combine, self.0, theirs, self.1);
-        Ok(floor)
+        let count = self.0.len();
+        let show = |theirs: &[T]| combined(combine, self.0, theirs, self.1);
+        found.open(stamp, count, show)
     }
 }
 

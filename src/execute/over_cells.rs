@@ -18,6 +18,7 @@ pub(crate) fn folding<T: Element, O: Operator<T>>(
     op: &O,
 ) -> Result<()> {
     match table.call.collective {
+        Collective::AllReduce if table.call.from_input => all_reduce_into(table, input, output, op),
         Collective::AllReduce => all_reduce(table, input, output, op),
         Collective::Reduce => reduce(table, input, output, op),
         Collective::ReduceScatter => reduce_scatter(table, input, output, op),
@@ -40,12 +41,22 @@ pub(crate) fn none<T: Element, O: Operator<T>>(
 #[inline]
 pub(crate) fn all_reduce<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
+    _: &[T],
+    output: &mut [T],
+    op: &O,
+) -> Result<()> {
+    table.all_reduce(&mut HeldVector(output, op, None))
+}
+
+/// The all-reduce of separate inputs.
+#[inline]
+pub(crate) fn all_reduce_into<T: Element, O: Operator<T>>(
+    table: &mut Table<'_, '_>,
     input: &[T],
     output: &mut [T],
     op: &O,
 ) -> Result<()> {
-    let input = table.call.from_input.then_some(input);
-    table.all_reduce(&mut HeldVector(output, op, input))
+    table.all_reduce(&mut HeldVector(output, op, Some(input)))
 }
 
 #[inline]

@@ -62,14 +62,13 @@ fn post(cell_port: &mut CellPort, me: Rank, call: u32, length: usize) {
 }
 
 fn read(cell_port: &mut CellPort, from: Rank, call: u32, length: usize) {
+    let mut whole = false;
     let found = cell_port.find(from, 0).expect("it was there");
-    let opened = found.open::<u32>(stamp(call), length);
-    let (data, floor) = opened.ok().expect("a message of this call");
-    assert!(
-        data == message(from, call, length),
-        "another message than was written"
-    );
-    cell_port.learn(floor);
+    let opened = found.open(stamp(call), length, |data: &[u32]| {
+        whole = data == message(from, call, length);
+    });
+    assert!(whole, "another message than was written");
+    cell_port.learn(opened.ok().expect("a message of this call"));
 }
 
 /// Starts `ranks` ranks, each of which runs `life` at its port. In some order all of them finish.

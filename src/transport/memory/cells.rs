@@ -22,7 +22,7 @@
 //!   [`Floor`] is made only in this file, and remains true of its cells for ever.
 //! - A cell is read only after its number was seen with acquire; the writer stores the number with release after
 //!   everything else. The number has 64 bits and does not wrap.
-//! - A message is read as the type and count it was written with: `open_as` compares both exactly. Bytes are
+//! - A message is read as the type and count it was written with: `check` compares both exactly. Bytes are
 //!   `MaybeUninit`, so padding and pointers inside elements survive. Packed vectors have a type of their own, not one of
 //!   elements, and the number of their signature as count.
 #![allow(unsafe_code)]
@@ -423,9 +423,6 @@ pub(crate) struct Found<'a> {
     all_here: bool,
 }
 
-/// An opened message, or the label of another one.
-type Opened<M> = Result<(M, Floor), Label>;
-
 /// The floor carried by an opened message: all ranks have left the calls below it.
 pub(crate) struct Floor {
     of: *const Cells,
@@ -433,45 +430,61 @@ pub(crate) struct Floor {
 }
 
 impl<'a> Found<'a> {
-    /// The message, and the floor that its writer knew, or that follows from the message being there. If the message is of
-    /// another call, another length or another type, its label. Without a closure, which might not be inlined.
+    /// Shows the message, and returns the floor that its writer knew, or that follows from the message being there. If
+    /// the message is of another call, another length or another type, returns its label instead.
     #[inline(always)]
-    pub(crate) fn open<T: Element>(self, stamp: Stamp, count: usize) -> Opened<&'a [T]> {
-        let bytes = count * size_of::<T>();
-        let (first, floor) = self.open_as((stamp, Info::of::<T>(), count), bytes)?;
-        // An empty message may be of a type that is not aligned here.
-        let first = match bytes {
-            0 => ptr::NonNull::dangling().as_ptr(),
-            _ => first.cast::<T>(),
+    pub(crate) fn open<T: Element>(
+        self,
+        stamp: Stamp,
+        count: usize,
+        show: impl FnOnce(&[T]),
+    ) -> Result<Floor, Label> {
+        let (near, floor) = self.check(stamp, Info::of::<T>(), count)?;
+        let show = |first: *const u8| {
+            // An empty message may be of a type that is not aligned here.
+            let first = match count * size_of::<T>() {
+                0 => ptr::NonNull::dangling().as_ptr(),
+                _ => first.cast::<T>(),
+            };
+            // SAFETY: type and count are those with which `post` has written there, and no thread writes the place
+            // before the finder leaves the call, which needs `&mut` access to its cell port. Either place begins at a
+            // multiple of 64, and no element stored there is aligned more strictly: a message in `near` is no longer
+            // than 32 bytes, and one in `far` was checked by `fits`.
+            show(unsafe { slice::from_raw_parts(first, count) })
         };
-        // SAFETY: type and count are those with which `post` has written there, and no thread writes the place before the
-        // finder leaves the call, which needs `&mut` access to its cell port. Either place begins at a multiple of 64, and
-        // no element stored there is aligned more strictly: a message in `near` is no longer than 32 bytes, and one in
-        // `far` was checked by `fits`.
-        Ok((unsafe { slice::from_raw_parts(first, count) }, floor))
+        // Once for each place, which costs a short message less than a choice between them.
+        match count * size_of::<T>() <= NEAR {
+            true => show(near),
+            false => self.far.with(|far| show(far.cast())),
+        }
+        Ok(floor)
     }
 
-    /// The same for packed vectors of this signature.
+    /// The packed vectors of this signature, and the floor, or the label of another message.
     #[inline(always)]
     pub(crate) fn open_packed(
         self,
         stamp: Stamp,
         signature: &'static Signature,
-    ) -> Opened<Packed<'a>> {
-        let label = (stamp, Packed::info(), signature.id() as usize);
-        let (first, floor) = self.open_as(label, signature.bytes())?;
+    ) -> Result<(Packed<'a>, Floor), Label> {
+        let (near, floor) = self.check(stamp, Packed::info(), signature.id() as usize)?;
+        let first = match signature.bytes() <= NEAR {
+            true => near,
+            false => self.far.with(|far| far.cast()),
+        };
         // SAFETY: `post_packed` alone labels messages so, and this is the number of the signature whose vectors it has
         // packed there; no thread writes them, as above.
         Ok((unsafe { Packed::new(first, signature) }, floor))
     }
 
-    /// Where the message begins, if its stamp, type and count are these.
+    /// The place beside the number, and the floor, if stamp, type and count of the message are these.
     #[inline(always)]
-    fn open_as(
-        self,
-        (stamp, info, count): (Stamp, &'static Info, usize),
-        bytes: usize,
-    ) -> Opened<*const u8> {
+    fn check(
+        &self,
+        stamp: Stamp,
+        info: &'static Info,
+        count: usize,
+    ) -> Result<(*const u8, Floor), Label> {
         self.cell.near.with(|near| {
             // SAFETY: it is written, as its finder has seen, and the finder has not left the call (see the head).
             let near = unsafe { &*near };
@@ -479,16 +492,12 @@ impl<'a> Found<'a> {
             if !ours || !near.info.is(info) {
                 return Err(near.label());
             }
-            let first = match bytes <= NEAR {
-                true => near.body.as_ptr().cast(),
-                false => self.far.with(|far| far.cast()),
-            };
             let above = if self.all_here { 0 } else { near.above };
             let floor = Floor {
                 of: self.cells,
                 floor: self.call - u64::from(above),
             };
-            Ok((first, floor))
+            Ok((near.body.as_ptr().cast(), floor))
         })
     }
 }
