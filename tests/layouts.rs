@@ -189,6 +189,11 @@ fn a_layout_of_no_elements_fits_every_slice_wherever_its_places_would_be() {
         .repeated(3, usize::MAX / 2);
     assert_eq!((far.len(), far.extent()), (0, 0));
     assert!(far.pack(&[] as &[u8]).is_empty());
+    let beside = Layout::placed([(usize::MAX, far), (0, Layout::contiguous(1))]);
+    assert_eq!(
+        beside.repeated(3, 2).at(1).pack(&[0, 1, 2, 3, 4, 5]),
+        [1, 3, 5]
+    );
 }
 
 // ── all-to-all ──

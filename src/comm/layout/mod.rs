@@ -340,7 +340,7 @@ impl Layout {
                 (0..*count).for_each(|turn| of.each_run(from + turn * stride, show));
             }
             Shape::Placed(parts) => {
-                for (at, part) in &**parts {
+                for (at, part) in parts.iter().filter(|(_, part)| part.len > 0) {
                     part.each_run(from + at, show);
                 }
             }
