@@ -298,6 +298,34 @@ fn a_destructor_that_panics_at_the_end_of_its_rank_is_the_panic_of_that_rank() {
 }
 
 #[test]
+fn of_several_destructors_that_panic_the_first_is_the_panic_of_the_rank() {
+    for team in [false, true] {
+        let program = |comm: &Comm| {
+            if comm.rank() == 0 {
+                for name in ["third", "second", "first"] {
+                    Key::kept().set(comm, Panics(name));
+                }
+            }
+            Ok::<_, rankfold::Error>(comm.rank())
+        };
+        let report: Report<usize> = guarded(&|| format!("team: {team}"), || match team {
+            true => World::new(2)
+                .start()
+                .unwrap()
+                .try_run_each(program)
+                .unwrap(),
+            false => World::new(2).try_run_each(program).unwrap(),
+        });
+        let Outcome::Panicked { message, site } = &report.outcomes[0] else {
+            panic!("{report:?}");
+        };
+        assert!(message.contains("first") && site.is_some(), "{report:?}");
+        assert_eq!(report.culprit, Some(0));
+        assert_eq!(report.outcomes[1].value(), Some(&1));
+    }
+}
+
+#[test]
 fn a_rule_that_panics_ends_its_rank_and_the_others_learn_of_it() {
     let report = run("a rule panics", 3, |comm| {
         let me = comm.rank();

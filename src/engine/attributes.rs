@@ -53,6 +53,11 @@ impl Attributes {
         self.0.borrow().is_empty()
     }
 
+    /// The number of attributes.
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
     /// Deletes all, the last first.
     pub(crate) fn clear(&self) {
         while let Some(last) = self.take_last() {
