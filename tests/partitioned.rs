@@ -6,6 +6,7 @@ mod support;
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use common::{assert_usage, await_signal, signal};
 use rankfold::partitioned::{RecvParts, SendParts};
@@ -352,6 +353,33 @@ fn a_part_that_its_thread_drops_is_reported_and_can_still_be_declared_ready() {
         sent.wait()
     });
     report.into_result().unwrap();
+}
+
+#[test]
+fn a_part_that_the_rank_itself_keeps_is_waited_for_until_the_timeout() {
+    for forgets in [false, true] {
+        let report = guarded(&|| format!("forgets: {forgets}"), || {
+            let world = World::new(1).timeout(Duration::from_millis(20));
+            world.run_each(|comm| {
+                let mut sent = SendParts::new(comm, 0, 0, 2, vec![0_u64; 2])?;
+                sent.start()?;
+                let (mut parts, ready) = sent.split()?;
+                let kept = parts.remove(1);
+                parts.remove(0).ready();
+                if forgets {
+                    std::mem::forget(kept);
+                    return ready.send();
+                }
+                ready.send().inspect_err(|_| drop(kept))
+            })
+        });
+        let error = report.outcomes[0].error();
+        let kind = error.map(|error| error.kind());
+        assert!(
+            matches!(kind, Some(ErrorKind::TimedOut { .. })),
+            "{report:?}"
+        );
+    }
 }
 
 #[test]

@@ -5,11 +5,15 @@
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Instant;
 
 use super::sending::Sending;
-use crate::error::Result;
+use crate::comm::Comm;
+use crate::error::{Result, Site};
 use crate::op::{self, Element};
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::wait::Reason;
 
 /// A part of a message that any thread may fill; see [`SendParts::split`](super::SendParts::split). It is a slice of its
 /// elements.
@@ -64,23 +68,54 @@ impl<T: Element> ReadyParts<'_, '_, T> {
     /// Sends each part when it becomes ready, until all are ready or dropped. Call it while the threads run.
     ///
     /// The rank is in no other call meanwhile: it makes [progress](crate::Comm::progress) with nothing else. As it is other
-    /// threads that it waits for, this wait is never part of a deadlock that is found.
+    /// threads that it waits for, this wait is never part of a deadlock that is found. A part that the rank itself keeps, or
+    /// that is forgotten, is waited for until the world's [timeout](crate::World::timeout).
     ///
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if a part was dropped before it was ready; what was ready has left, and the rank can
-    /// still declare the part [ready](super::SendParts::ready). Otherwise as [`isend`](crate::Comm::isend); parts that become
-    /// ready after such an error are not sent.
+    /// still declare the part [ready](super::SendParts::ready). [`TimedOut`](crate::ErrorKind::TimedOut) if no part has become
+    /// ready for as long as the world's timeout. Otherwise as [`isend`](crate::Comm::isend); parts that become ready after
+    /// such an error are not sent.
     #[track_caller]
     pub fn send(self) -> Result<()> {
         let (site, to) = (Location::caller(), self.sending.to);
-        for (part, elements) in self.queue {
-            self.sending.op(site, &"ready", |sending| {
+        let ReadyParts { sending, queue } = self;
+        while let Some((part, elements)) = next(sending.comm, site, &queue)
+            .or_else(|late| sending.op(site, &"send", |_| Err(late)))?
+        {
+            sending.op(site, &"ready", |sending| {
                 sending.post(part, site, |comm, head| comm.post_vec(to, head, elements))
             })?;
         }
-        self.sending
-            .op(site, &"send", |sending| sending.check_all_ready())
+        sending.op(site, &"send", |sending| sending.check_all_ready())
+    }
+}
+
+/// Waits for the next part that is ready; `None` once none can come. A part that a thread never drops, or the rank itself
+/// has, never comes: the watchdog ends the wait for it.
+fn next<T>(comm: &Comm, site: Site, queue: &Receiver<Ready<T>>) -> Result<Option<Ready<T>>> {
+    let (port, since) = (&comm.core.port, Instant::now());
+    let reason = Reason {
+        call: &|| "send of the parts of other threads".into(),
+        site,
+        needs: &|| Needs::All(Vec::new()),
+        comm: Some(&comm.shared),
+        also: &[],
+        collective: None,
+        turn: None,
+        deadline: None,
+        needs_buffer: false,
+        choice: None,
+    };
+    let Some(limit) = port.limit(&reason, since) else {
+        return Ok(queue.recv().ok());
+    };
+    let begun = port.begun_by_all();
+    match queue.recv_timeout(limit.saturating_duration_since(since)) {
+        Ok(ready) => Ok(Some(ready)),
+        Err(RecvTimeoutError::Disconnected) => Ok(None),
+        Err(RecvTimeoutError::Timeout) => Err(port.timed_out(&reason, since, &begun)),
     }
 }
 

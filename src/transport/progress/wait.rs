@@ -334,11 +334,7 @@ impl Port {
     }
 
     /// When this wait must end: at the call's own deadline or at the watchdog's.
-    pub(in crate::transport) fn limit(
-        &self,
-        reason: &Reason<'_>,
-        since: Instant,
-    ) -> Option<Instant> {
+    pub(crate) fn limit(&self, reason: &Reason<'_>, since: Instant) -> Option<Instant> {
         let watchdog = self
             .fabric
             .settings
@@ -349,12 +345,7 @@ impl Port {
         own.into_iter().chain(watchdog).min()
     }
 
-    pub(in crate::transport) fn timed_out(
-        &self,
-        reason: &Reason<'_>,
-        since: Instant,
-        begun: &[u64],
-    ) -> Error {
+    pub(crate) fn timed_out(&self, reason: &Reason<'_>, since: Instant, begun: &[u64]) -> Error {
         let mine = self.describe(reason, since, begun);
         let picture = self.fabric.picture(Some((self.me, &mine)));
         Error::new(ErrorKind::TimedOut {
@@ -364,7 +355,7 @@ impl Port {
     }
 
     /// Number of operations that each rank has begun, if there is a watchdog to report them.
-    pub(in crate::transport) fn begun_by_all(&self) -> Vec<u64> {
+    pub(crate) fn begun_by_all(&self) -> Vec<u64> {
         let watched = self.fabric.settings.timeout.is_some();
         let endpoints = self.fabric.endpoints.iter().filter(|_| watched);
         endpoints.map(|endpoint| endpoint.begun()).collect()
