@@ -4,6 +4,7 @@
 mod common;
 mod support;
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::definitions::{IDENTITY, KINDS, check, vector};
@@ -386,7 +387,7 @@ fn one_that_is_dropped_or_cancelled_goes_on_for_the_others() {
 
 #[test]
 fn one_that_is_dropped_at_the_end_of_its_rank_is_no_mismatch() {
-    let turn = std::sync::Barrier::new(2);
+    let turn = Barrier::new(2);
     let run = |comm: &Comm| {
         let sum = comm.iall_reduce(vec![1u32; 2], op::Sum)?;
         // Both have sent; neither has looked for the other's message since.
@@ -408,6 +409,46 @@ fn one_that_is_dropped_at_the_end_of_its_rank_is_no_mismatch() {
             report.unfinished.iter().all(|one| one.rank == 0),
             "{report}"
         );
+    }
+}
+
+/// Ends a sum of all ranks without its result.
+fn give_up(comm: &Comm, in_scope: bool, fails: bool) -> Result<()> {
+    if !in_scope {
+        return comm.iall_reduce(vec![1u64], op::Sum)?.cancel().map(drop);
+    }
+    let mut sum = [1u64];
+    let ended = comm.scope(|s| {
+        let request = s.iall_reduce(&mut sum, op::Sum)?;
+        match fails {
+            true => comm.send(99, 0, &[1u8]),
+            false => request.cancel().map(drop),
+        }
+    });
+    assert_eq!(ended.is_err(), fails);
+    Ok(())
+}
+
+#[test]
+fn one_that_is_cancelled_at_the_end_of_its_rank_is_no_mismatch() {
+    for (in_scope, fails) in [(false, false), (true, false), (true, true)] {
+        let (first, second) = (Barrier::new(2), Barrier::new(2));
+        let run = |comm: &Comm| {
+            // The message of rank 0 comes when rank 1 is in no call any more.
+            if comm.rank() == 0 {
+                first.wait();
+            }
+            let done = give_up(comm, in_scope, fails);
+            if comm.rank() == 1 {
+                first.wait();
+            }
+            second.wait();
+            done
+        };
+        let case = || format!("in a scope: {in_scope}, that fails: {fails}");
+        let report = guarded(&case, || World::new(2).run_each(run));
+        assert!(report.mismatch.is_none(), "{report}");
+        report.into_result().unwrap();
     }
 }
 

@@ -186,16 +186,21 @@ fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
 
 /// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in
 /// another call, or in none. In calls that tolerate ranks that have ended such packets are normal, and in communicators
-/// that are broken; so is one of a started call whose receiver ended without waiting for it.
+/// that are broken; so is one of a started call whose receiver made the same call and ended without waiting for it, because
+/// it dropped or cancelled the request.
 fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
     if comms.iter().any(|comm| comm.cause.get().is_some()) {
         return None;
     }
+    let agree = |context| {
+        let mut comms = comms.iter().filter(|comm| comm.context == context);
+        comms.all(|comm| fabric.compare_all(comm).is_none())
+    };
     let stray = |(to, packet): &(Rank, Packet)| {
         let (context, number) = (communicator(packet.head.context()), packet.head.tag());
         let abandoned = packet.head.is_started()
             && fabric.call_of(*to, context, number).is_some()
-            && fabric.unfinished.lock().iter().any(|one| one.rank == *to);
+            && agree(context);
         let collective = packet.head.is_collective() && !abandoned;
         collective.then(|| fabric.stray_call(packet.source(), context, number))?
     };
