@@ -272,7 +272,8 @@ impl Comm {
 
     /// Whether this `Comm` is all that is alive of this rank.
     pub(crate) fn is_alone(&self) -> bool {
-        Rc::strong_count(&self.core) == 1 && Rc::weak_count(&self.core) == 0
+        let only_one = Rc::strong_count(&self.core) == 1 && Rc::strong_count(&self.handle) == 1;
+        only_one && Rc::weak_count(&self.core) == 0 && Rc::weak_count(&self.handle) == 0
     }
 
     /// Records that the rank has ended. If part of it was forgotten, its unreceived messages are counted all the same.

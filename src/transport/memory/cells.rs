@@ -298,13 +298,8 @@ impl CellPort {
     fn take_place(&mut self, bytes: usize) -> usize {
         assert!(self.is_free() && !self.posted, "a cell that is in use");
         self.posted = true;
-        let place = self.place();
-        let is_far = bytes > NEAR;
-        self.lines[place] = if is_far {
-            bytes.div_ceil(CACHE_LINE)
-        } else {
-            0
-        };
+        let place = place_of(self.call);
+        self.lines[place] = usize::from(bytes > NEAR) * bytes.div_ceil(CACHE_LINE);
         place
     }
 
@@ -325,18 +320,12 @@ impl CellPort {
         self.warm_next();
     }
 
-    /// The index of the current call's cell.
-    #[inline]
-    fn place(&self) -> usize {
-        place_of(self.call)
-    }
-
     /// A rank's message of the current call, if it is there. It is expected to have `bytes` bytes. The lines of the
     /// message that are not beside its number are prefetched first, so that all lines arrive side by side and not one
     /// after the other.
     #[inline]
     pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
-        let (column, place) = (&self.cells.columns[from], self.place());
+        let (column, place) = (&self.cells.columns[from], place_of(self.call));
         let (cell, far) = (&column.cells[place], &column.far[place]);
         self.fetch(from, bytes);
         // Acquire: pairs with the release in `post`.
@@ -354,7 +343,7 @@ impl CellPort {
     #[inline]
     pub(crate) fn fetch(&self, from: Rank, bytes: usize) {
         if bytes > NEAR {
-            let far = ptr::from_ref(&self.cells.columns[from].far[self.place()]);
+            let far = ptr::from_ref(&self.cells.columns[from].far[place_of(self.call)]);
             let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
             (0..lines).for_each(|line| prefetch(far.cast(), line));
         }
@@ -440,11 +429,14 @@ impl<'a> Found<'a> {
         show: impl FnOnce(&[T]),
     ) -> Result<Floor, Label> {
         let (near, floor) = self.check(stamp, Info::of::<T>(), count)?;
+        let bytes = count * size_of::<T>();
         let show = |first: *const u8| {
             // An empty message may be of a type that is not aligned here.
-            let first = match count * size_of::<T>() {
-                0 => ptr::NonNull::dangling().as_ptr(),
-                _ => first.cast::<T>(),
+            let nowhere = ptr::NonNull::dangling().as_ptr();
+            let first = if bytes == 0 {
+                nowhere
+            } else {
+                first.cast::<T>()
             };
             // SAFETY: type and count are those with which `post` has written there, and no thread writes the place
             // before the finder leaves the call, which needs `&mut` access to its cell port. Either place begins at a
@@ -452,8 +444,7 @@ impl<'a> Found<'a> {
             // than 32 bytes, and one in `far` was checked by `fits`.
             show(unsafe { slice::from_raw_parts(first, count) })
         };
-        // Once for each place, which costs a short message less than a choice between them.
-        match count * size_of::<T>() <= NEAR {
+        match bytes <= NEAR {
             true => show(near),
             false => self.far.with(|far| show(far.cast())),
         }
