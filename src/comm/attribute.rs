@@ -1,7 +1,7 @@
 //! Attributes: values that a rank keeps with a communicator (MPI's attribute caching).
 //!
-//! A library that is called with a communicator finds there what it has kept since its last call: a private duplicate, tables,
-//! counters. The [`Key`] has the type of the value, and the rule for duplicates.
+//! A library that is called with a communicator finds there what it has kept since its last call: a private duplicate,
+//! tables, counters. The [`Key`] has the type of the value, and the rule for duplicates.
 //!
 //! ```
 //! use rankfold::attribute::Key;
@@ -35,10 +35,10 @@
 //! # Ok::<(), rankfold::WorldError>(())
 //! ```
 //!
-//! Attributes belong to one rank's end of a communicator: ranks may have different ones, and to set one is no communication.
-//! They are deleted, the last first, when that end is dropped; those of the world's communicator when the rank's closure has
-//! ended, as if they were its variables. The destructor of a value may use any communicator that the value owns. A value that
-//! owns the end that it is an attribute of is never destroyed, like every cycle of `Rc`.
+//! Attributes belong to one rank's end of a communicator: ranks may have different ones, and to set one is no
+//! communication. They are deleted, the last first, when that end is dropped; those of the world's communicator when
+//! the rank's closure has ended, as if they were its variables. The destructor of a value may use any communicator that
+//! the value owns. A value that owns the end that it is an attribute of is never destroyed, like every cycle of `Rc`.
 //!
 //! # MPI's calls
 //!
@@ -116,8 +116,8 @@ impl<T: 'static> Key<T> {
         Key(Arc::new(Rule::Same))
     }
 
-    /// Makes a key of which a [duplicate](Comm::dup) gets what `copy` returns. It is called on each rank after its part in
-    /// the duplication is over.
+    /// Makes a key of which a [duplicate](Comm::dup) gets what `copy` returns. It is called on each rank after its part
+    /// in the duplication is over.
     pub fn copied_by(copy: impl Fn(&T) -> Option<T> + Send + Sync + 'static) -> Key<T> {
         Key(Arc::new(Rule::Result(Box::new(copy))))
     }

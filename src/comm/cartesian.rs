@@ -89,8 +89,8 @@ fn prime_factors(mut n: usize) -> Vec<usize> {
 }
 
 impl Cartesian {
-    /// Makes a communicator of the ranks of `comm` on a grid of `dims[i]` ranks in each dimension `i`. Where a dimension
-    /// is periodic, its two ends are neighbours. All ranks call it together, with the same grid.
+    /// Makes a communicator of the ranks of `comm` on a grid of `dims[i]` ranks in each dimension `i`. Where a
+    /// dimension is periodic, its two ends are neighbours. All ranks call it together, with the same grid.
     ///
     /// # Errors
     ///

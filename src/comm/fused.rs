@@ -2,8 +2,8 @@
 //!
 //! Over cells, each rank packs its vectors in its cell and folds those of other cells into its own vectors, each by its
 //! own operator ([`HeldParts`]). By other algorithms the vectors travel in a block of one of a few lengths, which is a
-//! single element of an all-reduce, whose operator folds each vector at its place. Vectors that do not fit into one block
-//! are packed into several, in their order; a vector that fits into none is reduced by itself.
+//! single element of an all-reduce, whose operator folds each vector at its place. Vectors that do not fit into one
+//! block are packed into several, in their order; a vector that fits into none is reduced by itself.
 
 use std::rc::Rc;
 
@@ -164,8 +164,8 @@ impl<'buf> Fused<'buf> {
     }
 }
 
-/// Calls a method for the type of the shortest block with room for this many bytes. Most lengths are a power of two and a
-/// little more, since those of vectors often are powers of two.
+/// Calls a method for the type of the shortest block with room for this many bytes. Most lengths are a power of two and
+/// a little more, since those of vectors often are powers of two.
 macro_rules! in_block {
     ($bytes:expr, $of:ident . $method:ident ($($argument:expr),*)) => {
         match $bytes + TAIL {
@@ -279,8 +279,9 @@ impl Comm {
         };
         let with = With::of(self, vector.op, (0, vector.count), vector.info);
         let kept = match self.core.kept.find(&ask, &with) {
-            Some(kept) => kept,
-            None => self.keep_by(ask, with, without_cells)?,
+            // A plain call over cells may have the same line, where both come from one macro.
+            Some(kept) if !matches!(kept.plan.path, CallPath::Cells) => kept,
+            _ => self.keep_by(ask, with, without_cells)?,
         };
         let mut operands = part.operands();
         self.again(

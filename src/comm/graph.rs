@@ -41,11 +41,11 @@ impl Graph {
         }
     }
 
-    /// Makes a graph of edges, each from a source to a destination, that may be named by any rank: it has those that all ranks
-    /// name together. All ranks call it together, each with any number of edges.
+    /// Makes a graph of edges, each from a source to a destination, that may be named by any rank: it has those that
+    /// all ranks name together. All ranks call it together, each with any number of edges.
     ///
-    /// A rank's neighbours are in the order of the ranks that name them, and of their lists. An edge that is named twice
-    /// is two edges. A weight is the program's own: one that another rank has named it can get by
+    /// A rank's neighbours are in the order of the ranks that name them, and of their lists. An edge that is named
+    /// twice is two edges. A weight is the program's own: one that another rank has named it can get by
     /// [`values`](Comm::values)`().all_to_all`.
     ///
     /// # Errors
@@ -112,16 +112,17 @@ impl Graph {
 ///
 /// A communicator whose ranks have neighbours.
 impl Comm {
-    /// Makes a communicator of the same ranks in which this one receives from `sources` and sends to `destinations`. All
-    /// ranks call it together, each with its own neighbours.
+    /// Makes a communicator of the same ranks in which this one receives from `sources` and sends to `destinations`.
+    /// All ranks call it together, each with its own neighbours.
     ///
-    /// A rank may have no neighbours, be its own neighbour, and name a rank several times: then there are several edges.
+    /// A rank may have no neighbours, be its own neighbour, and name a rank several times: then there are several
+    /// edges.
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if a neighbour is no rank; [`Mismatch`](ErrorKind::Mismatch) on every rank, with both
-    /// lines, if a rank names another one as destination more often or less often than that names it as source: this
-    /// communicator stays usable then. Otherwise as [`dup`](Self::dup).
+    /// [`Usage`](ErrorKind::Usage) if a neighbour is no rank; [`Mismatch`](ErrorKind::Mismatch) on every rank, with
+    /// both lines, if a rank names another one as destination more often or less often than that names it as source:
+    /// this communicator stays usable then. Otherwise as [`dup`](Self::dup).
     ///
     /// # Examples
     ///
@@ -306,8 +307,8 @@ fn disagreement(all: &[Edges]) -> Option<Disagreement> {
     })
 }
 
-/// The neighbourhood of this rank. The round of an edge is the distance from its source to its destination, round the end
-/// of the ranks.
+/// The neighbourhood of this rank. The round of an edge is the distance from its source to its destination, round the
+/// end of the ranks.
 fn neighborhood(comm: Comm, sources: &[Rank], destinations: &[Rank]) -> Neighborhood {
     let (me, ranks) = (comm.rank(), comm.size());
     let sends = legs(destinations, |to| (to + ranks - me) % ranks);

@@ -17,8 +17,8 @@ use crate::transport::communicator::call::{Call, Detail, Verb};
 use crate::transport::lanes::lane::Lanes;
 use crate::transport::memory::packet::Packet;
 
-/// A communicator whose ranks have neighbours: a [`Graph`](crate::Graph) or a [`Cartesian`](crate::Cartesian) grid, which
-/// dereference to it. It dereferences to [`Comm`].
+/// A communicator whose ranks have neighbours: a [`Graph`](crate::Graph) or a [`Cartesian`](crate::Cartesian) grid,
+/// which dereference to it. It dereferences to [`Comm`].
 ///
 /// All its ranks call its collectives, in the same order. Each exchanges messages with its neighbours alone, and a rank
 /// without neighbours waits for none, except in a world that [checks](crate::World::check), where all ranks meet before
@@ -109,14 +109,14 @@ impl Neighborhood {
 
     /// Sends a block to each neighbour and receives one from each.
     ///
-    /// # Cuts
+    /// # Shape
     ///
     /// `block` has the same length on every rank. `all` has room for one [block](Self#blocks) from each neighbour.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the buffers do not fit; [`Mismatch`](crate::ErrorKind::Mismatch), with both
-    /// lines, if a neighbour is in another call or has blocks of another length; otherwise as
+    /// [`Usage`](crate::ErrorKind::Usage) if the buffers do not fit; [`Mismatch`](crate::ErrorKind::Mismatch), with
+    /// both lines, if a neighbour is in another call or has blocks of another length; otherwise as
     /// [`broadcast`](Comm::broadcast).
     ///
     /// # Examples
@@ -143,10 +143,10 @@ impl Neighborhood {
         self.exchange(called, cuts, block, all)
     }
 
-    /// [`neighbor_all_gather`](Self::neighbor_all_gather) with blocks of any lengths: `counts[i]` elements from neighbour
-    /// `i`.
+    /// [`neighbor_all_gather`](Self::neighbor_all_gather) with blocks of any lengths: `counts[i]` elements from
+    /// neighbour `i`.
     ///
-    /// # Cuts
+    /// # Shape
     ///
     /// The length of `all` is the sum of the counts, one for each [block](Self#blocks).
     ///
@@ -188,7 +188,7 @@ impl Neighborhood {
 
     /// Sends another piece to each neighbour and receives one from each.
     ///
-    /// # Cuts
+    /// # Shape
     ///
     /// All pieces have the same length. `input` has a [block](Self#blocks) for each neighbour that this rank sends to,
     /// and `output` one for each that it receives from.
@@ -224,10 +224,10 @@ impl Neighborhood {
         self.exchange(called, cuts, input, output)
     }
 
-    /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with pieces of any lengths: `to[i]` elements for neighbour `i`,
-    /// one piece after another in `input`, and `from[i]` elements from neighbour `i`, likewise in `output`.
+    /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with pieces of any lengths: `to[i]` elements for neighbour
+    /// `i`, one piece after another in `input`, and `from[i]` elements from neighbour `i`, likewise in `output`.
     ///
-    /// # Cuts
+    /// # Shape
     ///
     /// What this rank passes as `to` for a neighbour, that passes as its `from` for this rank. The lengths of the
     /// buffers are the sums of the counts, one for each [block](Self#blocks).
@@ -357,7 +357,9 @@ impl Neighborhood {
         } = *self;
         let sent = input.checked_div(outgoing);
         let length = sent.or(output.checked_div(incoming)).unwrap_or(0);
-        let fits = input == length * outgoing && output == length * incoming;
+        // Of elements without size a slice may have more than can be multiplied.
+        let takes = |pieces: usize, all: usize| length.checked_mul(pieces) == Some(all);
+        let fits = takes(outgoing, input) && takes(incoming, output);
         let cuts = Cuts {
             out: Cut::Blocks(Blocks::even(input, outgoing)),
             into: Cut::Blocks(Blocks::even(output, incoming)),

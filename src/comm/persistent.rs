@@ -336,8 +336,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank. All other errors of [`isend`](Self::isend) come from
-    /// starting it, and from waiting for it.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank. All other errors of [`isend`](Self::isend) come
+    /// from starting it, and from waiting for it.
     ///
     /// # Examples
     ///
@@ -413,8 +413,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank. All other errors of [`irecv`](Self::irecv) come from
-    /// starting it, and from waiting for it; [`TooShort`](crate::ErrorKind::TooShort) if the buffer is too short.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank. All other errors of [`irecv`](Self::irecv) come
+    /// from starting it, and from waiting for it; [`TooShort`](crate::ErrorKind::TooShort) if the buffer is too short.
     #[doc(alias = "MPI_Recv_init")]
     #[track_caller]
     pub fn recv_init<T: Element>(

@@ -57,8 +57,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) for wrong arguments. All other errors of the collective come from starting it,
-    /// and from waiting for it.
+    /// [`Usage`](crate::ErrorKind::Usage) for wrong arguments. All other errors of the collective come from starting
+    /// it, and from waiting for it.
     ///
     /// # Examples
     ///

@@ -41,8 +41,8 @@ impl Here<'_> {
 /// all calls of the rank, so a request also makes progress in calls other than the one that waits for it.
 ///
 /// A request that is *dropped* is detached: its send is still delivered, and the message that it would receive is left
-/// to other receives. A request that is *forgotten* goes on, and its contents are leaked. Either way the report lists it
-/// as [unfinished](crate::Report::unfinished).
+/// to other receives. A request that is *forgotten* goes on, and its contents are leaked. Either way the report lists
+/// it as [unfinished](crate::Report::unfinished).
 ///
 /// A request stays with its rank:
 ///

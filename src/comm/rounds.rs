@@ -1,13 +1,13 @@
 //! Rounds: the order in which a rank exchanges messages with its neighbours.
 //!
-//! In a round every rank sends to at most one rank and receives from at most one; of several messages, the first that is
-//! sent is the first that is received. All ranks number the rounds alike, and each goes through its own in order, so a
-//! message waits only for those before it and for messages of earlier rounds: no rank waits forever, even if every send
-//! waits for its receive.
+//! In a round every rank sends to at most one rank and receives from at most one; of several messages, the first that
+//! is sent is the first that is received. All ranks number the rounds alike, and each goes through its own in order, so
+//! a message waits only for those before it and for messages of earlier rounds: no rank waits forever, even if every
+//! send waits for its receive.
 //!
-//! Where all messages of a rank are short and there is room for each of them now, it sends them before it receives any. It
-//! never waits for that, so no message is later than in its round, and its neighbours wait for nothing but it. Without
-//! room it would wait out of turn, perhaps for a rank that waits for it.
+//! Where all messages of a rank are short and there is room for each of them now, it sends them before it receives any.
+//! It never waits for that, so no message is later than in its round, and its neighbours wait for nothing but it.
+//! Without room it would wait out of turn, perhaps for a rank that waits for it.
 
 use std::sync::Arc;
 
@@ -223,8 +223,8 @@ impl Schedule for Exchange<'_> {
     }
 }
 
-/// The same in a call that was started, which keeps what it needs. Its sends are copies and wait for no receiver, so all
-/// of them go before all receives.
+/// The same in a call that was started, which keeps what it needs. Its sends are copies and wait for no receiver, so
+/// all of them go before all receives.
 pub(super) struct StartedExchange {
     pub rounds: Arc<Rounds>,
     pub out: Cut,

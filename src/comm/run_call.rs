@@ -266,8 +266,8 @@ impl Comm {
         })
     }
 
-    /// Describes and checks a call with a count for each rank, and chooses its algorithm; the call is described as one of
-    /// elements of the type `named`.
+    /// Describes and checks a call with a count for each rank, and chooses its algorithm; the call is described as one
+    /// of elements of the type `named`.
     pub(super) fn plan_v(
         &self,
         ask: &Ask,
@@ -299,8 +299,8 @@ impl Comm {
         }
     }
 
-    /// The properties that must be the same on all ranks: also whether they exchange elements of the type that is `named`,
-    /// or of another one.
+    /// The properties that must be the same on all ranks: also whether they exchange elements of the type that is
+    /// `named`, or of another one.
     pub(super) fn describe_call(
         &self,
         ask: &Ask,
@@ -406,7 +406,8 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>, others: bool) -> u32
     }
 }
 
-/// One of the functions of [`over_cells`](mod@crate::execute::over_cells): how the collective of a call runs over cells.
+/// One of the functions of [`over_cells`](mod@crate::execute::over_cells): how the collective of a call runs over
+/// cells.
 pub(super) trait CellPath<T, O>:
     FnOnce(&mut Table<'_, '_>, &[T], &mut [T], &O) -> Result<()>
 {

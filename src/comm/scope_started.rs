@@ -1,7 +1,7 @@
 //! Collectives started within a [`Scope`], with borrowed buffers.
 //!
-//! The collective works on copies, which its rank's other calls may touch at any time, and the result is copied into the
-//! borrowed buffer when the request is concluded, as for a receive.
+//! The collective works on copies, which its rank's other calls may touch at any time, and the result is copied into
+//! the borrowed buffer when the request is concluded, as for a receive.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,8 +44,8 @@ impl<'env, T: Element> Landing<'env, T> {
 
 /// # Started collectives
 ///
-/// As those of [`Comm`](crate::Comm::ireduce) with their names, with borrowed buffers. Their requests return the buffer,
-/// and need not be waited for. An operator is owned all the same.
+/// As those of [`Comm`](crate::Comm::ireduce) with their names, with borrowed buffers. Their requests return the
+/// buffer, and need not be waited for. An operator is owned all the same.
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts an [`all_reduce`](crate::Comm::all_reduce).
     ///

@@ -18,9 +18,10 @@ use crate::op::{Element, Operator};
 /// A *started* collective (MPI: nonblocking) begins now and is completed later, by its [`Request`]. It owns its buffers
 /// meanwhile; a [scope](crate::Scope) starts collectives with borrowed buffers.
 ///
-/// All ranks start the collectives of a communicator, and call its blocking ones, in the same order. Several may be open
-/// at a time, and they may be completed in any order. A started collective makes progress in every call of its rank that
-/// waits or [tests](Request::test), and in [`progress`](Self::progress). It sends copies, and never waits for a receiver.
+/// All ranks start the collectives of a communicator, and call its blocking ones, in the same order. Several may be
+/// open at a time, and they may be completed in any order. A started collective makes progress in every call of its
+/// rank that waits or [tests](Request::test), and in [`progress`](Self::progress). It sends copies, and never waits for
+/// a receiver.
 ///
 /// A request that is dropped leaves its collective running, for the sake of the other ranks; one that is cancelled does
 /// too, and [`cancel`](Request::cancel) returns false. If the collective fails, its communicator is broken, as by a

@@ -328,8 +328,8 @@ pub(super) fn append<V>(mut left: Vec<V>, right: Vec<V>) -> Vec<V> {
 }
 
 impl InCall<'_> {
-    /// Folds all values on the way to rank 0, in rank order, and passes the result on to the root. The value of each rank
-    /// is taken out of `held`; the root's then holds the result.
+    /// Folds all values on the way to rank 0, in rank order, and passes the result on to the root. The value of each
+    /// rank is taken out of `held`; the root's then holds the result.
     pub(super) fn fold_up<V: Send + 'static>(
         &self,
         root: Rank,

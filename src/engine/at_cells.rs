@@ -70,8 +70,8 @@ pub(crate) struct Read {
     pub early: Early,
 }
 
-/// Which messages' cache lines are requested before it is known that they are written. Those of the others are when it is
-/// known.
+/// Which messages' cache lines are requested before it is known that they are written. Those of the others are when it
+/// is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
     All,
@@ -103,8 +103,8 @@ impl AtCellPort<'_> {
         self.call.rank()
     }
 
-    /// Writes this rank's cell, by `post`, for `readers`; each reader reads its number of `bytes`. A function for each kind of
-    /// share: a choice at run time costs a short call 4 %.
+    /// Writes this rank's cell, by `post`, for `readers`; each reader reads its number of `bytes`. A function for each
+    /// kind of share: a choice at run time costs a short call 4 %.
     #[inline]
     pub(crate) fn write(
         &mut self,

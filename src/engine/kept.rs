@@ -263,7 +263,8 @@ const OF_FUSED: usize = 0;
 /// The number of calls that are found by their line alone.
 const RECENT: usize = 16;
 
-/// The cache: all calls of a program, unless they are thousands. The last call at a line is found first, without a hash.
+/// The cache: all calls of a program, unless they are thousands. The last call at a line is found first, without a
+/// hash.
 #[derive(Default)]
 pub(crate) struct KeptCalls {
     recent: RefCell<[Option<Rc<Kept>>; RECENT]>,

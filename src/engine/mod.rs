@@ -117,9 +117,9 @@ use workspace::Workspace;
 /// | introspection | [`explain`](Self::explain), [`levels`](Self::levels), [`rank`](Self::rank), [`size`](Self::size), [`world_rank`](Self::world_rank) |
 ///
 /// A collective has one name, and up to two suffixes: `_into` works from one buffer into another instead of in place,
-/// and `_v` has blocks of any lengths. Its operator is one of [`op`](crate::op), one of your own, or a closure. Two views
-/// have collectives of the same names: [`values`](Self::values) moves values of any type, and [`using`](Self::using)
-/// runs an algorithm of your choice.
+/// and `_v` has blocks of any lengths. Its operator is one of [`op`](crate::op), one of your own, or a closure. Two
+/// views have collectives of the same names: [`values`](Self::values) moves values of any type, and
+/// [`using`](Self::using) runs an algorithm of your choice.
 ///
 /// # Errors
 ///
@@ -129,8 +129,8 @@ use workspace::Workspace;
 /// has ended. A collective can also fail with [`Mismatch`](ErrorKind::Mismatch), and with [`Broken`](ErrorKind::Broken)
 /// because another rank's call of it failed. Each method documents its further errors.
 ///
-/// A destructor may call methods while its thread unwinds, but the rank has then ended for the others, even if the panic
-/// is caught later, and they no longer wait for it.
+/// A destructor may call methods while its thread unwinds, but the rank has then ended for the others, even if the
+/// panic is caught later, and they no longer wait for it.
 ///
 /// ```compile_fail,E0277
 /// rankfold::World::new(2).run(|comm| {

@@ -230,8 +230,8 @@ impl Core {
                 self.port.give_turn();
                 return Ok(false);
             };
-            // A rank that has ended did everything before that: what it sent is taken in now, and may have completed the
-            // request that seemed lost, while others are still open.
+            // A rank that has ended did everything before that: what it sent is taken in now, and may have completed
+            // the request that seemed lost, while others are still open.
             if !self.are_ready(states, until) && open().count() == count {
                 return Err(error);
             }

@@ -1,5 +1,5 @@
-//! The steps of a started call: those of its rank, computed once if they are few, so that a call that is made again looks
-//! them up.
+//! The steps of a started call: those of its rank, computed once if they are few, so that a call that is made again
+//! looks them up.
 
 use std::rc::Rc;
 

@@ -1,8 +1,8 @@
 //! A cache in memory that is organized as a processor's is: a hash table of sets, each with a few places, of which the
 //! last one filled comes first.
 //!
-//! It doubles while what is stored evicts the rest, up to a limit, so that it soon holds all that is sought in turn, and a
-//! look-up reads one cache line besides the value.
+//! It doubles while what is stored evicts the rest, up to a limit, so that it soon holds all that is sought in turn,
+//! and a look-up reads one cache line besides the value.
 
 use std::mem;
 

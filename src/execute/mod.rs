@@ -1,8 +1,8 @@
 //! The executor: one short loop between a schedule and the lanes.
 //!
 //! For each step it asks the schedule what this rank does, posts or lends what is sent, and folds what arrives into its
-//! region. The schedule is pure data, and the call that moves the messages ([`InCall`]) knows neither steps nor regions;
-//! this is the only place where the two meet.
+//! region. The schedule is pure data, and the call that moves the messages ([`InCall`]) knows neither steps nor
+//! regions; this is the only place where the two meet.
 //!
 //! - *Short* messages are copied into their packet before anything arrives, so the elements may be folded in place.
 //! - *Long* messages are lent: the receiver reads them out of the sender's buffer. The step ends when the loan is
@@ -10,10 +10,11 @@
 //! - A rank that sends and folds the same elements in one step, as exchanges do, folds *out of place*: into a second
 //!   room, which then holds these elements until they are moved again or the call ends.
 //!
-//! Short vectors do without steps (`cells`, `over_cells`), and so do long ones that the ranks access where they lie (`direct`).
+//! Short vectors do without steps (`cells`, `over_cells`), and so do long ones that the ranks access where they lie
+//! (`direct`).
 //!
-//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `posted` are
-//! the receives that it has posted.
+//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `posted`
+//! are the receives that it has posted.
 //!
 //! `buffers` knows where elements are.
 

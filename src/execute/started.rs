@@ -1,5 +1,5 @@
-//! A started collective: its rank's part of a schedule, as a value that stops wherever a message has not arrived and goes
-//! on when it has.
+//! A started collective: its rank's part of a schedule, as a value that stops wherever a message has not arrived and
+//! goes on when it has.
 //!
 //! - *Sends* are copies, posted when their step is reached. No rank waits for a receiver, and no lane is used.
 //! - *Receives* are posted when their step is reached, and folded in the order of their steps, so that the result has the
@@ -236,8 +236,8 @@ impl Started {
         Error::new(ErrorKind::Mismatch(Arc::new(found)))
     }
 
-    /// The error for a rank that has ended. One that returned is missed if its calls differ from this rank's; then these
-    /// are the error.
+    /// The error for a rank that has ended. One that returned is missed if its calls differ from this rank's; then
+    /// these are the error.
     fn without(&self, port: &Port, error: Error) -> Error {
         let returned =
             matches!(error.kind(), ErrorKind::RankGone { why, .. } if *why == Gone::Returned);
@@ -396,8 +396,8 @@ impl Turn<'_, '_, '_> {
         }
     }
 
-    /// Whether a step touches elements that are still to be written, or there are too many receives. In a barrier, which
-    /// has no elements, a step means that the messages of the steps before it have arrived.
+    /// Whether a step touches elements that are still to be written, or there are too many receives. In a barrier,
+    /// which has no elements, a step means that the messages of the steps before it have arrived.
     fn must_wait(&self, step: &Step) -> bool {
         if self.posted.is_empty() {
             return false;

@@ -1,5 +1,5 @@
-//! Several vectors in one block, which a fused call reduces as a single element: types, lengths and operators are known at
-//! run time only.
+//! Several vectors in one block, which a fused call reduces as a single element: types, lengths and operators are known
+//! at run time only.
 //!
 //! # Why this is sound
 //!

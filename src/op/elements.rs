@@ -13,8 +13,8 @@
 //! - Elements are `Copy`: nothing is dropped, and their bytes are copied as they are, also uninitialised ones (padding).
 //! - Elements are `Send + Sync`, but neither struct needs to be, and neither is.
 //!
-//! Everything here is inlined: a slice of three words that is written to memory word by word, to be passed on, and copied
-//! there by wider loads, stalls each time (a scan of 8 bytes would take 1.1 times as long).
+//! Everything here is inlined: a slice of three words that is written to memory word by word, to be passed on, and
+//! copied there by wider loads, stalls each time (a scan of 8 bytes would take 1.1 times as long).
 #![allow(unsafe_code)]
 
 use std::any::{Any, TypeId};

@@ -16,8 +16,9 @@
 //! - *One rounding.* The value of the digits is rounded to an `f64` once, to nearest, ties to even, as IEEE 754 defines
 //!   it for one operation.
 //!
-//! A superaccumulator with carries moved up now and then, and not at every addition, is from Neal, *Fast Exact Summation
-//! Using Small and Large Superaccumulators*, 2015, section 2; one sum for each sign and exponent is from section 3.
+//! A superaccumulator with carries moved up now and then, and not at every addition, is from Neal, *Fast Exact
+//! Summation Using Small and Large Superaccumulators*, 2015, section 2; one sum for each sign and exponent is from
+//! section 3.
 
 pub(crate) mod block;
 mod by_exponent;
@@ -48,9 +49,9 @@ const MANY: usize = 1 << 12;
 ///
 /// # Special values
 ///
-/// The value is that of the exact sum, rounded once: a NaN, or infinities of both signs, give NaN; otherwise an infinity
-/// gives itself. Intermediate sums do not overflow. A sum that is zero is `+0`, except that a sum of one or more numbers
-/// that are all `-0` is `-0`.
+/// The value is that of the exact sum, rounded once: a NaN, or infinities of both signs, give NaN; otherwise an
+/// infinity gives itself. Intermediate sums do not overflow. A sum that is zero is `+0`, except that a sum of one or
+/// more numbers that are all `-0` is `-0`.
 ///
 /// # Examples
 ///
@@ -140,7 +141,8 @@ impl ExactDot {
     #[inline]
     pub fn add(&mut self, x: f64, y: f64) {
         self.digits.make_room();
-        // A product is not finite, or is zero, where that of the exact factors is: only its sign and that are looked at.
+        // A product is not finite, or is zero, where that of the exact factors is: only its sign and that are looked
+        // at.
         self.special.meet(digits::kind_of_product(x, y));
         self.digits.add_product(x, y);
     }

@@ -3,10 +3,10 @@
 //!
 //! # Why this is sound
 //!
-//! [`Folds::several`], `raw_right` and `raw_left` get pointers. Their caller promises what they point to, in terms of the
-//! type that [`Folds::info`] describes, so the trait is `unsafe` to implement: an implementation must access elements of
-//! that type only. There are two, [`FoldsOf`] and [`ExactSums`], which describe the type of which their loops are, and
-//! [`OwnFolds`], which passes all on to the first. The other methods compare the types.
+//! [`Folds::several`], `raw_right` and `raw_left` get pointers. Their caller promises what they point to, in terms of
+//! the type that [`Folds::info`] describes, so the trait is `unsafe` to implement: an implementation must access
+//! elements of that type only. There are two, [`FoldsOf`] and [`ExactSums`], which describe the type of which their
+//! loops are, and [`OwnFolds`], which passes all on to the first. The other methods compare the types.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

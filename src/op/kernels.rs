@@ -178,9 +178,9 @@ pub(crate) unsafe fn fold_several<T: Element>(
 
 /// The arguments of [`fold_several`], which alone makes one, under its caller's promise.
 ///
-/// It is private, not `Clone` and taken by value, so the fold runs once at most; no operator can keep it beyond the call
-/// or send it to another thread, since [`Operator::meant`] knows nothing about its type. Where the fold is left out, the
-/// elements keep the valid values that they have.
+/// It is private, not `Clone` and taken by value, so the fold runs once at most; no operator can keep it beyond the
+/// call or send it to another thread, since [`Operator::meant`] knows nothing about its type. Where the fold is left
+/// out, the elements keep the valid values that they have.
 struct Several<'a, T>(&'a [*const T], usize, usize, &'a To<'a, T>);
 
 impl<T: Element> Fold<T> for Several<'_, T> {

@@ -1,8 +1,8 @@
 //! The type signature of a fused call: types, lengths and operators of its vectors, and where each lies in a block.
 //!
 //! Equal signatures are one, in the whole process: each is made once and kept for ever, so ranks compare signatures
-//! exactly by comparing two numbers. Their memory is bounded: after [`MOST`] vectors, no new signature is made. Whether a
-//! signature is known is then the same for all ranks, at all times.
+//! exactly by comparing two numbers. Their memory is bounded: after [`MOST`] vectors, no new signature is made. Whether
+//! a signature is known is then the same for all ranks, at all times.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;

@@ -186,8 +186,8 @@ fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
 
 /// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in
 /// another call, or in none. In calls that tolerate ranks that have ended such packets are normal, and in communicators
-/// that are broken; so is one of a started call whose receiver made the same call and ended without waiting for it, because
-/// it dropped or cancelled the request.
+/// that are broken; so is one of a started call whose receiver made the same call and ended without waiting for it,
+/// because it dropped or cancelled the request.
 fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
     if comms.iter().any(|comm| comm.cause.get().is_some()) {
         return None;

@@ -203,9 +203,9 @@ pub(super) struct Kept(Option<Box<Comm>>);
 // what else belongs to the rank: requests, messages and communicators made from it, and the list of its thread's ranks.
 // When `Comm::rest` returned a state, the thread was off that list and no other reference to the rank's core or to its
 // handle of the communicator was left, strong or weak, nor an open request, so whatever refers to anything inside moves
-// with the `Comm`. Nor was there an attribute, whose value may be of any type. Rooms for elements hold vectors of `Send`
-// types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses it: `team_threads` keeps it
-// locked for the duration of a run.
+// with the `Comm`. Nor was there an attribute, whose value may be of any type. Rooms for elements hold vectors of
+// `Send` types, a packet is `Send`, and sites and types are `'static`. One thread at a time accesses it: `team_threads`
+// keeps it locked for the duration of a run.
 unsafe impl Send for Kept {}
 
 impl Kept {

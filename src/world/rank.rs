@@ -125,16 +125,16 @@ pub(super) fn live(comm: &Comm, body: &mut dyn Body) -> End {
     end
 }
 
-/// Deletes the attributes that are left after a panic: of several destructors that panic, the first one's is the panic of
-/// the rank. A destructor may set an attribute again.
+/// Deletes the attributes that are left after a panic: of several destructors that panic, the first one's is the panic
+/// of the rank. A destructor may set an attribute again.
 fn clear_quietly(comm: &Comm) {
     for _ in 0..comm.attributes.len() {
         unwind::quietly(|| comm.attributes.clear());
     }
 }
 
-/// Deletes the attributes of the world's communicator on a rank when its program ends, as if they were the program's own
-/// variables.
+/// Deletes the attributes of the world's communicator on a rank when its program ends, as if they were the program's
+/// own variables.
 struct Attributes<'c>(&'c Comm);
 
 impl Drop for Attributes<'_> {

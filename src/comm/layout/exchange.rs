@@ -7,10 +7,11 @@ use crate::comm::{Comm, Neighborhood};
 use crate::error::{Error, Result, Site};
 use crate::op::Element;
 
-/// [`Comm::all_to_all_v`] between layouts: rank `q` gets the elements `to[q]` of this rank's `input`, and what it sends to
-/// this rank goes to the places `from[q]` of `output`. Elements of `output` in no layout stay as they are.
+/// [`Comm::all_to_all_v`] between layouts: rank `q` gets the elements `to[q]` of this rank's `input`, and what it sends
+/// to this rank goes to the places `from[q]` of `output`. Elements of `output` in no layout stay as they are.
 ///
-/// A rank may as well call [`all_to_all_v`](Comm::all_to_all_v) with what it has packed itself: it is the same collective.
+/// A rank may as well call [`all_to_all_v`](Comm::all_to_all_v) with what it has packed itself: it is the same
+/// collective.
 ///
 /// # Shape
 ///
@@ -63,8 +64,8 @@ pub fn all_to_all_w<T: Element>(
     Ok(())
 }
 
-/// [`Neighborhood::neighbor_all_to_all_v`] between layouts, as [`all_to_all_w`] is for all ranks: `to` and `from` have a
-/// layout for each neighbour, in the order of its [blocks](Neighborhood#blocks).
+/// [`Neighborhood::neighbor_all_to_all_v`] between layouts, as [`all_to_all_w`] is for all ranks: `to` and `from` have
+/// a layout for each neighbour, in the order of its [blocks](Neighborhood#blocks).
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
 //! Layouts: which elements of a slice belong to a message (MPI's derived datatypes).
 //!
 //! A message has its elements one after another. A [`Layout`] says where these are in a slice: a column or a block of a
-//! matrix, every third element, any places. [`pack`](Layout::pack) copies them out of a slice, in the order of the layout,
-//! and [`unpack`](Layout::unpack) copies them into one. Every call that takes a slice takes what was packed, and what was
-//! received is unpacked: one line at either end.
+//! matrix, every third element, any places. [`pack`](Layout::pack) copies them out of a slice, in the order of the
+//! layout, and [`unpack`](Layout::unpack) copies them into one. Every call that takes a slice takes what was packed,
+//! and what was received is unpacked: one line at either end.
 //!
 //! ```
 //! use rankfold::World;
@@ -23,7 +23,8 @@
 //! # Ok::<(), rankfold::WorldError>(())
 //! ```
 //!
-//! With a buffer of its own instead of a new vector: `comm.recv_into(0, 0, &mut buf)?; column.unpack(&buf, &mut matrix);`
+//! With a buffer of its own instead of a new vector: `comm.recv_into(0, 0, &mut buf)?; column.unpack(&buf, &mut
+//! matrix);`
 //!
 //! # MPI's calls
 //!
@@ -77,11 +78,11 @@ pub use exchange::{all_to_all_w, neighbor_all_to_all_w};
 pub struct Layout {
     len: usize,
     extent: usize,
-    shape: Shape,
+    typemap: Typemap,
 }
 
 #[derive(Clone, Debug)]
-enum Shape {
+enum Typemap {
     /// The first elements.
     Run,
     /// A layout again and again.
@@ -107,7 +108,7 @@ impl Layout {
         Layout {
             len: count,
             extent: count,
-            shape: Shape::Run,
+            typemap: Typemap::Run,
         }
     }
 
@@ -187,7 +188,7 @@ impl Layout {
     #[doc(alias = "MPI_Type_create_resized")]
     #[track_caller]
     pub fn repeated(&self, count: usize, stride: usize) -> Layout {
-        if matches!(self.shape, Shape::Run) && (stride == self.len || count == 1) {
+        if matches!(self.typemap, Typemap::Run) && (stride == self.len || count == 1) {
             return Layout::contiguous(counted(count.checked_mul(self.len)));
         }
         let len = counted(count.checked_mul(self.len));
@@ -195,7 +196,7 @@ impl Layout {
         Layout {
             len,
             extent: reach(len, last, self.extent),
-            shape: Shape::Repeated {
+            typemap: Typemap::Repeated {
                 of: Arc::new(self.clone()),
                 count,
                 stride,
@@ -243,7 +244,7 @@ impl Layout {
         Layout {
             len,
             extent,
-            shape: Shape::Placed(parts),
+            typemap: Typemap::Placed(parts),
         }
     }
 
@@ -334,12 +335,12 @@ impl Layout {
         if self.len == 0 {
             return;
         }
-        match &self.shape {
-            Shape::Run => show(from..from + self.len),
-            Shape::Repeated { of, count, stride } => {
+        match &self.typemap {
+            Typemap::Run => show(from..from + self.len),
+            Typemap::Repeated { of, count, stride } => {
                 (0..*count).for_each(|turn| of.each_run(from + turn * stride, show));
             }
-            Shape::Placed(parts) => {
+            Typemap::Placed(parts) => {
                 for (at, part) in parts.iter().filter(|(_, part)| part.len > 0) {
                     part.each_run(from + at, show);
                 }

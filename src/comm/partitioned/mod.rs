@@ -1,9 +1,9 @@
 //! Partitioned messages: persistent messages whose parts are handed over one by one (MPI's partitioned communication).
 //!
 //! [`SendParts`] and [`RecvParts`] describe the two ends of a message, with their buffers, once. After each
-//! [`start`](SendParts::start) the sender declares its parts [`ready`](SendParts::ready), in any order, and each leaves at
-//! once. The receiver asks which of its parts [have arrived](RecvParts::arrived), and reads these while others are still on
-//! the way.
+//! [`start`](SendParts::start) the sender declares its parts [`ready`](SendParts::ready), in any order, and each leaves
+//! at once. The receiver asks which of its parts [have arrived](RecvParts::arrived), and reads these while others are
+//! still on the way.
 //!
 //! ```
 //! use rankfold::World;
@@ -37,8 +37,8 @@
 //!
 //! # Threads
 //!
-//! [`SendParts::split`] gives each part to one thread of the program, which fills it and declares it ready; the thread of the
-//! rank sends the parts as they become ready. A part that is ready cannot be written any more:
+//! [`SendParts::split`] gives each part to one thread of the program, which fills it and declares it ready; the thread
+//! of the rank sends the parts as they become ready. A part that is ready cannot be written any more:
 //!
 //! ```compile_fail,E0382
 //! # use rankfold::partitioned::SendParts;
@@ -57,9 +57,11 @@
 //!
 //! A start of the sender matches a start of the receiver that names it, with the same tag on the same communicator, in
 //! order. These messages match no other receives. The ends agree on the type and the number of elements of the whole
-//! message; the number of parts may differ. A part too many is an error, or a message that was never received; who waits for
-//! parts that do not come is in a deadlock, which is reported, or learns that the sender has ended. Between one pair of ranks, use another tag for each partitioned message: parts of
-//! two that are active at once with the same tag are refused.
+//! message; the number of parts may differ. A part too many is an error, or a message that was never received; who
+//! waits for parts that do not come is in a deadlock, which is reported, or learns that the sender has ended. Between
+//! one pair of ranks, use another tag for each partitioned message: parts of two that are active at once with the same
+//! tag are refused. If a sender drops a message of which some parts have left, the receiver refuses the parts of its next
+//! one, unless exactly a multiple of 4,096 starts lie between the two: messages carry twelve bits of the number.
 //!
 //! # MPI's calls
 //!

@@ -16,9 +16,9 @@ use crate::transport::memory::packet::Packet;
 
 /// The receiving end of a [partitioned message](crate::partitioned), with its buffer.
 ///
-/// It is *active* from [`start`](Self::start) until [`wait`](Self::wait) or [`test`](Self::test) has completed it. What has
-/// come is accepted in its own calls only. If it is dropped while it is active, what it has accepted is lost, and the other
-/// parts are reported as messages that were never received.
+/// It is *active* from [`start`](Self::start) until [`wait`](Self::wait) or [`test`](Self::test) has completed it. What
+/// has come is accepted in its own calls only. If it is dropped while it is active, what it has accepted is lost, and
+/// the other parts are reported as messages that were never received.
 #[must_use = "it does nothing until it is started"]
 pub struct RecvParts<'c, T: Element> {
     comm: &'c Comm,
@@ -67,7 +67,8 @@ impl<'c, T: Element> RecvParts<'c, T> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, or if the buffer cannot be cut into that many parts.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, or if the buffer cannot be cut into that many
+    /// parts.
     #[doc(alias = "MPI_Precv_init")]
     #[track_caller]
     pub fn new(comm: &'c Comm, from: Rank, tag: u32, parts: usize, buf: Vec<T>) -> Result<Self> {
@@ -137,8 +138,8 @@ impl<'c, T: Element> RecvParts<'c, T> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if it was never started, if there is no such part, or if what has come does not fit:
-    /// see [`wait`](Self::wait). Otherwise as [`iprobe`](Comm::iprobe).
+    /// [`Usage`](crate::ErrorKind::Usage) if it was never started, if there is no such part, or if what has come does
+    /// not fit: see [`wait`](Self::wait). Otherwise as [`iprobe`](Comm::iprobe).
     #[doc(alias = "MPI_Parrived")]
     #[track_caller]
     pub fn arrived(&mut self, part: usize) -> Result<bool> {
@@ -199,8 +200,8 @@ impl<'c, T: Element> RecvParts<'c, T> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if the part that has come does not fit: it lies outside of the buffer, or belongs to
-    /// another start of the sender than the parts before it; it then stays first in its queue. Otherwise as
+    /// [`Usage`](crate::ErrorKind::Usage) if the part that has come does not fit: it lies outside of the buffer, or
+    /// belongs to another start of the sender than the parts before it; it then stays first in its queue. Otherwise as
     /// [`recv`](Comm::recv). It stays active after an error.
     #[track_caller]
     pub fn wait(&mut self) -> Result<()> {

@@ -13,9 +13,9 @@ use crate::op::Element;
 
 /// The sending end of a [partitioned message](crate::partitioned), with its buffer.
 ///
-/// It is *active* from [`start`](Self::start) until [`wait`](Self::wait) or [`test`](Self::test) has completed it. If it is
-/// dropped while it is active, the parts that were ready are delivered, and the others never come: a receiver that waits for
-/// them gets an error.
+/// It is *active* from [`start`](Self::start) until [`wait`](Self::wait) or [`test`](Self::test) has completed it. If
+/// it is dropped while it is active, the parts that were ready are delivered, and the others never come: a receiver
+/// that waits for them gets an error.
 #[must_use = "it does nothing until it is started"]
 pub struct SendParts<'c, T: Element> {
     sending: Sending<'c>,
@@ -34,7 +34,8 @@ impl<'c, T: Element> SendParts<'c, T> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, or if the buffer cannot be cut into that many parts.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank, or if the buffer cannot be cut into that many
+    /// parts.
     #[doc(alias = "MPI_Psend_init")]
     #[track_caller]
     pub fn new(comm: &'c Comm, to: Rank, tag: u32, parts: usize, buf: Vec<T>) -> Result<Self> {
@@ -95,8 +96,8 @@ impl<'c, T: Element> SendParts<'c, T> {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if it is not active, if there is no such part, or if it is ready already; otherwise
-    /// as [`isend`](Comm::isend).
+    /// [`Usage`](crate::ErrorKind::Usage) if it is not active, if there is no such part, or if it is ready already;
+    /// otherwise as [`isend`](Comm::isend).
     #[doc(alias = "MPI_Pready")]
     #[track_caller]
     pub fn ready(&mut self, part: usize) -> Result<()> {
@@ -156,13 +157,13 @@ impl<'c, T: Element> SendParts<'c, T> {
     }
 
     /// Waits until it is complete: all its parts have left and, in a world of limited
-    /// [buffering](crate::World::buffering), there was room for them. It is inactive afterwards. Returns at once if it is not
-    /// active.
+    /// [buffering](crate::World::buffering), there was room for them. It is inactive afterwards. Returns at once if it
+    /// is not active.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a part is not ready, since a rank that waited could not declare it ready any
-    /// more; it stays active then. Otherwise as [`Request::wait`](crate::Request::wait).
+    /// [`Usage`](crate::ErrorKind::Usage) if a part is not ready, since a rank that waited could not declare it ready
+    /// any more; it stays active then. Otherwise as [`Request::wait`](crate::Request::wait).
     #[track_caller]
     pub fn wait(&mut self) -> Result<()> {
         self.sending.wait()

@@ -1,7 +1,7 @@
 //! Parts that other threads of the program fill and declare ready.
 //!
-//! Only the thread of the rank sends: it takes the parts out of a queue. While it waits there it counts as a rank that runs,
-//! since the other threads may still bring a part; once all parts are ready or dropped, none can come.
+//! Only the thread of the rank sends: it takes the parts out of a queue. While it waits there it counts as a rank that
+//! runs, since the other threads may still bring a part; once all parts are ready or dropped, none can come.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -15,8 +15,8 @@ use crate::op::{self, Element};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
 
-/// A part of a message that any thread may fill; see [`SendParts::split`](super::SendParts::split). It is a slice of its
-/// elements.
+/// A part of a message that any thread may fill; see [`SendParts::split`](super::SendParts::split). It is a slice of
+/// its elements.
 ///
 /// One that is dropped is not ready.
 #[must_use = "it is sent once it is declared ready"]
@@ -67,16 +67,16 @@ pub struct ReadyParts<'s, 'c, T> {
 impl<T: Element> ReadyParts<'_, '_, T> {
     /// Sends each part when it becomes ready, until all are ready or dropped. Call it while the threads run.
     ///
-    /// The rank is in no other call meanwhile: it makes [progress](crate::Comm::progress) with nothing else. As it is other
-    /// threads that it waits for, this wait is never part of a deadlock that is found. A part that the rank itself keeps, or
-    /// that is forgotten, is waited for until the world's [timeout](crate::World::timeout).
+    /// The rank is in no other call meanwhile: it makes [progress](crate::Comm::progress) with nothing else. As it is
+    /// other threads that it waits for, this wait is never part of a deadlock that is found. A part that the rank
+    /// itself keeps, or that is forgotten, is waited for until the world's [timeout](crate::World::timeout).
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if a part was dropped before it was ready; what was ready has left, and the rank can
-    /// still declare the part [ready](super::SendParts::ready). [`TimedOut`](crate::ErrorKind::TimedOut) if no part has become
-    /// ready for as long as the world's timeout. Otherwise as [`isend`](crate::Comm::isend); parts that become ready after
-    /// such an error are not sent.
+    /// [`Usage`](crate::ErrorKind::Usage) if a part was dropped before it was ready; what was ready has left, and the
+    /// rank can still declare the part [ready](super::SendParts::ready). [`TimedOut`](crate::ErrorKind::TimedOut) if no
+    /// part has become ready for as long as the world's timeout. Otherwise as [`isend`](crate::Comm::isend); parts that
+    /// become ready after such an error are not sent.
     #[track_caller]
     pub fn send(self) -> Result<()> {
         let (site, to) = (Location::caller(), self.sending.to);
@@ -92,8 +92,8 @@ impl<T: Element> ReadyParts<'_, '_, T> {
     }
 }
 
-/// Waits for the next part that is ready; `None` once none can come. A part that a thread never drops, or the rank itself
-/// has, never comes: the watchdog ends the wait for it.
+/// Waits for the next part that is ready; `None` once none can come. A part that a thread never drops, or the rank
+/// itself has, never comes: the watchdog ends the wait for it.
 fn next<T>(comm: &Comm, site: Site, queue: &Receiver<Ready<T>>) -> Result<Option<Ready<T>>> {
     let (port, since) = (&comm.core.port, Instant::now());
     let reason = Reason {

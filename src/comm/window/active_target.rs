@@ -23,8 +23,8 @@ pub struct ExposureEpoch<'w, T: Element> {
 
 /// The access to the parts of some ranks; see [`Window::start`].
 ///
-/// If it is dropped without [`complete`](Self::complete), what was put is lost, and the targets wait for a `complete` that
-/// does not come: they get an error that names this rank.
+/// If it is dropped without [`complete`](Self::complete), what was put is lost, and the targets wait for a `complete`
+/// that does not come: they get an error that names this rank.
 #[must_use = "it ends by `complete`"]
 pub struct AccessEpoch<'w, T: Element> {
     window: &'w Window<T>,
@@ -33,7 +33,8 @@ pub struct AccessEpoch<'w, T: Element> {
 }
 
 impl<T: Element> Window<T> {
-    /// Exposes the own part to these ranks, the origins, each of which [starts](Self::start) an access. It does not wait.
+    /// Exposes the own part to these ranks, the origins, each of which [starts](Self::start) an access. It does not
+    /// wait.
     ///
     /// # Errors
     ///
@@ -119,8 +120,8 @@ fn exposed_already(site: Site) -> Error {
 }
 
 impl<T: Element> ExposureEpoch<'_, T> {
-    /// Waits until every origin has [completed](AccessEpoch::complete) its access, and writes what they have put. Returns at
-    /// once if [`test`](Self::test) has ended the epoch.
+    /// Waits until every origin has [completed](AccessEpoch::complete) its access, and writes what they have put.
+    /// Returns at once if [`test`](Self::test) has ended the epoch.
     ///
     /// # Errors
     ///
@@ -144,13 +145,13 @@ impl<T: Element> ExposureEpoch<'_, T> {
         })
     }
 
-    /// Returns whether the epoch is over: it ends it, as [`wait`](Self::wait) does, if every origin has completed its access
-    /// by now. It waits for no origin, but for ranks that have the part locked, if something was put there.
+    /// Returns whether the epoch is over: it ends it, as [`wait`](Self::wait) does, if every origin has completed its
+    /// access by now. It waits for no origin, but for ranks that have the part locked, if something was put there.
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), except for deadlocks with the origins: a rank that polls is running. The epoch is over after an
-    /// error.
+    /// As [`wait`](Self::wait), except for deadlocks with the origins: a rank that polls is running. The epoch is over
+    /// after an error.
     ///
     /// # Examples
     ///

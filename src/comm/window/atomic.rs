@@ -17,8 +17,8 @@ use crate::unwind;
 /// A window of numbers, each of which all ranks can read and write at any time.
 ///
 /// Each access to an element is atomic. Whoever reads a value sees what its writer did before it wrote it, so a number
-/// can announce that others are there. An operation on several elements is one atomic access for each of them, one after
-/// another. No operation waits, and each is complete when it returns.
+/// can announce that others are there. An operation on several elements is one atomic access for each of them, one
+/// after another. No operation waits, and each is complete when it returns.
 ///
 /// A loop that reads until a value changes waits without the library's knowledge: it is not seen as waiting if the
 /// change never comes. Wait for a message or a fence instead.
@@ -247,7 +247,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
         Ok(fold(&cells[0], value, &op))
     }
 
-    /// Stores `new` if the element is `old`, bit by bit, and returns the element that was there: `old` if it was stored.
+    /// Stores `new` if the element is `old`, bit by bit, and returns the element that was there: `old` if it was
+    /// stored.
     ///
     /// # Errors
     ///

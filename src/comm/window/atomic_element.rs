@@ -2,8 +2,8 @@
 
 use crate::op::Element;
 
-/// The elements of an [`AtomicWindow`](crate::AtomicWindow): integers of up to 64 bits, floats and `bool`. No other type
-/// can implement it.
+/// The elements of an [`AtomicWindow`](crate::AtomicWindow): integers of up to 64 bits, floats and `bool`. No other
+/// type can implement it.
 pub trait AtomicElement: Element + sealed::Atomic {}
 
 pub(super) mod sealed {

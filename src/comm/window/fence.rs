@@ -19,8 +19,8 @@ use crate::transport::memory::window::SharedElements;
 /// Every rank reads the parts as they were when the epoch began. What is put is written when it ends, in the order of
 /// ranks, and of each rank's calls.
 ///
-/// If it is dropped and not closed, what this rank has put is lost, and the other ranks wait in their fence for one that
-/// this rank does not call: they get an error that names it.
+/// If it is dropped and not closed, what this rank has put is lost, and the other ranks wait in their fence for one
+/// that this rank does not call: they get an error that names it.
 #[must_use = "nothing is put until it is closed"]
 pub struct FenceEpoch<'w, T: Element> {
     window: &'w Window<T>,
@@ -36,8 +36,8 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     ///
-    /// As [`barrier`](crate::Comm::barrier). After a fence that failed, all later ones of this window fail. What was put
-    /// for it may or may not be written.
+    /// As [`barrier`](crate::Comm::barrier). After a fence that failed, all later ones of this window fail. What was
+    /// put for it may or may not be written.
     ///
     /// # Examples
     ///
@@ -138,9 +138,9 @@ impl<T: Element> FenceEpoch<'_, T> {
             .put(self.window, place, elements, Location::caller())
     }
 
-    /// Folds elements into the part of rank `target`, from its element `at` on: each of these becomes
-    /// `part[at + i] ⊕ elements[i]`. They are folded when the epoch ends, on the thread of the target. The operator need
-    /// not commute: elements of lower ranks are folded first.
+    /// Folds elements into the part of rank `target`, from its element `at` on: each of these becomes `part[at + i] ⊕
+    /// elements[i]`. They are folded when the epoch ends, on the thread of the target. The operator need not commute:
+    /// elements of lower ranks are folded first.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use crate::op::Element;
 use crate::transport::memory::part_lock::Mode;
 use crate::transport::memory::window::{ExclusiveElements, SharedElements};
 
-/// A rank's part of a window, locked to read it; see [`Window::lock_shared`]. It dereferences to `[T]`, and unlocks when
-/// it is dropped.
+/// A rank's part of a window, locked to read it; see [`Window::lock_shared`]. It dereferences to `[T]`, and unlocks
+/// when it is dropped.
 #[must_use = "it unlocks when it is dropped"]
 pub struct SharedPart<'w, T: Element>(SharedElements<'w, T>);
 
@@ -72,7 +72,8 @@ impl<T: Element> AllParts<'_, T> {
 impl<T: Element> Window<T> {
     /// Locks a part to read it, beside others that only read it.
     ///
-    /// It waits while another rank has it locked to write, or asked for that before. A rank locks a part once at a time.
+    /// It waits while another rank has it locked to write, or asked for that before. A rank locks a part once at a
+    /// time.
     ///
     /// # Errors
     ///
@@ -133,8 +134,8 @@ impl<T: Element> Window<T> {
         self.lock_to_write(rank, show, Location::caller())
     }
 
-    /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Between the
-    /// epochs of fences no other rank has it locked, so it does not wait.
+    /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Between
+    /// the epochs of fences no other rank has it locked, so it does not wait.
     ///
     /// # Errors
     ///

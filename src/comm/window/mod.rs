@@ -17,9 +17,9 @@
 //! - In an [`AtomicWindow`](crate::AtomicWindow) every element is an atomic. All operations are allowed at any time, and
 //!   no rank ever has a reference to an element.
 //!
-//! Fences and epochs only say who asks for the locks, and when. A rank that opens an epoch gives up every access that it
-//! has, since the epoch borrows the window. Whatever a program forgets or leaves by a panic, a lock that is still taken
-//! keeps the others out: they get an error, and never a `&mut` beside a reader.
+//! Fences and epochs only say who asks for the locks, and when. A rank that opens an epoch gives up every access that
+//! it has, since the epoch borrows the window. Whatever a program forgets or leaves by a panic, a lock that is still
+//! taken keeps the others out: they get an error, and never a `&mut` beside a reader.
 //!
 //! A rank cannot keep its part while a fence exposes it, or another's part beyond the end of the epoch:
 //!
@@ -64,13 +64,13 @@
 //! # Waiting
 //!
 //! Only the creation of a window, its fences, its locks, `start` and `wait` wait for other ranks. Ranks that can never
-//! move again get a [`Deadlock`](crate::ErrorKind::Deadlock) with the calls and lines of all, a rank that needs one that
-//! has ended gets [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so no rank
-//! starves: a rank that asks to read waits behind one that asked to write before it. So a rank that has a part locked to
-//! read should not wait for another one that is about to do the same.
+//! move again get a [`Deadlock`](crate::ErrorKind::Deadlock) with the calls and lines of all, a rank that needs one
+//! that has ended gets [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so no
+//! rank starves: a rank that asks to read waits behind one that asked to write before it. So a rank that has a part
+//! locked to read should not wait for another one that is about to do the same.
 //!
-//! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages, and not that of locks and of
-//! atomic operations. Neither reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the
+//! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages, and not that of locks and
+//! of atomic operations. Neither reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the
 //! methods of atomics.
 
 mod active_target;
@@ -103,8 +103,8 @@ pub use locks::{AllParts, ExclusivePart, SharedPart};
 
 /// A window: a part of memory for each rank of a communicator, which all of its ranks can read and write.
 ///
-/// See [`window`](crate::window) for what is allowed when. Parts may have different lengths. Each is the vector that its
-/// rank has brought, so it is in memory near that rank if the rank wrote it first.
+/// See [`window`](crate::window) for what is allowed when. Parts may have different lengths. Each is the vector that
+/// its rank has brought, so it is in memory near that rank if the rank wrote it first.
 ///
 /// A window stays on the thread of its rank. A rank may drop it at any time; the others still reach its part.
 ///

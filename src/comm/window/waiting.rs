@@ -35,8 +35,8 @@ pub(super) fn wait_for(
     wait_until(comm, call, None, needs, look)
 }
 
-/// The same without waiting: whether `look` finds something now (in a controlled world: once no other rank can proceed); an
-/// error if it never can.
+/// The same without waiting: whether `look` finds something now (in a controlled world: once no other rank can
+/// proceed); an error if it never can.
 pub(super) fn look_for(
     comm: &Comm,
     call: Shown<'_>,

@@ -127,8 +127,8 @@ impl<const N: usize> Digits<N> {
         let kept = self.bits_from(last);
         let half = last > 0 && self.bit(last - 1);
         let up = half && (kept & 1 == 1 || last > 1 && self.any_below(last - 1));
-        // Mantissa and exponent side by side: a mantissa that is rounded up to 2^53 raises the exponent. The bit that is
-        // not stored counts as 1 in the exponent.
+        // Mantissa and exponent side by side: a mantissa that is rounded up to 2^53 raises the exponent. The bit that
+        // is not stored counts as 1 in the exponent.
         let exponent = (last - least) as u64;
         let infinite = f64::INFINITY.to_bits();
         let bits = kept + u64::from(up);

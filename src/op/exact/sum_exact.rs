@@ -10,23 +10,23 @@ use crate::op::{Operator, OperatorKind};
 /// among them. It is that of [`all_reduce`](crate::Comm::all_reduce), [`reduce`](crate::Comm::reduce),
 /// [`reduce_scatter`](crate::Comm::reduce_scatter), [`scan`](crate::Comm::scan),
 /// [`exclusive_scan`](crate::Comm::exclusive_scan), their variants, [`reduce_over`](crate::Comm::reduce_over) and
-/// [`run_schedule`](crate::Comm::run_schedule). [`Comm::sum_exact`](crate::Comm::sum_exact) is for one sum of all numbers
-/// of all vectors.
+/// [`run_schedule`](crate::Comm::run_schedule). [`Comm::sum_exact`](crate::Comm::sum_exact) is for one sum of all
+/// numbers of all vectors.
 ///
-/// [`combine`](Operator::combine) has two operands and one result, so it is their plain sum: a function of your own that
-/// calls it for several operands rounds several times.
+/// [`combine`](Operator::combine) has two operands and one result, so it is their plain sum: a function of your own
+/// that calls it for several operands rounds several times.
 ///
 /// # Special values
 ///
 /// As those of [`ExactSum`](crate::op::ExactSum): a NaN, or infinities of both signs, give the one NaN `f64::NAN`;
-/// otherwise an infinity gives itself. Intermediate sums do not overflow. A sum that is zero is `+0`, unless all numbers
-/// are `-0`.
+/// otherwise an infinity gives itself. Intermediate sums do not overflow. A sum that is zero is `+0`, unless all
+/// numbers are `-0`.
 ///
 /// # Cost
 ///
 /// Two ranks add as by [`Sum`](crate::op::Sum). Of more ranks, reductions without a named algorithm read the vectors of
-/// all ranks in place (algorithm `direct`; up to seven `f64` go over cells). Times of an all_reduce of `f64`, divided by
-/// those by `Sum`, on two cores of an EPYC:
+/// all ranks in place (algorithm `direct`; up to seven `f64` go over cells). Times of an all_reduce of `f64`, divided
+/// by those by `Sum`, on two cores of an EPYC:
 ///
 /// | ranks | 1 Ki | 64 Ki | 1 Mi |
 /// |---|---|---|---|

@@ -3,10 +3,10 @@
 //! # Why few numbers are rounded right
 //!
 //! [`Partial`] adds numbers by Knuth's two-sum, whose error is a number again: `sum + rest` is the sum so far, except
-//! that `rest` is itself a sum of errors, whose own errors have the absolute sum `E`. That holds for any numbers as long
-//! as no operation overflows; additions never underflow. `lost` is `E` as added in floating point, which is more than
-//! `E / 2` for fewer than `2^52` numbers. So the exact sum `S` is between `sum + (rest - 2 lost)` and
-//! `sum + (rest + 2 lost)`.
+//! that `rest` is itself a sum of errors, whose own errors have the absolute sum `E`. That holds for any numbers as
+//! long as no operation overflows; additions never underflow. `lost` is `E` as added in floating point, which is more
+//! than `E / 2` for fewer than `2^52` numbers. So the exact sum `S` is between `sum + (rest - 2 lost)` and `sum + (rest
+//! + 2 lost)`.
 //!
 //! - *Nothing lost* (`lost = 0`): `S = sum + rest`, and the one addition of the two rounds it once.
 //! - *Otherwise* both ends of `rest ± 2 lost` are moved to the next number outwards, which makes up for their own

@@ -1,7 +1,8 @@
 //! The exposure of one rank's part of a window to some ranks, the origins: post, start, complete, wait.
 //!
 //! The owner posts the exposure and later waits until every origin is through. An origin starts once the owner has
-//! posted, and completes. What frees another rank happens under the mutex; the rank that does it wakes the other one after it.
+//! posted, and completes. What frees another rank happens under the mutex; the rank that does it wakes the other one
+//! after it.
 
 use crate::Rank;
 use crate::error::Site;

@@ -24,7 +24,8 @@ use crate::transport::endpoint::Endpoint;
 
 /// The state that the members of one communicator share.
 pub(crate) struct CommShared {
-    /// The context of point-to-point messages, a multiple of [`CONTEXTS`](head::CONTEXTS); collectives use the next ones.
+    /// The context of point-to-point messages, a multiple of [`CONTEXTS`](head::CONTEXTS); collectives use the next
+    /// ones.
     pub context: u32,
     pub members: Members,
     pub origin: Arc<Origin>,
@@ -47,8 +48,8 @@ pub(crate) struct CommShared {
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
-/// A rank's own handle of what the members share. It is counted by that rank alone: a count that all members write would
-/// move its cache line between them at every started call and every request.
+/// A rank's own handle of what the members share. It is counted by that rank alone: a count that all members write
+/// would move its cache line between them at every started call and every request.
 pub(crate) type CommHandle = Rc<Arc<CommShared>>;
 
 impl CommShared {

@@ -28,8 +28,8 @@
 //! A collective that a rank has started goes on while the rank sleeps in another call: a message that arrives for it
 //! wakes the rank, which takes it, perhaps sends others, and sleeps again (`progress/started.rs`). So each started
 //! collective of a sleeping rank is a node of the graph, with the state at its rank's last look. A rank that goes to
-//! sleep asks for itself and for each of its started collectives. All argued above for a rank and what it waits for holds
-//! for such a node too, since the rank wakes for both.
+//! sleep asks for itself and for each of its started collectives. All argued above for a rank and what it waits for
+//! holds for such a node too, since the rank wakes for both.
 //!
 //! # Ends that are not in the registry yet
 //!
@@ -288,9 +288,9 @@ impl Fabric {
         registry
     }
 
-    /// Records the ranks that have returned and marked this only at their endpoints, and wakes the ranks that need them.
-    /// The rank that opens the registry may come before the rank that returned and would wake them: it must not take
-    /// them for stuck.
+    /// Records the ranks that have returned and marked this only at their endpoints, and wakes the ranks that need
+    /// them. The rank that opens the registry may come before the rank that returned and would wake them: it must not
+    /// take them for stuck.
     pub(in crate::transport) fn take_in_ends(&self, registry: &mut Registry) {
         let run = self.run();
         for (rank, endpoint) in self.endpoints.iter().enumerate() {

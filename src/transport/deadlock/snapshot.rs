@@ -37,7 +37,8 @@ fn ranks_around(nodes: &StartedNodes, cycle: Vec<usize>, stuck: &[Rank]) -> Vec<
 }
 
 impl Fabric {
-    /// The ranks that can never move, and a cycle among them, if `me` or a collective that it has started is one of those.
+    /// The ranks that can never move, and a cycle among them, if `me` or a collective that it has started is one of
+    /// those.
     pub(in crate::transport) fn stuck(
         &self,
         registry: &Registry,

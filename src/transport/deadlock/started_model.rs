@@ -1,5 +1,5 @@
-//! A model of ranks that sleep while collectives that they have started go on, and the detector over it: it names no rank
-//! that could still move, and misses none that cannot, in random programs and random interleavings.
+//! A model of ranks that sleep while collectives that they have started go on, and the detector over it: it names no
+//! rank that could still move, and misses none that cannot, in random programs and random interleavings.
 
 use super::wait_for_graph::{Needs, Started, StartedNodes, State, stuck};
 use crate::Rank;

@@ -8,8 +8,8 @@
 //! the token is taken for a deadlock. Without the look after lying down, so is an exchange. If a broken communicator
 //! does not count in `is_over`, a rank that is about to be told of it is named. Without the entry of a rank in a bound
 //! wait, no rank that waits for it is ever told; if that rank counts as waiting though it is not `asleep`, a correct
-//! exchange with it is a deadlock. If who takes in the end of a rank that has returned does not wake the ranks that need
-//! it, these and all behind them are taken for a deadlock.
+//! exchange with it is a deadlock. If who takes in the end of a rank that has returned does not wake the ranks that
+//! need it, these and all behind them are taken for a deadlock.
 
 use std::sync::Arc;
 

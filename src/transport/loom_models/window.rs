@@ -4,12 +4,12 @@
 //!
 //! The part, its lock, the exposure, the gate, the registry and the last stage of the wait are the real ones.
 //!
-//! Checked by hand. A lock that is granted to a writer beside readers, or to a reader beside a writer: the elements race.
-//! Without the rouse in `PartLock::remove`, or before the removal instead of after it, or if `turn` does not count: a
-//! rank sleeps for ever. If `remove` rouses only those whose turn it is, or if `blockers` names requests that do not
-//! exclude this one: ranks that are not stuck are named. Without `Waiter`'s destructor the locks are still taken after
-//! the deadlock. Without the rouse after `post` or after `complete`: a rank sleeps for ever. If `PutsIn` is noted after
-//! the ranks have met, one of them meets the others once more and the other does not.
+//! Checked by hand. A lock that is granted to a writer beside readers, or to a reader beside a writer: the elements
+//! race. Without the rouse in `PartLock::remove`, or before the removal instead of after it, or if `turn` does not
+//! count: a rank sleeps for ever. If `remove` rouses only those whose turn it is, or if `blockers` names requests that
+//! do not exclude this one: ranks that are not stuck are named. Without `Waiter`'s destructor the locks are still taken
+//! after the deadlock. Without the rouse after `post` or after `complete`: a rank sleeps for ever. If `PutsIn` is noted
+//! after the ranks have met, one of them meets the others once more and the other does not.
 
 use std::panic::Location;
 

@@ -7,8 +7,8 @@
 //! that it has [taken](crate::transport::memory::copy_claims), and no part is taken twice. The borrower stays until the
 //! lender has reported all of its own parts; rather than unwind before, it ends the process. A lender finds these words
 //! open only during the loan that it waits for, whose length and type the borrower has compared. The destination of a
-//! message that is not lent is filled from [`Packet::open`], which shows a lent message only between claim and settling.
-//! [`help`] is called with the lender's own claims: `port/send.rs` is its one caller.
+//! message that is not lent is filled from [`Packet::open`], which shows a lent message only between claim and
+//! settling. [`help`] is called with the lender's own claims: `port/send.rs` is its one caller.
 #![allow(unsafe_code)]
 
 use std::mem::{self, MaybeUninit, size_of_val};

@@ -129,7 +129,8 @@ impl CopyClaims {
         copied > 0
     }
 
-    /// Takes parts from the end of `side`, of `parts` in all, and copies each, until none is left. Returns how many it took.
+    /// Takes parts from the end of `side`, of `parts` in all, and copies each, until none is left. Returns how many it
+    /// took.
     pub(crate) fn take_all(&self, side: Side, parts: usize, mut copy: impl FnMut(usize)) -> usize {
         let mut taken = 0;
         while let Some(it) = self.take(side, parts) {

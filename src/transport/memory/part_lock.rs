@@ -1,8 +1,8 @@
 //! The lock of one rank's part of a window: who holds it, in which mode, and who waits for it in which order.
 //!
 //! Requests are granted in their order, so no rank starves: a shared request waits behind an exclusive one that came
-//! before it. A rank that gives a lock up, or gives up waiting for it, grants it to those whose turn it is, and then rouses
-//! all who still wait: what each of them needs has changed.
+//! before it. A rank that gives a lock up, or gives up waiting for it, grants it to those whose turn it is, and then
+//! rouses all who still wait: what each of them needs has changed.
 //!
 //! [`Held`] is the proof that a rank holds the lock: there is one for each entry among the holders, only a grant makes
 //! it, and its destructor removes the entry. If it is forgotten, the entry stays and the lock remains taken.

@@ -1,8 +1,8 @@
 //! What a rank writes into other ranks' parts of a window during an epoch: kept by the writer until the epoch ends,
 //! then handed to the owner of each part, who writes it there.
 //!
-//! The owner goes by the writers' ranks, and by the order of each writer's calls. So the result does not depend on which
-//! rank was faster, whether the places overlap or not, and operators that do not commute fold in rank order.
+//! The owner goes by the writers' ranks, and by the order of each writer's calls. So the result does not depend on
+//! which rank was faster, whether the places overlap or not, and operators that do not commute fold in rank order.
 
 use crate::Rank;
 use crate::op::{Element, Operator, fold_right};

@@ -198,8 +198,8 @@ impl<W: Waiting> Inside<'_, W> {
     /// Reports out, and waits until all ranks have.
     #[inline]
     fn report(&mut self, well: bool) {
-        // No rank may leave its frame, by return or by a panic in the wait, while others may still access its vectors: a
-        // read of freed memory would be worse.
+        // No rank may leave its frame, by return or by a panic in the wait, while others may still access its vectors:
+        // a read of freed memory would be worse.
         let until_all_are_out = AbortOnDrop;
         self.epoch.report_out(self.me, self.ticket, well);
         self.stage = Stage::Out;

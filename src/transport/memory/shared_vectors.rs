@@ -351,8 +351,8 @@ unsafe fn copy_in(way: StoreKind, to: *mut u8, from: *const u8, bytes: usize) {
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
 
-/// The common length of all vectors that are not empty, and where the first output begins: the same for all ranks, which
-/// see the same pointers.
+/// The common length of all vectors that are not empty, and where the first output begins: the same for all ranks,
+/// which see the same pointers.
 fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
     let (mut n, mut written) = (0, None);
     for rank in 0..epoch.ranks() {

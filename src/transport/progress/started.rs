@@ -1,5 +1,5 @@
-//! The started collectives of a rank that are not over. Each call of the rank that waits, tests or makes progress carries
-//! them on.
+//! The started collectives of a rank that are not over. Each call of the rank that waits, tests or makes progress
+//! carries them on.
 //!
 //! A wait that finds a started call [due](StartedCall::is_due) ends its sleep, [advances](StartedCall::advance) the
 //! call, and begins again. So a call advances only while its rank is awake and holds no lock, and the last look before
