@@ -55,11 +55,13 @@ impl Comm {
         head: Head,
         data: &[T],
     ) -> Result<Option<Arc<Receipt>>> {
-        self.core.port.count(size_of_val(data));
-        let packet = match Packet::fits(Elements::of(data)) && !self.core.bounded {
-            true => Packet::eager(head, Elements::of(data)),
-            false => Packet::copied(head, op::copied(data)),
-        };
+        let port = &self.core.port;
+        if self.posts() {
+            let there = port.send_copy(self.world_rank(to), head, Elements::of(data));
+            return self.posted(to, there).map(|()| None);
+        }
+        port.count(size_of_val(data));
+        let packet = Packet::copied(head, op::copied(data));
         self.post_owned(to, packet, size_of_val(data))
     }
 

@@ -424,8 +424,7 @@ impl Comm {
         buf: Vec<T>,
     ) -> Result<Persistent<'_, T>> {
         let call = receive("recv_init", from.into(), tag.into(), None);
-        let show = call.to_string();
-        self.op(call.site, &|| show.clone(), || self.check_source(&call))?;
+        self.op(call.site, &|| call.to_string(), || self.check_source(&call))?;
         let receiving = Receiving {
             from: call.from,
             tag: call.tag,

@@ -208,8 +208,7 @@ impl Comm {
         finish: Finish<'c, R>,
     ) -> Result<Request<'c, R>> {
         let site = call.site;
-        let show = call.to_string();
-        self.op(site, &|| show.clone(), || {
+        self.op(site, &|| call.to_string(), || {
             self.check_source(&call)?;
             let want = self.want(&call);
             let slot = self.core.port.inbox().post(want, &**self.fabric());

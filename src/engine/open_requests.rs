@@ -29,16 +29,21 @@ impl Core {
 
     /// Records that a request is open.
     pub(crate) fn open(&self, state: Rc<RequestState>) {
+        let mut all = self.requests.borrow_mut();
         state.over.set(false);
-        self.requests.borrow_mut().push(state);
+        state.place.set(all.len());
+        all.push(state);
     }
 
     /// Marks a request as ended.
     pub(crate) fn close(&self, state: &Rc<RequestState>) {
         state.over.set(true);
-        let mut all = self.requests.borrow_mut();
-        if let Some(place) = all.iter().rposition(|other| Rc::ptr_eq(other, state)) {
+        let (mut all, place) = (self.requests.borrow_mut(), state.place.get());
+        if all.get(place).is_some_and(|it| Rc::ptr_eq(it, state)) {
             all.swap_remove(place);
+            if let Some(moved) = all.get(place) {
+                moved.place.set(place);
+            }
         }
     }
 

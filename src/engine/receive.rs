@@ -18,6 +18,7 @@ use crate::transport::progress::wait::Reason;
 use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 
 /// One receiving call: what it accepts and how it prints.
+#[derive(Clone, Copy)]
 pub(crate) struct Receive {
     pub verb: &'static str,
     pub from: Source,

@@ -22,6 +22,8 @@ pub(crate) struct RequestState {
     pub site: Site,
     /// Whether the operation has ended, in any way.
     pub over: Cell<bool>,
+    /// Its index among the open requests of its rank.
+    pub place: Cell<usize>,
 }
 
 /// Why a send waits until its message is received.
@@ -56,6 +58,7 @@ impl RequestState {
             comm: comm.clone(),
             site,
             over: Cell::new(false),
+            place: Cell::new(0),
         })
     }
 

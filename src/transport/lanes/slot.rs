@@ -4,16 +4,22 @@
 use crate::op::elements::Elements;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{EAGER_BYTES, Packet};
-use crate::transport::memory::ring::{CELLS, Reader, Writer, ring};
+use crate::transport::memory::ring::{self, ring};
+
+/// Number of cells of a ring.
+const CELLS: usize = if cfg!(all(test, loom)) { 2 } else { 8 };
 
 /// Number of messages of a ring that may be short. The last cell is for a lent message, see
 /// [`lane`](crate::transport::lanes::lane).
-const CREDIT: u32 = CELLS - 1;
+const CREDIT: u32 = CELLS as u32 - 1;
+
+type Writer = ring::Writer<EAGER_BYTES, CELLS>;
+type Reader = ring::Reader<EAGER_BYTES, CELLS>;
 
 /// One rank's end of everything between two ranks.
 pub(in crate::transport) struct PairEnd {
-    out: Writer<EAGER_BYTES>,
-    into: Reader<EAGER_BYTES>,
+    out: Writer,
+    into: Reader,
 }
 
 /// The two ends for a pair of ranks.

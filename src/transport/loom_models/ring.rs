@@ -17,7 +17,10 @@ use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Nobody;
 use crate::transport::memory::packet::{EAGER_BYTES, Packet};
-use crate::transport::memory::ring::{CELLS, Reader, Writer, ring};
+use crate::transport::memory::ring::{Reader, Writer, ring};
+
+/// Number of cells of a ring.
+const CELLS: usize = 2;
 
 /// Bytes that a cell of the fast box's kind holds, in short.
 const LONGER: usize = 2 * EAGER_BYTES;
@@ -45,7 +48,7 @@ fn take(number: u32, count: usize, mut look: impl FnMut(&mut Packet) -> bool) {
 /// A stream of messages, the next of which is posted as soon as a cell is free. Longer ones land.
 fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
     explore(Some(3), move || {
-        let (mut writer, mut reader): (Writer<BYTES>, Reader<BYTES>) = ring(packets);
+        let (mut writer, mut reader): (Writer<BYTES, CELLS>, Reader<BYTES, CELLS>) = ring(packets);
         let reader = thread::spawn(move || {
             for number in 0..4 {
                 take(number, count(number), |place| reader.take(place));
@@ -53,7 +56,7 @@ fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
             assert!(reader.is_empty());
         });
         for number in 0..4 {
-            while writer.unread() == CELLS && writer.look() == CELLS {
+            while !writer.has_room() && writer.look() == CELLS as u32 {
                 thread::yield_now();
             }
             writer.post(head(number), Elements::of(&vec![number; count(number)]));

@@ -36,15 +36,20 @@ use crate::op::elements::Elements;
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
-use crate::transport::memory::ring::{self, CELLS, Ring, ring};
+use crate::transport::memory::ring::{self, ring};
 
 /// The longest message in bytes, so that cells consist of whole lines.
 const FITS: usize = 1024;
+/// Number of messages that are on their way at most: a window of started ones fits.
+const CELLS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
+/// A writer whose messages are not read looks for space again after this many: each look moves a line.
+const LOOKS: u32 = if CELLS < 64 { 1 } else { 8 };
 /// Number of consecutive messages to one receiver after which a sender takes its fast box.
 const ROW: u32 = if cfg!(all(test, loom)) { 1 } else { 8 };
 
-type Writer = ring::Writer<FITS>;
-type Reader = ring::Reader<FITS>;
+type Ring = ring::Ring<FITS, CELLS>;
+type Writer = ring::Writer<FITS, CELLS>;
+type Reader = ring::Reader<FITS, CELLS>;
 
 /// The fast box in a rank's endpoint.
 pub(in crate::transport) struct FastBox {
@@ -54,7 +59,7 @@ pub(in crate::transport) struct FastBox {
     writer: Mutex<Option<Writer>>,
     reader: Mutex<Option<Reader>>,
     /// Created when the fast box is first taken.
-    ring: OnceLock<Arc<Ring<FITS>>>,
+    ring: OnceLock<Arc<Ring>>,
 }
 
 impl FastBox {
@@ -170,7 +175,7 @@ impl Out {
 
     #[inline]
     fn is_free(writer: &Writer, data: Elements<'_>) -> bool {
-        writer.unread() < CELLS && Writer::fits(data)
+        writer.has_room() && Writer::fits(data)
     }
 
     /// Writes a message, if there is space and the mailbox of `to` is empty, which is checked last. Returns whether it
@@ -186,7 +191,8 @@ impl Out {
         let Some((whose, _, writer)) = &mut self.taken else {
             return false;
         };
-        let goes = *whose == to && Self::is_free(writer, data) && is_empty();
+        let space = |writer: &mut Writer| writer.has_room() || writer.look() < CELLS as u32;
+        let goes = *whose == to && Writer::fits(data) && space(writer) && is_empty();
         if goes {
             writer.post(head, data);
         }
@@ -196,8 +202,10 @@ impl Out {
     /// Looks how much was read, if it is time for that. Called after a post, when no rank waits for this one.
     #[inline]
     pub(in crate::transport) fn look(&mut self) {
+        const HALF: u32 = CELLS as u32 / 2;
         if let Some((.., writer)) = &mut self.taken
-            && writer.unread() > CELLS / 2
+            && writer.unread() > HALF
+            && writer.unread().is_multiple_of(LOOKS)
         {
             writer.look();
         }

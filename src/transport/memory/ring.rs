@@ -1,7 +1,7 @@
 //! The ring: memory through which one rank hands packets to one other, without locked instructions.
 //!
 //! ```text
-//! cells    │turn│ info head elements … │ × 8     written by the writer, at least one cache line each
+//! cells    │turn│ info head elements … │ × 8…    written by the writer, at least one cache line each
 //! read     │number of packets read│             written by the reader
 //! ```
 //!
@@ -32,12 +32,9 @@ use crate::transport::memory::bytes::PIECE;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
-/// Number of packets that a ring holds: a power of two.
-pub(in crate::transport) const CELLS: u32 = if cfg!(all(test, loom)) { 2 } else { 8 };
-
-/// A ring whose cells have space for elements of `BYTES` bytes.
-pub(in crate::transport) struct Ring<const BYTES: usize> {
-    cells: CachePadded<[Cell<BYTES>; CELLS as usize]>,
+/// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
+pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
+    cells: Box<[Cell<BYTES>; CELLS]>,
     /// Number of packets that the reader has read.
     read: CachePadded<AtomicU32>,
 }
@@ -65,9 +62,9 @@ const _: () = assert!(size_of::<Cell<EAGER_BYTES>>() == 64, "a slot is one line"
 
 // SAFETY: a cell holds a packet, which is `Send`; only the writer or the reader accesses it, and they hand it over by
 // release and acquire, see the head.
-unsafe impl<const BYTES: usize> Send for Ring<BYTES> {}
+unsafe impl<const BYTES: usize, const CELLS: usize> Send for Ring<BYTES, CELLS> {}
 // SAFETY: the same.
-unsafe impl<const BYTES: usize> Sync for Ring<BYTES> {}
+unsafe impl<const BYTES: usize, const CELLS: usize> Sync for Ring<BYTES, CELLS> {}
 
 /// The turn of the packet after the first `behind` packets, without its label.
 #[inline]
@@ -76,12 +73,14 @@ fn turn(behind: u32) -> u64 {
 }
 
 /// The ends of a new ring, as if `packets` packets had gone through it already.
-pub(in crate::transport) fn ring<const BYTES: usize>(
+pub(in crate::transport) fn ring<const BYTES: usize, const CELLS: usize>(
     packets: u32,
-) -> (Writer<BYTES>, Reader<BYTES>) {
+) -> (Writer<BYTES, CELLS>, Reader<BYTES, CELLS>) {
     const { assert!(BYTES >= EAGER_BYTES, "any packet fits") };
+    const { assert!(CELLS.is_power_of_two(), "places go round") };
+    let cells: Box<[Cell<BYTES>]> = (0..CELLS).map(|_| Cell::new(packets)).collect();
     let ring = Arc::new(Ring {
-        cells: CachePadded::new(std::array::from_fn(|_| Cell::new(packets))),
+        cells: cells.try_into().unwrap_or_else(|_| unreachable!("as many as were made")),
         read: CachePadded::new(AtomicU32::new(packets)),
     });
     let writer = Writer {
@@ -106,11 +105,11 @@ impl<const BYTES: usize> Cell<BYTES> {
     }
 }
 
-impl<const BYTES: usize> Ring<BYTES> {
+impl<const BYTES: usize, const CELLS: usize> Ring<BYTES, CELLS> {
     /// The cell of the packet after the first `behind` packets.
     #[inline]
     fn cell(&self, behind: u32) -> &Cell<BYTES> {
-        &self.cells[(behind % CELLS) as usize]
+        &self.cells[behind as usize % CELLS]
     }
 
     /// Whether the packet after the first `read` packets is not there.
@@ -128,14 +127,14 @@ impl<const BYTES: usize> Ring<BYTES> {
 }
 
 /// The writing end.
-pub(in crate::transport) struct Writer<const BYTES: usize> {
-    ring: Arc<Ring<BYTES>>,
+pub(in crate::transport) struct Writer<const BYTES: usize, const CELLS: usize> {
+    ring: Arc<Ring<BYTES, CELLS>>,
     written: u32,
     /// Number of packets that had been read when this end last looked.
     read: u32,
 }
 
-impl<const BYTES: usize> Writer<BYTES> {
+impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     /// Whether a message can be posted by [`post`](Self::post).
     #[inline]
     pub(in crate::transport) fn fits(data: Elements<'_>) -> bool {
@@ -150,7 +149,7 @@ impl<const BYTES: usize> Writer<BYTES> {
     }
 
     /// The ring, to be asked whether it is empty.
-    pub(in crate::transport) fn ring(&self) -> &Arc<Ring<BYTES>> {
+    pub(in crate::transport) fn ring(&self) -> &Arc<Ring<BYTES, CELLS>> {
         &self.ring
     }
 
@@ -160,7 +159,13 @@ impl<const BYTES: usize> Writer<BYTES> {
         self.written.wrapping_sub(self.read)
     }
 
-    /// The same, as of now.
+    /// Whether a cell was free when this end last looked.
+    #[inline]
+    pub(in crate::transport) fn has_room(&self) -> bool {
+        self.unread() < CELLS as u32
+    }
+
+    /// Number of packets that have not been read by now.
     #[cold]
     pub(in crate::transport) fn look(&mut self) -> u32 {
         // Acquire: pairs with the release in `take`; the cells up to there are this end's again.
@@ -205,7 +210,7 @@ impl<const BYTES: usize> Writer<BYTES> {
         label: Label,
         write: impl FnOnce(*mut u8),
     ) {
-        let room = self.unread() < CELLS || self.look() < CELLS;
+        let room = self.has_room() || self.look() < CELLS as u32;
         assert!(room, "a ring is full");
         let cell = self.ring.cell(self.written);
         cell.content.with_mut(|content| {
@@ -226,12 +231,12 @@ impl<const BYTES: usize> Writer<BYTES> {
 }
 
 /// The reading end.
-pub(in crate::transport) struct Reader<const BYTES: usize> {
-    ring: Arc<Ring<BYTES>>,
+pub(in crate::transport) struct Reader<const BYTES: usize, const CELLS: usize> {
+    ring: Arc<Ring<BYTES, CELLS>>,
     read: u32,
 }
 
-impl<const BYTES: usize> Reader<BYTES> {
+impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
     /// Moves the next packet into `place`. Returns whether there was one.
     #[inline]
     pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
