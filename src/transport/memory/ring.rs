@@ -80,7 +80,9 @@ pub(in crate::transport) fn ring<const BYTES: usize, const CELLS: usize>(
     const { assert!(CELLS.is_power_of_two(), "places go round") };
     let cells: Box<[Cell<BYTES>]> = (0..CELLS).map(|_| Cell::new(packets)).collect();
     let ring = Arc::new(Ring {
-        cells: cells.try_into().unwrap_or_else(|_| unreachable!("as many as were made")),
+        cells: cells
+            .try_into()
+            .unwrap_or_else(|_| unreachable!("as many as were made")),
         read: CachePadded::new(AtomicU32::new(packets)),
     });
     let writer = Writer {
