@@ -38,7 +38,19 @@ pub(crate) struct Depth(u32);
 /// The depth of this thread.
 #[inline]
 pub(crate) fn depth() -> Depth {
-    Depth(STATE.get() & !FOLLOWS)
+    Depth(state() & !FOLLOWS)
+}
+
+/// The state of this thread. By `try_with`, which is inlined everywhere; `get` and `with` are not.
+#[inline]
+fn state() -> u32 {
+    STATE.try_with(Cell::get).unwrap_or_default()
+}
+
+#[inline]
+fn set_state(state: u32) {
+    // A cell without a destructor is there as long as its thread.
+    _ = STATE.try_with(|kept| kept.set(state));
 }
 
 /// The hook's data for one rank of a thread.
@@ -247,13 +259,13 @@ pub(crate) fn last() -> Panic {
 /// depth, or the last operation failed because of other ranks.
 #[inline]
 pub(crate) fn is_marked(entered: Depth) -> bool {
-    STATE.get() != entered.0
+    state() != entered.0
 }
 
 /// Whether the last operation of this thread failed because of other ranks; the next operation clears this.
 #[inline]
 pub(crate) fn follows() -> bool {
-    STATE.get() & FOLLOWS != 0
+    state() & FOLLOWS != 0
 }
 
 /// Notes the text of an error that other ranks caused; `None` if the operation failed by itself, or did not fail. The
@@ -266,7 +278,7 @@ pub(crate) fn set_follows(text: Option<String>) {
 }
 
 fn mark_follows(follows: bool) {
-    STATE.with(|state| state.set(depth().0 | if follows { FOLLOWS } else { 0 }));
+    set_state(depth().0 | if follows { FOLLOWS } else { 0 });
 }
 
 /// Runs `f` on the kept text, as [`ranks`] does.
@@ -288,11 +300,11 @@ pub(crate) fn operator<R>(f: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         #[inline]
         fn drop(&mut self) {
-            STATE.with(|state| state.set(self.0.0 | STATE.get() & FOLLOWS));
+            set_state(self.0.0 | state() & FOLLOWS);
         }
     }
     let _restore = Restore(depth());
-    STATE.with(|state| state.set(STATE.get() + OPERATOR));
+    set_state(state() + OPERATOR);
     f()
 }
 

@@ -33,7 +33,10 @@ impl LazyCellPort {
 
     #[inline]
     fn get(&self, shared: &CommShared, me: Rank) -> &RefCell<CellPort> {
-        self.0.get_or_init(|| RefCell::new(shared.cell_port(me)))
+        match self.0.get() {
+            Some(port) => port,
+            None => self.0.get_or_init(|| RefCell::new(shared.cell_port(me))),
+        }
     }
 }
 

@@ -73,8 +73,12 @@ impl DescribeCall for Described {
 
     #[inline]
     fn words(&self, known: impl FnOnce(&CallEvent) -> u32) -> Words {
-        let new = || Words::of(&self.event, known(&self.event));
-        *self.words.get_or_init(new)
+        match self.words.get() {
+            Some(words) => *words,
+            None => *self
+                .words
+                .get_or_init(|| Words::of(&self.event, known(&self.event))),
+        }
     }
 
     #[inline]

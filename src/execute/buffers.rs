@@ -58,6 +58,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
     }
 
     /// The elements of a region in one run, for a copy of them: gathered in the stage if they are in several.
+    #[inline]
     pub(super) fn outgoing(&mut self, region: Region) -> Result<Elements<'_>> {
         if region.count == 1 {
             return self.read(region);
@@ -68,6 +69,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
     }
 
     /// Folds elements that have arrived into their region.
+    #[inline]
     pub(super) fn fold_in(
         &mut self,
         region: Region,
@@ -144,6 +146,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
     }
 
     /// Lends a message that is too long for a packet, or for which there is no room, in a step that receives nothing.
+    #[inline]
     fn lend(&mut self, link: &InCall<'_>, send: Transfer) -> Result<()> {
         let data = match send.region.count {
             1 => self.read(send.region)?,
@@ -376,6 +379,7 @@ impl<'a, 'o> Buffers<'a, 'o> {
         }
     }
 
+    #[inline]
     fn length(&self, buffer: Buffer) -> usize {
         match buffer {
             Buffer::Input => self.operands.input.len(),

@@ -70,6 +70,7 @@ impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
         cell_port.post(stamp, self.2.unwrap_or(self.0));
     }
 
+    #[inline(always)]
     fn begin(&mut self) {
         if let Some(input) = self.2.take() {
             self.0.copy_from_slice(input);

@@ -118,6 +118,7 @@ fn copy_octet<T: Element>(to: &mut [T], from: &[T]) {
 
 impl Class {
     /// The method of the next copy: past the caches if that takes less than `share` of the plain method's time.
+    #[inline]
     fn next(&self, share: f32) -> StoreKind {
         let made = self.made.get();
         self.made.set(made.wrapping_add(1));

@@ -58,12 +58,22 @@ pub(crate) fn append<T: Element>(to: &mut Vec<T>, data: &[T]) {
 /// The number of bytes up to which a fold takes less time than the choice of a loop.
 const TINY: usize = 64;
 
+/// Runs `f` on the elements of both, one after the other. Not by `zip`, which is compiled elsewhere and then not inlined.
+#[inline(always)]
+fn each<T: Copy>(acc: &mut [T], other: &[T], mut f: impl FnMut(&mut T, T)) {
+    for (i, a) in acc.iter_mut().enumerate() {
+        match other.get(i) {
+            Some(&b) => f(a, b),
+            None => break,
+        }
+    }
+}
+
 /// `acc[i] ← acc[i] ⊕ right[i]`.
 #[inline]
 pub(super) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
     if size_of_val(acc) <= TINY {
-        let both = acc.iter_mut().zip(right);
-        return both.for_each(|(a, &b)| *a = op.combine(*a, b));
+        return each(acc, right, |a, b| *a = op.combine(*a, b));
     }
     let n = acc.len().min(right.len());
     let (acc, right) = (acc.as_mut_ptr(), right.as_ptr());
@@ -77,8 +87,7 @@ pub(super) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right
 #[inline]
 pub(super) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
     if size_of_val(acc) <= TINY {
-        let both = acc.iter_mut().zip(left);
-        return both.for_each(|(a, &b)| *a = op.combine(b, *a));
+        return each(acc, left, |a, b| *a = op.combine(b, *a));
     }
     let n = acc.len().min(left.len());
     let (acc, left) = (acc.as_mut_ptr(), left.as_ptr());

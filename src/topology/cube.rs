@@ -59,9 +59,11 @@ impl Pattern for Hypercube {
     fn steps(&self) -> usize {
         self.dimensions as usize
     }
+    #[inline]
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         (p < self.ranks() && s < self.steps()).then(|| p ^ 1 << s)
     }
+    #[inline]
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         self.to(q, s)
     }
@@ -109,6 +111,7 @@ impl Pattern for Circle {
     fn steps(&self) -> usize {
         ceil_log2(self.ranks)
     }
+    #[inline]
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         let ahead = distance(s).filter(|_| p < self.ranks && s < self.steps())?;
         // Both are below `ranks`, but their sum may overflow.
@@ -118,6 +121,7 @@ impl Pattern for Circle {
             p - (self.ranks - ahead)
         })
     }
+    #[inline]
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         let back = distance(s).filter(|_| q < self.ranks && s < self.steps())?;
         Some(if q >= back {
@@ -168,9 +172,11 @@ impl Pattern for Shift {
     fn steps(&self) -> usize {
         ceil_log2(self.ranks)
     }
+    #[inline]
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         p.checked_add(distance(s)?).filter(|&q| q < self.ranks)
     }
+    #[inline]
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         q.checked_sub(distance(s)?).filter(|_| q < self.ranks)
     }
@@ -212,9 +218,11 @@ impl Pattern for Line {
     fn steps(&self) -> usize {
         self.ranks - 1
     }
+    #[inline]
     fn to(&self, p: Rank, s: usize) -> Option<Rank> {
         (p == s && s < self.steps()).then(|| p + 1)
     }
+    #[inline]
     fn from(&self, q: Rank, s: usize) -> Option<Rank> {
         (q.checked_sub(1) == Some(s) && s < self.steps()).then_some(s)
     }

@@ -47,6 +47,7 @@ impl PairEnd {
     }
 
     /// Posts any packet, after [`has_room`](Self::has_room) returned `true`; a lent one at any time.
+    #[inline]
     pub(in crate::transport) fn post_packet(&mut self, packet: Packet) {
         self.out.post_packet(packet);
     }

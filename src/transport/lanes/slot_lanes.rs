@@ -120,6 +120,7 @@ impl Lanes for SlotLanes {
         self.end(to, |end| end.post(head, data));
     }
 
+    #[inline]
     fn post_packet(&self, to: Rank, packet: Packet) {
         self.end(to, |end| end.post_packet(packet));
     }

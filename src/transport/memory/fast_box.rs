@@ -214,6 +214,7 @@ impl Out {
     /// Counts a message that goes to `to` through the mailbox. If it would fit and is the last of several in a row, the
     /// next one may go through the receiver's fast box.
     #[cold]
+    #[inline]
     pub(in crate::transport) fn goes_by_mailbox(
         &mut self,
         to: Rank,

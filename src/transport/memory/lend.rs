@@ -50,11 +50,13 @@ pub(crate) struct Loan<'a> {
 }
 
 impl Loan<'_> {
+    #[inline]
     pub(in crate::transport) fn bytes(&self) -> &[MaybeUninit<u8>] {
         self.bytes
     }
 
     /// Whether the message was read.
+    #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.word.is_settled(self.ticket)
     }
@@ -74,6 +76,7 @@ struct Guard<'a, W: Fn(&LoanWord, Ticket)> {
 }
 
 impl<W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, W> {
+    #[inline]
     fn drop(&mut self) {
         if self.word.is_offered(self.ticket) && self.word.revoke(self.ticket)
             || self.word.is_revoked(self.ticket)
@@ -86,6 +89,7 @@ impl<W: Fn(&LoanWord, Ticket)> Drop for Guard<'_, W> {
 }
 
 /// The wait must not return early: a read of freed memory would be worse than the end of the process.
+#[inline]
 fn assert_settled(word: &LoanWord, ticket: Ticket) {
     if !word.is_settled(ticket) {
         std::process::abort();

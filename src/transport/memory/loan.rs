@@ -29,11 +29,13 @@ pub(crate) type Ticket = u64;
 pub(crate) struct LoanWord(AtomicU64);
 
 impl LoanWord {
+    #[inline]
     pub(crate) fn new() -> Self {
         LoanWord(AtomicU64::new(REVOKED))
     }
 
     /// The lender opens its next loan.
+    #[inline]
     pub(crate) fn offer(&self) -> Ticket {
         // Relaxed: only the lender writes the word while nothing is offered or claimed.
         let last = self.0.load(Ordering::Relaxed);
@@ -45,6 +47,7 @@ impl LoanWord {
     }
 
     /// The borrower asks to read. After `true` it must settle; after `false` it must not read.
+    #[inline]
     pub(crate) fn claim(&self, ticket: Ticket) -> bool {
         let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + CLAIMED);
         // Acquire: pairs with the release in `offer`.
@@ -54,18 +57,21 @@ impl LoanWord {
     }
 
     /// The borrower has read its last byte.
+    #[inline]
     pub(crate) fn settle(&self, ticket: Ticket) {
         // Release: the borrower's reads happen before the lender sees it settled.
         self.0.store(ticket * STATES + SETTLED, Ordering::Release);
     }
 
     /// Whether the lender has its buffer back.
+    #[inline]
     pub(crate) fn is_settled(&self, ticket: Ticket) -> bool {
         // Acquire: pairs with the release in `settle`.
         self.0.load(Ordering::Acquire) == ticket * STATES + SETTLED
     }
 
     /// The lender wants its buffer back now; `false`: the borrower was faster.
+    #[inline]
     pub(crate) fn revoke(&self, ticket: Ticket) -> bool {
         let (from, to) = (ticket * STATES + OFFERED, ticket * STATES + REVOKED);
         // Relaxed: a loan that was never claimed has never been read, so there is nothing to order.
@@ -75,12 +81,14 @@ impl LoanWord {
     }
 
     /// Whether the lender has revoked this loan.
+    #[inline]
     pub(crate) fn is_revoked(&self, ticket: Ticket) -> bool {
         // Relaxed: called by the lender, which wrote it.
         self.0.load(Ordering::Relaxed) == ticket * STATES + REVOKED
     }
 
     /// Whether a packet with this ticket can still be claimed; a hint, only `claim` decides.
+    #[inline]
     pub(crate) fn is_offered(&self, ticket: Ticket) -> bool {
         self.0.load(Ordering::Relaxed) == ticket * STATES + OFFERED
     }

@@ -115,6 +115,7 @@ impl<const BYTES: usize, const CELLS: usize> Ring<BYTES, CELLS> {
     }
 
     /// Whether the packet after the first `read` packets is not there.
+    #[inline]
     fn lacks(&self, read: u32) -> bool {
         // Relaxed: nothing else is read.
         let there = self.cell(read).turn.load(Ordering::Relaxed);
@@ -146,6 +147,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     }
 
     /// Number of packets written; it wraps.
+    #[inline]
     pub(in crate::transport) fn written(&self) -> u32 {
         self.written
     }
@@ -169,6 +171,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
 
     /// Number of packets that have not been read by now.
     #[cold]
+    #[inline]
     pub(in crate::transport) fn look(&mut self) -> u32 {
         // Acquire: pairs with the release in `take`; the cells up to there are this end's again.
         self.read = self.ring.read.load(Ordering::Acquire);
@@ -194,6 +197,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     /// # Panics
     ///
     /// If no cell is free.
+    #[inline]
     pub(in crate::transport) fn post_packet(&mut self, packet: Packet) {
         let (head, info) = (packet.head, packet.info());
         let (label, body) = packet.into_body();

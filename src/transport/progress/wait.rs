@@ -159,6 +159,7 @@ pub(crate) struct Reason<'a> {
 }
 
 /// Runs a wait whose look only reports whether it has found something, and returns what the last look found.
+#[inline]
 fn find<R>(
     mut look: impl FnMut() -> Option<R>,
     wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<()>,

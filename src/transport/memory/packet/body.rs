@@ -160,6 +160,7 @@ impl Packet {
         packet
     }
 
+    #[inline]
     pub(in crate::transport) fn lent(head: Head, data: Elements<'_>, ticket: Ticket) -> Packet {
         let lent = Lent {
             data: data.first(),
@@ -278,6 +279,7 @@ impl Packet {
     }
 
     /// What is lent: [`count`](Self::count) elements of the type [`info`](Self::info), borrowed as the head says.
+    #[inline]
     pub(super) fn as_lent(&self) -> Option<Lent> {
         if self.kind != PacketKind::LENT {
             return None;

@@ -25,6 +25,7 @@ impl PacketKind {
     }
 
     /// The kind that is left after everything owned was taken out.
+    #[inline]
     pub(super) fn emptied(self) -> PacketKind {
         match self {
             PacketKind::COPIED | PacketKind::VALUE => PacketKind::EMPTY,

@@ -96,6 +96,7 @@ impl Packet {
     }
 
     /// Claims what is lent, shows it and settles.
+    #[inline]
     fn borrow<R>(
         &self,
         info: &'static Info,

@@ -10,6 +10,7 @@ use crate::transport::memory::lenders::Lenders;
 
 impl Packet {
     /// Whether it holds nothing, or nothing any more.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.kind() == PacketKind::EMPTY
     }
@@ -35,6 +36,7 @@ impl Packet {
         self.kind() != PacketKind::EAGER && self.is_taken_back(lenders)
     }
 
+    #[inline]
     fn is_taken_back(&self, lenders: &impl Lenders) -> bool {
         match self.as_lent() {
             Some(lent) => !lenders.word(self.source()).is_offered(lent.ticket),
