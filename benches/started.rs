@@ -4,6 +4,7 @@
 //! alone        start ┃ wait                      beside the blocking call
 //! persistent   start ┃ wait, described before    beside the plain started call
 //! halo         two neighbours: persistent, beside the blocking call and the plain started one
+//! window       64 messages in a scope: isend ┃ irecv_into, beside 64 blocking ones, one message
 //! overlap      late ▶ start ┃ compute, with progress() every 20 us ┃ wait
 //!              beside: compute ┃ the blocking call, of ranks that come together
 //! ```
@@ -22,6 +23,8 @@ use rankfold::{Comm, Graph, Persistent, Result, World, op};
 const ALONE: f64 = 3.0;
 /// Maximum of computation with a started call in it, over computation and the blocking call.
 const OVERLAP: f64 = 1.1;
+/// Number of messages that are in flight at once.
+const WINDOW: u64 = 64;
 /// How long a rank computes, how much later than the other one it may come, and how often it makes progress.
 const COMPUTES: Duration = Duration::from_millis(1);
 const LATE: u64 = 500_000;
@@ -66,6 +69,12 @@ fn main() {
     let theirs = |times| timed(|comm| started_halo(comm, times));
     let compared = compare(effort(41), &ours, &theirs);
     show("persistent halo, 8 bytes", "plain", &compared);
+    for length in [1, 128, 512, 8192, 32_768] {
+        let ours = |times| timed(|comm| window(comm, length, times));
+        let theirs = |times| timed(|comm| in_a_row(comm, length, times));
+        let name = format!("window, {} bytes", 8 * length);
+        show(&name, "blocking", &compare(effort(41), &ours, &theirs));
+    }
     for length in [8192, 65_536, 524_288] {
         let ours = |times| timed(|comm| overlapping(comm, length, times));
         let theirs = |times| timed(|comm| in_turn(comm, length, times));
@@ -172,6 +181,42 @@ fn blocking_halo(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
     }
     assert!(halo.iter().all(|&one| one < 2));
     Ok(begin.elapsed())
+}
+
+/// A window of messages after the other from rank 0 to rank 1; the time of one message.
+fn window(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let mut halos = vec![vector(comm, length); WINDOW as usize];
+    let begin = Instant::now();
+    for _ in 0..times {
+        comm.scope(|scope| {
+            for halo in &mut halos {
+                match comm.rank() {
+                    0 => _ = scope.isend(1, 0, halo)?,
+                    _ => _ = scope.irecv_into(0, 0, halo)?,
+                }
+            }
+            Ok(())
+        })?;
+        comm.barrier()?;
+    }
+    assert!(halos.iter().flatten().all(|&one| one == 0));
+    Ok(begin.elapsed() / WINDOW as u32)
+}
+
+fn in_a_row(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let mut halos = vec![vector(comm, length); WINDOW as usize];
+    let begin = Instant::now();
+    for _ in 0..times {
+        for halo in &mut halos {
+            match comm.rank() {
+                0 => comm.send(1, 0, halo)?,
+                _ => _ = comm.recv_into(0, 0, halo)?,
+            }
+        }
+        comm.barrier()?;
+    }
+    assert!(halos.iter().flatten().all(|&one| one == 0));
+    Ok(begin.elapsed() / WINDOW as u32)
 }
 
 /// Computes for a while, and calls `now_and_then` while it does.

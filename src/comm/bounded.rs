@@ -15,6 +15,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::receipt::Receipt;
+use crate::transport::port::CopyTo;
 use crate::transport::progress::wait::Reason;
 
 impl Comm {
@@ -45,7 +46,7 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Option<Arc<Receipt>>> {
-        self.post_copy(to, self.head(tag), data)
+        self.post_copy(to, self.head(tag), data, CopyTo::Receiver)
     }
 
     /// The same under any head.
@@ -54,10 +55,11 @@ impl Comm {
         to: Rank,
         head: Head,
         data: &[T],
+        copy: CopyTo,
     ) -> Result<Option<Arc<Receipt>>> {
         let port = &self.core.port;
         if self.posts() {
-            let there = port.send_copy(self.world_rank(to), head, Elements::of(data));
+            let there = port.send_copy(self.world_rank(to), head, Elements::of(data), copy);
             return self.posted(to, there).map(|()| None);
         }
         port.count(size_of_val(data));

@@ -22,6 +22,7 @@ use crate::engine::request_state::{Direction, RequestState, Until};
 use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
+use crate::transport::port::CopyTo;
 
 /// A scope in which requests borrow their buffers; see [`Comm::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -214,7 +215,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
         self.comm.op(site, &show, || {
-            let direction = self.comm.start_send("isend", to, tag, data)?;
+            let direction = self.comm.start_send("isend", to, tag, data, CopyTo::Kept)?;
             let request = self
                 .comm
                 .request(direction, site, Box::new(move |_, _| Ok(data)));

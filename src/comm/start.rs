@@ -13,6 +13,7 @@ use crate::error::ErrorKind;
 use crate::error::{Error, Result, Site};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
+use crate::transport::port::CopyTo;
 
 /// # Nonblocking send and receive
 ///
@@ -58,7 +59,7 @@ impl Comm {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
         self.op(site, &show, || {
-            let direction = self.start_send("isend", to, tag, &data)?;
+            let direction = self.start_send("isend", to, tag, &data, CopyTo::Receiver)?;
             Ok(self.request(direction, site, Box::new(|_, _| Ok(data))))
         })
     }
@@ -70,13 +71,14 @@ impl Comm {
         to: Rank,
         tag: u32,
         data: &[T],
+        copy: CopyTo,
     ) -> Result<Direction> {
         self.check_peer("the receiver", to)?;
         Ok(Direction::Send {
             verb,
             to,
             tag,
-            receipt: self.post_elements(to, tag, data)?,
+            receipt: self.post_copy(to, self.head(tag), data, copy)?,
             waits: Waits::ForRoom,
         })
     }

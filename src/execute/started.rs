@@ -32,6 +32,7 @@ use crate::transport::matching::posted_receives::Slot;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::head::{Head, OF_STARTED};
 use crate::transport::memory::packet::Packet;
+use crate::transport::port::CopyTo;
 use crate::transport::port::Port;
 use crate::transport::progress::started::StartedCall;
 use crate::transport::{CommHandle, CommShared};
@@ -194,7 +195,7 @@ impl Started {
     fn send(&self, port: &Port, to: Rank, data: Elements<'_>) -> Result<()> {
         self.check_peer(to)?;
         let to = self.world(to);
-        match port.send_copy(to, self.head(port.me), data) {
+        match port.send_copy(to, self.head(port.me), data, CopyTo::Kept) {
             true => Ok(()),
             false => Err(self.without(port, port.fabric.gone(to))),
         }

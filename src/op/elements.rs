@@ -23,8 +23,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
 use std::slice;
+use std::sync::Arc;
 
-use super::{Element, copied};
+use super::{Element, append, copied};
 
 /// Describes a type at run time. There is one per type and code unit, so different addresses prove nothing and the ids
 /// are compared then.
@@ -41,7 +42,12 @@ pub(crate) struct Info {
 struct VecFunctions {
     copied: fn(Elements<'_>) -> Option<Box<dyn Any + Send>>,
     shown: fn(&dyn Any) -> Option<Elements<'_>>,
+    shared: fn(Elements<'_>) -> Option<SharedVec>,
+    refilled: fn(&mut dyn Any, Elements<'_>) -> bool,
 }
+
+/// A `Vec` of elements that several may read.
+pub(crate) type SharedVec = Arc<dyn Any + Send + Sync>;
 
 impl Info {
     /// The description of any type.
@@ -55,6 +61,8 @@ impl Info {
             &Info::new::<T>(Some(VecFunctions {
                 copied: vector_of::<T>,
                 shown: shown_of::<T>,
+                shared: share_of::<T>,
+                refilled: refilled::<T>,
             }))
         }
     }
@@ -106,6 +114,34 @@ pub(crate) fn vector_of_copies(elements: Elements<'_>) -> Box<dyn Any + Send> {
     let make = elements.info().vectors.as_ref();
     let vector = make.and_then(|make| (make.copied)(elements));
     vector.expect("elements are of a type of elements")
+}
+
+/// A copy of elements that can be shared.
+pub(crate) fn shared_copy(elements: Elements<'_>) -> SharedVec {
+    let make = elements.info().vectors.as_ref();
+    let vector = make.and_then(|make| (make.shared)(elements));
+    vector.expect("elements are of a type of elements")
+}
+
+fn share_of<T: Element>(elements: Elements<'_>) -> Option<SharedVec> {
+    Some(Arc::new(copied(elements.typed::<T>()?)))
+}
+
+/// Replaces the contents of a vector by a copy of elements; `false`: it is none of their type.
+pub(crate) fn refill(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
+    let make = elements.info().vectors.as_ref();
+    make.is_some_and(|make| (make.refilled)(vector, elements))
+}
+
+fn refilled<T: Element>(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
+    match (vector.downcast_mut::<Vec<T>>(), elements.typed::<T>()) {
+        (Some(vector), Some(elements)) => {
+            vector.clear();
+            append(vector, elements);
+            true
+        }
+        _ => false,
+    }
 }
 
 fn vector_of<T: Element>(elements: Elements<'_>) -> Option<Box<dyn Any + Send>> {

@@ -35,7 +35,7 @@ pub(crate) mod signature;
 
 pub use closure::{Commutative, commutative};
 pub use exact::{ExactDot, ExactSum, SumExact};
-pub(crate) use kernels::copied;
+pub(crate) use kernels::{append, copied};
 pub use local::reduce_local;
 #[cfg(test)]
 pub(crate) use named::fold_two;

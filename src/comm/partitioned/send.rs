@@ -10,6 +10,7 @@ use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::op::Element;
+use crate::transport::port::CopyTo;
 
 /// The sending end of a [partitioned message](crate::partitioned), with its buffer.
 ///
@@ -107,7 +108,9 @@ impl<'c, T: Element> SendParts<'c, T> {
             sending.check_open(part)?;
             let elements = &buf[sending.cut.range(part)];
             let to = sending.to;
-            sending.post(part, site, |comm, head| comm.post_copy(to, head, elements))
+            sending.post(part, site, |comm, head| {
+                comm.post_copy(to, head, elements, CopyTo::Kept)
+            })
         })
     }
 

@@ -20,6 +20,7 @@ pub(crate) mod puts;
 pub(crate) mod receipt;
 pub(crate) mod ring;
 pub(crate) mod shared_call;
+pub(crate) mod shared_copies;
 pub(crate) mod shared_vectors;
 pub(crate) mod stamp;
 pub(crate) mod window;

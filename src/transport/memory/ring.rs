@@ -1,7 +1,7 @@
 //! The ring: memory through which one rank hands packets to one other, without locked instructions.
 //!
 //! ```text
-//! cells    │turn│ info head elements … │ × 8…    written by the writer, at least one cache line each
+//! cells    │turn│ info head elements … │ × 8…64  written by the writer, at least one cache line each
 //! read     │number of packets read│             written by the reader
 //! ```
 //!

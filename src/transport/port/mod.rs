@@ -3,6 +3,8 @@
 
 mod send;
 
+pub(crate) use send::CopyTo;
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::thread::yield_now;
@@ -19,6 +21,7 @@ use crate::transport::matching::want::QueueId;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::packet::Packet;
+use crate::transport::memory::shared_copies::SharedCopies;
 use crate::transport::reuse::fabric_reuse::Reuse;
 use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::RunNumber;
@@ -46,6 +49,8 @@ pub(crate) struct Port {
     pub(in crate::transport) lending: Cell<u32>,
     /// The collectives that the rank has started.
     pub(in crate::transport) started: StartedCalls,
+    /// The copies of long messages that were sent without waiting.
+    pub(in crate::transport) shared_copies: RefCell<SharedCopies>,
     /// The rank's measurements of long copies.
     pub(crate) copies: Copies,
 }
@@ -79,6 +84,7 @@ impl Port {
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
             started: StartedCalls::default(),
+            shared_copies: RefCell::default(),
             copies: Copies::default(),
         }
     }
@@ -99,6 +105,7 @@ impl Port {
         let Ok(mut inbox) = self.inbox.try_borrow_mut() else {
             return;
         };
+        self.shared_copies.take();
         let left = inbox.leave(&*self.fabric);
         left.into_iter()
             .for_each(|packet| self.fabric.put_back(self.me, packet));

@@ -22,6 +22,15 @@ const COPIED_IN_ONE: usize = 4;
 /// Spinning has already taken as long as this.
 const SHORT_PATIENCE: Duration = Duration::from_micros(10);
 
+/// Where a message that is too long for a packet is copied to.
+#[derive(Clone, Copy)]
+pub(crate) enum CopyTo {
+    /// A new vector, which a receiver that wants a vector takes without another copy.
+    Receiver,
+    /// A vector that the sender keeps for later messages, for a receiver that has memory of its own.
+    Kept,
+}
+
 impl Port {
     /// Sends elements: eagerly if they are short, otherwise lent to a receiver that takes them at once, otherwise as a
     /// copy. Never waits for a receiver that is not there. `meanwhile` runs after the post. Returns whether the
@@ -45,13 +54,17 @@ impl Port {
     }
 
     /// Sends a copy of elements, and never waits. Returns whether the receiver had not ended before.
-    pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>) -> bool {
+    pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>, copy: CopyTo) -> bool {
         if let Some(there) = self.send_by_fast_box(to, head, data) {
             return there;
         }
-        let packet = match Packet::fits(data) {
-            true => Packet::eager(head, data),
-            false => Packet::copy_of(head, data),
+        let packet = match copy {
+            _ if Packet::fits(data) => Packet::eager(head, data),
+            CopyTo::Receiver => Packet::copy_of(head, data),
+            CopyTo::Kept => {
+                let copy = self.shared_copies.borrow_mut().copy(data);
+                Packet::shared(head, data.info(), copy)
+            }
         };
         self.post(to, packet, data.size())
     }

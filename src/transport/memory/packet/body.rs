@@ -11,8 +11,9 @@
 //!   [`loan`](crate::transport::memory::loan). Elements are `Sync`, so two threads may read them at once.
 //! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)):
 //!   [`cooperative_copy`](crate::transport::memory::cooperative_copy) explains why they may.
+//! - *Shared* elements are in a `Vec` behind an `Arc`: nothing writes them while a packet has a share.
 //! - Only this file reads or writes a body, and sets the kind. The rest of the packet's folder sees it through views
-//!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_lent`).
+//!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_shared`, `as_lent`).
 //! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
 #![allow(unsafe_code)]
 
@@ -25,7 +26,7 @@ use super::kind::PacketKind;
 use super::label::{EAGER_BYTES, Label};
 use crate::Rank;
 use crate::op::Element;
-use crate::op::elements::{Elements, Info, copy_bytes, vector_of_copies};
+use crate::op::elements::{Elements, Info, SharedVec, copy_bytes, vector_of_copies};
 use crate::transport::memory::bytes::{Octet, Piece, copied_bytes};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
@@ -57,6 +58,7 @@ pub(in crate::transport) union Body {
     lent: Lent,
     owned: ManuallyDrop<Owned>,
     landed: ManuallyDrop<Box<[Piece]>>,
+    shared: ManuallyDrop<Shared>,
 }
 
 /// The alignment of a body, and so of the elements of an eager message.
@@ -77,6 +79,13 @@ pub(super) struct Lent {
     pub(super) data: *const u8,
     pub(super) count: usize,
     pub(super) ticket: Ticket,
+}
+
+/// Elements in a `Vec` that more than this packet may read.
+struct Shared {
+    /// Number of elements.
+    count: usize,
+    what: SharedVec,
 }
 
 /// Elements in a `Vec`, or one value.
@@ -183,6 +192,18 @@ impl Packet {
         Self::new(head, elements.info(), PacketKind::COPIED, 0, body)
     }
 
+    /// A message whose elements, of the type `info`, are in the memory of `what`, which its sender may keep too.
+    ///
+    /// # Panics
+    ///
+    /// If they are of another type.
+    pub(crate) fn shared(head: Head, info: &'static Info, what: SharedVec) -> Packet {
+        let count = info.shown(&*what).map(|elements| elements.len());
+        let count = count.expect("a vector of elements of this type");
+        let shared = ManuallyDrop::new(Shared { count, what });
+        Self::new(head, info, PacketKind::SHARED, 0, Body { shared })
+    }
+
     /// A message that is one owned value, moved.
     pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
         let (info, body) = (Info::of_value::<V>(), Self::owned(1, Box::new(value)));
@@ -278,6 +299,23 @@ impl Packet {
         (self.kind == PacketKind::COPIED).then(|| unsafe { &*self.body.owned.what as &dyn Any })
     }
 
+    /// The `Vec` of a shared message.
+    #[inline]
+    pub(super) fn as_shared(&self) -> Option<&SharedVec> {
+        // SAFETY: the kind says that this field was written.
+        (self.kind == PacketKind::SHARED).then(|| unsafe { &self.body.shared.what })
+    }
+
+    /// Takes out the `Vec` of a shared message.
+    pub(super) fn take_shared(&mut self) -> Option<SharedVec> {
+        if self.kind != PacketKind::SHARED {
+            return None;
+        }
+        self.kind = PacketKind::EMPTY;
+        // SAFETY: the kind said that this field was written, and no longer says so.
+        Some(unsafe { ManuallyDrop::take(&mut self.body.shared) }.what)
+    }
+
     /// What is lent: [`count`](Self::count) elements of the type [`info`](Self::info), borrowed as the head says.
     #[inline]
     pub(super) fn as_lent(&self) -> Option<Lent> {
@@ -311,6 +349,8 @@ impl Packet {
             self.kind = PacketKind::EMPTY;
             // SAFETY: the kind said that this field was written, and no longer says so.
             unsafe { ManuallyDrop::drop(&mut self.body.landed) };
+        } else if self.kind == PacketKind::SHARED {
+            drop(self.take_shared());
         }
     }
 
@@ -329,6 +369,8 @@ impl Packet {
             // SAFETY: the kind says that this field was written.
             PacketKind::COPIED => Some(unsafe { &self.body.owned }.count),
             PacketKind::LENT => self.as_lent().map(|lent| lent.count),
+            // SAFETY: the kind says that this field was written.
+            PacketKind::SHARED => Some(unsafe { &self.body.shared }.count),
             _ => None,
         }
     }

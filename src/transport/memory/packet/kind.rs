@@ -13,6 +13,8 @@ impl PacketKind {
     pub(super) const EMPTY: PacketKind = PacketKind(4);
     /// The bytes of a short message that is longer than an eager one, copied to memory that its receiver keeps.
     pub(super) const LANDED: PacketKind = PacketKind(5);
+    /// Elements in a `Vec` that their sender may keep too.
+    pub(super) const SHARED: PacketKind = PacketKind(6);
 
     #[inline]
     pub(super) fn bits(self) -> u64 {

@@ -63,6 +63,9 @@ impl Packet {
             let elements = unsafe { landed(pad.as_ptr().cast(), self.short_count(), info) };
             return Some(arrived(elements));
         }
+        if let Some(shared) = self.as_shared() {
+            return info.shown(&**shared).map(arrived);
+        }
         if !self.accept(lenders) {
             return None;
         }

@@ -1,10 +1,11 @@
 //! Receiving a packet in ways other than opening it: as a vector or a value, unread, or kept for later.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use super::body::Packet;
 use super::kind::PacketKind;
-use crate::op::elements::{Elements, Info};
+use crate::op::elements::{Elements, Info, SharedVec};
 use crate::op::{Element, copied};
 use crate::transport::memory::lenders::Lenders;
 
@@ -89,7 +90,14 @@ impl Packet {
                 .take_owned()
                 .and_then(|elements| elements.downcast().ok())
                 .map(|elements| *elements),
+            PacketKind::SHARED => self.take_shared().and_then(unshared),
             _ => self.open(lenders, copied),
         }
     }
+}
+
+/// The elements of a vector that may be shared: the vector itself if nothing else has a share.
+fn unshared<T: Element>(shared: SharedVec) -> Option<Vec<T>> {
+    let shared = shared.downcast::<Vec<T>>().ok()?;
+    Some(Arc::try_unwrap(shared).unwrap_or_else(|shared| copied(&shared)))
 }
