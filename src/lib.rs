@@ -142,6 +142,7 @@ pub use comm::{
 pub use comm::{attribute, layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
+pub use names::{Transport, UnknownTransport};
 pub use transport::memory::eager_limit::Buffering;
 pub use transport::memory::packet::EAGER_BYTES;
 pub use transport::trace::operation::{Operation, Passed, Progress};
