@@ -297,10 +297,9 @@ impl World {
     /// transport, and a world that [checks](Self::check) calls compares them in shared words, which carry no data.
     ///
     /// Set the environment variable `RANKFOLD_TRANSPORT` to `channels` for worlds that do not choose. It is read once.
-    /// An all_reduce that names no algorithm takes [two to six times as long][measured] over channels. An algorithm of
-    /// messages takes twice as long for short vectors, and about as long for long ones.
-    ///
-    /// [measured]: https://github.com/rankfold/rankfold/blob/main/benches/results/channels-2-cores-epyc.md
+    /// An all_reduce that names no algorithm takes two to six times as long over channels. An algorithm of
+    /// messages takes twice as long for short vectors, and about as long for long ones
+    /// (`benches/results/channels-2-cores-epyc.md`).
     ///
     /// # Examples
     ///
