@@ -21,7 +21,7 @@ use rankfold::check::Goal;
 use rankfold::collective::Algorithm;
 use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::Hypercube;
-use rankfold::{Comm, Result, World, all_reduce_by_hand, op};
+use rankfold::{Comm, Result, Transport, World, all_reduce_by_hand, op};
 
 /// The algorithm that sends over lanes; the default choice for these lengths is cells.
 const EXCHANGE: Algorithm = Algorithm::Exchange;
@@ -94,7 +94,7 @@ fn at_one_line(times: u64, lengths: usize) -> Duration {
 fn lanes<const N: usize>(effort: Effort, subject: &str, bare: &dyn Fn(u64) -> Duration) {
     let sums = |times, world| sums::<N>(times, world);
     let ours = |times| sums(times, World::new(2));
-    let channels = |times| sums(times, World::new(2).channel_lanes());
+    let channels = |times| sums(times, World::new(2).transport(Transport::Channels));
     let beside = compare(effort, &ours, &channels);
     print(subject, "over channels", 1.0, &beside);
     print(subject, "bare lines", 1.5, &compare(effort, &ours, bare));

@@ -4,6 +4,7 @@
 //! Point-to-point messages travel over lock-free channels, and short ones between ranks that talk often through a ring of
 //! cache lines. Collectives use shared memory by default: short vectors are copied through cells that all ranks can read,
 //! long ones are read in place. Scans run as schedules of messages, as does any algorithm of messages that is named.
+//! These are the defaults because they are the fastest; [`World::transport`] sends everything over crossbeam channels.
 //!
 //! ```
 //! use rankfold::{World, op};
@@ -142,6 +143,7 @@ pub use comm::{
 pub use comm::{attribute, layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
+pub use names::{Transport, UnknownTransport};
 pub use transport::memory::eager_limit::Buffering;
 pub use transport::memory::packet::EAGER_BYTES;
 pub use transport::trace::operation::{Operation, Passed, Progress};

@@ -1,4 +1,4 @@
-//! The names of the collectives, and the search for the most similar name.
+//! The names of the collectives and of the transports, and the search for the most similar name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -122,6 +122,75 @@ impl fmt::Display for UnknownCollective {
 }
 
 impl std::error::Error for UnknownCollective {}
+
+/// What carries the messages of a world; see [`World::transport`](crate::World::transport).
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::Transport;
+///
+/// assert_eq!("channels".parse(), Ok(Transport::Channels));
+/// assert_eq!(Transport::default().to_string(), "memory");
+/// let refused = "channel".parse::<Transport>().unwrap_err();
+/// assert!(refused.to_string().starts_with("no transport is called `channel`; did you mean `channels`?"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// What is fastest: collectives over shared memory, short messages through SPSC rings, long ones read in the
+    /// sender's buffer, and the rest over channels.
+    #[default]
+    Memory,
+    /// Crossbeam channels alone: every message is copied into a packet and sent through a channel.
+    Channels,
+}
+
+const TRANSPORTS: [(Transport, &str); 2] = [
+    (Transport::Memory, "memory"),
+    (Transport::Channels, "channels"),
+];
+
+impl Transport {
+    /// Both transports, the default first.
+    pub fn all() -> impl Iterator<Item = Transport> {
+        TRANSPORTS.into_iter().map(|(transport, _)| transport)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        TRANSPORTS[self as usize].1
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Transport {
+    type Err = UnknownTransport;
+
+    fn from_str(name: &str) -> Result<Transport, UnknownTransport> {
+        let found = Transport::all().find(|known| known.name() == name);
+        found.ok_or_else(|| UnknownTransport { name: name.into() })
+    }
+}
+
+/// A name that no transport has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTransport {
+    name: String,
+}
+
+impl fmt::Display for UnknownTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = TRANSPORTS.map(|(_, name)| name);
+        no_such(f, "transport", &self.name, &known)
+    }
+}
+
+impl std::error::Error for UnknownTransport {}
 
 /// Reports that no `kind` has this name, with the nearest name and all known ones.
 pub(crate) fn no_such(

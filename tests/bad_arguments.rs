@@ -1,6 +1,7 @@
 //! Invalid arguments in every collective: refused on the rank that passes them, before anything is sent, and the
 //! communicator is as if the call had not been made.
 
+mod channels;
 mod support;
 
 use rankfold::collective::Algorithm;
@@ -193,4 +194,9 @@ fn algorithms_with_absurd_numbers_are_refused_or_run() {
             run.unwrap_or_else(|error| panic!("{}: {error}", case()));
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -257,6 +257,35 @@ fn the_data_of_a_report_are_as_their_schema_says() {
 }
 
 #[test]
+fn both_transports_are_measured_one_beside_the_other() {
+    let run = json("all_reduce send --ranks 2 --sizes 8,4Ki --transport channels,memory,channels");
+    let results = run["results"].as_array().unwrap();
+    let measured = |one: &Value| {
+        let [what, over] = [&one["collective"], &one["transport"]].map(|name| name.to_string());
+        (what, over, one["bytes"].as_u64().unwrap())
+    };
+    let expected = ["all_reduce", "send"].into_iter().flat_map(|what| {
+        let over = ["channels", "memory"].into_iter();
+        over.flat_map(move |over| {
+            [8, 4096].map(|bytes| (format!("{what:?}"), format!("{over:?}"), bytes))
+        })
+    });
+    assert_eq!(
+        results.iter().map(measured).collect::<Vec<_>>(),
+        expected.collect::<Vec<_>>()
+    );
+    assert_eq!(results[0]["chosen"], "exchange");
+    assert_eq!(results[2]["chosen"], "cells");
+    let text = said(&format!(
+        "bench --ranks 2 --sizes 8 --transport channels {LITTLE}"
+    ));
+    assert!(text.contains("auto (exchange) over channels"), "{text}");
+    let output = rankfold("bench --ranks 2 --sizes 8 --transport chanels").output();
+    let errors = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(errors.contains("did you mean `channels`?"), "{errors}");
+}
+
+#[test]
 fn one_pass_claims_no_confidence() {
     let text = said("bench --ranks 2 --sizes 8,64 --passes 1 --iterations 2 --bind none");
     assert!(!text.contains("confidence"), "{text}");

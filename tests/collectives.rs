@@ -1,6 +1,7 @@
 //! Barrier, broadcast, reduce and all_reduce against plain folds: every number of ranks up to 33, every kind of length,
 //! every root, operators that commute and one that does not, call upon call.
 
+mod channels;
 mod common;
 
 use std::fmt::Debug;
@@ -426,4 +427,9 @@ fn calls_with_wrong_arguments_are_refused_and_as_if_not_made() {
             })
             .unwrap();
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Communicators made from others: their members, simultaneous traffic on them, and how the surviving ranks shrink away
 //! the failed ones.
 
+mod channels;
 mod common;
 
 use std::collections::BTreeMap;
@@ -568,4 +569,9 @@ fn grids_are_as_even_as_they_can_be() {
     }
     assert_eq!(rankfold::even_grid(64, 3), [4, 4, 4]);
     assert_eq!(rankfold::even_grid(36, 2), [6, 6]);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,8 @@
 //! Sums and products of complex numbers, and of arrays of them.
 #![cfg(feature = "num-complex")]
 
+mod channels;
+
 use num_complex::{Complex32, Complex64};
 use rankfold::op::{Operator, OperatorKind, Product, Sum};
 use rankfold::{World, op};
@@ -26,4 +28,9 @@ fn both_operators_commute() {
     ];
     assert!(kinds.iter().all(|(kind, expected)| kind == expected));
     assert!(Operator::<Complex64>::commutes(&Sum) && Operator::<Complex64>::commutes(&Product));
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

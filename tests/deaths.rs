@@ -1,6 +1,7 @@
 //! One rank fails at each of its operations, in every program, in every world and by every fault. No rank hangs, every
 //! other rank has a right result or an error that names the failed rank, and so does the report.
 
+mod channels;
 mod support;
 
 use std::sync::Arc;
@@ -884,4 +885,9 @@ fn two_deaths_leave_nobody_waiting() {
         );
         assert_eq!(seen.load(Ordering::Relaxed), 0);
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

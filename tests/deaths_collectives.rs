@@ -2,6 +2,7 @@
 //! rank hangs, every other rank names the failed rank or has the right result, and later calls on the same communicator
 //! fail with the same cause.
 
+mod channels;
 mod support;
 
 use std::ops::Range;
@@ -410,4 +411,9 @@ fn where_lanes_and_mailboxes_take_turns() {
     sweep("turns", 2..=5, 1.0, |comm| {
         and_then_again(comm, in_turns(comm))
     });
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Every call treats elements as bytes and never calls their `Clone`, which is user code: it might call the
 //! communicator while a loan is open, and no rank would ever answer.
 
+mod channels;
 mod support;
 
 use rankfold::check::Goal;
@@ -140,4 +141,9 @@ fn no_call_clones_an_element() {
             guarded(&case, || world.run(all)).unwrap_or_else(|error| panic!("{}: {error}", case()));
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

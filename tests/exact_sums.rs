@@ -1,6 +1,7 @@
 //! Exact sums against integers of any size: each number is an integer times `2^-2148`, and the sum is rounded by looking
 //! for the nearest `f64`.
 
+mod channels;
 mod support;
 
 use num_bigint::BigInt;
@@ -303,4 +304,9 @@ fn special_values_in_long_slices() {
     assert_same(with(f64::MAX, &[]), inf);
     assert_same(with(1.0, &[inf, -inf]), nan);
     assert_same(with(1.0, &[inf, nan]), nan);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

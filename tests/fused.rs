@@ -1,6 +1,7 @@
 //! Fused all-reduces: each vector gets what a call of its own gives, bit for bit, and what a fold written out gives; and
 //! every rank learns of lists that differ, operators that panic, and ranks that are missing.
 
+mod channels;
 mod support;
 
 use std::fmt::Debug;
@@ -598,4 +599,13 @@ fn exact_sums_are_refused_before_anything_is_sent() {
         comm.barrier()
     };
     World::new(3).strict().run(run).unwrap();
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[
+        "a_list_gives",
+        "communicators_that_were_split_or",
+        "any_list_gives",
+    ]);
 }

@@ -1,5 +1,7 @@
 //! A process that fuses more different lists than it keeps descriptions of, in a process of its own.
 
+mod channels;
+
 use rankfold::collective::Algorithm;
 use rankfold::{ErrorKind, Result, World, op};
 
@@ -52,4 +54,9 @@ fn lists_beyond_the_limit_are_reduced_and_compared_all_the_same() {
         None => false,
     };
     assert!(report.outcomes.iter().any(kind));
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,5 +1,6 @@
 //! Groups against sets in the plainest code; communicators that their members make alone; wrong lists and lost members.
 
+mod channels;
 mod support;
 
 use std::sync::Barrier;
@@ -528,4 +529,9 @@ fn a_rank_that_is_on_no_other_list_but_that_of_the_odd_one_is_not_named() {
             }
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

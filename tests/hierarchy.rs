@@ -14,6 +14,7 @@ use rankfold::{World, op};
 
 use common::goal;
 
+mod channels;
 mod common;
 mod machines;
 
@@ -432,4 +433,9 @@ proptest! {
             check(&FoldAlong::new(tree, 3), &Goal::reduce(root, 3).in_rank_order()).unwrap();
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

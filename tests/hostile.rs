@@ -1,5 +1,6 @@
 //! Programs that could, by mistake or by design, harm other ranks or hide what happened.
 
+mod channels;
 mod support;
 
 use std::cell::RefCell;
@@ -354,4 +355,9 @@ fn a_thread_may_call_while_its_last_destructors_run() {
             });
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Layouts against lists of places: what is packed and unpacked, which slices are refused, and the all-to-all with a layout
 //! for each peer, among all ranks, on grids and in graphs.
 
+mod channels;
 mod common;
 mod support;
 
@@ -414,4 +415,9 @@ fn a_rank_dies_in_all_to_all_w() {
         neighbor_all_to_all_w(&ring, &mine, &one[..2], &mut got, &one[..2])?;
         Ok(got.iter().sum())
     });
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -8,6 +8,7 @@ use rankfold::span::Blocks;
 use rankfold::topology::Levels;
 use rankfold::{Bind, Comm, Error, Result, World};
 
+mod channels;
 mod common;
 
 use common::{Compose, Map, compose, fold, map};
@@ -381,4 +382,12 @@ fn who_is_left_after_a_death_has_groups_of_the_living() {
             .all(|value| *value == (Some(groups.clone()), 14))
     );
     assert_eq!(outcomes.count(), 5);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[
+        "levels_that_are_switched_off",
+        "where_there_is_nothing_to_follow",
+    ]);
 }

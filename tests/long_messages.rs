@@ -3,6 +3,7 @@
 //!
 //! Ranks lend only while all ranks of the process fit on its CPUs, so these tests run one at a time.
 
+mod channels;
 mod common;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -201,4 +202,9 @@ fn messages_that_both_ends_copy_arrive_whole() {
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Every collective against every other, and against itself with one thing changed. Where the ranks do not make the
 //! same call, no element crosses over, no rank's call succeeds, and both lines are named.
 
+mod channels;
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -850,4 +851,9 @@ fn ranks_that_run_different_schedules_for_one_goal_are_told_where_the_world_chec
         );
         assert_eq!(folds.load(Ordering::Relaxed), 0);
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

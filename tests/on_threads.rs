@@ -1,7 +1,9 @@
 //! Every algorithm of every collective on threads, through the public calls, against the plainest code: all numbers of
 //! ranks, odd lengths, roots, operators that commute and operators that do not.
 
+mod channels;
 mod common;
+mod support;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -10,6 +12,7 @@ use common::{compose, noise, scale, team};
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::op::{self, Element, Operator};
 use rankfold::{Comm, Rank, Result, span};
+use support::Sieve;
 
 /// A kind of element: how to draw one, and an operator on it.
 struct Kind<T, O> {
@@ -138,7 +141,11 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
 
     /// Runs all algorithms that can be used, in all these calls, on the ranks of one team.
     fn all_right(&self, p: usize, lengths: &[usize]) {
-        let calls: Vec<(Call, Algorithm)> = calls(p, lengths, self.op.commutes()).collect();
+        // Of many ranks, all calls from a tenth of the scale.
+        let mut cases = Sieve::part(p as u64, if p > 9 { 10.0 } else { 20.0 });
+        let calls: Vec<(Call, Algorithm)> = calls(p, lengths, self.op.commutes())
+            .filter(|_| cases.takes())
+            .collect();
         let judge = |comm: &Comm, (call, algorithm): &(Call, Algorithm)| -> Result<()> {
             let got = self.ran(comm, *algorithm, call)?;
             let expected = self.expected(call, comm.rank());
@@ -346,4 +353,9 @@ fn values_that_are_no_plain_data() {
                 .unwrap();
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

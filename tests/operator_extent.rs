@@ -4,6 +4,7 @@
 //! The routes: a thread-local, a run of a team, a nested operator, a seat of another world, a scope, a request that was
 //! started before, a destructor, a destructor during unwinding, and the panic hook.
 
+mod channels;
 mod support;
 
 use std::cell::{Cell, RefCell};
@@ -383,4 +384,9 @@ fn the_watchdog_shows_who_is_bound_to_wait_for_an_operator() {
         let told = told[2].as_deref().unwrap();
         assert!(told.contains(BOUND), "{told}");
     });
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&["the_watchdog_shows_who_is_bound"]);
 }

@@ -1,5 +1,7 @@
 //! What may stand where a collective takes an operator: those of `op`, one's own types, and all kinds of closures.
 
+mod channels;
+
 use rankfold::op::{self, Element, Operator, OperatorKind, Product};
 use rankfold::{ErrorKind, Result, World};
 
@@ -201,4 +203,9 @@ fn a_closure_and_a_named_operator_do_not_match() {
     });
     let error = report.outcomes[1].error().unwrap();
     assert!(matches!(error.kind(), ErrorKind::Mismatch(..)), "{error}");
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Partitioned messages: what arrives against what was sent, for all numbers of ranks and of parts, by one thread and by
 //! several; what is read while parts are on the way; deaths, deadlocks and every other wrong use.
 
+mod channels;
 mod common;
 mod support;
 
@@ -759,4 +760,9 @@ fn calls_inside_an_operator_are_refused() {
         Ok(())
     });
     report.into_result().unwrap();
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Persistent collectives: against the definitions by every algorithm and with counts, turn after turn; and the reports
 //! of those that differ or are refused.
 
+mod channels;
 mod common;
 mod support;
 
@@ -271,4 +272,9 @@ fn ranks_that_use_different_algorithms_mismatch_with_the_lines_that_describe_the
             assert_eq!(line, right, "{report}");
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

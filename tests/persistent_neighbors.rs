@@ -1,5 +1,6 @@
 //! Persistent collectives among neighbours: every block against a naive oracle, turn after turn.
 
+mod channels;
 mod support;
 
 use rankfold::{Cartesian, Comm, ErrorKind, Result, World};
@@ -87,4 +88,9 @@ fn a_persistent_call_meets_the_plain_one_of_its_neighbour() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

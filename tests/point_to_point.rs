@@ -1,5 +1,6 @@
 //! SEND and RECV against an independent model of matching, and with every shape of element and value.
 
+mod channels;
 mod common;
 
 use std::fmt::Debug;
@@ -689,4 +690,9 @@ fn a_strict_world_fails_for_a_message_that_was_set_aside() {
         comm.recv::<u8>(0, 2).map(|_| ())
     });
     assert!(matches!(result, Err(WorldError::Lost(lost)) if lost.len() == 1 && lost[0].tag == 1));
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -7,6 +7,7 @@
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
+mod channels;
 mod support;
 
 use std::collections::HashMap;
@@ -794,4 +795,9 @@ fn wrong_programs_end_as_the_model_says() {
         }
     }
     assert!(stuck > 0 || cases(300) < 50, "some programs must be wrong");
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

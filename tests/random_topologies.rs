@@ -1,6 +1,7 @@
 //! Ten thousand random formal topologies reduce correctly, on symbols and on threads; ten thousand with one triple
 //! changed are refused with the culprit, or still reduce correctly.
 
+mod channels;
 mod common;
 mod formal;
 
@@ -118,4 +119,9 @@ proptest! {
             prop_assert_eq!(run(&tree), wanted(&tree));
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,5 +1,6 @@
 //! The flight recorder: the last operations of each rank, read while it runs and after it has ended.
 
+mod channels;
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -425,4 +426,9 @@ mod on_signal {
         });
         outcome.unwrap();
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! The unified reduce loop against plain folds: over every family and random trees, with several roots, in every order
 //! of folding, with elements and with owned values, and with failed ranks.
 
+mod channels;
 mod common;
 
 use std::collections::BTreeSet;
@@ -596,4 +597,9 @@ fn survivors_may_reduce_again_and_again() {
         (0..9).all(|rank| dead.contains(&rank) || report.outcomes[rank].value().is_some()),
         "{report:?}"
     );
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

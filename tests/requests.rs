@@ -1,6 +1,7 @@
 //! Requests, probes and buffering, program by program: right programs that cause no report at any buffering, wrong ones
 //! with the report that each must cause, and requests that are never waited for.
 
+mod channels;
 mod support;
 
 use std::cell::RefCell;
@@ -1122,4 +1123,9 @@ mod forgotten {
                 .unwrap();
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -3,6 +3,7 @@
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
+mod channels;
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ use rankfold::partitioned::{RecvParts, SendParts};
 use rankfold::topology::Topology;
 use rankfold::{Comm, ErrorKind, Order, Rank, Result, Source, Tag, World, op};
 use support::random::{Calls, Kinds, draw};
-use support::{guarded, setting};
+use support::{guarded, scale, setting};
 
 /// Runs `program` from the smallest meaningful world to 9 ranks, checked and not.
 fn stays_silent(least: usize, program: impl Fn(&Comm) -> Result<()> + Sync) {
@@ -157,7 +158,8 @@ fn a_pipeline_whose_first_ranks_leave_early() {
 
 /// Keeps a core busy for some milliseconds, so that waiting ranks go to sleep.
 fn compute() -> u64 {
-    (0..3_000_000u64).fold(1, |x, i| std::hint::black_box(x.wrapping_mul(3) ^ i))
+    let steps = (3e6 * scale()) as u64;
+    (0..steps).fold(1, |x, i| std::hint::black_box(x.wrapping_mul(3) ^ i))
 }
 
 #[test]
@@ -523,4 +525,9 @@ fn random_programs_that_are_right_stay_silent() {
         }
     }
     assert!(ends.into_inner() as u64 >= 2 * cases);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Several requests at once: each result comes exactly once in every way of waiting and looking, requests of different
 //! kinds are completed together, and what fails leaves the others as documented.
 
+mod channels;
 mod support;
 
 use std::cell::RefCell;
@@ -536,4 +537,9 @@ fn a_look_at_a_request_inside_an_operator_does_not_wait() {
             coming.cancel().map(drop)
         });
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Wrong programs with started collectives among neighbours, and the report that each must cause: its kind, its ranks,
 //! their calls and lines.
 
+mod channels;
 mod support;
 
 use rankfold::error::{Called, Mismatch};
@@ -484,4 +485,9 @@ fn the_failure_of_a_persistent_call_names_the_line_that_waits_for_it() {
         let report = run_each(ranks, false, program);
         assert_eq!(report.culprit, Some(1), "{report}");
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

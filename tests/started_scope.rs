@@ -1,11 +1,12 @@
 //! Started collectives with borrowed buffers: against their definitions, ended in every order or by their scope, with
 //! counts; deaths, failures of the scope, and refusals.
 
+mod channels;
 mod common;
 mod support;
 
 use common::definitions::{IDENTITY, KINDS, check, vector};
-use common::{Compose, Map};
+use common::{Compose, Map, scaled};
 use rankfold::collective::Collective;
 use rankfold::{Comm, ErrorKind, Outcome, Rank, Result, Scope, ScopedRequest, World, op};
 use support::sweep::sweep;
@@ -112,7 +113,7 @@ fn three_at_a_time(comm: &Comm, turns: usize) -> Result<()> {
 #[test]
 fn three_at_a_time_end_in_every_order_or_with_their_scope() {
     for p in (1..=17).chain([33, 64]) {
-        let turns = if p > 17 { 6 } else { 40 };
+        let turns = if p > 17 { 6 } else { scaled(40) };
         let run = |comm: &Comm| three_at_a_time(comm, turns);
         guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
     }
@@ -223,4 +224,9 @@ fn counts_that_do_not_fit_are_refused_before_anything_is_sent() {
         comm.barrier()
     };
     guarded(&|| "refused".into(), || World::new(2).strict().run(run)).unwrap();
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Wrong programs with started collectives, and the report that each must cause: its kind, its ranks, their calls and
 //! lines.
 
+mod channels;
 mod support;
 
 use std::sync::Arc;
@@ -427,4 +428,9 @@ fn a_collective_cannot_be_started_on_a_broken_communicator() {
         report.outcomes[0].value().is_some() && report.outcomes[2].value().is_some(),
         "{report}"
     );
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Synchronous sends: complete only once their message is received, in order with all other messages; wrong programs and
 //! their reports.
 
+mod channels;
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -454,4 +455,9 @@ fn wrong_arguments_and_types_are_refused() {
         assert_eq!(comm.recv::<f64>(0, 0)?.0, [1.5, 2.5]);
         Ok(())
     });
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

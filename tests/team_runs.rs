@@ -1,6 +1,7 @@
 //! The runs of a team: each is like a run of a new world, whatever the runs before it left behind, and whichever thread
 //! calls.
 
+mod channels;
 mod common;
 
 use std::cell::RefCell;
@@ -554,4 +555,9 @@ fn a_communicator_that_outlives_its_run_is_dead_and_in_nobodys_way() {
     assert!(team.try_run_each(alone).is_ok());
     HIDDEN.with_borrow_mut(Vec::clear);
     assert_eq!(team.run(triangle).unwrap(), [3, 3]);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

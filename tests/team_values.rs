@@ -1,5 +1,7 @@
 //! The results of a team's ranks come back whole and once, whatever their size, even from ranks that did nothing.
 
+mod channels;
+
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -165,4 +167,9 @@ fn a_collective_that_one_rank_leaves_out_is_told_as_in_a_new_world() {
         assert_eq!((told.culprit(), alone.culprit()), (Some(odd), Some(odd)));
         team.run(|_| Ok(())).unwrap();
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

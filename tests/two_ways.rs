@@ -3,6 +3,7 @@
 //!
 //! Nothing here races: everything that matters has been sent when the receiver looks.
 
+mod channels;
 mod common;
 
 use std::sync::Barrier;
@@ -137,4 +138,9 @@ fn messages_that_waited_are_received_in_the_order_of_their_arrival_whoever_sent_
         });
         assert_eq!(all.unwrap()[0], order, "seed {seed}");
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

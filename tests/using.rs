@@ -3,6 +3,8 @@
 use rankfold::collective::Algorithm;
 use rankfold::{Error, ErrorKind, World, op};
 
+mod channels;
+
 /// The line of the caller as an error names it.
 fn line(error: &Error) -> u32 {
     error.site().expect("a call has a line").line()
@@ -67,4 +69,9 @@ fn ranks_that_use_different_algorithms_mismatch() {
         let error = outcome.error().unwrap();
         assert!(matches!(error.kind(), ErrorKind::Mismatch(..)), "{error}");
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

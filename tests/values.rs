@@ -1,6 +1,7 @@
 //! Collectives of owned values against the definition, for every number of ranks up to 17: operands in rank order, no
 //! value cloned or destroyed more often than documented, and functions that panic.
 
+mod channels;
 mod support;
 
 use std::collections::BTreeMap;
@@ -235,4 +236,9 @@ fn values_of_different_kinds_or_types_do_not_mix() {
             assert_eq!(found.odd, [1], "{}: {error}", case());
         }
     }
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -1,6 +1,7 @@
 //! Worlds, teams and seats: results in rank order, run after run, world beside world and world inside world; reports of
 //! placement and of messages that no rank received.
 
+mod channels;
 mod common;
 
 use std::any::Any;
@@ -825,4 +826,9 @@ fn a_comm_stays_on_its_thread_and_all_else_may_travel() {
         .map(|seat| seat.rank())
         .collect();
     assert_eq!(names.len(), 3);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

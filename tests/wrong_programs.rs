@@ -1,6 +1,7 @@
 //! Wrong programs and the report that each must cause: the kind, the ranks, the cycle, the odd rank, and the line of
 //! every rank; and random ones, against a sequential model of stuck ranks.
 
+mod channels;
 mod support;
 
 use std::sync::Barrier;
@@ -951,4 +952,9 @@ fn of_random_wrong_programs_exactly_those_ranks_fail_that_are_stuck() {
 #[test]
 fn of_random_wrong_programs_with_reductions_all_ranks_fail_that_are_stuck() {
     compare_many(Calls::Meetings);
+}
+
+#[test]
+fn all_of_it_holds_over_channels() {
+    channels::again(&[]);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Collective;
 use crate::Rank;
+use crate::names::Transport;
 use crate::span::{Blocks, Pieces};
 use crate::topology::Levels;
 
@@ -49,6 +50,8 @@ pub struct Call {
     pub from_input: bool,
     /// Whether the ranks take turns on too few CPUs, where every synchronization costs a round of turns.
     pub crowded: bool,
+    /// What carries the messages: over channels no rank reads the memory of another.
+    pub transport: Transport,
     /// The groups of nearby ranks, for algorithms that follow the machine; without it, all ranks are equally near.
     pub levels: Option<Arc<Levels>>,
 }
@@ -67,6 +70,7 @@ impl Call {
             commutes: false,
             from_input: false,
             crowded: false,
+            transport: Transport::Memory,
             levels: None,
         }
     }
@@ -144,6 +148,23 @@ impl Call {
             crowded: true,
             ..self
         }
+    }
+
+    /// The same call in a world with this [transport](crate::World::transport).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::Transport;
+    /// use rankfold::collective::{Algorithm, Call, Choice, Collective};
+    ///
+    /// let call = Call::new(Collective::AllReduce, 8, 1);
+    /// assert_eq!(Choice::of(&call, 8).algorithm, Algorithm::Cells);
+    /// let call = call.over(Transport::Channels);
+    /// assert_eq!(Choice::of(&call, 8).algorithm, Algorithm::Exchange);
+    /// ```
+    pub fn over(self, transport: Transport) -> Call {
+        Call { transport, ..self }
     }
 
     /// The number of ranks.

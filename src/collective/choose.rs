@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::table::Found;
 use super::{Algorithm, Call, Collective, Refusal, TuningTable};
+use crate::names::Transport;
 use crate::op::elements::Info;
 use crate::topology::{Levels, TreeName};
 
@@ -56,6 +57,8 @@ pub struct Choice {
     pub runner_up: Option<Algorithm>,
     /// The algorithms that cannot run this call, with the reasons.
     pub refused: Vec<(Algorithm, Refusal)>,
+    /// What carries the messages of the call.
+    pub transport: Transport,
     /// The groups of ranks on the machine; or the reason why there are none, so that algorithms that follow the machine
     /// are flat.
     pub levels: String,
@@ -66,6 +69,9 @@ impl fmt::Display for Choice {
         write!(f, "{}: {}", self.algorithm, self.reason)?;
         if let Some(next) = self.runner_up {
             write!(f, "; next comes {next}")?;
+        }
+        if self.transport == Transport::Channels {
+            write!(f, "; over {}", self.transport)?;
         }
         write!(f, "; {}", self.levels)
     }
@@ -117,6 +123,9 @@ impl Choice {
     /// reads those in place instead. Tuning tables were measured with elements that are sent as they are.
     pub(crate) fn of_few_messages<T>(call: &Call) -> Algorithm {
         let elements = Elements::of::<T>();
+        if call.transport == Transport::Channels {
+            return pick_sent(call, elements.bytes).algorithm;
+        }
         let bytes = call.most_written().saturating_mul(elements.bytes);
         match pick_flat(call, elements).algorithm {
             Algorithm::Cells if bytes <= LONG_IN_CELLS => Algorithm::Cells,
@@ -129,7 +138,10 @@ impl Choice {
         let picked = pick(table, call, elements);
         let mut reason = picked.why.sentence(call, elements.bytes);
         if table.is_some() && !matches!(picked.why, Why::Table(_)) {
-            reason += ", and the tuning table has no rule for it";
+            reason += match call.transport {
+                Transport::Memory => ", and the tuning table has no rule for it",
+                Transport::Channels => ", and the tuning table is of another transport",
+            };
         }
         let all = || Algorithm::all(call.collective);
         let other = picked.next.into_iter().chain(all());
@@ -141,6 +153,7 @@ impl Choice {
             refused: all()
                 .filter_map(|algorithm| Some((algorithm, algorithm.refused(call)?)))
                 .collect(),
+            transport: call.transport,
             levels: said_of(call.levels.as_deref()),
         }
     }
@@ -241,8 +254,11 @@ const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
 const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 
 /// Picks the algorithm for a call: from the table, if it has one for the call, else by the numbers above. Nothing is
-/// allocated.
+/// allocated. Tables are measured over memory, and not followed over channels.
 fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked {
+    if call.transport == Transport::Channels {
+        return in_groups(call, elements.bytes, || pick_sent(call, elements.bytes));
+    }
     let in_table = table.and_then(|table| pick_in_table(table, call, elements));
     in_table.unwrap_or_else(|| pick_untuned(call, elements))
 }
@@ -263,10 +279,11 @@ fn pick_in_table(table: &TuningTable, call: &Call, elements: Elements) -> Option
 /// Whether an algorithm can run a call under its own name, without a substitute.
 fn is_usable(algorithm: Algorithm, call: &Call, elements: Elements) -> bool {
     let fits = match algorithm {
-        Algorithm::Cells => fits_cells(call, elements),
+        Algorithm::Cells => call.transport == Transport::Memory && fits_cells(call, elements),
         Algorithm::Hierarchical { .. } => {
             matches!(&call.levels, Some(levels) if levels.have_groups())
         }
+        Algorithm::Direct | Algorithm::Gate => call.transport == Transport::Memory,
         _ => true,
     };
     fits && algorithm.refused(call).is_none()

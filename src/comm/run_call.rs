@@ -10,6 +10,7 @@ use crate::engine::call::{Described, InCall};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::{Table, over_cells};
+use crate::names::Transport;
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::signature::Signature;
@@ -65,6 +66,7 @@ impl Comm {
             from_input: ask.from_input && ask.collective == Collective::AllReduce,
             levels: self.own_levels().cloned(),
             crowded: self.fabric().is_crowded(),
+            transport: self.fabric().settings.transport,
             ..Shape::new(ask.collective, self.size(), ask.length)
         }
     }
@@ -73,6 +75,7 @@ impl Comm {
     fn choice<T: Element>(&self, call: &Shape) -> Choice {
         let mut call = call.clone();
         call.crowded |= self.fabric().is_crowded();
+        call.transport = self.fabric().settings.transport;
         let choice = |call: &Shape| Choice::for_elements::<T>(self.tuning(), call);
         match (&call.levels, self.own_levels()) {
             (None, Some(levels)) => choice(&call.on(levels.clone())),
@@ -360,7 +363,9 @@ impl Comm {
 /// Checks that a call with the algorithm `cells`, if that is requested, fits into a cell.
 #[inline]
 fn check_cells(shape: &Shape, algorithm: Option<Algorithm>, info: &'static Info) -> Result<()> {
-    if algorithm != Some(Algorithm::Cells) || CellPort::fits(info, shape.most_written()) {
+    let by_messages = shape.transport == Transport::Channels;
+    let fits = || by_messages || CellPort::fits(info, shape.most_written());
+    if algorithm != Some(Algorithm::Cells) || fits() {
         return Ok(());
     }
     let bytes = shape.most_written().saturating_mul(info.size());

@@ -16,6 +16,7 @@ use super::set_associative::SetAssociative;
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
+use crate::names::Transport;
 use crate::op::elements::Info;
 use crate::op::signature::Signature;
 use crate::op::{Element, Operator, OperatorKind};
@@ -246,9 +247,10 @@ pub(crate) enum CallPath {
 }
 
 impl CallPath {
-    /// The path of an algorithm.
+    /// The path of an algorithm. Over channels every algorithm is executed by the messages of its schedule.
     fn of(algorithm: Algorithm, shape: &Shape) -> CallPath {
         match algorithm {
+            _ if shape.transport == Transport::Channels => CallPath::Steps(algorithm),
             Algorithm::Cells => CallPath::Cells,
             Algorithm::Gate => CallPath::Gate,
             Algorithm::Direct if shape.ranks() > 1 => CallPath::Direct,

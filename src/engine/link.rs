@@ -1,5 +1,8 @@
 //! How the messages of a schedule travel inside a collective call: over the lanes, each with the call's number and
-//! fingerprint. Each message is counted, and each wait can fail.
+//! fingerprint. Each message is counted, and each wait can fail. In a world whose transport is channels a message is
+//! always a copy, and one for which there is no room has a receipt, for which its sender waits as it would for a loan.
+
+use std::sync::Arc;
 
 use super::call::{From, InCall};
 use crate::Rank;
@@ -7,18 +10,19 @@ use crate::error::Result;
 use crate::moves;
 use crate::op::elements::{Elements, Info};
 use crate::transport::lanes::lane::Lanes;
-use crate::transport::memory::lend::Loan;
 use crate::transport::memory::packet::Packet;
+use crate::transport::memory::receipt::Receipt;
 
 impl InCall<'_> {
-    /// Posts a copy of a short message. `false` if it is not short, or if there is no room; the caller then lends it.
+    /// Posts a copy of a short message, over channels of any message. `false` if it is not short, or if there is no
+    /// room; the caller then lends it.
     #[inline]
     pub(crate) fn post(&self, to: Rank, data: Elements<'_>) -> Result<bool> {
         self.check_peer(to)?;
         let core = &self.comm.core;
         // Without buffering a short message is lent as well: its sender waits until it is read.
         if !Packet::fits(data) || core.synchronous || !self.comm.lanes.has_room(to) {
-            return Ok(false);
+            return self.post_long(to, data);
         }
         core.tick()?;
         self.note_sending(to, data.size());
@@ -29,7 +33,26 @@ impl InCall<'_> {
         Ok(true)
     }
 
-    /// Lends elements to their receiver, and returns when the loan is settled. `meanwhile` runs after the post.
+    /// Posts a copy of a message that is not short, over channels and if there is room.
+    #[inline(never)]
+    fn post_long(&self, to: Rank, data: Elements<'_>) -> Result<bool> {
+        let core = &self.comm.core;
+        let is_copied = core.port.fabric.is_over_channels() && !core.synchronous;
+        if !is_copied || !self.comm.lanes.has_room(to) {
+            return Ok(false);
+        }
+        core.tick()?;
+        self.note_sending(to, data.size());
+        self.put(to, || {
+            let packet = Packet::copy_of(self.head(), data);
+            self.comm.lanes.post_packet(to, packet);
+        })?;
+        core.port.count(data.size());
+        Ok(true)
+    }
+
+    /// Lends elements to their receiver, and returns when the loan is settled. `meanwhile` runs after the post. Over
+    /// channels the receiver gets a copy, and this returns when it is received.
     pub(crate) fn lend(
         &self,
         to: Rank,
@@ -38,6 +61,9 @@ impl InCall<'_> {
     ) -> Result<()> {
         self.comm.core.tick()?;
         self.note_sending(to, data.size());
+        if self.comm.core.port.fabric.is_over_channels() {
+            return self.send_with_receipt(to, data, meanwhile);
+        }
         self.comm.core.port.lend(
             self.comm.world_rank(to),
             self.head(),
@@ -46,12 +72,29 @@ impl InCall<'_> {
             meanwhile,
             |loan| {
                 if !loan.is_settled() {
-                    self.wait_until_settled(loan, to)?;
+                    self.wait_until(to, &|| loan.is_settled())?;
                 }
                 self.comm.core.port.count(data.size());
                 Ok(())
             },
         )
+    }
+
+    /// Posts a copy with a receipt, and returns when it is received. `meanwhile` runs after the post.
+    #[cold]
+    fn send_with_receipt(
+        &self,
+        to: Rank,
+        data: Elements<'_>,
+        meanwhile: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let awaited = Awaited(Receipt::new(None));
+        let packet = Packet::copy_of(self.head(), data).with_receipt(awaited.0.clone());
+        self.put(to, || self.comm.lanes.post_packet(to, packet))?;
+        meanwhile()?;
+        self.wait_until(to, &|| awaited.0.is_accepted())?;
+        self.comm.core.port.count(data.size());
+        Ok(())
     }
 
     /// Shows the next message from a rank, which has `count` elements of the type `info`, to `arrived`.
@@ -137,9 +180,9 @@ impl InCall<'_> {
     }
 
     #[inline(never)]
-    fn wait_until_settled(&self, loan: &Loan<'_>, to: Rank) -> Result<()> {
+    fn wait_until(&self, to: Rank, received: &dyn Fn() -> bool) -> Result<()> {
         let needs = || self.needs(&From::Rank(to));
-        self.wait(&needs, None, || loan.is_settled().then_some(()))
+        self.wait(&needs, None, || received().then_some(()))
     }
 
     #[inline]
@@ -150,5 +193,14 @@ impl InCall<'_> {
         Err(crate::Error::usage(format!(
             "in the schedule rank {peer} talks to itself"
         )))
+    }
+}
+
+/// The receipt of a message for which its sender waits. A sender that leaves early revokes the message.
+struct Awaited(Arc<Receipt>);
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.revoke();
     }
 }

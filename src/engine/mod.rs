@@ -291,15 +291,15 @@ impl Comm {
 
     /// This rank's end of a communicator in which it has the number `me`.
     pub(crate) fn of(core: Rc<Core>, shared: Arc<CommShared>, me: Rank) -> Comm {
-        let make = core.port.fabric.settings.lanes;
+        let over = core.port.fabric.settings.transport;
         if core.port.fabric.settings.near.has_bounds() {
             // Most algorithms have a partner for each bit of a rank's number, and trees and rings a few more.
             let partners = shared.members.size().ilog2() as usize + 4;
-            shared.lanes.offer(me, partners, make);
+            shared.lanes.offer(me, partners, over);
         }
         Comm {
             attributes: Attributes::default(),
-            lanes: shared.lanes.ends(me, make),
+            lanes: shared.lanes.ends(me, over),
             core,
             handle: Rc::new(shared.clone()),
             shared,

@@ -15,6 +15,7 @@ use super::vectors::Vectors;
 use crate::collective::{Algorithm, Collective};
 use crate::draw::Heat;
 use crate::machine::{Bind, Machine, ObjectKind};
+use crate::names::Transport;
 use crate::{Comm, op};
 
 /// Name and version of the format in which latencies are stored.
@@ -116,7 +117,10 @@ impl MessagePath {
         Point {
             algorithm,
             bind: Bind::Cpus(vec![a, b]),
-            channels: self == MessagePath::Channel,
+            transport: match self {
+                MessagePath::Channel => Transport::Channels,
+                _ => Transport::Memory,
+            },
             ..Point::new(subject, 2, 1, Type::U64)
         }
     }

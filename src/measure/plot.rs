@@ -139,7 +139,7 @@ impl Varies {
     fn of(shown: &[&Measured]) -> Varies {
         let differ = |a: &Measured, b: &Measured| Varies {
             collective: a.collective != b.collective,
-            algorithm: a.algorithm != b.algorithm,
+            algorithm: a.algorithm_and_transport() != b.algorithm_and_transport(),
             ranks: a.ranks != b.ranks,
         };
         let none = Varies {
@@ -162,10 +162,10 @@ impl Varies {
         };
         let mut words = Vec::new();
         words.extend(self.collective.then(|| one.collective.clone()));
-        words.extend(self.algorithm.then(|| one.algorithm.clone()));
+        words.extend(self.algorithm.then(|| one.algorithm_and_transport()));
         words.extend((self.ranks && !over_ranks).then(|| ranks.clone()));
         match (words.is_empty(), over_ranks) {
-            (true, true) => one.algorithm.clone(),
+            (true, true) => one.algorithm_and_transport(),
             (true, false) => ranks,
             _ => words.join(", "),
         }

@@ -7,6 +7,7 @@ use super::kinds::{Op, Type, UnknownName};
 use crate::Rank;
 use crate::collective::{Algorithm, Call, Collective};
 use crate::machine::Bind;
+use crate::names::Transport;
 use crate::transport::memory::cells::CELL_BYTES;
 
 /// A collective, or neighbours that send to each other.
@@ -136,8 +137,8 @@ pub struct Point {
     pub fresh: bool,
     /// The binding of the ranks.
     pub bind: Bind,
-    /// Whether collectives go through channels instead of slots, to compare the two.
-    pub channels: bool,
+    /// What carries the messages.
+    pub transport: Transport,
 }
 
 impl Point {
@@ -160,7 +161,7 @@ impl Point {
             into: false,
             fresh: false,
             bind: Bind::Auto,
-            channels: false,
+            transport: Transport::Memory,
         }
     }
 
@@ -188,6 +189,7 @@ impl Point {
             return None;
         };
         let call = Call::new(collective, self.ranks, self.length).commuting();
+        let call = call.over(self.transport);
         let call = if collective.has_root() {
             call.to_root(self.root)
         } else {
@@ -217,7 +219,8 @@ impl Point {
     /// Returns why the vector does not fit into a cell, for the algorithm that goes through cells.
     fn too_long(&self, call: &Call, algorithm: Algorithm) -> Option<String> {
         let bytes = call.most_written().saturating_mul(self.kind.bytes());
-        let long = algorithm == Algorithm::Cells && bytes > CELL_BYTES;
+        let in_cells = algorithm == Algorithm::Cells && self.transport == Transport::Memory;
+        let long = in_cells && bytes > CELL_BYTES;
         long.then(|| {
             format!("{algorithm}: {bytes} bytes have no room in a cell, which holds {CELL_BYTES}")
         })

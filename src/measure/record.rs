@@ -6,6 +6,7 @@ use super::noise::Noise;
 use super::point::Point;
 use super::run::{Pass, Proved};
 use super::statistics::{Interval, mean, median, median_interval, quantile, sorted};
+use crate::names::Transport;
 
 /// Name and version of the format in which a run is stored.
 pub const SCHEMA: &str = "rankfold.bench/1";
@@ -96,6 +97,9 @@ pub struct Measured {
     pub algorithm: String,
     /// The automatic choice, if the algorithm was left open.
     pub chosen: Option<String>,
+    /// What carried the messages; runs stored before there was a choice went over memory.
+    #[cfg_attr(feature = "json", serde(default = "over_memory"))]
+    pub transport: String,
     /// Number of ranks.
     pub ranks: usize,
     /// Bytes of the whole vector, as counted by nccl-tests.
@@ -180,6 +184,7 @@ impl Measured {
             collective: subject.name().into(),
             algorithm: point.algorithm.map_or("auto".into(), |by| by.to_string()),
             chosen: proved.chosen.clone(),
+            transport: point.transport.to_string(),
             ranks: point.ranks,
             bytes: point.bytes(),
             block_bytes: point.block() * point.kind.bytes(),
@@ -207,9 +212,18 @@ impl Measured {
         })
     }
 
+    /// Returns the algorithm, as `ring` or `ring over channels`.
+    pub fn algorithm_and_transport(&self) -> String {
+        match self.transport == over_memory() {
+            true => self.algorithm.clone(),
+            false => format!("{} over {}", self.algorithm, self.transport),
+        }
+    }
+
     /// Returns what must be equal for two results to be of the same point.
     pub fn key(&self) -> impl PartialEq + Clone + '_ {
-        let what = (&self.collective, &self.algorithm, &self.kind, &self.op);
+        let by = (&self.algorithm, &self.transport);
+        let what = (&self.collective, by, &self.kind, &self.op);
         (
             what, self.ranks, self.bytes, self.root, self.into, self.fresh,
         )
@@ -228,6 +242,11 @@ impl Times {
             max,
         })
     }
+}
+
+/// The transport of every run before there was a choice.
+fn over_memory() -> String {
+    Transport::Memory.to_string()
 }
 
 /// Converts seconds to microseconds.

@@ -147,13 +147,10 @@ impl std::error::Error for Failure {}
 
 fn world(point: &Point) -> World {
     // No agreement round before each call, even where that is the default.
-    let world = World::new(point.ranks)
+    World::new(point.ranks)
         .bind(point.bind.clone())
-        .check(false);
-    match point.channels {
-        true => world.channel_lanes(),
-        false => world,
-    }
+        .transport(point.transport)
+        .check(false)
 }
 
 /// Runs a point once, compares every element on every rank, and counts the messages.

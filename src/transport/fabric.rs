@@ -11,12 +11,12 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::error::{Site, on};
 use crate::machine::Near;
+use crate::names::Transport;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::choice::Chooser;
 use crate::transport::deadlock::registry::Registry;
 use crate::transport::deadlock::scheduler::Scheduler;
-use crate::transport::lanes::Make;
 use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
 use crate::transport::memory::head::CONTEXTS;
@@ -117,8 +117,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// The buffering mode.
     pub buffering: Buffering,
-    /// The implementation of the lanes of collectives.
-    pub lanes: Make,
+    /// What carries the messages.
+    pub transport: Transport,
     /// Which part of the machine each rank is in.
     pub near: Arc<Near>,
     /// The CPUs on which ranks wait, if colliding ranks may move to other CPUs.
@@ -205,6 +205,7 @@ impl Fabric {
         comms.retain(|comm| {
             let over = forgotten(comm) && silent(comm);
             if over {
+                self.assert_transport(|| comm.carried_by_memory().collect());
                 self.former.lock().add(comm.context, comm.origin.clone());
             }
             !over
@@ -298,6 +299,20 @@ impl Fabric {
     /// received.
     pub(crate) fn charge(&self, to: Rank, limit: u64, bytes: usize) -> Option<Charge> {
         self.endpoints[to].account.charge(limit, bytes)
+    }
+
+    /// Whether all messages go over channels.
+    #[inline]
+    pub(crate) fn is_over_channels(&self) -> bool {
+        self.settings.transport == Transport::Channels
+    }
+
+    /// Checks in debug builds that no memory has carried data in a world whose transport is channels.
+    pub(crate) fn assert_transport(&self, by_memory: impl FnOnce() -> Vec<&'static str>) {
+        if cfg!(debug_assertions) && self.is_over_channels() {
+            let found = by_memory();
+            assert!(found.is_empty(), "over channels, {found:?} carried data");
+        }
     }
 
     /// Whether the world has more ranks than CPUs.

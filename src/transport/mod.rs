@@ -38,8 +38,10 @@
 //! - [`wait_for_graph`](deadlock::wait_for_graph): which ranks can never proceed; [`registry`](deadlock::registry): the
 //!   registry of waits and ends around it; [`detector`](deadlock::detector): when ranks look for a deadlock, and why none
 //!   is missed; [`mismatch`](deadlock::mismatch): which ranks' collective calls differ from the others'
+//! - `carried`: which memory, other than channels, has carried data
 //! - [`origin`](trace::origin): where a communicator comes from, for reports
 
+mod carried;
 pub(crate) mod communicator;
 pub(crate) mod deadlock;
 mod endpoint;

@@ -10,6 +10,7 @@ use super::setup::Setup;
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Gone, Mismatch};
 use crate::machine::Placement;
+use crate::names::Transport;
 use crate::sort;
 use crate::transport::deadlock::registry;
 use crate::transport::memory::head::communicator;
@@ -40,6 +41,7 @@ pub(super) struct Findings {
     pub lost: Vec<Lost>,
     pub unfinished: Vec<Unfinished>,
     pub placement: Placement,
+    pub transport: Transport,
     pub counts: Vec<Counts>,
     pub seed: Option<u64>,
     pub wall: Duration,
@@ -66,6 +68,7 @@ impl Findings {
         placement: Placement,
         wall: Duration,
     ) -> Findings {
+        fabric.assert_transport(|| fabric.carried_by_memory());
         let recent = Recent::of(fabric);
         let left = fabric.leftovers();
         let comms = fabric.comms();
@@ -80,6 +83,7 @@ impl Findings {
             lost,
             unfinished: unfinished(outcomes, fabric),
             placement,
+            transport: fabric.settings.transport,
             counts: fabric.tallies().map(Counts::of).collect(),
             seed: setup.settings.seed,
             wall,

@@ -1,7 +1,7 @@
 //! [`World`]: the number of ranks, where they run, and what happens when one fails.
 //!
 //! - `mod` the settings; `tuning`: the tuning table that its collectives follow, checked against this machine
-//! - `setup` where its ranks run, decided before any of them begins
+//! - `setup` where its ranks run, decided before any of them begins; `carrier`: what carries their messages
 //! - `run` one run on fresh threads
 //! - `report` the outcome of a run; `outcome`: that of one rank; `error`: why it failed
 //! - `findings` what a run left behind; `left`: messages and requests; `recent`: records; `verdict`: the judgement
@@ -12,6 +12,7 @@
 //! - `seat` ranks on threads that the library did not start
 //! - `rank` the life of one rank on its thread
 
+mod carrier;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;
 mod error;
@@ -54,10 +55,10 @@ use crate::comm::Comm;
 #[cfg(doc)]
 use crate::machine::Placement;
 use crate::machine::{Bind, Machine, ObjectKind};
+use crate::names::Transport;
 use crate::topology::Levels;
 use crate::transport::Fault;
 use crate::transport::deadlock::choice::{BySeed, Chooser};
-use crate::transport::lanes::Make;
 use crate::transport::memory::eager_limit::Buffering;
 
 /// A message-passing program about to run: its ranks are threads of this process.
@@ -93,7 +94,8 @@ pub struct World {
     chooser: Option<Arc<dyn Chooser>>,
     seed: Option<u64>,
     buffering: Buffering,
-    lanes: Make,
+    /// `None`: the one that the environment names.
+    transport: Option<Transport>,
     /// The machine to plan for instead of the real one.
     machine: Option<Arc<Machine>>,
     /// The kinds of levels that collectives follow.
@@ -120,7 +122,7 @@ impl World {
             chooser: None,
             seed: None,
             buffering: Buffering::Unbounded,
-            lanes: Make::default(),
+            transport: None,
             machine: None,
             levels: Levels::DEFAULT.to_vec(),
             tuning: None,
@@ -284,11 +286,39 @@ impl World {
         self
     }
 
-    /// Makes collectives use channels between ranks. This exists only for benchmarks and tests that compare channels
-    /// with the default lanes.
-    #[doc(hidden)]
-    pub fn channel_lanes(mut self) -> World {
-        self.lanes = Make::Channels;
+    /// Sets what carries the messages. The default, [`Transport::Memory`], is what is fastest.
+    ///
+    /// With [`Transport::Channels`], every send and every collective of the run goes over lock-free crossbeam channels
+    /// and nothing else: a message is copied into a packet, which goes through the channel of its receiver's mailbox,
+    /// or in a collective through one from its sender to its receiver. No rank reads the memory of another. Algorithms
+    /// that do so by default (`cells`, `direct`, `gate`) are executed by the messages of their schedules if they are
+    /// named; a call that names none runs the best schedule of messages, whatever a [tuning table](Self::tuned) says.
+    /// Semantics, reports and the detection of deadlocks are the same. [Windows](crate::Window) are memory over either
+    /// transport, and a world that [checks](Self::check) calls compares them in shared words, which carry no data.
+    ///
+    /// Set the environment variable `RANKFOLD_TRANSPORT` to `channels` for worlds that do not choose. It is read once.
+    /// An all_reduce that names no algorithm takes two to six times as long over channels. An algorithm of
+    /// messages takes twice as long for short vectors, and about as long for long ones
+    /// (`benches/results/channels-2-cores-epyc.md`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Transport, World, op};
+    /// use rankfold::collective::{Algorithm, Call, Collective};
+    ///
+    /// World::new(4).transport(Transport::Channels).run(|comm| {
+    ///     let mut v = vec![comm.rank(); 1000];
+    ///     comm.all_reduce(&mut v, op::Sum)?;
+    ///     assert_eq!(v[0], 6);
+    ///     let call = Call::new(Collective::AllReduce, comm.size(), 1000).commuting();
+    ///     assert_eq!(comm.explain::<usize>(&call)?.algorithm, Algorithm::Exchange);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn transport(mut self, transport: Transport) -> World {
+        self.transport = Some(transport);
         self
     }
 

@@ -25,7 +25,10 @@ impl Trace {
     /// *Trace Event Format*, the Chromium project: events M, X, s and f.
     pub fn to_perfetto(&self) -> String {
         let end = self.end();
-        let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        let mut text = format!(
+            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"transport\":\"{}\"}},\"traceEvents\":[",
+            self.transport
+        );
         let threads = (0..self.ranks).map(thread);
         let calls = self.calls.iter().map(|call| slice(call, end));
         let messages = self.messages.iter().enumerate();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::trace::Trace;
 use crate::Rank;
+use crate::names::Transport;
 use crate::transport::Fabric;
 use crate::transport::trace::operation::{self, Operation};
 use crate::transport::trace::origin::Names;
@@ -17,6 +18,7 @@ pub(super) struct Recent {
     /// The names of communicators.
     pub names: Names,
     records: Vec<Option<Arc<Record>>>,
+    transport: Transport,
     /// When the ranks had ended, since the world began.
     end: Duration,
 }
@@ -29,6 +31,7 @@ impl Recent {
         Recent {
             names: fabric.names(),
             records: fabric.records().collect(),
+            transport: fabric.settings.transport,
             end: Duration::from_nanos(fabric.clock().exact()),
         }
     }
@@ -50,14 +53,18 @@ impl Recent {
     }
 
     pub(super) fn trace(&self) -> Option<Trace> {
-        Trace::of(&self.records)
+        Trace::of(&self.records, self.transport)
     }
 }
 
 impl fmt::Display for Recent {
     /// Writes the last few operations of each rank.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the last operations of each rank, and how long before the end")?;
+        f.write_str("the last operations of each rank")?;
+        if self.transport == Transport::Channels {
+            write!(f, " over {}", self.transport)?;
+        }
+        f.write_str(", and how long before the end")?;
         for (rank, operations) in self.operations().iter().enumerate() {
             write!(f, "\n  rank {rank}")?;
             for line in operation::lines(operations, SHOWN, self.end, |time| format!("-{time}")) {

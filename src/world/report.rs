@@ -13,6 +13,7 @@ use super::verdict::Verdict;
 use crate::Rank;
 use crate::error::{Deadlock, Error, Mismatch};
 use crate::machine::Placement;
+use crate::names::Transport;
 use crate::transport::Unfinished;
 use crate::transport::trace::operation::Operation;
 
@@ -36,6 +37,8 @@ pub struct Report<R, E = Error> {
     pub unfinished: Vec<Unfinished>,
     /// The placement of the ranks.
     pub placement: Placement,
+    /// What carried the messages.
+    pub transport: Transport,
     /// The activity of each rank.
     pub counts: Vec<Counts>,
     /// The seed that chose messages, in a [seeded](crate::World::seed) world.
@@ -55,6 +58,7 @@ impl<R, E> Report<R, E> {
             lost: findings.lost,
             unfinished: findings.unfinished,
             placement: findings.placement,
+            transport: findings.transport,
             counts: findings.counts,
             seed: findings.seed,
             wall: findings.wall,
@@ -70,6 +74,7 @@ impl<R, E> Report<R, E> {
             lost: self.lost,
             unfinished: self.unfinished,
             placement: self.placement,
+            transport: self.transport,
             counts: self.counts,
             seed: self.seed,
             wall: self.wall,

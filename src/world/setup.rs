@@ -10,10 +10,11 @@ use crossbeam_utils::sync::WaitGroup;
 use super::dump;
 use super::rank::{Pin, Start};
 use super::verdict::Refused;
-use super::{World, tuning};
+use super::{World, carrier, tuning};
 use crate::Rank;
 use crate::collective::TuningTable;
 use crate::machine::{Bind, Cpus, Machine, Near, PinError, Placement, Unpinned};
+use crate::names::Transport;
 use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::progress::wait::{Live, are_crowded};
 use crate::transport::{Fabric, Settings};
@@ -45,10 +46,11 @@ impl Setup {
         let machine = machine_for(world.ranks);
         let (placement, near) = place(world, &machine, caller, alone)?;
         let tuning = tuning::of(world).map_err(Refused::Usage)?;
+        let transport = carrier::of(world).map_err(Refused::Usage)?;
         let usable = room_to_spin(&machine, &placement);
         let spots = spots(world, &placement, caller, usable);
         Ok(Setup {
-            settings: settings(world, usable, near, spots, tuning),
+            settings: settings(world, usable, near, spots, (transport, tuning)),
             placement,
             cpus: machine.usable,
             strict: world.strict,
@@ -168,7 +170,7 @@ fn settings(
     cpus: usize,
     near: Near,
     spots: Option<Arc<WaitingCpus>>,
-    tuning: Option<Arc<TuningTable>>,
+    (transport, tuning): (Transport, Option<Arc<TuningTable>>),
 ) -> Settings {
     Settings {
         cpus,
@@ -180,7 +182,7 @@ fn settings(
         chooser: world.chooser.clone(),
         seed: world.seed,
         buffering: world.buffering,
-        lanes: world.lanes,
+        transport,
         near: Arc::new(near),
         spots,
         tuning: tuning.map(|table| -> Arc<dyn Any + Send + Sync> { table }),

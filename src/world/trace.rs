@@ -13,6 +13,7 @@ use crate::Rank;
 use crate::draw::timeline::{Arrow, Bar, Scale, Timeline};
 use crate::draw::{self, TooLarge};
 use crate::error::Site;
+use crate::names::Transport;
 use crate::transport::memory::head::Head;
 use crate::transport::trace::call_event::Known;
 use crate::transport::trace::record::{Event, Record};
@@ -42,6 +43,9 @@ use crate::transport::trace::record::{Event, Record};
 pub struct Trace {
     /// The number of ranks.
     pub ranks: usize,
+    /// What carried the messages. Over [memory](Transport::Memory), those of collectives may have been read in place:
+    /// they are the messages of the schedule.
+    pub transport: Transport,
     /// The calls, rank by rank, in the order in which each rank made them.
     pub calls: Vec<TracedCall>,
     /// The messages, by sender and in the order in which each rank sent them.
@@ -111,9 +115,10 @@ fn key(head: Head, to: Rank) -> MessageKey {
 
 impl Trace {
     /// The trace of ranks that have ended.
-    pub(super) fn of(records: &[Option<Arc<Record>>]) -> Option<Trace> {
+    pub(super) fn of(records: &[Option<Arc<Record>>], transport: Transport) -> Option<Trace> {
         let mut trace = Trace {
             ranks: records.len(),
+            transport,
             calls: Vec::new(),
             messages: Vec::new(),
             marks: vec![Vec::new(); records.len()],

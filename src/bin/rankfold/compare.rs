@@ -137,7 +137,7 @@ fn rows(lines: &[ComparedPoint]) -> String {
             .map(|interval| format!("{:.3}..{:.3}", interval.low, interval.high));
         vec![
             one.collective.clone(),
-            one.algorithm.clone(),
+            one.algorithm_and_transport(),
             one.ranks.to_string(),
             one.bytes.to_string(),
             figure(line.time_us.0),
@@ -203,6 +203,7 @@ fn json(comparison: &Comparison) -> Value {
         json!({
             "collective": line.before.collective,
             "algorithm": line.before.algorithm,
+            "transport": line.before.transport,
             "ranks": line.before.ranks,
             "bytes": line.before.bytes,
             "before_us": line.time_us.0,

@@ -5,10 +5,10 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rankfold::Rank;
 use rankfold::collective::{Call, Choice, Collective, Fingerprint, TuningTable};
 use rankfold::machine::Machine;
 use rankfold::topology::Levels;
+use rankfold::{Rank, Transport};
 use serde_json::json;
 
 use super::choice::call;
@@ -17,6 +17,7 @@ use super::numbers::{Sizes, elements};
 use super::output::{Results, TextOrJson};
 use super::place::Place;
 use super::stop::Stop;
+use super::transport;
 
 /// Say which algorithm a call would run here, and why.
 #[derive(Args)]
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// The operator does not commute.
     #[arg(long)]
     ordered: bool,
+    /// What carries the messages: `memory` or `channels`.
+    #[arg(long, value_name = "TRANSPORT")]
+    transport: Option<Transport>,
     #[command(flatten)]
     place: Place,
     /// The table of `rankfold tune` that the world follows; without it, the one that RANKFOLD_TUNING names, if it does.
@@ -104,6 +108,7 @@ fn json(arguments: &Arguments, bytes: usize, choice: &Choice) -> String {
         "algorithm": choice.algorithm.to_string(),
         "reason": choice.reason,
         "runner_up": choice.runner_up.map(|next| next.to_string()),
+        "transport": choice.transport.name(),
         "levels": choice.levels,
         "refused": refused.collect::<Vec<_>>(),
     });
@@ -122,6 +127,8 @@ fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Cal
     } = *arguments;
     let length = elements(bytes, element_bytes).map_err(Stop::Input)?;
     let call = call(collective, ranks, length, root, ordered)?;
+    let over = arguments.transport.map_or_else(transport::default, Ok)?;
+    let call = call.over(over);
     let crowded = ranks > Fingerprint::of(machine, &arguments.place.bind).room;
     let call = if crowded { call.crowded() } else { call };
     let placement = arguments.place.on(machine, ranks)?;

@@ -32,6 +32,7 @@ mod stop;
 mod style;
 mod table;
 mod topology;
+mod transport;
 mod tune;
 mod work;
 

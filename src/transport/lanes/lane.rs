@@ -7,7 +7,8 @@
 //!
 //! It has space for [`CREDIT`] short messages and one more packet. A sender that has used up its credit, and finds that
 //! the receiver has not caught up, *lends* its message instead of posting a copy, and then waits until the loan is
-//! settled: that is the one more packet. So a rank runs ahead of another by at most a few short messages, nothing is
+//! settled: that is the one more packet. (Over channels, where nothing is lent, it is a copy with a receipt, for which
+//! its sender waits.) So a rank runs ahead of another by at most a few short messages, nothing is
 //! allocated on the way, and the only wait is the one for a loan, which the rank that settles it ends. (A call that
 //! fails leaves packets behind, but its communicator is broken then and posts no more.)
 
@@ -23,7 +24,7 @@ use crate::op::elements::Elements;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
-/// Number of short messages that a rank may post before the receiver takes one.
+/// Number of messages that a rank may post before the receiver takes one: short ones, and over channels any.
 const CREDIT: usize = 4;
 
 /// A rank's ends of the lanes of one communicator.
@@ -34,7 +35,7 @@ pub(crate) trait Lanes {
     /// Posts a copy of a short message, right after [`has_room`](Self::has_room) returned `true`.
     fn post(&self, to: Rank, head: Head, data: Elements<'_>);
 
-    /// Posts a packet: a lent one at any time, another one under the rules for a short message.
+    /// Posts a packet: one for which its sender waits at any time, another one under the rules for a short message.
     fn post_packet(&self, to: Rank, packet: Packet);
 
     /// Moves the next packet from a rank into `place`. Returns whether there was one.
@@ -99,7 +100,7 @@ impl LaneBook {
     }
 }
 
-/// Lanes made of crossbeam channels: the reference implementation.
+/// Lanes made of crossbeam channels, through which all messages go in a world whose transport is channels.
 pub(crate) struct ChannelLanes {
     me: Rank,
     registry: Arc<LaneBook>,

@@ -1,4 +1,4 @@
-//! The lanes of a communicator: slots, or channels where the reference implementation is requested.
+//! The lanes of a communicator: slots, or channels in a world whose transport is channels.
 
 pub(crate) mod lane;
 pub(crate) mod slot;
@@ -7,19 +7,12 @@ pub(crate) mod slot_lanes;
 use std::sync::Arc;
 
 use crate::Rank;
+use crate::names::Transport;
 use crate::op::elements::Elements;
 use crate::transport::lanes::lane::{ChannelLanes, LaneBook, Lanes};
 use crate::transport::lanes::slot_lanes::{SlotBook, SlotLanes};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
-
-/// The implementation of lanes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Make {
-    #[default]
-    Slots,
-    Channels,
-}
 
 /// The lanes of a communicator, of either make.
 #[derive(Default)]
@@ -32,6 +25,11 @@ impl Books {
     /// Whether every packet has been taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.channels.is_empty()
+    }
+
+    /// Whether two ranks have lanes made of slots.
+    pub(in crate::transport) fn have_slots(&self) -> bool {
+        self.slots.has_lanes()
     }
 
     /// Whether the channel lanes are empty, whichever ranks hold their ends.
@@ -48,20 +46,20 @@ impl Books {
 
     /// Creates lanes into the calling rank before they are requested, so that their memory is near it. Slots are
     /// created by the rank that requests them first: both ranks write them.
-    pub(crate) fn offer(&self, me: Rank, count: usize, make: Make) {
-        if make == Make::Channels {
+    pub(crate) fn offer(&self, me: Rank, count: usize, over: Transport) {
+        if over == Transport::Channels {
             self.channels.offer(me, count);
         }
     }
 
     /// A rank's ends.
-    pub(crate) fn ends(&self, me: Rank, make: Make) -> Ends {
-        match make {
-            Make::Slots => Ends::Slots(SlotLanes::new(me, self.slots.clone())),
-            Make::Channels => Ends::Channels(Box::new(Reference(ChannelLanes::new(
-                me,
-                self.channels.clone(),
-            )))),
+    pub(crate) fn ends(&self, me: Rank, over: Transport) -> Ends {
+        match over {
+            Transport::Memory => Ends::Slots(SlotLanes::new(me, self.slots.clone())),
+            Transport::Channels => {
+                let lanes = ChannelLanes::new(me, self.channels.clone());
+                Ends::Channels(Box::new(OutOfLine(lanes)))
+            }
         }
     }
 }
@@ -69,7 +67,7 @@ impl Books {
 /// A rank's ends of the lanes of a communicator.
 pub(crate) enum Ends {
     Slots(SlotLanes),
-    Channels(Box<Reference>),
+    Channels(Box<OutOfLine>),
 }
 
 impl Ends {
@@ -83,9 +81,9 @@ impl Ends {
 }
 
 /// Channel lanes out of line: inlined, they would lengthen the usual path.
-pub(crate) struct Reference(ChannelLanes);
+pub(crate) struct OutOfLine(ChannelLanes);
 
-impl Lanes for Reference {
+impl Lanes for OutOfLine {
     #[inline(never)]
     fn has_room(&self, to: Rank) -> bool {
         self.0.has_room(to)
@@ -158,17 +156,17 @@ mod tests {
     struct Subject {
         name: &'static str,
         books: Books,
-        make: Make,
+        over: Transport,
     }
 
     impl Subject {
-        fn new(name: &'static str, make: Make) -> Subject {
+        fn new(name: &'static str, over: Transport) -> Subject {
             let books = Books::default();
-            Subject { name, books, make }
+            Subject { name, books, over }
         }
 
         fn ends(&self) -> [Ends; 2] {
-            [0, 1].map(|me| self.books.ends(me, self.make))
+            [0, 1].map(|me| self.books.ends(me, self.over))
         }
     }
 
@@ -179,11 +177,11 @@ mod tests {
             ..Books::default()
         };
         [
-            Subject::new("channels", Make::Channels),
-            Subject::new("slots", Make::Slots),
+            Subject::new("channels", Transport::Channels),
+            Subject::new("slots", Transport::Memory),
             Subject {
                 books: late,
-                ..Subject::new("slots near the end of numbers", Make::Slots)
+                ..Subject::new("slots near the end of numbers", Transport::Memory)
             },
         ]
     }

@@ -46,6 +46,11 @@ impl SlotBook {
         }
     }
 
+    /// Whether a lane was ever requested.
+    pub(crate) fn has_lanes(&self) -> bool {
+        !self.0.lock().is_empty()
+    }
+
     /// Whether every packet has been taken. `false` while a rank holds its ends: then packets may be left.
     pub(crate) fn is_empty(&self) -> bool {
         let free = self.0.lock();

@@ -72,6 +72,11 @@ impl FastBox {
         })
     }
 
+    /// Whether a rank has ever taken it.
+    pub(in crate::transport) fn was_taken(&self) -> bool {
+        self.ring.get().is_some()
+    }
+
     /// Whether there is nothing to read. Call it only while no thread writes or reads.
     pub(in crate::transport) fn is_empty(&self) -> bool {
         self.ring.get().is_none_or(|ring| ring.is_empty())

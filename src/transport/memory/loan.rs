@@ -46,6 +46,12 @@ impl LoanWord {
         ticket
     }
 
+    /// Whether anything was ever lent.
+    pub(crate) fn was_offered(&self) -> bool {
+        // Relaxed: asked when its rank has ended.
+        self.0.load(Ordering::Relaxed) >= STATES
+    }
+
     /// The borrower asks to read. After `true` it must settle; after `false` it must not read.
     #[inline]
     pub(crate) fn claim(&self, ticket: Ticket) -> bool {

@@ -243,6 +243,12 @@ impl Port {
         self.fabric.is_controlled()
     }
 
+    /// Whether messages go through the mailbox alone, each as a packet that owns its contents: over channels, and where
+    /// a chooser orders them.
+    pub(in crate::transport) fn has_one_path(&self) -> bool {
+        self.fabric.is_controlled() || self.fabric.is_over_channels()
+    }
+
     /// Waits for a message in a controlled world.
     #[cold]
     pub(crate) fn receive_controlled(

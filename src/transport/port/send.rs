@@ -96,7 +96,7 @@ impl Port {
             self.count(bytes);
             return Some(there);
         }
-        if to != self.me && !self.is_controlled() {
+        if to != self.me && !self.has_one_path() {
             fast_box.goes_by_mailbox(to, data, &endpoint.fast_box);
         }
         None
@@ -105,7 +105,9 @@ impl Port {
     /// Whether a message will be posted without a wait, as far as can be told in advance.
     #[inline]
     pub(crate) fn posts_at_once(&self, to: Rank, data: Elements<'_>) -> bool {
-        Packet::fits(data) || self.fast_box.borrow().has_room(to, data)
+        Packet::fits(data)
+            || self.fabric.is_over_channels()
+            || self.fast_box.borrow().has_room(to, data)
     }
 
     /// Posts a message of `bytes` bytes. Only a trace is written before the post: the receiver would wait for
@@ -135,7 +137,7 @@ impl Port {
         data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if to == self.me || self.crowded() || self.fabric.is_controlled() {
+        if to == self.me || self.crowded() || self.has_one_path() {
             let packet = Packet::copy_of(head, data);
             let there = self.post(to, packet, data.size());
             return Ok((meanwhile()?, there));

@@ -13,9 +13,9 @@ mod session;
 pub mod stopping;
 
 use clap::{Args, ValueEnum};
-use rankfold::Rank;
 use rankfold::collective::Algorithm;
 use rankfold::measure::{self, Op, Run, Subject, Type};
+use rankfold::{Rank, Transport};
 
 use super::choice::Many;
 use super::numbers::{Ranges, Sizes, Time};
@@ -40,6 +40,7 @@ pub use stopping::control;
 Examples:
   rankfold bench
   rankfold bench broadcast send --ranks 2..4 --sizes 8..1Mi --plot times.svg
+  rankfold bench --transport channels,memory --ranks 2 --plot transports.svg
   rankfold bench --algorithm auto,ring,halving --format json -o before.json")]
 pub struct Arguments {
     /// Collectives, as `all_reduce`, `send` for a ping-pong between neighbours, or `all`.
@@ -60,6 +61,9 @@ pub struct Arguments {
     /// Algorithms, as `halving,k-tree:2`; `auto` for the automatic choice, `all` for all that can be used.
     #[arg(long, value_name = "ALGORITHM", value_delimiter = ',')]
     algorithm: Vec<By>,
+    /// What carries the messages: `memory`, `channels`, or both.
+    #[arg(long, value_name = "TRANSPORT", value_delimiter = ',')]
+    transport: Vec<Transport>,
     /// The root, where there is one.
     #[arg(long, value_name = "R", default_value_t = 0)]
     root: Rank,

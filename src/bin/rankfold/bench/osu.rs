@@ -11,7 +11,8 @@ const FIRST: usize = 10;
 const OTHER: usize = 20;
 
 pub fn text(run: &Run) -> String {
-    let key = |one: &Measured| (one.collective.clone(), one.algorithm.clone(), one.ranks);
+    let by = |one: &Measured| one.algorithm_and_transport();
+    let key = |one: &Measured| (one.collective.clone(), by(one), one.ranks);
     let tables = run.results.chunk_by(|a, b| key(a) == key(b));
     let tables: Vec<String> = tables.map(|own| head(&own[0]) + &lines(own)).collect();
     tables.join("\n")
@@ -21,7 +22,8 @@ fn head(first: &Measured) -> String {
     let (ranks, kind) = (first.ranks, datatype(&first.kind));
     let title = format!(
         "# rankfold {} by {} Latency Test, {ranks} ranks\n# Datatype: {kind}.\n",
-        first.collective, first.algorithm
+        first.collective,
+        first.algorithm_and_transport()
     );
     let columns = match first.collective.as_str() {
         "send" => format!("{:<FIRST$}{:>OTHER$}\n", "# Size", "Latency (us)"),

@@ -2,14 +2,16 @@
 
 use std::fs;
 
+use rankfold::Transport;
 use rankfold::collective::{Algorithm, Collective};
 use rankfold::machine::Machine;
-use rankfold::measure::{Effort, Point, Subject};
+use rankfold::measure::{Effort, Op, Point, Subject, Type};
 
 use super::{Arguments, By};
 use crate::choice::Many;
 use crate::numbers::passes;
 use crate::stop::Stop;
+use crate::transport::transports;
 
 /// Everything that is measured, and how.
 pub struct Plan {
@@ -74,11 +76,8 @@ fn effort(arguments: &Arguments) -> Result<Effort, Stop> {
 
 fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> {
     let Arguments { kind, op, .. } = *arguments;
-    if !op.folds(kind) {
-        return Err(refuse(format!(
-            "--op: {op} is for integers, not for {kind}"
-        )));
-    }
+    check_operator(op, kind)?;
+    let transports = transports(&arguments.transport)?;
     let mut points: Vec<Point> = Vec::new();
     for ranks in ranks(arguments, machine)? {
         arguments.place.on(machine, ranks)?;
@@ -93,7 +92,7 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
                     bind: arguments.place.bind.clone(),
                     ..Point::new(subject, ranks, length, kind)
                 };
-                for new in by(arguments, subject, point)? {
+                for new in over(&transports, |point| by(arguments, subject, point), point)? {
                     // Lengths that were rounded up for equal blocks may coincide.
                     if !points.contains(&new) {
                         points.push(new);
@@ -113,10 +112,19 @@ fn points(arguments: &Arguments, machine: &Machine) -> Result<Vec<Point>, Stop> 
     }
 }
 
+fn check_operator(op: Op, kind: Type) -> Result<(), Stop> {
+    match op.folds(kind) {
+        true => Ok(()),
+        false => Err(refuse(format!(
+            "--op: {op} is for integers, not for {kind}"
+        ))),
+    }
+}
+
 /// Orders points curve by curve: the lengths of an algorithm are consecutive.
 fn in_order(mut points: Vec<Point>) -> Vec<Point> {
-    let mut seen: Vec<(Subject, Option<Algorithm>, usize)> = Vec::new();
-    let key = |point: &Point| (point.subject, point.algorithm, point.ranks);
+    let mut seen = Vec::new();
+    let key = |point: &Point| (point.subject, point.algorithm, point.transport, point.ranks);
     for point in &points {
         if !seen.contains(&key(point)) {
             seen.push(key(point));
@@ -126,11 +134,27 @@ fn in_order(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
+/// Returns the points over each transport.
+fn over(
+    transports: &[Transport],
+    by: impl Fn(&dyn Fn(Option<Algorithm>) -> Point) -> Result<Vec<Point>, Stop>,
+    point: impl Fn(Option<Algorithm>) -> Point,
+) -> Result<Vec<Point>, Stop> {
+    let mut all = Vec::new();
+    for &transport in transports {
+        all.extend(by(&|algorithm| Point {
+            transport,
+            ..point(algorithm)
+        })?);
+    }
+    Ok(all)
+}
+
 /// Returns the point by each requested algorithm.
 fn by(
     arguments: &Arguments,
     subject: Subject,
-    point: impl Fn(Option<Algorithm>) -> Point,
+    point: &dyn Fn(Option<Algorithm>) -> Point,
 ) -> Result<Vec<Point>, Stop> {
     let asked = match &arguments.algorithm[..] {
         [] => &[By::Auto],
@@ -242,7 +266,7 @@ fn curves(points: &[Point]) -> Result<(), Stop> {
             "--plot: without bytes there is nothing to draw",
         ));
     }
-    let key = |point: &Point| (point.subject, point.algorithm, point.ranks);
+    let key = |point: &Point| (point.subject, point.algorithm, point.transport, point.ranks);
     curves.dedup_by(|a, b| key(a) == key(b));
     match curves.len() {
         many if many > MOST_CURVES && points.iter().any(|p| p.bytes() != points[0].bytes()) => {

@@ -30,11 +30,12 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Returns the algorithm, and the choice if it is the automatic one.
+/// Returns the algorithm, the choice if it is the automatic one, and the transport if it is not the default.
 fn algorithm(one: &Measured) -> String {
+    let named = one.algorithm_and_transport();
     match &one.chosen {
-        Some(chosen) => format!("{} ({chosen})", one.algorithm),
-        None => one.algorithm.clone(),
+        Some(chosen) => named.replacen("auto", &format!("auto ({chosen})"), 1),
+        None => named,
     }
 }
 
@@ -153,8 +154,9 @@ fn scaling(run: &Run) -> String {
     let Some(most) = run.results.iter().map(|one| one.bytes).max() else {
         return String::new();
     };
-    let first = &run.results[0].algorithm;
-    let own = |one: &&Measured| one.bytes == most && one.algorithm == *first && one.busbw_gbs > 0.0;
+    let first = run.results[0].algorithm_and_transport();
+    let is_first = |one: &Measured| one.algorithm_and_transport() == first;
+    let own = |one: &&Measured| one.bytes == most && is_first(one) && one.busbw_gbs > 0.0;
     let bars: Vec<&Measured> = run.results.iter().filter(own).collect();
     let greatest = bars.iter().map(|one| one.busbw_gbs).fold(0.0, f64::max);
     if bars.len() < 2 {
@@ -202,10 +204,11 @@ fn legend(run: &Run) -> String {
 type Column = (&'static str, fn(&Measured) -> String);
 
 /// The columns of the CSV.
-const COLUMNS: [Column; 30] = [
+const COLUMNS: [Column; 31] = [
     ("collective", |one| one.collective.clone()),
     ("algorithm", |one| one.algorithm.clone()),
     ("chosen", |one| one.chosen.clone().unwrap_or_default()),
+    ("transport", |one| one.transport.clone()),
     ("ranks", |one| one.ranks.to_string()),
     ("bytes", |one| one.bytes.to_string()),
     ("block_bytes", |one| one.block_bytes.to_string()),
