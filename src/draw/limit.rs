@@ -4,7 +4,7 @@ use std::{error, fmt};
 
 use crate::machine::Machine;
 use crate::schedule::Schedule;
-use crate::topology::Topology;
+use crate::topology::{Formal, Topology};
 
 /// Maximum ranks of a tree.
 const TREE_RANKS: usize = 512;
@@ -113,6 +113,11 @@ impl error::Error for TooLarge {}
 /// Checks that a tree can be drawn.
 pub(super) fn tree(topology: &Topology) -> Result<(), TooLarge> {
     ranks(topology.ranks(), TREE_RANKS)
+}
+
+/// Checks that the tree of nodes of a definition can be drawn.
+pub(super) fn nodes(formal: &Formal) -> Result<(), TooLarge> {
+    ranks(formal.ranks().max(formal.nodes().len()), TREE_RANKS)
 }
 
 /// Checks that this many steps of a schedule can be drawn.

@@ -15,6 +15,7 @@
 //! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same as text;
 //! - `heat`: a number for each pair, as shaded cells;
 //! - `machine`: a machine with ranks in their places;
+//! - `hung`: what is drawn as a tree, ranks or nodes;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
 //! - `timeline`: the calls and messages of a run, as a picture;
 //! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: their SVG.
@@ -41,13 +42,14 @@ use std::ops::Range;
 
 use crate::machine::{Machine, Placement};
 use crate::schedule::Schedule;
-use crate::topology::Topology;
+use crate::topology::{Formal, Topology};
 
 mod arrow;
 mod axis;
 mod chart;
 mod figure;
 mod heat;
+mod hung;
 mod legend;
 mod letters;
 mod limit;
@@ -68,6 +70,7 @@ pub use limit::TooLarge;
 
 use axis::Unit;
 use figure::Figure;
+use hung::Hung;
 use traffic::Traffic;
 
 /// A finished drawing, as SVG and as text.
@@ -144,8 +147,44 @@ impl Drawing {
 pub fn tree(topology: &Topology) -> Result<Drawing, TooLarge> {
     limit::tree(topology)?;
     Ok(Drawing {
-        figure: tree::figure(topology),
-        text: outline::text(topology),
+        figure: tree::figure(&Hung::ranks(topology)),
+        text: outline::text(&Hung::ranks(topology)),
+    })
+}
+
+/// Draws the weighted tree of a formal definition: its nodes as sets of ranks, the root's on top, and on every edge its
+/// weight and the process that the association map gives for it. Nodes whose path does not end at the first are left
+/// out of the text.
+///
+/// # Errors
+///
+/// If there are more than 512 ranks or nodes.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{draw, topology::Topology};
+///
+/// let tree = draw::nodes(&Topology::k_tree(8, 2).formal())?;
+/// assert_eq!(tree.text().lines().skip(1).collect::<Vec<_>>(), [
+///     "{0}",
+///     "├─0→0─ {1,2}",
+///     "└─1→0─ {3,6}",
+///     "       ├─0→3─ {4,5}",
+///     "       └─0→6─ {7}",
+/// ]);
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+///
+/// # Source
+///
+/// Xiong 1999 and 2015: Fig. 1.
+pub fn nodes(formal: &Formal) -> Result<Drawing, TooLarge> {
+    limit::nodes(formal)?;
+    let tree = Hung::nodes(formal);
+    Ok(Drawing {
+        figure: tree::figure(&tree),
+        text: outline::text(&tree),
     })
 }
 

@@ -19,7 +19,7 @@
 use std::fmt::Write;
 
 use super::{
-    Topology, TopologyError, Triple,
+    Formal, Topology, TopologyError, Triple,
     written::{Entry, TripleField, Written},
 };
 
@@ -128,6 +128,11 @@ impl Topology {
         json += if ranks > 1 { "\n  ]\n}\n" } else { "]\n}\n" };
         json
     }
+}
+
+/// The formal definition in a JSON object.
+pub(super) fn formal(json: &str) -> Result<Formal, TopologyError> {
+    formal::read_formal(&Value::read(json)?)
 }
 
 /// The topology of the triples, or an error with the path of its cause.
