@@ -13,7 +13,8 @@ use std::fs;
 use common::families;
 use page::Page;
 use rankfold::collective::{
-    BruckAllGather, ExclusiveScan, RingReduceScatter, halving_all_reduce, simple_exchange,
+    Algorithm, BruckAllGather, Call, Collective, ExclusiveScan, RingReduceScatter,
+    halving_all_reduce, simple_exchange,
 };
 use rankfold::draw::{self, Drawing, TooLarge};
 use rankfold::schedule::{Clash, Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
@@ -461,4 +462,27 @@ fn pairs_of_schedules_look_as_they_did() {
     let few = RingReduceScatter::new(3, 6);
     let drawing = draw::beside(("five ranks", &simple_exchange(5, 6)), ("three", &few)).unwrap();
     golden("five-beside-three.txt", drawing.text());
+}
+
+#[test]
+fn every_value_of_an_all_reduce_ends_with_all_origins_once() {
+    for ranks in [2, 5, 8] {
+        let call = Call::new(Collective::AllReduce, ranks, 5).commuting();
+        for algorithm in Algorithm::all(call.collective) {
+            let Ok(schedule) = algorithm.schedule(&call) else {
+                continue;
+            };
+            let drawing = draw::origins("all", &schedule).unwrap();
+            let ends = drawing.text().matches("R R R R R").count();
+            assert!(
+                ends >= ranks && !drawing.text().contains('!'),
+                "{algorithm} of {ranks}"
+            );
+            let arrows = drawing.svg().matches(r#"class="message""#).count();
+            let messages =
+                (0..schedule.steps()).flat_map(|step| (0..ranks).map(move |rank| (rank, step)));
+            let sends = messages.filter(|&(rank, step)| schedule.step(rank, step).send.is_some());
+            assert_eq!(arrows, sends.count());
+        }
+    }
 }
