@@ -164,7 +164,7 @@ impl Algorithm {
     fn all_reduce(self, call: &Call) -> Built {
         let (ranks, n) = (call.ranks(), call.length());
         Ok(match self {
-            Algorithm::Exchange => Box::new(simple_exchange(ranks, n)),
+            Algorithm::Exchange | Algorithm::Doubling => Box::new(simple_exchange(ranks, n)),
             Algorithm::Halving => Box::new(halving_all_reduce(ranks, n)),
             Algorithm::Hybrid { stages } => Box::new(hybrid_all_reduce(ranks, n, stages)),
             Algorithm::Cells => cells::all_reduce(call),
@@ -199,7 +199,9 @@ impl Algorithm {
         let (ranks, n) = (call.ranks(), call.length());
         let keep = Keep::Everywhere;
         Ok(match self {
-            Algorithm::Exchange => Box::new(simple_exchange(ranks, n).placed(keep)),
+            Algorithm::Exchange | Algorithm::Doubling => {
+                Box::new(simple_exchange(ranks, n).placed(keep))
+            }
             Algorithm::Halving => Box::new(halving_all_reduce(ranks, n).placed(keep)),
             Algorithm::Hybrid { stages } => {
                 Box::new(hybrid_all_reduce(ranks, n, stages).placed(keep))
