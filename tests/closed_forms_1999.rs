@@ -187,8 +187,11 @@ fn any_source_is_right_within_one_call() {
 
 // ── the case list of the text ──
 
+/// A step, and a rank that sends or receives in it.
+type Meeting = (usize, Rank);
+
 /// The predecessors and the successor of rank h among n, as the text's three cases list them.
-fn cases(h: Rank, n: usize) -> (Vec<(usize, Rank)>, Option<(usize, Rank)>) {
+fn cases(h: Rank, n: usize) -> (Vec<Meeting>, Option<Meeting>) {
     let power = |u: usize| 3usize.pow(u as u32);
     let both = |base: usize, i: usize| {
         let two = [(i, base + power(i)), (i, base + 2 * power(i))];

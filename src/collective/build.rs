@@ -316,20 +316,15 @@ impl Algorithm {
         let (ranks, root) = (call.ranks(), call.root);
         Ok(match self {
             Algorithm::Direct | Algorithm::Cells => return FLAT.scatter(call),
-            Algorithm::Hypercube => {
-                Box::new(gather(call, CubeTo::new(ranks, root)).reversed().swapped())
-            }
+            Algorithm::Hypercube => Box::new(gather(call, CubeTo::new(ranks, root)).into_scatter()),
             Algorithm::Tree {
                 tree: TreeName::BINOMIAL,
                 ..
-            } => {
-                let gather = gather(call, BinomialTo::new(ranks, root));
-                Box::new(gather.reversed().swapped())
-            }
+            } => Box::new(gather(call, BinomialTo::new(ranks, root)).into_scatter()),
             Algorithm::Tree {
                 tree: TreeName::Flat,
                 ..
-            } => Box::new(gather(call, StarTo::new(ranks, root)).reversed().swapped()),
+            } => Box::new(gather(call, StarTo::new(ranks, root)).into_scatter()),
             _ => return self.no_such(call),
         })
     }

@@ -82,7 +82,7 @@ pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
-pub use gather::{BinomialGather, Gather};
+pub use gather::{BinomialGather, Gather, Scatter};
 pub use hierarchical::HierarchicalReduceScatter;
 pub use needs::{Needs, Root};
 pub use packets::PacketReduce;
