@@ -326,6 +326,8 @@ fn floyd_needs_p_log_p_nodes_and_p_log_squared_p_memory() {
     for point in scaling::points(3.0, 1024) {
         let (p, log) = (point.ranks as f64, f64::from(point.ranks.ilog2()));
         assert_eq!(point.size, 3.0 * p * log);
-        assert_eq!(point.memory, 9.0 * p * log * log);
+        assert_eq!(point.each, 9.0 * p * log * log);
+        assert_eq!(point.memory, point.size * point.size);
+        assert_eq!(point.serial, 3.0 * point.overhead);
     }
 }

@@ -26,13 +26,9 @@ fn main() -> ExitCode {
             print!("{text}");
             ExitCode::SUCCESS
         }
-        Err(show::Failure::Usage(error)) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-        Err(show::Failure::World(error)) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.code())
         }
     }
 }

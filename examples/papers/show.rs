@@ -1,6 +1,6 @@
 //! What the programs print.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use rankfold::topology::Topology;
 use rankfold::{Result, WorldError};
@@ -14,6 +14,25 @@ use crate::programs::{cube, foster, linear_algebra, sanders, scaling, xiong};
 pub enum Failure {
     Usage(String),
     World(WorldError),
+}
+
+impl Failure {
+    /// The exit code of the program.
+    pub fn code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::World(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(error) => f.write_str(error),
+            Failure::World(error) => error.fmt(f),
+        }
+    }
 }
 
 /// Runs a program, and returns what it prints.
@@ -31,15 +50,18 @@ fn messages(options: &Options) -> std::result::Result<String, Failure> {
     let topology = topology.map_err(|error| Failure::Usage(error.to_string()))?;
     let done = run(options.ranks, |talk| listing(talk, options, &topology));
     let Run { messages, results } = done.map_err(Failure::World)?;
-    let mut text = steps(&messages);
-    for (rank, result) in results
-        .iter()
-        .enumerate()
-        .filter(|(_, one)| !one.is_empty())
-    {
-        let _ = writeln!(text, "rank {rank} has {result:?}");
+    Ok(steps(&messages) + &ends(&results))
+}
+
+/// What the ranks that have a result end with.
+fn ends(results: &[Vec<u64>]) -> String {
+    if results.len() > 1 && results.iter().all(|one| *one == results[0]) {
+        return format!("every rank has {:?}\n", results[0]);
     }
-    Ok(text)
+    let ends = results.iter().enumerate();
+    let ends = ends.filter(|(_, one)| !one.is_empty());
+    ends.map(|(rank, one)| format!("rank {rank} has {one:?}\n"))
+        .collect()
 }
 
 /// Runs the listing of a rank.
@@ -117,14 +139,27 @@ type Program =
     fn(usize, usize, rankfold::collective::Algorithm) -> std::result::Result<Vec<f64>, WorldError>;
 
 fn isoefficiency(options: &Options) -> String {
-    let mut text =
-        "Floyd, C = 1: ranks p, size f(p) = p log p, memory M(f(p))/p = p log² p\n".to_owned();
+    let mut text = "Floyd: the least n with T(n,1) >= C T0(n,p), for C = 1\n".to_owned();
+    let heads = ["p", "n = f(p)", "T(n,1)", "T0(n,p)", "M(n)", "M(f(p))/p"];
+    row(&mut text, heads.map(String::from));
     for point in scaling::points(1.0, options.ranks) {
-        let _ = writeln!(
-            text,
-            "{:5} {:9} {:12}",
-            point.ranks, point.size, point.memory
-        );
+        let figures = [
+            point.size,
+            point.serial,
+            point.overhead,
+            point.memory,
+            point.each,
+        ];
+        let cells = std::iter::once(point.ranks.to_string()).chain(figures.map(|x| x.to_string()));
+        row(&mut text, cells);
     }
     text
+}
+
+fn row(text: &mut String, cells: impl IntoIterator<Item = String>) {
+    let cells: Vec<_> = cells
+        .into_iter()
+        .map(|cell| format!("{cell:>14}"))
+        .collect();
+    let _ = writeln!(text, "{}", cells.concat());
 }

@@ -2,32 +2,45 @@
 
 use rankfold::cost::{Floyd, Model};
 
-/// The size at which Floyd's algorithm on so many ranks is efficient, and the memory that each rank then needs.
+/// A size at which Floyd's algorithm on so many ranks is as efficient as is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub ranks: usize,
     /// The isoefficiency function f(p): the least n with T(n, 1) ≥ C T₀(n, p).
     pub size: f64,
-    /// The scalability function M(f(p)) / p, in elements.
+    /// The serial time T(n, 1).
+    pub serial: f64,
+    /// The overhead T₀(n, p) of all ranks together.
+    pub overhead: f64,
+    /// The memory M(n) of all ranks together, in elements.
     pub memory: f64,
+    /// The scalability function M(f(p)) / p.
+    pub each: f64,
 }
 
 /// The points for 2, 4, 8, ... ranks, with a unit of time for a relaxation and for an element moved.
 pub fn points(constant: f64, most: usize) -> Vec<Point> {
-    let floyd = Floyd {
-        model: Model {
-            alpha: 0.0,
-            beta: 1.0,
-            gamma: 1.0,
-        },
+    let model = Model {
+        alpha: 0.0,
+        beta: 1.0,
+        gamma: 1.0,
     };
     let powers = std::iter::successors(Some(2), |p| Some(2 * p));
+    let powers = powers.take_while(|&p| p <= most);
     powers
-        .take_while(|&p| p <= most)
-        .map(|ranks| Point {
-            ranks,
-            size: floyd.isoefficiency(constant, ranks),
-            memory: floyd.scalability(constant, ranks),
-        })
+        .map(|ranks| point(Floyd { model }, constant, ranks))
         .collect()
+}
+
+fn point(floyd: Floyd, constant: f64, ranks: usize) -> Point {
+    let scaling = floyd.scaling();
+    let size = floyd.isoefficiency(constant, ranks);
+    Point {
+        ranks,
+        size,
+        serial: (scaling.work)(size),
+        overhead: (scaling.overhead)(size, ranks),
+        memory: (scaling.memory)(size),
+        each: floyd.scalability(constant, ranks),
+    }
 }
