@@ -281,19 +281,20 @@ fn finish(line: &Line) -> Option<String> {
     Some(times.join(", "))
 }
 
+const HEADS: [&str; 10] = [
+    "collective",
+    "algorithm",
+    "ranks",
+    "bytes",
+    "steps",
+    "messages",
+    "bytes sent",
+    "min/us",
+    "median/us",
+    "max/us",
+];
+
 fn text(lines: &[Line], stopped: bool) -> String {
-    let heads = [
-        "collective",
-        "algorithm",
-        "ranks",
-        "bytes",
-        "steps",
-        "messages",
-        "bytes sent",
-        "min/us",
-        "median/us",
-        "max/us",
-    ];
     let row = |line: &Line| {
         let mut cells = vec![
             line.pair.collective.to_string(),
@@ -307,21 +308,25 @@ fn text(lines: &[Line], stopped: bool) -> String {
         cells.extend(line.timing.seconds.map(time));
         cells
     };
-    let finish = |line: &Line| {
-        let (pair, of) = (line.pair, (line.ranks, line.bytes));
-        let times = finish(line)?;
-        Some(format!(
-            "{} by {}, {} ranks, {} bytes; done at/us: {times}\n",
-            pair.collective, pair.algorithm, of.0, of.1
-        ))
-    };
-    let each: String = lines.iter().filter_map(finish).collect();
+    let each: String = lines.iter().filter_map(each).collect();
     let note = if stopped {
         "interrupted: what is not here was not timed\n"
     } else {
         ""
     };
-    table(&heads, &lines.iter().map(row).collect::<Vec<_>>()) + &each + note
+    table(&HEADS, &lines.iter().map(row).collect::<Vec<_>>()) + &each + note
+}
+
+/// The line below the table with the times at which the ranks are done.
+fn each(line: &Line) -> Option<String> {
+    let Line {
+        pair, ranks, bytes, ..
+    } = line;
+    let times = finish(line)?;
+    Some(format!(
+        "{} by {}, {ranks} ranks, {bytes} bytes; done at/us: {times}\n",
+        pair.collective, pair.algorithm
+    ))
 }
 
 fn json(line: &Line) -> String {
