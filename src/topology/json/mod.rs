@@ -52,7 +52,7 @@ impl Topology {
     ///
     /// No other fields are allowed, and none may occur twice.
     ///
-    /// A formal definition may replace root, family and triples, as for [`Formal`](super::Formal): `nodes`, a list of
+    /// A formal definition may replace root, family and triples, as for [`Formal`]: `nodes`, a list of
     /// lists of ranks, and `edges`, a list of objects with `from` and `into`, numbers of nodes, `step`, the weight, and
     /// `process`, the rank associated with the edge.
     ///
