@@ -67,6 +67,16 @@ fn in_trees_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_edge
 }
 
 #[test]
+fn in_trees_of_nodes_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_edge() {
+    for topology in (1..=32).chain([64]).flat_map(families) {
+        let name = format!("nodes of {topology:?}");
+        let page = Page::read(&draw::nodes(&topology.formal()).unwrap().svg());
+        page.assert_legible(&name);
+        page.assert_no_line_crosses_a_label(&name, "edge");
+    }
+}
+
+#[test]
 fn two_schedules_beside_each_other_are_legible_too() {
     let (ring, tree) = (RingReduceScatter::new(13, 5000), tree("fibonacci", 8, 3));
     let drawing = draw::beside(("WIDE TITLE mmm", &ring), ("ww", &tree)).unwrap();
@@ -139,6 +149,47 @@ fn outlined(text: &str) -> Vec<Arrow> {
         }
     }
     edges
+}
+
+/// An edge of a tree of nodes: the ranks of a node, the weight, the process, and the ranks of the node above.
+type NodeArrow = (String, usize, usize, String);
+
+/// Returns the edges of a tree of nodes in text.
+fn nodes_outlined(text: &str) -> Vec<NodeArrow> {
+    let mut above: Vec<(usize, String)> = Vec::new();
+    let mut edges = Vec::new();
+    for line in text.lines().skip(1) {
+        let is_word = |c: char| c.is_ascii_digit() || c == '{';
+        let depth = line.chars().take_while(|&c| !is_word(c)).count();
+        let (label, set) = line.split_once('{').unwrap();
+        above.retain(|&(other, _)| other < depth);
+        if let Some((weight, process)) = label.split_once('→') {
+            let number = |text: &str| text.trim_matches(|c: char| !c.is_ascii_digit()).parse();
+            let (weight, process) = (number(weight).unwrap(), number(process).unwrap());
+            edges.push((set.into(), weight, process, above.last().unwrap().1.clone()));
+        }
+        above.push((depth, set.into()));
+    }
+    edges
+}
+
+#[test]
+fn the_outline_of_a_tree_of_nodes_reads_back_as_the_definition() {
+    for topology in (1..=33).flat_map(families) {
+        let formal = topology.formal();
+        let set = |node: usize| {
+            let ranks: Vec<_> = formal.nodes()[node].iter().map(usize::to_string).collect();
+            format!("{}}}", ranks.join(","))
+        };
+        let edges = formal.edges();
+        let mut meant: Vec<NodeArrow> = edges
+            .map(|e| (set(e.from), e.step, e.process.unwrap(), set(e.into)))
+            .collect();
+        let mut read = nodes_outlined(draw::nodes(&formal).unwrap().text());
+        read.sort();
+        meant.sort();
+        assert_eq!(read, meant, "{topology:?}");
+    }
 }
 
 #[test]

@@ -208,7 +208,8 @@ Made by `rankfold algorithms --format markdown`; a test compares it. Every row i
 *operator*: whether it must commute; if not, operands stay in rank order. *root*: `turned` means that ranks are
 counted from the root on, which takes one more step if the operator does not commute. *P = 8*, *P = 13*: steps.
 `K` in a name is a number of yours; the table shows some. *also called*: names that are read as well, each followed by
-the same `:segments=K`. *source*: [the papers](papers.md), and what they cite.
+the same `:segments=K`. *source*: [the papers](papers.md), and what they cite. Along a hypercube (`exchange`, `halving`,
+`hybrid`, `doubling`), partners are 1, 2, 4, ... away, in this order; `far-halving` counts down.
 
 ";
 
