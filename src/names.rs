@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 /// An operation that all ranks of a communicator perform together.
 ///
+/// The names `one-to-all-broadcast`, `all-to-one-reduction`, `all-to-all-broadcast` (all_gather) and
+/// `all-to-all-reduction` (all_reduce) are read as well.
+///
 /// # Examples
 ///
 /// ```
@@ -20,14 +23,18 @@ pub enum Collective {
     /// No rank leaves before all have arrived.
     Barrier,
     /// Every rank receives the root's vector.
+    #[doc(alias = "one-to-all-broadcast")]
     Broadcast,
     /// The root receives the fold of all vectors.
+    #[doc(alias = "all-to-one-reduction")]
     Reduce,
     /// Every rank receives the fold of all vectors.
+    #[doc(alias = "all-to-all-reduction")]
     AllReduce,
     /// Rank `r` receives block `r` of the fold of all vectors.
     ReduceScatter,
     /// Every rank receives the blocks of all ranks.
+    #[doc(alias = "all-to-all-broadcast")]
     AllGather,
     /// The root receives the blocks of all ranks.
     Gather,
@@ -56,6 +63,15 @@ const NAMES: [(Collective, &str); 11] = [
     (AllToAll, "all_to_all"),
     (Scan, "scan"),
     (ExclusiveScan, "exclusive_scan"),
+];
+
+/// Names of the literature. The printed code of the all-to-all reduction is an all-reduce, although Kumar's text calls
+/// the reduce-scatter so.
+const ALIASES: [(&str, Collective); 4] = [
+    ("one-to-all-broadcast", Broadcast),
+    ("all-to-one-reduction", Reduce),
+    ("all-to-all-reduction", AllReduce),
+    ("all-to-all-broadcast", AllGather),
 ];
 
 impl Collective {
@@ -101,9 +117,12 @@ impl FromStr for Collective {
     type Err = UnknownCollective;
 
     fn from_str(name: &str) -> Result<Collective, UnknownCollective> {
-        let found = NAMES.into_iter().find(|(_, known)| *known == name);
-        found
-            .map(|(collective, _)| collective)
+        let own = NAMES
+            .iter()
+            .find(|(_, known)| *known == name)
+            .map(|(one, _)| *one);
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        own.or(alias.map(|(_, one)| *one))
             .ok_or_else(|| UnknownCollective { name: name.into() })
     }
 }
@@ -117,7 +136,8 @@ pub struct UnknownCollective {
 impl fmt::Display for UnknownCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = NAMES.map(|(_, name)| name);
-        no_such(f, "collective", &self.name, &known)
+        let aliases = ALIASES.map(|(alias, _)| alias);
+        no_such(f, "collective", &self.name, &known, &aliases)
     }
 }
 
@@ -186,21 +206,23 @@ pub struct UnknownTransport {
 impl fmt::Display for UnknownTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = TRANSPORTS.map(|(_, name)| name);
-        no_such(f, "transport", &self.name, &known)
+        no_such(f, "transport", &self.name, &known, &[])
     }
 }
 
 impl std::error::Error for UnknownTransport {}
 
-/// Reports that no `kind` has this name, with the nearest name and all known ones.
+/// Reports that no `kind` has this name, with the nearest known name or alias and all known names.
 pub(crate) fn no_such(
     f: &mut fmt::Formatter<'_>,
     kind: &str,
     name: &str,
     known: &[&str],
+    aliases: &[&str],
 ) -> fmt::Result {
     write!(f, "no {kind} is called `{}`", name.escape_debug())?;
-    if let Some(nearest) = nearest(stem(name), known, stem) {
+    let all = [known, aliases].concat();
+    if let Some(nearest) = nearest(stem(name), &all, stem) {
         write!(f, "; did you mean `{nearest}`?")?;
     }
     write!(f, " (known: {})", known.join(", "))

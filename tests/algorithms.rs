@@ -459,6 +459,21 @@ fn gathers_and_scatters_to_any_root_move_as_much_as_they_must() {
 }
 
 #[test]
+fn a_scatter_takes_the_steps_of_its_tree_and_none_to_copy_a_ranks_own_block() {
+    for p in 2..=40 {
+        let taken = |name: &str| {
+            let call = Call::new(Collective::Scatter, p, 3 * p).to_root(p / 2);
+            counted(name, &call).steps
+        };
+        assert_eq!(taken("binomial"), p.next_power_of_two().ilog2() as usize);
+        assert_eq!(taken("flat"), p - 1);
+        if p.is_power_of_two() {
+            assert_eq!(taken("hypercube"), p.ilog2() as usize);
+        }
+    }
+}
+
+#[test]
 fn doubling_takes_no_step_to_bring_blocks_home() {
     for p in 1..=40usize {
         let proof = counted("doubling", &Call::new(Collective::AllGather, p, 3 * p));

@@ -3,7 +3,8 @@
 //!
 //! No topology, table or schedule is used here: a rank knows its own number and the number of ranks. The exponent of
 //! the 2-tree is the largest `u` for which `3^u` divides the rank, and for the root the least for which `3^u` is at
-//! least the number of ranks; the case list of the text takes another.
+//! least the number of ranks. The text has three cases. The first two are right; into the third only the root falls,
+//! and there it lists the predecessors of the last step alone.
 
 mod common;
 
@@ -182,4 +183,72 @@ fn any_source_is_right_within_one_call() {
     for (special, general) in both(form, tree, value, u64::wrapping_add, true) {
         assert_eq!(special, general);
     }
+}
+
+// ── the case list of the text ──
+
+/// A step, and a rank that sends or receives in it.
+type Meeting = (usize, Rank);
+
+/// The predecessors and the successor of rank h among n, as the text's three cases list them.
+fn cases(h: Rank, n: usize) -> (Vec<Meeting>, Option<Meeting>) {
+    let power = |u: usize| 3usize.pow(u as u32);
+    let both = |base: usize, i: usize| {
+        let two = [(i, base + power(i)), (i, base + 2 * power(i))];
+        two.into_iter().filter(move |&(_, from)| from < n)
+    };
+    for u in (0..=8).rev() {
+        let (rest, v) = (h % power(u + 1), h / power(u + 1));
+        if h > 0 && (rest == power(u) || rest == 2 * power(u)) {
+            return (
+                (0..u).flat_map(|i| both(h, i)).collect(),
+                Some((u, power(u + 1) * v)),
+            );
+        }
+        if h == 0 && power(u) < n {
+            return (both(0, u).collect(), None);
+        }
+    }
+    (Vec::new(), None)
+}
+
+#[test]
+fn the_texts_cases_give_every_rank_but_the_root_what_the_topology_gives_it() {
+    for n in 1..200 {
+        for h in 1..n {
+            let tree = tree(n);
+            let into: Vec<_> = tree.predecessors(h).map(|t| (t.step, t.from)).collect();
+            assert_eq!(cases(h, n), (into, tree.successor(h)), "rank {h} of {n}");
+        }
+    }
+}
+
+#[test]
+fn the_texts_third_case_gives_the_root_the_predecessors_of_its_last_step_alone() {
+    for n in 1..200 {
+        let tree = tree(n);
+        let into: Vec<_> = tree.predecessors(0).map(|t| (t.step, t.from)).collect();
+        let last = into
+            .iter()
+            .copied()
+            .filter(|&(step, _)| step + 1 == tree.steps());
+        assert_eq!(cases(0, n), (last.collect(), None));
+        assert_eq!(cases(0, n).0 == into, n < 4);
+    }
+}
+
+#[test]
+fn three_indices_below_n_would_leave_out_a_triple_of_the_papers_example() {
+    // The text asks that 3^(k+1) i, 3^(k+1) i + 3^k and 3^(k+1) i + 2 3^k all lie below n.
+    let literally = |t: &rankfold::topology::Triple| {
+        let power = 3usize.pow(t.step as u32);
+        t.to + 2 * power < 8
+    };
+    let tree = tree(8);
+    let lost: Vec<_> = tree
+        .triples()
+        .filter(|t| !literally(t))
+        .map(|t| t.to_string())
+        .collect();
+    assert_eq!(lost, ["<7,0,6>"]);
 }

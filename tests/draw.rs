@@ -13,7 +13,8 @@ use std::fs;
 use common::families;
 use page::Page;
 use rankfold::collective::{
-    BruckAllGather, ExclusiveScan, RingReduceScatter, halving_all_reduce, simple_exchange,
+    Algorithm, BruckAllGather, Call, Collective, ExclusiveScan, RingReduceScatter,
+    halving_all_reduce, simple_exchange,
 };
 use rankfold::draw::{self, Drawing, TooLarge};
 use rankfold::schedule::{Clash, Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
@@ -60,6 +61,16 @@ fn in_trees_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_edge
     for topology in (1..=32).chain([64]).flat_map(families) {
         let name = format!("{topology:?}");
         let page = Page::read(&draw::tree(&topology).unwrap().svg());
+        page.assert_legible(&name);
+        page.assert_no_line_crosses_a_label(&name, "edge");
+    }
+}
+
+#[test]
+fn in_trees_of_nodes_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_edge() {
+    for topology in (1..=32).chain([64]).flat_map(families) {
+        let name = format!("nodes of {topology:?}");
+        let page = Page::read(&draw::nodes(&topology.formal()).unwrap().svg());
         page.assert_legible(&name);
         page.assert_no_line_crosses_a_label(&name, "edge");
     }
@@ -138,6 +149,47 @@ fn outlined(text: &str) -> Vec<Arrow> {
         }
     }
     edges
+}
+
+/// An edge of a tree of nodes: the ranks of a node, the weight, the process, and the ranks of the node above.
+type NodeArrow = (String, usize, usize, String);
+
+/// Returns the edges of a tree of nodes in text.
+fn nodes_outlined(text: &str) -> Vec<NodeArrow> {
+    let mut above: Vec<(usize, String)> = Vec::new();
+    let mut edges = Vec::new();
+    for line in text.lines().skip(1) {
+        let is_word = |c: char| c.is_ascii_digit() || c == '{';
+        let depth = line.chars().take_while(|&c| !is_word(c)).count();
+        let (label, set) = line.split_once('{').unwrap();
+        above.retain(|&(other, _)| other < depth);
+        if let Some((weight, process)) = label.split_once('→') {
+            let number = |text: &str| text.trim_matches(|c: char| !c.is_ascii_digit()).parse();
+            let (weight, process) = (number(weight).unwrap(), number(process).unwrap());
+            edges.push((set.into(), weight, process, above.last().unwrap().1.clone()));
+        }
+        above.push((depth, set.into()));
+    }
+    edges
+}
+
+#[test]
+fn the_outline_of_a_tree_of_nodes_reads_back_as_the_definition() {
+    for topology in (1..=33).flat_map(families) {
+        let formal = topology.formal();
+        let set = |node: usize| {
+            let ranks: Vec<_> = formal.nodes()[node].iter().map(usize::to_string).collect();
+            format!("{}}}", ranks.join(","))
+        };
+        let edges = formal.edges();
+        let mut meant: Vec<NodeArrow> = edges
+            .map(|e| (set(e.from), e.step, e.process.unwrap(), set(e.into)))
+            .collect();
+        let mut read = nodes_outlined(draw::nodes(&formal).unwrap().text());
+        read.sort();
+        meant.sort();
+        assert_eq!(read, meant, "{topology:?}");
+    }
 }
 
 #[test]
@@ -461,4 +513,27 @@ fn pairs_of_schedules_look_as_they_did() {
     let few = RingReduceScatter::new(3, 6);
     let drawing = draw::beside(("five ranks", &simple_exchange(5, 6)), ("three", &few)).unwrap();
     golden("five-beside-three.txt", drawing.text());
+}
+
+#[test]
+fn every_value_of_an_all_reduce_ends_with_all_origins_once() {
+    for ranks in [2, 5, 8] {
+        let call = Call::new(Collective::AllReduce, ranks, 5).commuting();
+        for algorithm in Algorithm::all(call.collective) {
+            let Ok(schedule) = algorithm.schedule(&call) else {
+                continue;
+            };
+            let drawing = draw::origins("all", &schedule).unwrap();
+            let ends = drawing.text().matches("R R R R R").count();
+            assert!(
+                ends >= ranks && !drawing.text().contains('!'),
+                "{algorithm} of {ranks}"
+            );
+            let arrows = drawing.svg().matches(r#"class="message""#).count();
+            let messages =
+                (0..schedule.steps()).flat_map(|step| (0..ranks).map(move |rank| (rank, step)));
+            let sends = messages.filter(|&(rank, step)| schedule.step(rank, step).send.is_some());
+            assert_eq!(arrows, sends.count());
+        }
+    }
 }

@@ -845,3 +845,19 @@ fn a_local_fold_costs_what_the_fold_of_a_message_costs() {
     let timing = simulate(&*reads, &machine).unwrap();
     assert_eq!(timing.total, 2.0 * (10.0 + 100.0) + 2.0 * 50.0);
 }
+
+#[test]
+fn the_first_and_the_median_are_those_of_the_times_in_order() {
+    for p in 1..=17 {
+        for name in ["chain", "k-tree:2", "flat", "binomial", "fibonacci"] {
+            let timing = simulate(&tree(name, p, 3), &MachineModel::default()).unwrap();
+            let mut times = timing.finish.clone();
+            times.sort_by(f64::total_cmp);
+            let middle = (times[(p - 1) / 2] + times[p / 2]) / 2.0;
+            assert_eq!(timing.finish.len(), p);
+            assert_eq!(timing.first(), times[0], "{name} {p}");
+            assert_eq!(timing.median(), middle, "{name} {p}");
+            assert_eq!(timing.total, times[p - 1], "{name} {p}");
+        }
+    }
+}

@@ -505,3 +505,35 @@ proptest! {
         }
     }
 }
+
+// ── the way back from triples ──
+
+const FAMILIES: &str =
+    "chain split-ring k-ring:3 binomial k-tree:2 k-tree:3 flat k-ary:2 in-order fibonacci";
+
+#[test]
+fn a_topology_is_defined_by_the_definition_read_back_from_it() {
+    for n in 1..=40 {
+        for name in FAMILIES.split(' ') {
+            let tree = Topology::by_name(name, n).unwrap().rooted(n / 2);
+            let formal = tree.formal();
+            assert_eq!(formal.general().as_ref(), Ok(&tree), "{name} on {n}");
+            assert_eq!(formal.strict().is_ok(), tree.check_strict().is_ok());
+            assert_eq!(formal.edges().count() + 1, formal.nodes().len());
+        }
+    }
+}
+
+#[test]
+fn a_finer_partition_may_break_what_the_triples_alone_keep() {
+    let apart = with_edge(nodes(3, &[&[0], &[1], &[2]]), 1, 0, 0, 0);
+    let apart = with_edge(apart, 2, 0, 0, 0);
+    let property_3 = TopologyError::NotStrict {
+        property: 3,
+        node: vec![0],
+    };
+    assert_eq!(apart.strict(), Err(property_3));
+    let together = apart.general().unwrap();
+    assert_eq!(together.check_strict(), Ok(()));
+    assert_eq!(together.formal().nodes(), [vec![0], vec![1, 2]]);
+}

@@ -5,7 +5,7 @@ mod common;
 
 use common::{any_tree, cases, families};
 use proptest::{prelude::*, sample::Index};
-use rankfold::topology::{Topology, TopologyError};
+use rankfold::topology::{Formal, Topology, TopologyError};
 
 fn said(json: &str) -> String {
     Topology::from_json(json).unwrap_err().to_string()
@@ -366,4 +366,20 @@ proptest! {
             prop_assert_eq!(Topology::from_json(&read.to_json()), Ok(read));
         }
     }
+}
+
+#[test]
+fn a_definition_keeps_its_partition_through_json() {
+    for n in 1..=12 {
+        let formal = Topology::k_tree(n, 2).formal();
+        let read = Formal::from_json(&formal.to_json()).unwrap();
+        assert_eq!(read.nodes(), formal.nodes());
+        assert!(read.edges().eq(formal.edges()));
+    }
+}
+
+#[test]
+fn triples_are_no_definition() {
+    let refused = Formal::from_json(&Topology::chain(3).to_json()).unwrap_err();
+    assert!(refused.to_string().contains("nodes"), "{refused}");
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 #[cfg(doc)]
 use super::Call;
-use super::Collective;
+use super::{Collective, literature};
 use crate::names;
 use crate::topology::TreeName;
 
@@ -31,6 +31,8 @@ use crate::topology::TreeName;
 #[non_exhaustive]
 pub enum Algorithm {
     /// A family of topologies; pipelined if it has segments.
+    #[doc(alias = "linear-pipeline")]
+    #[doc(alias = "pipelined-binary-tree")]
     Tree {
         /// The family.
         tree: TreeName,
@@ -39,9 +41,15 @@ pub enum Algorithm {
     },
     /// The hypercube's tree to any root.
     Hypercube,
-    /// Simple exchange across the dimensions of a hypercube.
+    /// Simple exchange across the dimensions of a hypercube, a butterfly: with the ranks 1, 2, 4, ... away, in this
+    /// order.
+    #[doc(alias = "butterfly")]
+    #[doc(alias = "simple-exchange")]
+    #[doc(alias = "all-to-all-reduction")]
     Exchange,
     /// Recursive halving with the nearest partner first, followed by its reversal where needed.
+    #[doc(alias = "recursive-halving")]
+    #[doc(alias = "Rabenseifner")]
     Halving,
     /// Recursive halving with the farthest partner first.
     FarHalving,
@@ -50,7 +58,8 @@ pub enum Algorithm {
         /// The number of stages of halving.
         stages: u32,
     },
-    /// Recursive doubling.
+    /// Recursive doubling; as an all-reduce the same as [`Exchange`].
+    #[doc(alias = "recursive-doubling")]
     Doubling,
     /// Each rank writes its short vector into a cell that all ranks can read, and the ranks that need it read it there.
     /// Among more than two ranks, the first one folds for all, or the last to arrive where ranks take turns on the
@@ -82,7 +91,9 @@ pub enum Algorithm {
         /// The family among the members of each group.
         tree: TreeName,
     },
-    /// Segments that alternate between two binary trees.
+    /// Segments that alternate between two binary trees; not Xiong's 2-tree, which is
+    /// [`k_tree`](crate::topology::Topology::k_tree) with k = 2.
+    #[doc(alias = "23-broadcast")]
     TwoTree {
         /// The maximum number of segments.
         segments: NonZeroUsize,
@@ -201,7 +212,8 @@ impl Algorithm {
     }
 
     /// All names as they are written, with `K` for a number of at least 1 (`hybrid:K`: at least 0). The names of
-    /// families may be followed by `:segments=K` where they can be pipelined.
+    /// families may be followed by `:segments=K` where they can be pipelined. For other names see
+    /// [`aliases`](Self::aliases).
     pub fn known() -> impl Iterator<Item = &'static str> {
         let plain = PLAIN.into_iter().map(|(_, name)| name);
         let in_segments = IN_SEGMENTS.into_iter().map(|(_, name)| name);
@@ -224,7 +236,7 @@ impl Algorithm {
     pub fn completions(typed: &str, collective: Option<Collective>) -> Vec<String> {
         let fits = |name: &&str| match collective {
             None => true,
-            Some(collective) => sample(name).needs(collective).is_some(),
+            Some(collective) => sample(name).is_listed(collective),
         };
         let names = Algorithm::known().filter(|name| name.starts_with(typed));
         names.filter(fits).map(String::from).collect()
@@ -251,8 +263,13 @@ impl Algorithm {
         // A list, so that its users are not compiled for all these iterators.
         let mut all: Vec<Algorithm> = plain.chain(hybrids).chain(in_segments).collect();
         all.extend(trees);
-        all.retain(|algorithm| algorithm.needs(collective).is_some());
+        all.retain(|algorithm| algorithm.is_listed(collective));
         all.into_iter()
+    }
+
+    /// Whether lists show it for a collective: it serves it, and not as a second name of another.
+    fn is_listed(self, collective: Collective) -> bool {
+        self.needs(collective).is_some() && (self, collective) != (Doubling, Collective::AllReduce)
     }
 }
 
@@ -309,8 +326,12 @@ impl FromStr for Algorithm {
             expected,
         };
         let Some((name, segments)) = text.split_once(SEGMENTS) else {
-            return whole(text, text);
+            return match literature::wants_segments(text) {
+                true => Err(bad(LINEAR_PIPELINE)),
+                false => whole(literature::own_name(text, false), text),
+            };
         };
+        let name = literature::own_name(name, true);
         let segments = segments.parse().map_err(|_| bad(PIPELINE))?;
         if let Some(make) = only_in_segments(name) {
             return Ok(make(segments));
@@ -334,7 +355,10 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
         return Ok(Hybrid { stages });
     }
     if only_in_segments(name).is_some() {
-        return Err(bad(ONLY_IN_SEGMENTS));
+        return Err(bad(match name {
+            "two-tree" => TWO_TREE,
+            _ => ONLY_IN_SEGMENTS,
+        }));
     }
     let (family, by_levels) = match name.strip_prefix(LEVELS) {
         Some(family) => (family, true),
@@ -351,7 +375,10 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
 
 const HYBRID: &str = "wants a colon and a number of stages, as in `hybrid:2`";
 const PIPELINE: &str = "wants a number of segments of at least 1, as in `chain:segments=16`";
-const ONLY_IN_SEGMENTS: &str = "wants a number of segments, as in `two-tree:segments=16`";
+const ONLY_IN_SEGMENTS: &str = "wants a number of segments, as in `esbt:segments=16`";
+const TWO_TREE: &str =
+    "wants a number of segments, as in `two-tree:segments=16` (the 2-tree of Xiong is `k-tree:2`)";
+const LINEAR_PIPELINE: &str = "wants a number of segments, as in `linear-pipeline:segments=16`";
 const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`, or what is nothing without \
      segments, as in `two-tree:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
@@ -387,7 +414,8 @@ impl fmt::Display for UnknownAlgorithm {
         match self {
             UnknownAlgorithm::NoSuchName { name } => {
                 let known: Vec<_> = Algorithm::known().collect();
-                names::no_such(f, "algorithm", name, &known)
+                let aliases: Vec<_> = Algorithm::aliases().collect();
+                names::no_such(f, "algorithm", name, &known, &aliases)
             }
             UnknownAlgorithm::BadNumber { name, expected } => {
                 write!(f, "`{}`: {expected}", name.escape_debug())

@@ -164,7 +164,7 @@ impl Algorithm {
     fn all_reduce(self, call: &Call) -> Built {
         let (ranks, n) = (call.ranks(), call.length());
         Ok(match self {
-            Algorithm::Exchange => Box::new(simple_exchange(ranks, n)),
+            Algorithm::Exchange | Algorithm::Doubling => Box::new(simple_exchange(ranks, n)),
             Algorithm::Halving => Box::new(halving_all_reduce(ranks, n)),
             Algorithm::Hybrid { stages } => Box::new(hybrid_all_reduce(ranks, n, stages)),
             Algorithm::Cells => cells::all_reduce(call),
@@ -199,7 +199,9 @@ impl Algorithm {
         let (ranks, n) = (call.ranks(), call.length());
         let keep = Keep::Everywhere;
         Ok(match self {
-            Algorithm::Exchange => Box::new(simple_exchange(ranks, n).placed(keep)),
+            Algorithm::Exchange | Algorithm::Doubling => {
+                Box::new(simple_exchange(ranks, n).placed(keep))
+            }
             Algorithm::Halving => Box::new(halving_all_reduce(ranks, n).placed(keep)),
             Algorithm::Hybrid { stages } => {
                 Box::new(hybrid_all_reduce(ranks, n, stages).placed(keep))
@@ -314,20 +316,15 @@ impl Algorithm {
         let (ranks, root) = (call.ranks(), call.root);
         Ok(match self {
             Algorithm::Direct | Algorithm::Cells => return FLAT.scatter(call),
-            Algorithm::Hypercube => {
-                Box::new(gather(call, CubeTo::new(ranks, root)).reversed().swapped())
-            }
+            Algorithm::Hypercube => Box::new(gather(call, CubeTo::new(ranks, root)).into_scatter()),
             Algorithm::Tree {
                 tree: TreeName::BINOMIAL,
                 ..
-            } => {
-                let gather = gather(call, BinomialTo::new(ranks, root));
-                Box::new(gather.reversed().swapped())
-            }
+            } => Box::new(gather(call, BinomialTo::new(ranks, root)).into_scatter()),
             Algorithm::Tree {
                 tree: TreeName::Flat,
                 ..
-            } => Box::new(gather(call, StarTo::new(ranks, root)).reversed().swapped()),
+            } => Box::new(gather(call, StarTo::new(ranks, root)).into_scatter()),
             _ => return self.no_such(call),
         })
     }

@@ -28,7 +28,8 @@ use crate::topology::Hypercube;
 ///
 /// # Source
 ///
-/// Foster, *Designing and Building Parallel Programs*, 11.1.
+/// Foster, *Designing and Building Parallel Programs*, 11.2, over the template of 11.1.
+#[doc(alias = "butterfly")]
 pub fn simple_exchange(ranks: usize, length: usize) -> Proxied<FoldAlong<Hypercube>> {
     let cube = Hypercube::new(ranks.ilog2());
     FoldAlong::new(cube, length).proxied(ranks, HandOut::Vector)
@@ -43,8 +44,9 @@ pub fn simple_exchange(ranks: usize, length: usize) -> Proxied<FoldAlong<Hypercu
 ///
 /// # Source
 ///
-/// Rabenseifner, in Thakur, Rabenseifner and Gropp, *Optimization of collective communication
-/// operations in MPICH*, 2005, section 4.5.
+/// Foster, *Designing and Building Parallel Programs*, 11.2; Rabenseifner, in Thakur, Rabenseifner and Gropp,
+/// *Optimization of collective communication operations in MPICH*, 2005, section 4.5.
+#[doc(alias = "recursive-halving")]
 pub fn halving_all_reduce(
     ranks: usize,
     length: usize,

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use crate::Rank;
-use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::schedule::{Lengths, LocalCopy, Region, Schedule, Step, Transfer, least_after, swap};
 use crate::span::Blocks;
 use crate::topology::{BinomialTo, Subtrees};
 
 /// Gather to the root of a tree: a rank sends the blocks of its whole subtree, a contiguous range of ranks. Reversed,
-/// it is the scatter: every subtree's part is split off on the way down.
+/// it is the scatter: every subtree's part is split off on the way down. From the root's input to each rank's block, the
+/// scatter is [`into_scatter`](Self::into_scatter).
 ///
 /// ```text
 /// binomial, to 0    step 0    1──▶0   3──▶2   5──▶4   7──▶6       one block
@@ -73,6 +74,26 @@ impl<P: Subtrees> Gather<P> {
         }
     }
 
+    /// The scatter from the root's input into outputs that are the ranks' blocks: this gather run backwards. A rank that
+    /// passes blocks on copies its own one in the step in which it first sends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::check::{Goal, check};
+    /// use rankfold::collective::BinomialGather;
+    /// use rankfold::schedule::Schedule;
+    ///
+    /// let scatter = BinomialGather::new(8, 20).into_scatter();
+    /// check(&scatter, &Goal::scatter(0, 20).from_input()).unwrap();
+    /// assert_eq!(scatter.steps(), 3);
+    /// ```
+    pub fn into_scatter(self) -> Scatter<P> {
+        Scatter {
+            gather: self.from_input(),
+        }
+    }
+
     /// The region where a rank holds the blocks of a range of ranks.
     fn region(&self, rank: Rank, ranks: Range<Rank>) -> Region {
         let run = self.blocks.run(ranks);
@@ -87,7 +108,7 @@ impl<P: Subtrees> Gather<P> {
         Region::scratch(run.start - start..run.end - start)
     }
 
-    /// Copies the rank's own block next to those that it receives, in the rank's first step.
+    /// The copy of the rank's own block next to those that it receives.
     fn load(&self, rank: Rank) -> Option<LocalCopy> {
         let copy = LocalCopy::new(
             Region::input(0..self.blocks.count(rank)),
@@ -151,5 +172,77 @@ impl<P: Subtrees> Schedule for Gather<P> {
 
     fn copies_first(&self) -> bool {
         self.from_input
+    }
+}
+
+/// The scatter from the root of a tree: see [`Gather::into_scatter`].
+///
+/// # Cost
+///
+/// The steps of the tree; one for a rank alone, which copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scatter<P> {
+    gather: Gather<P>,
+}
+
+impl<P: Subtrees> Scatter<P> {
+    /// The last step of the gather in which a rank receives: here the first in which it sends.
+    fn last_receive(&self, rank: Rank) -> Option<usize> {
+        let tree = &self.gather.tree;
+        let last = tree.last_active(rank, tree.steps())?;
+        match tree.from(rank, last) {
+            Some(_) => Some(last),
+            None => tree.last_active(rank, last),
+        }
+    }
+
+    /// The copy of the rank's own block to its output.
+    fn keep(&self, rank: Rank) -> Option<LocalCopy> {
+        let LocalCopy { from, to, .. } = self.gather.load(rank)?;
+        Some(LocalCopy::new(swap(to), swap(from)))
+    }
+}
+
+impl<P: Subtrees> Schedule for Scatter<P> {
+    fn ranks(&self) -> usize {
+        self.gather.ranks()
+    }
+
+    fn steps(&self) -> usize {
+        self.gather.steps()
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        let Some(mirrored) = self.steps().checked_sub(step + 1) else {
+            return Step::IDLE;
+        };
+        let Step { send, recv, .. } = self.gather.step(rank, mirrored).map_regions(swap);
+        let sends_first = recv.is_some() && self.last_receive(rank) == Some(mirrored);
+        Step {
+            local: match sends_first || self.gather.alone() {
+                true => self.keep(rank),
+                false => None,
+            },
+            send: recv,
+            recv: send,
+            ..Step::IDLE
+        }
+    }
+
+    fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
+        if self.gather.alone() {
+            return self.gather.next_active(rank, after);
+        }
+        let bound = self.steps().checked_sub(least_after(after)?)?;
+        let mirrored = self.gather.tree.last_active(rank, bound)?;
+        Some(self.steps() - 1 - mirrored)
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        self.gather.lengths(rank).swapped()
+    }
+
+    fn copies_first(&self) -> bool {
+        true
     }
 }

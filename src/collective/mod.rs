@@ -9,9 +9,9 @@
 //! combines schedules into the schedule of a [`Call`], with vectors where the caller has them.
 //!
 //! The files:
-//! - `algorithm`: the names; `needs`: the collectives that each serves; `refusal`: why one cannot be used for a call;
-//!   `call`: the shape of a call; `build`: from names to schedules; `choose`: the automatic choice, and its reason;
-//!   `table`: the measured times that it may consult;
+//! - `algorithm`: the names; `literature`: other names, and sources; `needs`: the collectives that each serves;
+//!   `refusal`: why one cannot be used for a call; `call`: the shape of a call; `build`: from names to schedules;
+//!   `choose`: the automatic choice, and its reason; `table`: the measured times that it may consult;
 //! - `exchange`: simple exchange, halving with doubling, and the hybrids between them;
 //! - `rooted`: halving to one rank, and the transfer to another root;
 //! - `packets`: reductions in packets that take different routes;
@@ -55,6 +55,7 @@ mod exchange;
 mod gather;
 mod hierarchical;
 mod in_order;
+mod literature;
 mod needs;
 mod packets;
 mod pairwise;
@@ -81,7 +82,7 @@ pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,
 };
-pub use gather::{BinomialGather, Gather};
+pub use gather::{BinomialGather, Gather, Scatter};
 pub use hierarchical::HierarchicalReduceScatter;
 pub use needs::{Needs, Root};
 pub use packets::PacketReduce;

@@ -101,7 +101,7 @@ impl Algorithm {
             (Reduce, TwoTree { .. }) => TURNED,
             (Reduce, Circulant { .. }) => TURNED.commutative(),
             (Reduce, Esbt { .. }) => ROOTED.power_of_two().commutative(),
-            (AllReduce, Exchange | Halving | Hybrid { .. } | TwoTree { .. }) => ANY,
+            (AllReduce, Exchange | Doubling | Halving | Hybrid { .. } | TwoTree { .. }) => ANY,
             (AllReduce, Ring | Circulant { .. }) => ANY.commutative(),
             (AllReduce, Esbt { .. }) => ANY.power_of_two().commutative(),
             (ReduceScatter, Halving) => ANY,

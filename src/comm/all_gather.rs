@@ -46,7 +46,8 @@ impl Comm {
     /// # Source
     ///
     /// Bruck et al., *Efficient algorithms for all-to-all communications in multiport message-passing
-    /// systems*, 1997; the ring is Foster's, 11.2.
+    /// systems*, 1997; the ring: Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations
+    /// in MPICH*, 2005, section 4.1.
     #[doc(alias = "MPI_Allgather")]
     #[track_caller]
     pub fn all_gather<T: Element>(&self, block: &[T], all: &mut [T]) -> Result<()> {

@@ -46,7 +46,7 @@ impl Comm {
     ///
     /// # Source
     ///
-    /// The binomial tree of Xiong 1999 (1-tree), run backwards; Sanders' lecture notes.
+    /// The binomial tree broadcast: Sanders' lecture notes; a reduction of Xiong 2015, run backwards.
     #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {

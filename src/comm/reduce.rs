@@ -49,7 +49,7 @@ impl Comm {
     ///
     /// # Source
     ///
-    /// The unified reduce loop of Xiong 2015 over its 1-tree (binomial tree); Rabenseifner's reduce, in
+    /// The unified reduce loop of Xiong 2015 over the binomial tree; Rabenseifner's reduce, in
     /// Thakur, Rabenseifner and Gropp 2005, section 4.4.
     #[doc(alias = "MPI_Reduce")]
     #[track_caller]

@@ -17,7 +17,7 @@ use crate::span;
 ///
 /// # Source
 ///
-/// Foster, *Designing and Building Parallel Programs*, 11.1.
+/// Foster, *Designing and Building Parallel Programs*, 11.2, over the template of 11.1.
 pub fn simple_exchange(ranks: usize, length: usize) -> Form {
     hybrid_all_reduce(ranks, length, 0)
 }
@@ -34,8 +34,8 @@ pub fn simple_exchange(ranks: usize, length: usize) -> Form {
 ///
 /// # Source
 ///
-/// Rabenseifner, in Thakur, Rabenseifner and Gropp, *Optimization of collective communication
-/// operations in MPICH*, 2005.
+/// Foster, *Designing and Building Parallel Programs*, 11.2; Rabenseifner, in Thakur, Rabenseifner and Gropp,
+/// *Optimization of collective communication operations in MPICH*, 2005.
 pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
     hybrid_all_reduce(ranks, length, dimensions(ranks))
 }

@@ -25,7 +25,8 @@ use crate::topology::Topology;
 ///
 /// # Source
 ///
-/// Xiong, *Towards Unified Description for Reduction Algorithms*, 2015.
+/// The topologies are those of Xiong, *Towards Unified Description for Reduction Algorithms*, 2015, which has no costs:
+/// these are counted from the single-port form.
 pub fn whole(tree: &Topology, length: usize, tree_use: TreeUse) -> Form {
     let cost = Cost::moving(tree.port_steps(), length as f64);
     broadcast(tree, cost, 1, length).put_to(tree_use)

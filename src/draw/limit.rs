@@ -3,8 +3,8 @@
 use std::{error, fmt};
 
 use crate::machine::Machine;
-use crate::schedule::Schedule;
-use crate::topology::Topology;
+use crate::schedule::{Lengths, Schedule};
+use crate::topology::{Formal, Topology};
 
 /// Maximum ranks of a tree.
 const TREE_RANKS: usize = 512;
@@ -12,6 +12,8 @@ const TREE_RANKS: usize = 512;
 const RANKS: usize = 128;
 /// Maximum steps of a space-time diagram; with the maximum number of ranks, some 10 MB of SVG.
 const STEPS: usize = 256;
+/// Maximum elements of all ranks before and after all steps.
+const LABELS: usize = 1 << 14;
 /// Maximum calls or messages of a run.
 const EVENTS: usize = 4096;
 
@@ -57,6 +59,13 @@ pub enum TooLarge {
         /// The limit.
         limit: usize,
     },
+    /// Too many labels: elements of all ranks before and after each step.
+    Labels {
+        /// The number found.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Too many CPUs.
     Cpus {
         /// The number found.
@@ -83,6 +92,10 @@ impl fmt::Display for TooLarge {
             }
             TooLarge::Cpus { found, limit } => {
                 (found, limit, "CPUs", "print the machine without its places")
+            }
+            TooLarge::Labels { found, limit } => {
+                let instead = "draw the same for fewer ranks or elements";
+                (found, limit, "labels", instead)
             }
             TooLarge::Steps { found, limit } => (found, limit, "steps", "draw a window of them"),
             TooLarge::Events { found, limit } => {
@@ -115,6 +128,11 @@ pub(super) fn tree(topology: &Topology) -> Result<(), TooLarge> {
     ranks(topology.ranks(), TREE_RANKS)
 }
 
+/// Checks that the tree of nodes of a definition can be drawn.
+pub(super) fn nodes(formal: &Formal) -> Result<(), TooLarge> {
+    ranks(formal.ranks().max(formal.nodes().len()), TREE_RANKS)
+}
+
 /// Checks that this many steps of a schedule can be drawn.
 pub(super) fn diagram(schedule: &dyn Schedule, steps: usize) -> Result<(), TooLarge> {
     ranks(schedule.ranks(), RANKS)?;
@@ -145,6 +163,23 @@ pub(super) fn pixels((width, height): (f64, f64)) -> Result<(), TooLarge> {
             limit,
         }),
         false => Ok(()),
+    }
+}
+
+/// Checks that the origins of all elements at this many moments can be drawn.
+pub(super) fn origins(lengths: &[Lengths], moments: usize) -> Result<(), TooLarge> {
+    let of = |all: &Lengths| {
+        all.input
+            .saturating_add(all.output)
+            .saturating_add(all.scratch)
+    };
+    let elements = lengths.iter().map(of).fold(0, usize::saturating_add);
+    match elements.saturating_mul(moments) {
+        found if found > LABELS => Err(TooLarge::Labels {
+            found,
+            limit: LABELS,
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -15,7 +15,9 @@
 //! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same as text;
 //! - `heat`: a number for each pair, as shaded cells;
 //! - `machine`: a machine with ranks in their places;
+//! - `hung`: what is drawn as a tree, ranks or nodes;
 //! - `tree`, `space_time`: pictures as data, laid out; `outline`, `table`: the same as text;
+//! - `origins`: whose contributions each value is folded from; `strips`: the same as a picture;
 //! - `timeline`: the calls and messages of a run, as a picture;
 //! - `legend`: the signs under a picture; `figure`: shapes and their places; `svg`: their SVG.
 //!
@@ -41,20 +43,23 @@ use std::ops::Range;
 
 use crate::machine::{Machine, Placement};
 use crate::schedule::Schedule;
-use crate::topology::Topology;
+use crate::topology::{Formal, Topology};
 
 mod arrow;
 mod axis;
 mod chart;
 mod figure;
 mod heat;
+mod hung;
 mod legend;
 mod letters;
 mod limit;
 mod machine;
 mod notation;
+mod origins;
 mod outline;
 mod space_time;
+mod strips;
 mod svg;
 mod table;
 pub(crate) mod timeline;
@@ -68,6 +73,8 @@ pub use limit::TooLarge;
 
 use axis::Unit;
 use figure::Figure;
+use hung::Hung;
+use origins::Origins;
 use traffic::Traffic;
 
 /// A finished drawing, as SVG and as text.
@@ -144,8 +151,44 @@ impl Drawing {
 pub fn tree(topology: &Topology) -> Result<Drawing, TooLarge> {
     limit::tree(topology)?;
     Ok(Drawing {
-        figure: tree::figure(topology),
-        text: outline::text(topology),
+        figure: tree::figure(&Hung::ranks(topology)),
+        text: outline::text(&Hung::ranks(topology)),
+    })
+}
+
+/// Draws the weighted tree of a formal definition: its nodes as sets of ranks, the root's on top, and on every edge its
+/// weight and the process that the association map gives for it. Nodes whose path does not end at the first are left
+/// out of the text.
+///
+/// # Errors
+///
+/// If there are more than 512 ranks or nodes.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{draw, topology::Topology};
+///
+/// let tree = draw::nodes(&Topology::k_tree(8, 2).formal())?;
+/// assert_eq!(tree.text().lines().skip(1).collect::<Vec<_>>(), [
+///     "{0}",
+///     "├─0→0─ {1,2}",
+///     "└─1→0─ {3,6}",
+///     "       ├─0→3─ {4,5}",
+///     "       └─0→6─ {7}",
+/// ]);
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+///
+/// # Source
+///
+/// Xiong 1999 and 2015: Fig. 1.
+pub fn nodes(formal: &Formal) -> Result<Drawing, TooLarge> {
+    limit::nodes(formal)?;
+    let tree = Hung::nodes(formal);
+    Ok(Drawing {
+        figure: tree::figure(&tree),
+        text: outline::text(&tree),
     })
 }
 
@@ -301,6 +344,47 @@ pub fn beside(
         Traffic::read(title, schedule, 0..schedule.steps())
     };
     diagram(&[read(left)?, read(right)?])
+}
+
+/// Draws the origins of all values: for each rank, before the first step and after each, the ranks whose contributions
+/// each element is folded from. `0.1` is folded from ranks 0 and 1, `R` from all, and `·` is replaced before it is
+/// read. Of a buffer of more than 8 elements, neighbours of one origin share a label, as `0.1×16`.
+///
+/// # Errors
+///
+/// If there are more than 128 ranks, 256 steps or 16,384 labels.
+///
+/// # Panics
+///
+/// If a step of the schedule panics.
+///
+/// # Examples
+///
+/// Foster's Fig. 11.2:
+///
+/// ```
+/// use rankfold::collective::halving_all_reduce;
+/// use rankfold::draw;
+///
+/// let halving = draw::origins("halving", &halving_all_reduce(4, 4))?;
+/// let text: Vec<_> = halving.text().lines().skip(1).take(3).collect();
+/// assert_eq!(text, [
+///     "rank  before   after step 0  after step 1  after step 2  after step 3",
+///     "   0  0 0 0 0  0.1 0.1 · ·   R · · ·       R R · ·       R R R R",
+///     "   1  1 1 1 1  · · 0.1 0.1   · · R ·       · · R R       R R R R",
+/// ]);
+/// # Ok::<(), draw::TooLarge>(())
+/// ```
+///
+/// # Source
+///
+/// Foster, *Designing and Building Parallel Programs*, Figs. 11.1 and 11.2.
+pub fn origins(title: &str, schedule: &dyn Schedule) -> Result<Drawing, TooLarge> {
+    let origins = Origins::read(title, schedule)?;
+    Ok(Drawing {
+        figure: strips::figure(&origins),
+        text: table::origins(&origins),
+    })
 }
 
 /// Draws a run, see [`Trace::svg`](crate::Trace::svg).

@@ -4,16 +4,21 @@ use super::traffic::{DrawnMessage, Traffic};
 use crate::Rank;
 use crate::schedule::{Buffer, Clash, Combine, LocalCopy, Region, Transfer};
 
+/// Formats the name of a buffer: `in `, `tmp `, or nothing for the output.
+pub(super) fn buffer(buffer: Buffer) -> &'static str {
+    match buffer {
+        Buffer::Input => "in ",
+        Buffer::Output => "",
+        Buffer::Scratch => "tmp ",
+    }
+}
+
 /// Formats a region: `0..4`, `tmp 0..4`, `3..4 ×3 by 2`, or a dash for no elements.
 fn region(region: &Region) -> String {
     if region.is_empty() {
         return "–".to_owned();
     }
-    let buffer = match region.buffer {
-        Buffer::Input => "in ",
-        Buffer::Output => "",
-        Buffer::Scratch => "tmp ",
-    };
+    let buffer = buffer(region.buffer);
     let Region { start, count, .. } = *region;
     let end = start.saturating_add(region.length);
     let more = match count {

@@ -4,8 +4,10 @@
 use std::ops::Range;
 
 use super::notation::{self, signs};
+use super::origins::{Held, LABELS, Origins, Piece};
 use super::traffic::Traffic;
 use crate::Rank;
+use crate::schedule::Buffer;
 
 /// Width of a terminal, in columns.
 const TERMINAL: usize = 100;
@@ -14,7 +16,17 @@ const BETWEEN_COLUMNS: &str = "  ";
 
 pub(super) fn text(panels: &[Traffic]) -> String {
     let tables: Vec<StepTable> = panels.iter().map(StepTable::new).collect();
-    let sides: Vec<DividedTable> = (tables.iter().zip(shares(&tables)))
+    written(&tables, legend(panels))
+}
+
+/// The origins of values before the first step and after each.
+pub(super) fn origins(origins: &Origins) -> String {
+    let legend = vec![String::new(), LABELS.to_owned()];
+    written(&[StepTable::of_origins(origins)], legend)
+}
+
+fn written(tables: &[StepTable], legend: Vec<String>) -> String {
+    let sides: Vec<DividedTable> = (tables.iter().zip(shares(tables)))
         .map(|(table, room)| table.side(room))
         .collect();
     let headings = tables.iter().map(|table| table.heading.as_str());
@@ -24,7 +36,7 @@ pub(super) fn text(panels: &[Traffic]) -> String {
         lines.extend((block > 0).then(String::new));
         lines.extend(beside(&sides, block));
     }
-    lines.extend(legend(panels));
+    lines.extend(legend);
     lines
         .iter()
         .map(|line| format!("{}\n", line.trim_end()))
@@ -59,7 +71,8 @@ struct StepTable {
     /// By step and then by rank; each cell has one action per line.
     cells: Vec<Vec<Vec<String>>>,
     ranks: usize,
-    steps: Range<usize>,
+    /// The names of the columns.
+    heads: Vec<String>,
 }
 
 /// Some columns of a table: the lines of the head and of each rank.
@@ -82,18 +95,34 @@ impl StepTable {
             heading: traffic.heading(),
             cells: traffic.steps.clone().map(column).collect(),
             ranks: traffic.ranks,
-            steps: traffic.steps.clone(),
+            heads: traffic
+                .steps
+                .clone()
+                .map(|step| format!("step {step}"))
+                .collect(),
         }
     }
 
-    fn head(&self, column: usize) -> String {
-        format!("step {}", self.steps.start + column)
+    fn of_origins(origins: &Origins) -> StepTable {
+        let cell = |held: &Held| held.iter().map(strip).collect();
+        let column = |ranks: &Vec<Held>| ranks.iter().map(cell).collect();
+        let after = (1..origins.moments.len()).map(|moment| format!("after step {}", moment - 1));
+        StepTable {
+            heading: origins.heading(),
+            cells: origins.moments.iter().map(column).collect(),
+            ranks: origins.traffic.ranks,
+            heads: std::iter::once("before".to_owned()).chain(after).collect(),
+        }
+    }
+
+    fn head(&self, column: usize) -> &str {
+        &self.heads[column]
     }
 
     fn column_width(&self, column: usize) -> usize {
         let lines = self.cells[column].iter().flatten();
         let widest = lines.map(|line| width(line)).max().unwrap_or(0);
-        widest.max(width(&self.head(column)))
+        widest.max(width(self.head(column)))
     }
 
     /// Returns the width of the ranks' names.
@@ -148,7 +177,7 @@ impl StepTable {
     fn block(&self, columns: Range<usize>) -> Block {
         let head: Vec<_> = columns
             .clone()
-            .map(|column| vec![self.head(column)])
+            .map(|column| vec![self.head(column).to_owned()])
             .collect();
         let mut rows = vec![self.row("rank".to_owned(), &columns, head.iter().collect())];
         rows.extend((0..self.ranks).map(|rank| {
@@ -179,6 +208,13 @@ impl StepTable {
             })
             .collect()
     }
+}
+
+/// Returns the origins in one buffer.
+fn strip((buffer, pieces): &(Buffer, Vec<Piece>)) -> String {
+    let name = notation::buffer(*buffer);
+    let texts: Vec<String> = pieces.iter().map(Piece::text).collect();
+    format!("{name}{}", texts.join(" "))
 }
 
 /// Returns what a rank does in a step, one action per line.

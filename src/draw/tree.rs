@@ -1,10 +1,8 @@
-//! A topology as a picture: children under the rank they send to, leaves side by side, and the step on the straight end
-//! of each edge.
+//! A tree as a picture: children under what they send to, leaves side by side, and a label on the straight end of each
+//! edge.
 
 use super::figure::{Anchor, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
-use super::outline;
-use crate::Rank;
-use crate::topology::Topology;
+use super::hung::{Hung, Outline};
 
 /// Length of the straight end of an edge, which is labelled with the step.
 const STEM: f64 = 26.0;
@@ -14,36 +12,19 @@ const GAP: f64 = 10.0;
 const FAN: f64 = 22.0;
 const HEAD: f64 = 4.5;
 
-pub(super) fn figure(topology: &Topology) -> Figure {
+pub(super) fn figure(tree: &Hung) -> Figure {
     let mut figure = Figure {
-        title: outline::heading(topology),
-        description: format!(
-            "The tree of a topology with its root, rank {}, on top; {}.",
-            topology.root(),
-            outline::EDGES
-        ),
-        shapes: draw(topology),
+        title: tree.heading.clone(),
+        description: tree.description.clone(),
+        shapes: draw(tree),
     };
     let height = figure.end().y;
-    center(
-        &mut figure,
-        Style::TITLE
-            .width(&outline::heading(topology))
-            .max(Style::NOTE.width(outline::EDGES)),
-    );
+    let wide = Style::TITLE.width(&tree.heading);
+    center(&mut figure, wide.max(Style::NOTE.width(tree.note)));
     figure.shift(0.0, 40.0);
-    figure.write(
-        outline::heading(topology),
-        at(0.0, 14.0),
-        Anchor::Start,
-        Style::TITLE,
-    );
-    figure.write(
-        outline::EDGES,
-        at(0.0, height + 70.0),
-        Anchor::Start,
-        Style::NOTE,
-    );
+    let (top, end) = (at(0.0, 14.0), at(0.0, height + 70.0));
+    figure.write(&tree.heading, top, Anchor::Start, Style::TITLE);
+    figure.write(tree.note, end, Anchor::Start, Style::NOTE);
     figure
 }
 
@@ -53,29 +34,44 @@ fn center(figure: &mut Figure, room: f64) {
     figure.shift(((room - width) / 2.0).max(0.0), 0.0);
 }
 
-fn draw(topology: &Topology) -> Vec<Shape> {
-    let places = Places::of(topology);
-    let edges = topology
-        .triples()
-        .flat_map(|triple| places.edge(triple.from, triple.to, triple.step));
-    let ranks = (0..topology.ranks()).flat_map(|rank| places.rank(rank, rank == topology.root()));
-    edges.chain(ranks).collect()
+fn draw(tree: &Hung) -> Vec<Shape> {
+    let places = Places::of(tree);
+    let tops = tree.below.iter().enumerate();
+    let mut edges: Vec<(usize, usize, &str)> = tops
+        .flat_map(|(top, under)| under.iter().map(move |(label, low)| (*low, top, &**label)))
+        .collect();
+    edges.sort_unstable();
+    let edges = edges
+        .into_iter()
+        .flat_map(|(low, top, label)| places.edge(low, top, label));
+    let names = (0..tree.names.len()).flat_map(|name| places.name(tree, name));
+    edges.chain(names).collect()
 }
 
-/// The place of each rank.
+/// The place of each name.
 struct Places {
     points: Vec<Point>,
+    /// Half the height of an outline, and half the width of a circle.
     radius: f64,
 }
 
 impl Places {
-    fn of(topology: &Topology) -> Places {
-        let name = Style::NAME.width(&(topology.ranks() - 1).to_string());
-        let radius = (name / 2.0 + 4.0).max(13.0);
-        let step = Style::CODE.width(&topology.steps().to_string());
-        let slot = GAP + (2.0 * radius).max(2.0 * (HEAD + 3.0) + step);
-        let mut layout = Layout::new(topology, slot);
-        layout.place(topology.root(), 0);
+    fn of(tree: &Hung) -> Places {
+        let widest = |style: Style, texts: &mut dyn Iterator<Item = &String>| {
+            texts.map(|text| style.width(text)).fold(0.0, f64::max)
+        };
+        let name = widest(Style::NAME, &mut tree.names.iter());
+        let label = widest(
+            Style::CODE,
+            &mut tree.below.iter().flatten().map(|edge| &edge.0),
+        );
+        let (radius, width) = match tree.outline {
+            Outline::Circle => ((name / 2.0 + 4.0).max(13.0), 0.0),
+            Outline::Box => (13.0, name + 12.0),
+        };
+        let slot = GAP + width.max(2.0 * radius).max(2.0 * (HEAD + 3.0) + label);
+        let mut layout = Layout::new(tree, slot);
+        layout.place(tree.root, 0);
         let heights = layout.heights(radius);
         let point = |(x, depth): (f64, usize)| at(x + slot / 2.0, heights[depth] + radius);
         Places {
@@ -84,7 +80,7 @@ impl Places {
         }
     }
 
-    fn edge(&self, from: Rank, to: Rank, step: usize) -> [Shape; 3] {
+    fn edge(&self, from: usize, to: usize, label: &str) -> [Shape; 3] {
         let (low, high) = (self.points[from], self.points[to]);
         let end = low.y - self.radius;
         let bend = at(low.x, end - STEM);
@@ -93,35 +89,65 @@ impl Places {
             stroke: Stroke::solid(Ink::Grey, 1.4),
             role: Role::Edge,
         };
-        let mut label = Figure::default();
-        label.write(
-            step.to_string(),
-            at(low.x + HEAD + 3.0, end - 6.0),
-            Anchor::Start,
-            Style::CODE.ink(Ink::Blue),
-        );
-        [line, head(bend), label.shapes.remove(0)]
+        let place = at(low.x + HEAD + 3.0, end - 6.0);
+        let label = written(label, place, Anchor::Start, Style::CODE.ink(Ink::Blue));
+        [line, head(bend), label]
     }
 
-    fn rank(&self, rank: Rank, root: bool) -> [Shape; 2] {
-        let centre = self.points[rank];
-        let circle = Shape::Circle {
+    fn name(&self, tree: &Hung, name: usize) -> Vec<Shape> {
+        let centre = self.points[name];
+        let (fill, ink) = match name == tree.root {
+            true => (Ink::Black, Ink::White),
+            false => (Ink::White, Ink::Black),
+        };
+        let text = &tree.names[name];
+        let mut shapes = match tree.outline {
+            Outline::Circle => vec![self.circle(centre, fill)],
+            Outline::Box => self.box_around(centre, Style::NAME.width(text), fill),
+        };
+        let place = at(centre.x, centre.y + 4.5);
+        shapes.push(written(text, place, Anchor::Middle, Style::NAME.ink(ink)));
+        shapes
+    }
+
+    fn circle(&self, centre: Point, fill: Ink) -> Shape {
+        Shape::Circle {
             centre,
             radius: self.radius,
-            fill: if root { Ink::Black } else { Ink::White },
+            fill,
             stroke: Stroke::solid(Ink::Black, 1.4),
             role: Role::Rank,
-        };
-        let mut label = Figure::default();
-        let ink = if root { Ink::White } else { Ink::Black };
-        label.write(
-            rank.to_string(),
-            at(centre.x, centre.y + 4.5),
-            Anchor::Middle,
-            Style::NAME.ink(ink),
-        );
-        [circle, label.shapes.remove(0)]
+        }
     }
+
+    fn box_around(&self, centre: Point, width: f64, fill: Ink) -> Vec<Shape> {
+        let (x, y) = (width / 2.0 + 6.0, self.radius);
+        let corners = [(-x, -y), (x, -y), (x, y), (-x, y)];
+        let mut points: Vec<Point> = corners
+            .map(|(right, down)| at(centre.x + right, centre.y + down))
+            .into();
+        let ground = Shape::Area {
+            points: points.clone(),
+            ink: fill,
+        };
+        points.push(points[0]);
+        let stroke = Stroke::solid(Ink::Black, 1.4);
+        let role = Role::Rank;
+        vec![
+            ground,
+            Shape::Line {
+                points,
+                stroke,
+                role,
+            },
+        ]
+    }
+}
+
+fn written(text: &str, place: Point, anchor: Anchor, style: Style) -> Shape {
+    let mut label = Figure::default();
+    label.write(text, place, anchor, style);
+    label.shapes.remove(0)
 }
 
 /// Returns an upward arrowhead on the stem.
@@ -133,11 +159,11 @@ fn head(bend: Point) -> Shape {
     }
 }
 
-/// The layout: leaves side by side, every other rank over the middle of its children.
+/// The layout: leaves side by side, every other name over the middle of its children.
 struct Layout<'a> {
-    topology: &'a Topology,
+    tree: &'a Hung,
     slot: f64,
-    /// For each rank its horizontal position and its depth.
+    /// For each name its horizontal position and its depth.
     spots: Vec<(f64, usize)>,
     leaves: usize,
     /// For each depth but the last, the greatest horizontal extent of an edge to the next depth.
@@ -145,22 +171,22 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn new(topology: &'a Topology, slot: f64) -> Layout<'a> {
+    fn new(tree: &'a Hung, slot: f64) -> Layout<'a> {
         Layout {
-            topology,
+            tree,
             slot,
-            spots: vec![(0.0, 0); topology.ranks()],
+            spots: vec![(0.0, 0); tree.names.len()],
             leaves: 0,
             spreads: Vec::new(),
         }
     }
 
-    /// Places a rank and all ranks under it.
-    fn place(&mut self, rank: Rank, depth: usize) -> f64 {
-        let topology = self.topology;
+    /// Places a name and all that hangs from it.
+    fn place(&mut self, name: usize, depth: usize) -> f64 {
+        let tree = self.tree;
         let mut span: Option<(f64, f64)> = None;
-        for edge in topology.predecessors(rank) {
-            let x = self.place(edge.from, depth + 1);
+        for (_, under) in &tree.below[name] {
+            let x = self.place(*under, depth + 1);
             span = Some((span.map_or(x, |(first, _)| first), x));
         }
         let x = match span {
@@ -173,7 +199,7 @@ impl<'a> Layout<'a> {
                 (self.leaves - 1) as f64 * self.slot
             }
         };
-        self.spots[rank] = (x, depth);
+        self.spots[name] = (x, depth);
         x
     }
 

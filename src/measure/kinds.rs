@@ -151,7 +151,7 @@ impl UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        names::no_such(f, self.kind, &self.name, &self.known)
+        names::no_such(f, self.kind, &self.name, &self.known, &[])
     }
 }
 

@@ -35,6 +35,7 @@ mod faults;
 mod fold;
 mod step;
 
+pub(crate) use combine::swap;
 pub use combine::{
     Copied, Fresh, FromBlocks, HandOut, Keep, Overlay, Pipelined, Placed, Proxied, Reversed,
     Rooted, Swapped, Then,
@@ -70,6 +71,15 @@ impl Lengths {
             Buffer::Input => self.input,
             Buffer::Output => self.output,
             Buffer::Scratch => self.scratch,
+        }
+    }
+
+    /// With input and output exchanged.
+    pub(crate) fn swapped(self) -> Lengths {
+        Lengths {
+            input: self.output,
+            output: self.input,
+            scratch: self.scratch,
         }
     }
 

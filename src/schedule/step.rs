@@ -312,7 +312,7 @@ impl Step {
 
     /// The same step with its regions mapped.
     #[inline]
-    pub(super) fn map_regions(self, map: impl Fn(Region) -> Region) -> Step {
+    pub(crate) fn map_regions(self, map: impl Fn(Region) -> Region) -> Step {
         let transfer = |t: Transfer| Transfer {
             region: map(t.region),
             ..t

@@ -99,6 +99,39 @@ impl Timing {
     pub fn last(&self) -> Rank {
         latest(&self.finish).0
     }
+
+    /// The time at which the first rank is done.
+    ///
+    /// # Examples
+    ///
+    /// Topologies that take equally long differ in when their ranks are done:
+    ///
+    /// ```
+    /// use rankfold::schedule::FoldAlong;
+    /// use rankfold::simulate::{MachineModel, simulate};
+    /// use rankfold::topology::Topology;
+    ///
+    /// let machine = MachineModel::alpha_beta_gamma(1.0, 0.0, 0.0);
+    /// let done = |tree: Topology| simulate(&FoldAlong::new(tree.single_port(), 1), &machine).unwrap();
+    /// let (ring, star) = (done(Topology::chain(8)), done(Topology::flat_serial(8)));
+    /// assert_eq!((ring.first(), ring.median(), ring.total), (1.0, 4.5, 7.0));
+    /// assert_eq!((star.first(), star.median(), star.total), (1.0, 1.0, 7.0));
+    /// ```
+    pub fn first(&self) -> f64 {
+        self.finish.iter().copied().reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// The time at which half of the ranks are done; between two ranks, the mean.
+    pub fn median(&self) -> f64 {
+        let mut times = self.finish.clone();
+        let middle = times.len() / 2;
+        let (below, &mut upper, _) = times.select_nth_unstable_by(middle, f64::total_cmp);
+        let lower = below.iter().copied().reduce(f64::max);
+        match lower.filter(|_| self.finish.len().is_multiple_of(2)) {
+            Some(lower) => (lower + upper) / 2.0,
+            None => upper,
+        }
+    }
 }
 
 /// Times a schedule. See the [module](self) for the cost of a step.

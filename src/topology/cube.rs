@@ -22,6 +22,10 @@ fn distance(s: usize) -> Option<usize> {
 /// step 2   0↔4  1↔5  2↔6  3↔7
 /// ```
 ///
+/// The dimensions count up, so that the ranks that have met are always a run, and a fold keeps rank order. Listings that
+/// count down exchange across the same dimensions in the opposite order, which is as fast, but only for operators that
+/// commute.
+///
 /// # Examples
 ///
 /// ```

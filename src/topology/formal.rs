@@ -3,7 +3,7 @@
 //! Every rank of a node sends to the one process of the next node that the association map gives.
 
 use super::{
-    Topology, TopologyError, Triple,
+    NodeEdge, Topology, TopologyError, Triple,
     strict::{self, Edge, Nodes},
 };
 use crate::Rank;
@@ -59,6 +59,8 @@ use crate::Rank;
 /// Xiong 1999 and 2015.
 #[derive(Clone, Debug, Default)]
 pub struct Formal {
+    /// The name of the topology that it was read from.
+    name: Option<String>,
     ranks: usize,
     blocks: Vec<Vec<Rank>>,
     edges: Vec<WeightedEdge>,
@@ -104,6 +106,42 @@ impl Formal {
         self
     }
 
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The nodes of the partition, in the order given.
+    pub fn nodes(&self) -> &[Vec<Rank>] {
+        &self.blocks
+    }
+
+    /// The edges of the weighted tree, in the order given, each with its process.
+    pub fn edges(&self) -> impl Iterator<Item = NodeEdge> + '_ {
+        let mut process = vec![None; self.blocks.len()];
+        for &(node, rank) in self.associations.iter().rev() {
+            if let Some(entry) = process.get_mut(node) {
+                *entry = Some(rank);
+            }
+        }
+        self.edges.iter().map(move |edge| NodeEdge {
+            from: edge.from,
+            into: edge.into,
+            step: edge.step,
+            process: process.get(edge.from).copied().flatten(),
+        })
+    }
+
+    /// The name of the topology that it was read from, or `custom`.
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("custom")
+    }
+
+    pub(super) fn called(self, name: &str) -> Formal {
+        let name = Some(name.to_owned());
+        Formal { name, ..self }
+    }
+
     /// Returns the general topology (2015) that this defines.
     ///
     /// # Errors
@@ -112,7 +150,7 @@ impl Formal {
     /// or an association map that misses an edge or points outside its node; otherwise as [`Topology::from_triples`]
     /// does: two edges that leave one node are two successors of its ranks.
     pub fn general(&self) -> Result<Topology, TopologyError> {
-        let nodes = self.nodes()?;
+        let nodes = self.associated()?;
         Topology::from_triples(self.ranks, nodes.members[0][0], nodes.triples())
     }
 
@@ -135,7 +173,7 @@ impl Formal {
     /// ```
     pub fn strict(&self) -> Result<Topology, TopologyError> {
         let topology = self.general().map_err(|error| self.numbered(error))?;
-        strict::check(&self.nodes()?)?;
+        strict::check(&self.associated()?)?;
         Ok(topology)
     }
 
@@ -156,7 +194,8 @@ impl Formal {
         TopologyError::NotStrict { property, node }
     }
 
-    fn nodes(&self) -> Result<Nodes, TopologyError> {
+    /// The nodes, and the edges with their processes, if they are what the definition asks for.
+    fn associated(&self) -> Result<Nodes, TopologyError> {
         let node_of = self.node_of_rank()?;
         if self.blocks[0].len() > 1 {
             return Err(TopologyError::RootNotAlone {
@@ -167,7 +206,7 @@ impl Formal {
         let edges = self
             .edges
             .iter()
-            .map(|edge| associated(edge, &process, &node_of));
+            .map(|edge| with_process(edge, &process, &node_of));
         Ok(Nodes {
             members: self.blocks.clone(),
             edges: edges.collect::<Result<_, _>>()?,
@@ -255,7 +294,7 @@ impl Formal {
     }
 }
 
-fn associated(
+fn with_process(
     edge: &WeightedEdge,
     process: &[Option<Rank>],
     node_of: &[usize],

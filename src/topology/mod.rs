@@ -12,7 +12,7 @@
 //! The files:
 //! - `families`: the closed forms, and the small trait that they share with the table;
 //! - `table`: the custom form, and the validation of triples;
-//! - `formal`: partition, tree and association maps; `strict`: the six properties of 1999;
+//! - `formal`: partition, tree and association maps; `node_tree`: back from triples to these, and written; `strict`: the six properties of 1999;
 //! - `predecessors`, `single_port`: the two ways to ask which triples enter a rank;
 //! - `own_steps`: a topology as a pattern without moving its steps;
 //! - `any_root`: trees whose subtrees are contiguous ranges of ranks, whatever the root;
@@ -57,6 +57,7 @@ mod hierarchy;
 mod json;
 mod levels;
 mod names;
+mod node_tree;
 mod own_steps;
 mod packets;
 mod pattern;
@@ -78,6 +79,7 @@ pub use formal::Formal;
 pub use hierarchy::Hierarchy;
 pub use levels::Levels;
 pub use names::TreeName;
+pub use node_tree::NodeEdge;
 pub use own_steps::OwnSteps;
 pub use packets::{Hop, Packets};
 pub use pattern::Pattern;

@@ -1,5 +1,6 @@
 //! The names of the families, written and read.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -82,7 +83,80 @@ const MAKERS: [Maker; KNOWN.len()] = [
     Plain(Fibonacci),
 ];
 
+/// Other names of families. Those of the k-rings and k-trees, `K-ring` and `K-tree`, begin with their width.
+const ALIASES: [(&str, TreeName); 5] = [
+    ("1-ring", Chain),
+    ("increasing-ring", Chain),
+    ("binomial-tree", TreeName::BINOMIAL),
+    ("star", Flat),
+    ("binary-tree", KAry(2)),
+];
+
+/// The family of another name, or what should have been its width; `None` if it is no such name.
+fn by_alias(name: &str) -> Option<Result<TreeName, &'static str>> {
+    if let Some((_, family)) = ALIASES.iter().find(|(other, _)| *other == name) {
+        return Some(Ok(*family));
+    }
+    let (width, kind) = name.split_once('-')?;
+    let maker = match kind {
+        "ring" => Wide(KRing),
+        "tree" => Wide(KTree),
+        _ => return None,
+    };
+    let digits = !width.is_empty() && width.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| make(&maker, Some(width)))
+}
+
 impl TreeName {
+    /// The names that the literature has for families, where they differ from the names here, with `K` for the width:
+    /// `1-ring` for the chain, `K-tree` for `k-tree:K` and `K-ring` for `k-ring:K`, `binomial-tree`, `star`
+    /// for `flat`, `binary-tree` for `k-ary:2`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::topology::{Topology, TreeName};
+    ///
+    /// assert_eq!(Topology::by_name("2-tree", 8)?, Topology::k_tree(8, 2));
+    /// assert_eq!("1-ring".parse::<TreeName>()?, TreeName::Chain);
+    /// assert_eq!("2-ring".parse::<TreeName>()?, TreeName::KRing(2));
+    /// # Ok::<(), rankfold::topology::TopologyError>(())
+    /// ```
+    pub fn aliases() -> impl Iterator<Item = &'static str> {
+        ALIASES
+            .iter()
+            .map(|(other, _)| *other)
+            .chain(["K-ring", "K-tree"])
+    }
+
+    /// The other names of this family.
+    pub(crate) fn also_called(self) -> Vec<Cow<'static, str>> {
+        let same = ALIASES.iter().filter(|(_, family)| *family == self);
+        let mut names: Vec<Cow<_>> = same.map(|(other, _)| Cow::Borrowed(*other)).collect();
+        match self {
+            KRing(k) => names.push(format!("{k}-ring").into()),
+            KTree(k) => names.push(format!("{k}-tree").into()),
+            _ => {}
+        }
+        names
+    }
+
+    /// The text that the family is from.
+    pub(crate) fn source(self) -> &'static str {
+        match self {
+            Chain => "Xiong 1999, 4.1",
+            KTree(2) => "Xiong 1999, 4.2",
+            KTree(1) => "Sanders",
+            KTree(_) => "after Xiong 1999, 4.2",
+            DecreasingRing | SplitRing | KRing(_) | Flat => "BLACS",
+            FlatSerial => "-",
+            KAry(2) => "Foster 11.2",
+            KAry(_) => "after Foster 11.2",
+            InOrder => "Sanders 2009",
+            Fibonacci => "Bruck 1992",
+        }
+    }
+
     /// The binomial tree.
     pub const BINOMIAL: TreeName = KTree(1);
 
@@ -133,6 +207,13 @@ impl FromStr for TreeName {
     type Err = TopologyError;
 
     fn from_str(name: &str) -> Result<TreeName, TopologyError> {
+        let bad_width = |expected| TopologyError::BadWidth {
+            name: name.into(),
+            expected,
+        };
+        if let Some(found) = by_alias(name) {
+            return found.map_err(bad_width);
+        }
         let (stem, number) = match name.split_once(':') {
             Some((stem, number)) => (stem, Some(number)),
             None => (name, None),
@@ -141,10 +222,7 @@ impl FromStr for TreeName {
             .iter()
             .position(|known| stem_of(known) == stem)
             .ok_or_else(|| unknown(name, stem))?;
-        make(&MAKERS[place], number).map_err(|expected| TopologyError::BadWidth {
-            name: name.into(),
-            expected,
-        })
+        make(&MAKERS[place], number).map_err(bad_width)
     }
 }
 
@@ -209,10 +287,15 @@ fn stem_of(known: &str) -> &str {
     known.trim_end_matches(":K")
 }
 
+/// All names and all other names.
+fn every_name() -> Vec<&'static str> {
+    KNOWN.iter().copied().chain(TreeName::aliases()).collect()
+}
+
 fn unknown(name: &str, stem: &str) -> TopologyError {
     TopologyError::UnknownName {
         name: name.to_owned(),
-        nearest: names::nearest(stem, KNOWN, stem_of),
+        nearest: names::nearest(stem, &every_name(), stem_of),
         known: KNOWN,
     }
 }

@@ -52,7 +52,7 @@ impl Topology {
     }
 
     /// The nodes that the triples alone define: node 0 is the root's.
-    fn nodes(&self) -> Nodes {
+    pub(super) fn nodes(&self) -> Nodes {
         let mut triples: Vec<Triple> = self.triples().collect();
         sort::by_numbers(&mut triples, |t| [t.step, t.to, t.from]);
         let same_node = |a: &Triple, b: &Triple| (a.step, a.to) == (b.step, b.to);

@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     })
 }
 
-const HEADS: [&str; 8] = [
+const HEADS: [&str; 10] = [
     "collective",
     "algorithm",
     "ranks",
@@ -65,6 +65,8 @@ const HEADS: [&str; 8] = [
     "P = 8",
     "P = 13",
     "proved",
+    "also called",
+    "source",
 ];
 
 struct Row {
@@ -134,7 +136,17 @@ impl Row {
             eight,
             thirteen,
             self.proved().to_string(),
+            self.also_called(),
+            self.algorithm.source().to_owned(),
         ]
+    }
+
+    fn also_called(&self) -> String {
+        let names = self.algorithm.also_called();
+        match names.is_empty() {
+            true => "-".to_owned(),
+            false => names.join(", "),
+        }
     }
 
     fn json(&self) -> String {
@@ -144,7 +156,9 @@ impl Row {
             .value("power_of_two", self.needs.power_of_two)
             .value("commutative", self.needs.commutative)
             .text("root", self.root())
-            .value("proved", self.proved());
+            .value("proved", self.proved())
+            .text("also_called", &self.algorithm.also_called().join(", "))
+            .text("source", self.algorithm.source());
         object.line()
     }
 }
@@ -193,7 +207,9 @@ Made by `rankfold algorithms --format markdown`; a test compares it. Every row i
 
 *operator*: whether it must commute; if not, operands stay in rank order. *root*: `turned` means that ranks are
 counted from the root on, which takes one more step if the operator does not commute. *P = 8*, *P = 13*: steps.
-`K` in a name is a number of yours; the table shows some.
+`K` in a name is a number of yours; the table shows some. *also called*: names that are read as well, each followed by
+the same `:segments=K`. *source*: [the papers](papers.md), and what they cite. Along a hypercube (`exchange`, `halving`,
+`hybrid`, `doubling`), partners are 1, 2, 4, ... away, in this order; `far-halving` counts down.
 
 ";
 

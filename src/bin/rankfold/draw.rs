@@ -18,7 +18,8 @@ use super::stop::Stop;
 #[command(after_help = "\
 Examples:
   rankfold draw halving --ranks 8
-  rankfold draw exchange halving --ranks 8 --format svg -o both.svg")]
+  rankfold draw exchange halving --ranks 8 --format svg -o both.svg
+  rankfold draw halving --ranks 4 --elements 4 --origins")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// Draw only these steps: `0..9`, both ends counting.
     #[arg(long, value_name = "RANGE")]
     steps: Option<Window>,
+    /// Draw whose contributions each value is folded from, before the first step and after each: `0.1`, `2.3`, `R`.
+    #[arg(long, conflicts_with = "steps")]
+    origins: bool,
     #[command(flatten)]
     results: Results<Format>,
 }
@@ -54,7 +58,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let pairs = arguments.choice.once()?;
     let output = arguments.results.to.open()?;
     let drawing = match pairs[..] {
+        [one] if arguments.origins => origins(one, arguments)?,
         [one] => alone(one, arguments)?,
+        _ if arguments.origins => return Err(Stop::input("--origins: only for one algorithm")),
         [left, right] => beside(left, right, arguments)?,
         _ => return Err(Stop::input("draw one algorithm, or two to be compared")),
     };
@@ -70,6 +76,10 @@ fn alone(pair: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
     let schedule = schedule(pair, arguments)?;
     let steps = window(arguments, &schedule);
     draw::window(&title(pair), &schedule, steps).map_err(too_large)
+}
+
+fn origins(pair: Pair, arguments: &Arguments) -> Result<Drawing, Stop> {
+    draw::origins(&title(pair), &schedule(pair, arguments)?).map_err(too_large)
 }
 
 /// Returns the steps that are drawn.

@@ -15,12 +15,16 @@ use super::work::{self, Work};
 
 /// Time algorithms on a model of a machine; nothing is run.
 ///
-/// There may be millions of ranks; how far it is goes to standard error, and Ctrl-C ends it with what has been timed so far. Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
+/// Shown are the times at which the first rank is done, half of the ranks, and the last.
+///
+/// There may be millions of ranks; how far it is goes to standard error, and Ctrl-C ends it with what has been timed so
+/// far. Without --alpha, --beta and --gamma the machine is LogGP with 100 ns latency, 50 ns overhead and
 /// gap, 10 GB/s a port and 0.2 ns a fold: a model of threads on one machine, not a measurement.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
+  rankfold simulate 1-ring 2-tree --collective reduce --ranks 8 --bytes 8 --finish
   rankfold simulate halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
@@ -40,6 +44,9 @@ pub struct Arguments {
     /// Keep operands in rank order, for operators that do not commute.
     #[arg(long)]
     ordered: bool,
+    /// Show the time at which each rank is done as well, in the order of ranks.
+    #[arg(long)]
+    finish: bool,
     #[command(flatten)]
     model: Model,
     #[command(flatten)]
@@ -103,21 +110,24 @@ struct Line {
     timing: Totals,
 }
 
-/// The part of a timing that is kept: not the end of every rank.
+/// The part of a timing that is kept: the end of every rank only if it is asked for.
 struct Totals {
-    seconds: f64,
+    /// When the first rank is done, half of them, the last.
+    seconds: [f64; 3],
+    finish: Option<Vec<f64>>,
     steps: usize,
     messages: u64,
     bytes: u128,
 }
 
-impl From<Timing> for Totals {
-    fn from(timing: Timing) -> Totals {
+impl Totals {
+    fn of(timing: Timing, finish: bool) -> Totals {
         Totals {
-            seconds: timing.total,
+            seconds: [timing.first(), timing.median(), timing.total],
             steps: timing.steps,
             messages: timing.messages,
             bytes: timing.bytes,
+            finish: finish.then_some(timing.finish),
         }
     }
 }
@@ -215,7 +225,7 @@ impl Plan<'_> {
                     pair,
                     ranks,
                     bytes,
-                    timing,
+                    timing: Totals::of(timing, self.arguments.finish),
                 });
             }
         }
@@ -241,14 +251,14 @@ pub fn seconds(algorithm: Algorithm, call: &Call, machine: &MachineModel) -> Opt
 }
 
 /// Returns `None` if one of many algorithms refuses the call, or if it was stopped.
-fn timed(pair: Pair, call: &Call, simulated: Simulated<'_>) -> Result<Option<Totals>, Stop> {
+fn timed(pair: Pair, call: &Call, simulated: Simulated<'_>) -> Result<Option<Timing>, Stop> {
     let schedule = match pair.algorithm.schedule(call) {
         Ok(schedule) => schedule,
         Err(refusal) if pair.by_name => return Err(Stop::input(refusal)),
         Err(_) => return Ok(None),
     };
     match simulated.run(&*schedule) {
-        Ok(timing) => Ok(timing.map(Totals::from)),
+        Ok(timing) => Ok(timing),
         Err(fault @ (SimulateError::TooManyRanks { .. } | SimulateError::NoTime { .. })) => {
             Err(Stop::input(fault))
         }
@@ -260,23 +270,33 @@ fn timed(pair: Pair, call: &Call, simulated: Simulated<'_>) -> Result<Option<Tot
 }
 
 /// Formats a time in microseconds, to the nanosecond.
-fn time(line: &Line) -> String {
-    format!("{:.3}", line.timing.seconds * 1e6)
+fn time(seconds: f64) -> String {
+    format!("{:.3}", seconds * 1e6)
 }
 
+/// Formats the times at which the ranks are done, if they are to be shown.
+fn finish(line: &Line) -> Option<String> {
+    let times = line.timing.finish.as_ref()?.iter();
+    let times: Vec<_> = times.map(|&seconds| time(seconds)).collect();
+    Some(times.join(", "))
+}
+
+const HEADS: [&str; 10] = [
+    "collective",
+    "algorithm",
+    "ranks",
+    "bytes",
+    "steps",
+    "messages",
+    "bytes sent",
+    "min/us",
+    "median/us",
+    "max/us",
+];
+
 fn text(lines: &[Line], stopped: bool) -> String {
-    let heads = [
-        "collective",
-        "algorithm",
-        "ranks",
-        "bytes",
-        "steps",
-        "messages",
-        "bytes sent",
-        "time/us",
-    ];
     let row = |line: &Line| {
-        vec![
+        let mut cells = vec![
             line.pair.collective.to_string(),
             line.pair.algorithm.to_string(),
             line.ranks.to_string(),
@@ -284,19 +304,34 @@ fn text(lines: &[Line], stopped: bool) -> String {
             line.timing.steps.to_string(),
             line.timing.messages.to_string(),
             line.timing.bytes.to_string(),
-            time(line),
-        ]
+        ];
+        cells.extend(line.timing.seconds.map(time));
+        cells
     };
+    let each: String = lines.iter().filter_map(each).collect();
     let note = if stopped {
         "interrupted: what is not here was not timed\n"
     } else {
         ""
     };
-    table(&heads, &lines.iter().map(row).collect::<Vec<_>>()) + note
+    table(&HEADS, &lines.iter().map(row).collect::<Vec<_>>()) + &each + note
+}
+
+/// The line below the table with the times at which the ranks are done.
+fn each(line: &Line) -> Option<String> {
+    let Line {
+        pair, ranks, bytes, ..
+    } = line;
+    let times = finish(line)?;
+    Some(format!(
+        "{} by {}, {ranks} ranks, {bytes} bytes; done at/us: {times}\n",
+        pair.collective, pair.algorithm
+    ))
 }
 
 fn json(line: &Line) -> String {
-    Object::new("rankfold.simulate/1")
+    let [min, median, max] = line.timing.seconds.map(time);
+    let object = Object::new("rankfold.simulate/1")
         .text("collective", line.pair.collective.name())
         .text("algorithm", &line.pair.algorithm.to_string())
         .value("ranks", line.ranks)
@@ -304,6 +339,11 @@ fn json(line: &Line) -> String {
         .value("steps", line.timing.steps)
         .value("messages", line.timing.messages)
         .value("bytes_sent", line.timing.bytes)
-        .value("time_us", time(line))
-        .line()
+        .value("time_us", max)
+        .value("finish_min_us", min)
+        .value("finish_median_us", median);
+    match finish(line) {
+        Some(times) => object.value("finish_us", format_args!("[{times}]")).line(),
+        None => object.line(),
+    }
 }

@@ -12,6 +12,7 @@ mod ranks;
 mod time;
 
 pub use pipelined::Pipelined;
+pub(crate) use placed::swap;
 pub use placed::{Copied, Fresh, FromBlocks, Keep, Placed, Swapped};
 pub use ranks::{HandOut, Proxied, Rooted};
 pub use time::{Overlay, Reversed, Then};

@@ -424,7 +424,8 @@ impl<S: Schedule> Swapped<S> {
     }
 }
 
-fn swap(region: Region) -> Region {
+/// The same region of the input instead of the output, and conversely.
+pub(crate) fn swap(region: Region) -> Region {
     region.moved_to(match region.buffer {
         Buffer::Input => Buffer::Output,
         Buffer::Output => Buffer::Input,
@@ -450,16 +451,7 @@ impl<S: Schedule> Schedule for Swapped<S> {
     }
 
     fn lengths(&self, rank: Rank) -> Lengths {
-        let Lengths {
-            input,
-            output,
-            scratch,
-        } = self.inner.lengths(rank);
-        Lengths {
-            input: output,
-            output: input,
-            scratch,
-        }
+        self.inner.lengths(rank).swapped()
     }
 
     fn copies_first(&self) -> bool {

@@ -34,8 +34,11 @@ impl Topology {
     ///
     /// # Source
     ///
-    /// The 1-ring of Xiong 2015, and the increasing ring of Dongarra and Whaley, *A User's Guide to
+    /// The 1-ring of Xiong 1999, section 4.1, and the increasing ring of Dongarra and Whaley, *A User's Guide to
     /// the BLACS*, LAPACK Working Note 94.
+    #[doc(alias = "1-ring")]
+    #[doc(alias = "increasing-ring")]
+    #[doc(alias = "linear-pipeline")]
     #[track_caller]
     pub fn chain(n: usize) -> Topology {
         Topology::new(n, Shape::Chain(Ring::new(n, 1)))
@@ -132,6 +135,8 @@ impl Topology {
     /// # Source
     ///
     /// The multi-ring of Dongarra and Whaley, *A User's Guide to the BLACS*, LAPACK Working Note 94.
+    #[doc(alias = "2-ring")]
+    #[doc(alias = "multi-ring")]
     #[track_caller]
     pub fn k_ring(n: usize, k: usize) -> Topology {
         Topology::new(n, Shape::KRing(Ring::new(n, k)))
@@ -166,8 +171,10 @@ impl Topology {
     ///
     /// # Source
     ///
-    /// The 2-tree of Xiong 1999 and 2015, generalized to any k. The closed form differs from that of the 1999 text,
-    /// whose case list uses the wrong exponent.
+    /// The 2-tree of Xiong 1999, section 4.2, and 2015, example 1, generalized to any k. The third case of the 1999
+    /// text's closed form, which only the root falls into, lists the predecessors of its last step alone; here the root
+    /// has those of all steps.
+    #[doc(alias = "2-tree")]
     #[track_caller]
     pub fn k_tree(n: usize, k: usize) -> Topology {
         Topology::new(n, Shape::KTree(KTree::new(n, k)))
@@ -199,6 +206,7 @@ impl Topology {
     /// # Source
     ///
     /// P. Sanders, lecture notes on parallel algorithms (KIT), where the tree is used for broadcast.
+    #[doc(alias = "binomial-tree")]
     #[track_caller]
     pub fn binomial(n: usize) -> Topology {
         Topology::k_tree(n, 1)
@@ -230,6 +238,7 @@ impl Topology {
     ///
     /// The fully connected topology of Dongarra and Whaley, *A User's Guide to the BLACS*, LAPACK
     /// Working Note 94.
+    #[doc(alias = "star")]
     #[track_caller]
     pub fn flat(n: usize) -> Topology {
         Topology::new(n, Shape::Flat(Flat::new(n)))
@@ -294,6 +303,7 @@ impl Topology {
     /// # Source
     ///
     /// The heap's numbering of a complete tree: Knuth, *The Art of Computer Programming* 1, 2.3.4.5.
+    #[doc(alias = "binary-tree")]
     #[track_caller]
     pub fn k_ary(n: usize, k: usize) -> Topology {
         Topology::new(n, Shape::KAry(KAry::new(n, k)))

@@ -39,10 +39,23 @@ struct Definition {
 }
 
 pub(super) fn read(value: &Value) -> Result<Topology, TopologyError> {
+    let definition = definition(value)?;
+    proved(&definition, &definition.formal())
+}
+
+/// The definition itself, which is known to define a topology.
+pub(super) fn read_formal(value: &Value) -> Result<Formal, TopologyError> {
+    let definition = definition(value)?;
+    let formal = definition.formal();
+    proved(&definition, &formal)?;
+    Ok(formal)
+}
+
+fn definition(value: &Value) -> Result<Definition, TopologyError> {
     let [schema, name, ranks, nodes, edges] = fields("", value, FIELDS)?;
     optional("schema", schema, this_schema)?;
     optional("name", name, text)?;
-    let definition = Definition {
+    Ok(Definition {
         ranks: required("", "ranks", ranks, whole)?,
         nodes: required("", "nodes", nodes, |path, value| {
             list(path, value, "a list of nodes", node)
@@ -50,12 +63,17 @@ pub(super) fn read(value: &Value) -> Result<Topology, TopologyError> {
         edges: required("", "edges", edges, |path, value| {
             list(path, value, "a list of edges", edge)
         })?,
-    };
-    let topology = definition.formal().general();
-    topology.map_err(|error| match definition.blamed(&error) {
-        Some(path) => at(&path, error),
-        None => error,
     })
+}
+
+/// The topology that it defines, or an error with the path of its cause.
+fn proved(definition: &Definition, formal: &Formal) -> Result<Topology, TopologyError> {
+    formal
+        .general()
+        .map_err(|error| match definition.blamed(&error) {
+            Some(path) => at(&path, error),
+            None => error,
+        })
 }
 
 fn node(path: &str, value: &Value) -> Result<Vec<Rank>, TopologyError> {

@@ -19,7 +19,7 @@
 use std::fmt::Write;
 
 use super::{
-    Topology, TopologyError, Triple,
+    Formal, Topology, TopologyError, Triple,
     written::{Entry, TripleField, Written},
 };
 
@@ -52,7 +52,7 @@ impl Topology {
     ///
     /// No other fields are allowed, and none may occur twice.
     ///
-    /// A formal definition may replace root, family and triples, as for [`Formal`](super::Formal): `nodes`, a list of
+    /// A formal definition may replace root, family and triples, as for [`Formal`]: `nodes`, a list of
     /// lists of ranks, and `edges`, a list of objects with `from` and `into`, numbers of nodes, `step`, the weight, and
     /// `process`, the rank associated with the edge.
     ///
@@ -128,6 +128,11 @@ impl Topology {
         json += if ranks > 1 { "\n  ]\n}\n" } else { "]\n}\n" };
         json
     }
+}
+
+/// The formal definition in a JSON object.
+pub(super) fn formal(json: &str) -> Result<Formal, TopologyError> {
+    formal::read_formal(&Value::read(json)?)
 }
 
 /// The topology of the triples, or an error with the path of its cause.
