@@ -10,7 +10,7 @@
 
 static const char *const names[KINDS] = {
     "barrier", "run", "p2p", "p2p_bounce", "all_reduce", "all_reduce_inplace", "reduce", "reduce_inplace",
-    "broadcast", "reduce_scatter", "all_gather", "scatter" };
+    "broadcast", "reduce_scatter", "all_gather", "scatter", "scan", "all_to_all", "stream", "window" };
 
 static const double batch_seconds = 50e-6, most_samples = 2000;
 
@@ -72,6 +72,14 @@ static int right(const struct member *m, size_t i) {
     case BROADCAST: return !wrongs(m->input, n, own(0, i), 1, 0);
     case REDUCE_SCATTER: return !wrongs(m->output, n, sum, P, at);
     case SCATTER: return !wrongs(m->output, n, own(0, i), 1, at);
+    case STREAM:
+    case WINDOW: return m->rank != 1 || !wrongs(m->output, m->outputs, own(0, i), 1, 0);
+    case SCAN:
+        for (sum = 0, P = 0; P <= (float)m->rank; P++) sum += own((int)P, i);
+        return !wrongs(m->output, n, sum, P, 0);
+    case ALL_TO_ALL:
+        for (int r = 0; r < m->ranks; r++) wrong += wrongs(m->output + n * (size_t)r, n, own(r, i), 1, at);
+        return !wrong;
     case ALL_GATHER:
         for (int r = 0; r < m->ranks; r++) wrong += wrongs(m->output + n * (size_t)r, n, own(r, i), 1, 0);
         return !wrong;
@@ -164,12 +172,20 @@ static float *vector(size_t count) {
     return v;
 }
 
+/* Messages in a call, one after the other. */
+static double trips(enum kind kind) {
+    if (kind == STREAM || kind == WINDOW) return MESSAGES;
+    return kind == P2P || kind == P2P_BOUNCE ? 2 : 1;
+}
+
 /* The elements of a message, and of what goes in and comes out. */
 static void size_up(struct member *m, size_t bytes) {
     size_t n = bytes / sizeof(float), P = (size_t)m->ranks;
-    m->count = m->kind == REDUCE_SCATTER ? n / P : n;
-    m->inputs = m->kind == SCATTER || m->kind == REDUCE_SCATTER ? m->count * P : m->count;
-    m->outputs = m->kind == ALL_GATHER ? m->count * P : m->count;
+    int streams = m->kind == STREAM || m->kind == WINDOW, all = m->kind == ALL_TO_ALL;
+    m->count = m->kind == REDUCE_SCATTER || all ? n / P : n;
+    m->inputs = m->kind == SCATTER || m->kind == REDUCE_SCATTER || all ? m->count * P : m->count;
+    m->outputs = m->kind == ALL_GATHER || all ? m->count * P : m->count;
+    if (streams) m->inputs = m->outputs = m->count * MESSAGES;
 }
 
 void measure(const struct question *q, int rank, int ranks, char *answer, size_t room) {
@@ -192,7 +208,7 @@ void measure(const struct question *q, int rank, int ranks, char *answer, size_t
         meet();
         if (alone(&m)) ok = one_by_one(&m, spans, samples);
         else back_to_back(&m, spans, samples, batch);
-        if (ok) report(spans, samples, batch, m.kind == P2P || m.kind == P2P_BOUNCE ? 2 : 1, answer, room);
+        if (ok) report(spans, samples, batch, trips(m.kind), answer, room);
         free(spans);
     }
     meet();

@@ -12,7 +12,10 @@
 #include <stddef.h>
 
 enum kind { BARRIER, RUN, P2P, P2P_BOUNCE, ALL_REDUCE, ALL_REDUCE_INPLACE, REDUCE, REDUCE_INPLACE,
-            BROADCAST, REDUCE_SCATTER, ALL_GATHER, SCATTER, KINDS };
+            BROADCAST, REDUCE_SCATTER, ALL_GATHER, SCATTER, SCAN, ALL_TO_ALL, STREAM, WINDOW, KINDS };
+
+/* Messages of a stream or a window, one after the other or all at once, and one back at its end. */
+enum { MESSAGES = 64 };
 
 /* One rank's part in a point. */
 struct member {

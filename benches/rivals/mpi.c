@@ -29,6 +29,33 @@ static void ping_pong(struct member *m, float *into) {
     }
 }
 
+/* Rank 0 sends messages in a row, rank 1 tells when it has them all. */
+static void stream(struct member *m) {
+    int n = (int)m->count;
+    float done = 0;
+    for (int k = 0; k < MESSAGES && m->rank < 2; k++) {
+        if (m->rank == 0) MPI_Send(m->input + (size_t)k * m->count, n, MPI_FLOAT, 1, 0, all);
+        else MPI_Recv(m->output + (size_t)k * m->count, n, MPI_FLOAT, 0, 0, all, MPI_STATUS_IGNORE);
+    }
+    if (m->rank == 0) MPI_Recv(&done, 1, MPI_FLOAT, 1, 1, all, MPI_STATUS_IGNORE);
+    if (m->rank == 1) MPI_Send(&done, 1, MPI_FLOAT, 0, 1, all);
+}
+
+/* The same, all started before one is waited for. */
+static void window(struct member *m) {
+    int n = (int)m->count;
+    float done = 0;
+    MPI_Request open[MESSAGES];
+    if (m->rank > 1) return;
+    for (int k = 0; k < MESSAGES; k++) {
+        if (m->rank == 0) MPI_Isend(m->input + (size_t)k * m->count, n, MPI_FLOAT, 1, 0, all, &open[k]);
+        else MPI_Irecv(m->output + (size_t)k * m->count, n, MPI_FLOAT, 0, 0, all, &open[k]);
+    }
+    MPI_Waitall(MESSAGES, open, MPI_STATUSES_IGNORE);
+    if (m->rank == 0) MPI_Recv(&done, 1, MPI_FLOAT, 1, 1, all, MPI_STATUS_IGNORE);
+    else MPI_Send(&done, 1, MPI_FLOAT, 0, 1, all);
+}
+
 void call(struct member *m) {
     int n = (int)m->count;
     float *in = m->input, *out = m->output;
@@ -43,6 +70,10 @@ void call(struct member *m) {
     case BROADCAST: MPI_Bcast(in, n, MPI_FLOAT, 0, all); break;
     case REDUCE_SCATTER: MPI_Reduce_scatter_block(in, out, n, MPI_FLOAT, MPI_SUM, all); break;
     case ALL_GATHER: MPI_Allgather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, all); break;
+    case SCAN: MPI_Scan(in, out, n, MPI_FLOAT, MPI_SUM, all); break;
+    case ALL_TO_ALL: MPI_Alltoall(in, n, MPI_FLOAT, out, n, MPI_FLOAT, all); break;
+    case STREAM: stream(m); break;
+    case WINDOW: window(m); break;
     case SCATTER: MPI_Scatter(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, all); break;
     default: break;
     }

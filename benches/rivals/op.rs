@@ -18,6 +18,12 @@ pub enum Kind {
     ReduceScatter,
     AllGather,
     Scatter,
+    Scan,
+    AllToAll,
+    /// Messages in a row from rank 0 to rank 1, and one back.
+    Stream,
+    /// The same, all started before one is waited for.
+    Window,
     // The primitives under all of them.
     LineHand,
     LineExchange,
@@ -28,7 +34,10 @@ pub enum Kind {
     Fetch,
 }
 
-const NAMES: [(&str, Kind); 19] = [
+/// Number of messages of a stream or a window.
+pub const MESSAGES: usize = 64;
+
+const NAMES: [(&str, Kind); 23] = [
     ("barrier", Kind::Barrier),
     ("run", Kind::Run),
     ("p2p", Kind::P2p),
@@ -41,6 +50,10 @@ const NAMES: [(&str, Kind); 19] = [
     ("reduce_scatter", Kind::ReduceScatter),
     ("all_gather", Kind::AllGather),
     ("scatter", Kind::Scatter),
+    ("scan", Kind::Scan),
+    ("all_to_all", Kind::AllToAll),
+    ("stream", Kind::Stream),
+    ("window", Kind::Window),
     ("line_hand", Kind::LineHand),
     ("line_exchange", Kind::LineExchange),
     ("line_meet", Kind::LineMeet),
@@ -73,6 +86,7 @@ impl Op {
     pub fn trips(self) -> f64 {
         match self.kind {
             Kind::P2p | Kind::P2pBounce | Kind::LineHand => 2.0,
+            Kind::Stream | Kind::Window => MESSAGES as f64,
             _ => 1.0,
         }
     }
@@ -86,6 +100,8 @@ impl Op {
             Kind::LineHand | Kind::LineExchange | Kind::LineMeet => (0, 0),
             Kind::ReduceScatter => (n / ranks * ranks, n / ranks),
             Kind::AllGather => (n, n * ranks),
+            Kind::AllToAll => (n / ranks * ranks, n / ranks * ranks),
+            Kind::Stream | Kind::Window => (n * MESSAGES, n * MESSAGES),
             Kind::Scatter => (n * ranks, n),
             _ => (n, n),
         }

@@ -18,7 +18,7 @@ static double told, *times_of[MOST];
 static int whole; /* the threads' regions are timed by the first thread alone */
 
 int offers(enum kind kind, int fresh) {
-    return kind != P2P && kind != P2P_BOUNCE && !(fresh && (kind == BARRIER || kind == RUN));
+    return kind != P2P && kind != P2P_BOUNCE && kind != STREAM && kind != WINDOW && !(fresh && (kind == BARRIER || kind == RUN));
 }
 
 void meet(void) {
@@ -52,6 +52,12 @@ static void fold(float *restrict sums, size_t lo, size_t hi, int ranks) {
     for (size_t j = 0; j < hi - lo; j++) sums[j] = a[j] + b[j];
     for (int r = 2; r < ranks; r++)
         for (size_t j = 0; j < hi - lo; j++) sums[j] += inputs[r][lo + j];
+}
+
+/* The sums of the first vectors. */
+static void fold_first(float *restrict sums, size_t n, int count) {
+    if (count > 1) fold(sums, 0, n, count);
+    else memcpy(sums, inputs[0], n * sizeof(float));
 }
 
 /* The same onto the first vector itself. */
@@ -98,6 +104,12 @@ static void work(struct member *m) {
     case REDUCE_SCATTER: fold(m->output, n * (size_t)me, n * (size_t)(me + 1), P); break;
     case ALL_GATHER:
         for (int r = 0; r < P; r++) memcpy(m->output + n * (size_t)r, inputs[r], bytes);
+        break;
+    case SCAN:
+        fold_first(m->output, n, me + 1);
+        break;
+    case ALL_TO_ALL:
+        for (int r = 0; r < P; r++) memcpy(m->output + n * (size_t)r, inputs[r] + n * (size_t)me, bytes);
         break;
     case SCATTER: memcpy(m->output, inputs[0] + n * (size_t)me, bytes); break;
     default: break;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rankfold::{Bind, Comm, Team, World, op as fold};
 
 use super::clock::{self, Figures, Hub, Member, Solo};
-use super::op::{Kind, Op};
+use super::op::{Kind, MESSAGES, Op};
 use super::place::Place;
 use super::values;
 use super::vector::Vector;
@@ -70,6 +70,56 @@ impl Ours<'_> {
         Ok(())
     }
 
+    /// Rank 0 sends messages in a row, rank 1 tells when it has them all.
+    fn stream(&mut self) -> rankfold::Result<()> {
+        let n = self.input.len() / MESSAGES;
+        for k in 0..MESSAGES {
+            let place = k * n..(k + 1) * n;
+            match self.comm.rank() {
+                0 => self.comm.send(1, 0, &self.input[place])?,
+                1 => _ = self.comm.recv_into(0, 0, &mut self.output[place])?,
+                _ => {}
+            }
+        }
+        self.tell_done()
+    }
+
+    /// The same, all started before one is waited for.
+    fn window(&mut self) -> rankfold::Result<()> {
+        let n = (self.input.len() / MESSAGES).max(1);
+        let (rank, input, output) = (self.comm.rank(), &self.input[..], &mut self.output[..]);
+        self.comm.scope(|scope| {
+            match rank {
+                0 => {
+                    for message in input.chunks(n) {
+                        scope.isend(1, 0, message)?;
+                    }
+                }
+                1 => {
+                    for message in output.chunks_mut(n) {
+                        scope.irecv_into(0, 0, message)?;
+                    }
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        self.tell_done()
+    }
+
+    fn tell_done(&self) -> rankfold::Result<()> {
+        match self.comm.rank() {
+            0 => self.comm.recv_into(1, 1, &mut [0f32]).map(|_| ()),
+            1 => self.comm.send(0, 1, &[0f32]),
+            _ => Ok(()),
+        }
+    }
+
+    fn scan(&mut self) -> rankfold::Result<()> {
+        self.output.copy_from_slice(&self.input);
+        self.comm.scan(&mut self.output, fold::Sum)
+    }
+
     fn reduce(&mut self) -> rankfold::Result<()> {
         self.comm
             .reduce_into(0, &self.input, &mut self.output, fold::Sum)
@@ -88,6 +138,10 @@ impl Ours<'_> {
             Kind::Broadcast => comm.broadcast(0, input),
             Kind::ReduceScatter => comm.reduce_scatter(input, output, fold::Sum),
             Kind::AllGather => comm.all_gather(input, output),
+            Kind::Scan => self.scan(),
+            Kind::AllToAll => comm.all_to_all(input, output),
+            Kind::Stream => self.stream(),
+            Kind::Window => self.window(),
             Kind::Scatter => comm.scatter(0, (comm.rank() == 0).then_some(&*input), output),
             _ => unreachable!("`offers` says what there is"),
         }

@@ -45,7 +45,8 @@ def grounds(op, bytes, where):
     """
     name = op.removesuffix("_fresh")
     moved = {
-        "p2p": bytes, "p2p_bounce": bytes, "broadcast": bytes, "scatter": bytes,
+        "p2p": bytes, "p2p_bounce": bytes, "broadcast": bytes, "scatter": bytes, "scan": bytes,
+        "stream": bytes, "window": bytes, "all_to_all": bytes,
         "all_gather": bytes * where.ranks,
     }.get(name, bytes // where.ranks) // 4 * 4
     lines = [("line_hand", 0), ("line_exchange", 0), ("line_meet", 0)]
@@ -53,14 +54,14 @@ def grounds(op, bytes, where):
         return lines
     if op.endswith("_fresh") or name == "p2p_bounce":
         return [*lines, ("fetch_fresh", moved)]
-    if name in ("p2p", "broadcast", "scatter", "all_gather"):
+    if name in ("p2p", "stream", "window", "broadcast", "scatter", "all_gather", "all_to_all"):
         return [*lines, ("copy", moved)]
     return [*lines, ("accumulate" if name.endswith("_inplace") else "add", moved)]
 
 
 def line_of(op, ground):
     """The line that a call cannot do without: one hand-over, or one each way by the cheaper means."""
-    one_way = op.startswith(("p2p", "broadcast", "scatter"))
+    one_way = op.startswith(("p2p", "stream", "window", "broadcast", "scatter", "scan"))
     there = [ground[line] for line in (["line_hand"] if one_way else ["line_exchange", "line_meet"]) if line in ground]
     return min(there, default=None)
 

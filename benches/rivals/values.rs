@@ -36,13 +36,24 @@ pub fn right(op: Op, got: &[f32], rank: usize, ranks: usize, call: usize) -> boo
         Kind::Reduce | Kind::ReduceInplace => rank > 0 || is(got, sum, ranks as f32, 0),
         Kind::ReduceScatter => is(got, sum, ranks as f32, got.len() * rank),
         Kind::Broadcast => is(got, own(0, call), 1.0, 0),
+        Kind::Stream | Kind::Window => rank != 1 || is(got, own(0, call), 1.0, 0),
+        Kind::Scan => {
+            let sum = (0..=rank).map(|rank| own(rank, call)).sum();
+            is(got, sum, (rank + 1) as f32, 0)
+        }
+        Kind::AllToAll => blocks(got, ranks)
+            .all(|(from, block)| is(block, own(from, call), 1.0, block.len() * rank)),
         Kind::Scatter => is(got, own(0, call), 1.0, got.len() * rank),
-        Kind::AllGather => got
-            .chunks((got.len() / ranks).max(1))
-            .enumerate()
-            .all(|(from, block)| is(block, own(from, call), 1.0, 0)),
+        Kind::AllGather => {
+            blocks(got, ranks).all(|(from, block)| is(block, own(from, call), 1.0, 0))
+        }
         _ => true,
     }
+}
+
+/// Returns the block of each rank.
+fn blocks(got: &[f32], ranks: usize) -> impl Iterator<Item = (usize, &[f32])> {
+    got.chunks((got.len() / ranks).max(1)).enumerate()
 }
 
 /// Returns whether `got` is the vector of a rank before a call.
