@@ -1,7 +1,5 @@
 //! The names that the literature has for algorithms, and where each algorithm is from.
 
-use std::borrow::Cow;
-
 use super::Algorithm;
 use crate::topology::TreeName;
 
@@ -69,20 +67,24 @@ impl Algorithm {
     /// let chain: Algorithm = "chain".parse().unwrap();
     /// assert_eq!(chain.also_called(), ["1-ring", "increasing-ring"]);
     /// ```
-    pub fn also_called(self) -> Vec<Cow<'static, str>> {
-        let (written, in_segments) = (self.to_string(), self.segments().is_some());
-        let own = written.split(":segments=").next().unwrap_or_default();
-        let among = |all: &[(&'static str, &str)]| {
-            let named = all.iter().filter(|(_, name)| *name == own);
-            named
-                .map(|(other, _)| Cow::Borrowed(*other))
-                .collect::<Vec<_>>()
+    pub fn also_called(self) -> Vec<String> {
+        let mut names = match self {
+            Algorithm::Tree {
+                tree,
+                segments: None,
+            } => tree.also_called(),
+            _ => Vec::new(),
         };
-        let mut names = among(&NAMES);
-        match self {
-            _ if in_segments => names.extend(among(&PIPELINES)),
-            Algorithm::Tree { tree, .. } => names.extend(tree.also_called()),
-            _ => {}
+        let written = self.to_string();
+        let own = written.split(':').next().unwrap_or_default();
+        let all: [&[(&str, &str)]; 2] = match self.segments() {
+            None => [&NAMES, &[]],
+            Some(_) => [&NAMES, &PIPELINES],
+        };
+        for (other, name) in all.into_iter().flatten() {
+            if *name == own {
+                names.push((*other).to_owned());
+            }
         }
         names
     }

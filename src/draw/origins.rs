@@ -1,5 +1,7 @@
 //! The origins of values: whose contributions each element of each rank is folded from, before and after every step.
 
+use std::fmt::Write;
+
 use super::limit::{self, TooLarge};
 use super::traffic::{Traffic, count};
 use crate::Rank;
@@ -14,7 +16,8 @@ const EACH: usize = 8;
 
 const BUFFERS: [Buffer; 3] = [Buffer::Output, Buffer::Input, Buffer::Scratch];
 
-/// The ranks whose contributions a value is folded from.
+/// The ranks whose contributions a value is folded from. Where only matters whether a value is read, one that is read has
+/// some rank, and one that is not has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Origin {
     /// One bit a rank; there are at most as many ranks as bits.
@@ -22,6 +25,16 @@ struct Origin {
     /// Whether some contribution is in it twice.
     twice: bool,
 }
+
+const READ: Origin = Origin {
+    ranks: 1,
+    twice: false,
+};
+
+const NOT_READ: Origin = Origin {
+    ranks: 0,
+    twice: false,
+};
 
 impl Origin {
     fn of(rank: Rank) -> Origin {
@@ -40,67 +53,86 @@ impl Origin {
 
     /// Writes `0.1`, `0-7.9`, or `R` for all ranks; a contribution that is in it twice is an error, marked `!`.
     fn label(self, ranks: usize) -> String {
-        let all: Vec<Rank> = (0..ranks)
-            .filter(|&rank| self.ranks >> rank & 1 == 1)
-            .collect();
-        let doubt = if self.twice { "!" } else { "" };
-        match all.len() {
-            n if n == ranks && n > 1 => format!("R{doubt}"),
-            ..=4 => dotted(all.iter().map(|rank| rank.to_string())) + doubt,
-            _ => dotted(all.chunk_by(|a, b| a + 1 == *b).map(run)) + doubt,
+        let count = self.ranks.count_ones() as usize;
+        let mut label = match count {
+            n if n == ranks && n > 1 => "R".to_owned(),
+            _ => dotted(self.ranks, count > 4),
+        };
+        if self.twice {
+            label.push('!');
         }
+        label
     }
 }
 
-fn dotted(parts: impl Iterator<Item = String>) -> String {
-    parts.collect::<Vec<_>>().join(".")
-}
-
-fn run(ranks: &[Rank]) -> String {
-    match ranks {
-        [one] => one.to_string(),
-        _ => format!("{}-{}", ranks[0], ranks[ranks.len() - 1]),
+/// Writes the ranks of a set of bits, if wanted with runs as their first and their last rank.
+fn dotted(mut ranks: u128, in_runs: bool) -> String {
+    let mut text = String::new();
+    while ranks != 0 {
+        let first = ranks.trailing_zeros();
+        let length = match in_runs {
+            true => (ranks >> first).trailing_ones(),
+            false => 1,
+        };
+        let dot = if text.is_empty() { "" } else { "." };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{dot}{first}");
+        if length > 1 {
+            let _ = write!(text, "-{}", first + length - 1);
+        }
+        let run = u128::MAX >> (u128::BITS - length) << first;
+        ranks &= !run;
     }
+    text
 }
 
-/// Something about every element of one rank, by buffer.
+/// What is known of every element of one rank, by buffer.
 #[derive(Clone)]
-struct Elements<T>([Vec<T>; 3]);
+struct Elements([Vec<Origin>; 3]);
 
-impl<T: Copy> Elements<T> {
-    fn new(lengths: Lengths, value: T) -> Elements<T> {
-        Elements(
-            [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|b| vec![value; lengths.of(b)]),
-        )
+impl Elements {
+    fn new(lengths: Lengths, value: Origin) -> Elements {
+        let held = |buffer| vec![value; lengths.of(buffer)];
+        Elements([
+            held(Buffer::Input),
+            held(Buffer::Output),
+            held(Buffer::Scratch),
+        ])
     }
 
-    fn at(&self, buffer: Buffer) -> &[T] {
+    fn at(&self, buffer: Buffer) -> &[Origin] {
         &self.0[buffer as usize]
     }
 
-    fn read(&self, region: Region) -> Vec<T> {
+    fn read(&self, region: Region) -> Vec<Origin> {
         let held = self.at(region.buffer);
-        let places = region.runs().flatten();
-        places.filter_map(|at| held.get(at).copied()).collect()
+        let mut read = Vec::new();
+        for run in region.runs() {
+            let end = run.end.min(held.len());
+            read.extend_from_slice(&held[run.start.min(end)..end]);
+        }
+        read
     }
 
-    fn change(&mut self, region: Region, mut change: impl FnMut(usize, &mut T)) {
+    fn change(&mut self, region: Region, change: &mut dyn FnMut(usize, &mut Origin)) {
         let held = &mut self.0[region.buffer as usize];
-        for (number, at) in region.runs().flatten().enumerate() {
-            if let Some(element) = held.get_mut(at) {
-                change(number, element);
+        let mut number = 0;
+        for run in region.runs() {
+            for at in run {
+                if let Some(element) = held.get_mut(at) {
+                    change(number, element);
+                }
+                number += 1;
             }
         }
     }
 
-    fn fill(&mut self, region: Region, value: T) {
-        self.change(region, |_, element| *element = value);
+    fn fill(&mut self, region: Region, value: Origin) {
+        self.change(region, &mut |_, element| *element = value);
     }
-}
 
-impl Elements<Origin> {
     fn arrive(&mut self, region: Region, combine: Combine, values: &[Origin]) {
-        self.change(region, |number, held| {
+        self.change(region, &mut |number, held| {
             if let Some(&value) = values.get(number) {
                 *held = match combine {
                     Combine::Replace => value,
@@ -109,12 +141,14 @@ impl Elements<Origin> {
             }
         });
     }
-}
 
-impl Elements<bool> {
     /// From the elements that are read after an arrival to those that are read before it or by it.
     fn before(&mut self, region: Region, combine: Combine) {
-        self.fill(region, combine != Combine::Replace);
+        let read = match combine {
+            Combine::Replace => NOT_READ,
+            _ => READ,
+        };
+        self.fill(region, read);
     }
 }
 
@@ -158,12 +192,14 @@ impl Origins {
         limit::origins(&lengths, traffic.steps.len() + 1)?;
         let values = forwards(&traffic, &lengths);
         let live = backwards(&traffic, &lengths);
-        let moments = values.iter().zip(&live).map(|(values, live)| {
-            let both = values.iter().zip(live);
-            both.map(|(values, live)| held(values, live, traffic.ranks))
-                .collect()
-        });
-        let moments = moments.collect();
+        let mut moments = Vec::new();
+        for (values, live) in values.iter().zip(&live) {
+            let mut all = Vec::new();
+            for (values, live) in values.iter().zip(live) {
+                all.push(held(values, live, traffic.ranks));
+            }
+            moments.push(all);
+        }
         Ok(Origins { traffic, moments })
     }
 
@@ -184,12 +220,11 @@ impl Origins {
 }
 
 /// What every rank holds before each step, and after the last.
-fn forwards(traffic: &Traffic, lengths: &[Lengths]) -> Vec<Vec<Elements<Origin>>> {
-    let start = lengths
-        .iter()
-        .enumerate()
-        .map(|(rank, &all)| Elements::new(all, Origin::of(rank)));
-    let mut now: Vec<_> = start.collect();
+fn forwards(traffic: &Traffic, lengths: &[Lengths]) -> Vec<Vec<Elements>> {
+    let mut now = Vec::new();
+    for (rank, &all) in lengths.iter().enumerate() {
+        now.push(Elements::new(all, Origin::of(rank)));
+    }
     let mut moments = vec![now.clone()];
     for step in traffic.steps.clone() {
         for (rank, held) in now.iter_mut().enumerate() {
@@ -223,13 +258,14 @@ fn matched(
 }
 
 /// Which elements are still read before they are replaced: before each step, and after the last, when outputs are.
-fn backwards(traffic: &Traffic, lengths: &[Lengths]) -> Vec<Vec<Elements<bool>>> {
-    let end = lengths.iter().map(|&all| {
-        let mut live = Elements::new(all, false);
-        live.fill(Region::output(0..all.output), true);
-        live
-    });
-    let mut moments = vec![end.collect::<Vec<_>>()];
+fn backwards(traffic: &Traffic, lengths: &[Lengths]) -> Vec<Vec<Elements>> {
+    let mut end = Vec::new();
+    for &all in lengths {
+        let mut live = Elements::new(all, NOT_READ);
+        live.fill(Region::output(0..all.output), READ);
+        end.push(live);
+    }
+    let mut moments = vec![end];
     for step in traffic.steps.clone().rev() {
         let mut now = moments[moments.len() - 1].clone();
         for (rank, live) in now.iter_mut().enumerate() {
@@ -242,43 +278,45 @@ fn backwards(traffic: &Traffic, lengths: &[Lengths]) -> Vec<Vec<Elements<bool>>>
 }
 
 /// From the elements that are read after a step to those that are read in it or after it.
-fn undo(live: &mut Elements<bool>, step: &Step) {
+fn undo(live: &mut Elements, step: &Step) {
     if let Some(recv) = step.recv {
         live.before(recv.region, step.combine);
     }
     if let Some(send) = step.send {
-        live.fill(send.region, true);
+        live.fill(send.region, READ);
     }
     if let Some(copy) = step.local {
         live.before(copy.to, copy.combine);
-        live.fill(copy.from, true);
+        live.fill(copy.from, READ);
     }
 }
 
-fn held(values: &Elements<Origin>, live: &Elements<bool>, ranks: usize) -> Held {
-    let of = |buffer: Buffer| {
-        let (values, live) = (values.at(buffer), live.at(buffer));
-        let shown = values
-            .iter()
-            .zip(live)
-            .map(|(value, live)| live.then_some(*value));
-        let shown: Vec<Option<Origin>> = shown.collect();
-        let any = shown.iter().any(Option::is_some);
-        (any || buffer == Buffer::Output && !shown.is_empty())
-            .then(|| (buffer, pieces(&shown, ranks)))
-    };
-    BUFFERS.into_iter().filter_map(of).collect()
+fn held(values: &Elements, live: &Elements, ranks: usize) -> Held {
+    let mut held = Vec::new();
+    for buffer in BUFFERS {
+        let (mut shown, mut any) = (Vec::new(), false);
+        for (value, live) in values.at(buffer).iter().zip(live.at(buffer)) {
+            let read = *live == READ;
+            any |= read;
+            shown.push(if read { *value } else { NOT_READ });
+        }
+        if any || buffer == Buffer::Output && !shown.is_empty() {
+            held.push((buffer, pieces(&shown, ranks)));
+        }
+    }
+    held
 }
 
-fn pieces(shown: &[Option<Origin>], ranks: usize) -> Vec<Piece> {
+fn pieces(shown: &[Origin], ranks: usize) -> Vec<Piece> {
     let short = shown.len() <= EACH;
-    let runs = shown.chunk_by(|a, b| !short && a == b);
-    let piece = |run: &[Option<Origin>]| Piece {
-        label: run[0].map(|origin| origin.label(ranks)),
-        elements: run.len(),
-        share: run[0].map_or(0.0, |origin| {
-            f64::from(origin.ranks.count_ones()) / ranks as f64
-        }),
-    };
-    runs.map(piece).collect()
+    let mut pieces = Vec::new();
+    for run in shown.chunk_by(|a, b| !short && a == b) {
+        let origin = run[0];
+        pieces.push(Piece {
+            label: (origin != NOT_READ).then(|| origin.label(ranks)),
+            elements: run.len(),
+            share: f64::from(origin.ranks.count_ones()) / ranks as f64,
+        });
+    }
+    pieces
 }

@@ -124,12 +124,11 @@ impl Timing {
     /// The time at which half of the ranks are done; between two ranks, the mean.
     pub fn median(&self) -> f64 {
         let mut times = self.finish.clone();
+        times.sort_unstable_by(f64::total_cmp);
         let middle = times.len() / 2;
-        let (below, &mut upper, _) = times.select_nth_unstable_by(middle, f64::total_cmp);
-        let lower = below.iter().copied().reduce(f64::max);
-        match lower.filter(|_| self.finish.len().is_multiple_of(2)) {
-            Some(lower) => (lower + upper) / 2.0,
-            None => upper,
+        match times.len().is_multiple_of(2) {
+            true => (times[middle - 1] + times[middle]) / 2.0,
+            false => times[middle],
         }
     }
 }

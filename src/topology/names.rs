@@ -1,6 +1,5 @@
 //! The names of the families, written and read.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -130,12 +129,16 @@ impl TreeName {
     }
 
     /// The other names of this family.
-    pub(crate) fn also_called(self) -> Vec<Cow<'static, str>> {
-        let same = ALIASES.iter().filter(|(_, family)| *family == self);
-        let mut names: Vec<Cow<_>> = same.map(|(other, _)| Cow::Borrowed(*other)).collect();
+    pub(crate) fn also_called(self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (other, family) in ALIASES {
+            if family == self {
+                names.push(other.to_owned());
+            }
+        }
         match self {
-            KRing(k) => names.push(format!("{k}-ring").into()),
-            KTree(k) => names.push(format!("{k}-tree").into()),
+            KRing(k) => names.push(format!("{k}-ring")),
+            KTree(k) => names.push(format!("{k}-tree")),
             _ => {}
         }
         names

@@ -113,28 +113,31 @@ impl Formal {
     /// ```
     #[cfg(feature = "json")]
     pub fn to_json(&self) -> String {
-        let nodes: Vec<String> = self
-            .nodes()
-            .iter()
-            .map(|node| format!("{node:?}"))
-            .collect();
-        let edge = |edge: NodeEdge| {
+        let (ranks, nodes) = (self.ranks(), self.nodes());
+        let mut json = format!(
+            "{{\n  \"schema\": \"rankfold.topology/1\",\n  \"ranks\": {ranks},\n  \"nodes\": {nodes:?},\n  \"edges\": ["
+        );
+        let mut end = "";
+        for edge in self.edges() {
             let NodeEdge {
                 from, into, step, ..
             } = edge;
-            let process = edge
-                .process
-                .map_or(String::new(), |q| format!(", \"process\": {q}"));
-            format!("\n    {{\"from\": {from}, \"into\": {into}, \"step\": {step}{process}}}")
-        };
-        let edges: Vec<String> = self.edges().map(edge).collect();
-        let end = if edges.is_empty() { "" } else { "\n  " };
-        format!(
-            "{{\n  \"schema\": \"rankfold.topology/1\",\n  \"ranks\": {},\n  \"nodes\": [{}],\n  \"edges\": [{}{end}]\n}}\n",
-            self.ranks(),
-            nodes.join(", "),
-            edges.join(",")
-        )
+            // Writing to a string cannot fail.
+            let _ = write!(
+                json,
+                "{end}\n    {{\"from\": {from}, \"into\": {into}, \"step\": {step}"
+            );
+            if let Some(process) = edge.process {
+                let _ = write!(json, ", \"process\": {process}");
+            }
+            json += "}";
+            end = ",";
+        }
+        json + if end.is_empty() {
+            "]\n}\n"
+        } else {
+            "\n  ]\n}\n"
+        }
     }
 
     /// Writes the definition a node a line: its ranks, the weight of its edge, and the process at the other end.
@@ -146,23 +149,26 @@ impl Formal {
     /// assert_eq!(Topology::flat(3).formal().to_text(), "a0 = {0}\na1 = {1,2}; a1 → a0 in step 0, to rank 0\n");
     /// ```
     pub fn to_text(&self) -> String {
-        let nodes = 0..self.nodes().len();
-        let mut lines: Vec<String> = nodes
-            .map(|node| format!("a{node} = {}", self.set(node)))
-            .collect();
-        for NodeEdge {
-            from,
-            into,
-            step,
-            process,
-        } in self.edges()
-        {
-            let to = process.map_or("?".to_owned(), |q| q.to_string());
-            if let Some(line) = lines.get_mut(from) {
-                *line += &format!("; a{from} → a{into} in step {step}, to rank {to}");
-            }
+        let mut lines = Vec::new();
+        for node in 0..self.nodes().len() {
+            lines.push(format!("a{node} = {}", self.set(node)));
         }
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        for edge in self.edges() {
+            let NodeEdge {
+                from, into, step, ..
+            } = edge;
+            let Some(line) = lines.get_mut(from) else {
+                continue;
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(line, "; a{from} → a{into} in step {step}, to rank ");
+            let _ = match edge.process {
+                Some(process) => write!(line, "{process}"),
+                None => line.write_str("?"),
+            };
+        }
+        lines.push(String::new());
+        lines.join("\n")
     }
 
     /// Writes the tree of nodes as a graph in the DOT language, for Graphviz: each edge with its weight, and at its head
@@ -202,7 +208,12 @@ impl Formal {
 
     /// The ranks of a node, as a set: `{3,6}`.
     pub(crate) fn set(&self, node: usize) -> String {
-        let ranks = self.nodes()[node].iter().map(|rank| rank.to_string());
-        format!("{{{}}}", ranks.collect::<Vec<_>>().join(","))
+        let mut set = "{".to_owned();
+        for (number, rank) in self.nodes()[node].iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            // Writing to a string cannot fail.
+            let _ = write!(set, "{comma}{rank}");
+        }
+        set + "}"
     }
 }
