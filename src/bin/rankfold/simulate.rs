@@ -24,7 +24,7 @@ use super::work::{self, Work};
 #[command(after_help = "\
 Examples:
   rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
-  rankfold simulate 1-ring 2-tree --collective reduce --ranks 8 --bytes 8 --finish
+  rankfold simulate 1-ring 2-tree --collective reduce --ranks 8 --finish
   rankfold simulate halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
