@@ -125,11 +125,9 @@ impl Timing {
     pub fn median(&self) -> f64 {
         let mut times = self.finish.clone();
         times.sort_unstable_by(f64::total_cmp);
-        let middle = times.len() / 2;
-        match times.len().is_multiple_of(2) {
-            true => (times[middle - 1] + times[middle]) / 2.0,
-            false => times[middle],
-        }
+        let at = |place: usize| times.get(place).copied().unwrap_or(0.0);
+        let length = times.len();
+        (at(length.saturating_sub(1) / 2) + at(length / 2)) / 2.0
     }
 }
 
