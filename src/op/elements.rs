@@ -39,11 +39,11 @@ pub(crate) struct Info {
 }
 
 /// What is done with a `Vec` of elements where their type is not known.
-struct VecFunctions {
-    copied: fn(Elements<'_>) -> Option<Box<dyn Any + Send>>,
+pub(super) struct VecFunctions {
+    pub(super) copied: fn(Elements<'_>) -> Option<Box<dyn Any + Send>>,
     shown: fn(&dyn Any) -> Option<Elements<'_>>,
-    shared: fn(Elements<'_>) -> Option<SharedVec>,
-    refilled: fn(&mut dyn Any, Elements<'_>) -> bool,
+    pub(super) shared: fn(Elements<'_>) -> Option<SharedVec>,
+    pub(super) refilled: fn(&mut dyn Any, Elements<'_>) -> bool,
 }
 
 /// A `Vec` of elements that several may read.
@@ -57,14 +57,7 @@ impl Info {
 
     /// The description of a type of elements.
     pub(crate) const fn of<T: Element>() -> &'static Info {
-        const {
-            &Info::new::<T>(Some(VecFunctions {
-                copied: vector_of::<T>,
-                shown: shown_of::<T>,
-                shared: share_of::<T>,
-                refilled: refilled::<T>,
-            }))
-        }
+        const { &Info::new::<T>(Some(VecFunctions::of::<T>())) }
     }
 
     const fn new<T: 'static>(vectors: Option<VecFunctions>) -> Info {
@@ -102,6 +95,11 @@ impl Info {
         self.id
     }
 
+    /// What is done with a `Vec` of this type.
+    pub(super) fn vectors(&self) -> Option<&VecFunctions> {
+        self.vectors.as_ref()
+    }
+
     /// The elements in a `Vec` of this type; `None` if it is something else.
     #[inline]
     pub(crate) fn shown<'a>(&self, vector: &'a dyn Any) -> Option<Elements<'a>> {
@@ -109,28 +107,19 @@ impl Info {
     }
 }
 
-/// A copy of elements in a `Vec` of their type.
-pub(crate) fn vector_of_copies(elements: Elements<'_>) -> Box<dyn Any + Send> {
-    let make = elements.info().vectors.as_ref();
-    let vector = make.and_then(|make| (make.copied)(elements));
-    vector.expect("elements are of a type of elements")
-}
-
-/// A copy of elements that can be shared.
-pub(crate) fn shared_copy(elements: Elements<'_>) -> SharedVec {
-    let make = elements.info().vectors.as_ref();
-    let vector = make.and_then(|make| (make.shared)(elements));
-    vector.expect("elements are of a type of elements")
+impl VecFunctions {
+    const fn of<T: Element>() -> VecFunctions {
+        VecFunctions {
+            copied: vector_of::<T>,
+            shown: shown_of::<T>,
+            shared: share_of::<T>,
+            refilled: refilled::<T>,
+        }
+    }
 }
 
 fn share_of<T: Element>(elements: Elements<'_>) -> Option<SharedVec> {
     Some(Arc::new(copied(elements.typed::<T>()?)))
-}
-
-/// Replaces the contents of a vector by a copy of elements; `false`: it is none of their type.
-pub(crate) fn refill(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
-    let make = elements.info().vectors.as_ref();
-    make.is_some_and(|make| (make.refilled)(vector, elements))
 }
 
 fn refilled<T: Element>(vector: &mut dyn Any, elements: Elements<'_>) -> bool {

@@ -29,7 +29,7 @@ use super::exact::summand::Summand;
 use super::named::{Fold, Task};
 use super::{Element, Operator, SumExact};
 pub(crate) use lines::{CACHE_LINE, lead, lead_of};
-use loops::{Both, Set, Summed, copy_raw, left_raw, right_raw, two_raw};
+use loops::{Both, Set, Summed, copy_raw, each, left_raw, right_raw, two_raw};
 use past_caches::{Fence, stream_bytes};
 pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches};
 
@@ -57,17 +57,6 @@ pub(crate) fn append<T: Element>(to: &mut Vec<T>, data: &[T]) {
 
 /// The number of bytes up to which a fold takes less time than the choice of a loop.
 const TINY: usize = 64;
-
-/// Runs `f` on the elements of both, one after the other. Not by `zip`, which is compiled elsewhere and then not inlined.
-#[inline(always)]
-fn each<T: Copy>(acc: &mut [T], other: &[T], mut f: impl FnMut(&mut T, T)) {
-    for (i, a) in acc.iter_mut().enumerate() {
-        match other.get(i) {
-            Some(&b) => f(a, b),
-            None => break,
-        }
-    }
-}
 
 /// `acc[i] ← acc[i] ⊕ right[i]`.
 #[inline]

@@ -32,6 +32,7 @@ pub(crate) mod named;
 mod numbers;
 mod parts;
 pub(crate) mod signature;
+pub(crate) mod vectors;
 
 pub use closure::{Commutative, commutative};
 pub use exact::{ExactDot, ExactSum, SumExact};

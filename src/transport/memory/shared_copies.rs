@@ -4,7 +4,8 @@
 //! A vector is used again once nothing else has a share of it (`Arc::get_mut`), so no receiver is ever told. Messages
 //! are mostly received in the order in which they are sent: the vector that was used longest ago is looked at, no other.
 
-use crate::op::elements::{Elements, SharedVec, refill, shared_copy};
+use crate::op::elements::{Elements, SharedVec};
+use crate::op::vectors::{refill, shared_copy};
 
 /// Number of vectors kept; messages in flight beyond it have vectors of their own.
 const MOST: usize = 128;

@@ -1,0 +1,25 @@
+//! A `Vec` of elements where their type is not known: copied, shared, filled again.
+
+use std::any::Any;
+
+use super::elements::{Elements, SharedVec};
+
+/// A copy of elements in a `Vec` of their type.
+pub(crate) fn vector_of_copies(elements: Elements<'_>) -> Box<dyn Any + Send> {
+    let make = elements.info().vectors();
+    let vector = make.and_then(|make| (make.copied)(elements));
+    vector.expect("elements are of a type of elements")
+}
+
+/// A copy of elements that can be shared.
+pub(crate) fn shared_copy(elements: Elements<'_>) -> SharedVec {
+    let make = elements.info().vectors();
+    let vector = make.and_then(|make| (make.shared)(elements));
+    vector.expect("elements are of a type of elements")
+}
+
+/// Replaces the contents of a vector by a copy of elements; `false`: it is none of their type.
+pub(crate) fn refill(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
+    let make = elements.info().vectors();
+    make.is_some_and(|make| (make.refilled)(vector, elements))
+}
