@@ -22,9 +22,30 @@ impl Core {
         comm: &CommHandle,
         site: Site,
     ) -> Rc<RequestState> {
-        let state = RequestState::new(direction, comm, site);
+        let state = match self.spares.take_message() {
+            Some(spare) => self.renew(spare, direction, comm, site),
+            None => RequestState::new(direction, comm, site),
+        };
         self.open(state.clone());
         state
+    }
+
+    /// Makes a request out of one that is over and that nothing refers to; the slot of its receive is used again, too.
+    fn renew(
+        &self,
+        mut spare: Rc<RequestState>,
+        direction: Direction,
+        comm: &CommHandle,
+        site: Site,
+    ) -> Rc<RequestState> {
+        let Some(state) = Rc::get_mut(&mut spare) else {
+            return RequestState::new(direction, comm, site);
+        };
+        (state.comm, state.site) = (comm.clone(), site);
+        if let Direction::Receive { slot, .. } = mem::replace(&mut state.direction, direction) {
+            self.port.inbox().recycle(slot);
+        }
+        spare
     }
 
     /// Records that a request is open.
@@ -45,6 +66,7 @@ impl Core {
                 moved.place.set(place);
             }
         }
+        self.spares.put_message(state);
     }
 
     /// Ends a request without its result: cancels a receive, and retracts a send if that is still possible. Returns

@@ -78,7 +78,7 @@ pub(in crate::transport) struct Posted {
 }
 
 /// Maximum number of spare slots.
-const SPARE: usize = 64;
+const SPARE: usize = 128;
 
 impl Posted {
     #[inline]
