@@ -4,13 +4,16 @@ use std::any::Any;
 use std::backtrace::Backtrace;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::without_provenance_mut;
 use std::rc::Rc;
 
 use crate::abi::*;
+use crate::comm::Communicator;
 use crate::error::{Failure, Out, failure};
-use crate::launch::{singleton, stop};
+use crate::launch::{self, singleton};
 use crate::memory::Caller;
 use crate::rank::{Phase, Rank, current};
+use crate::report::Stop;
 
 /// Runs a call on a communicator, or on none.
 pub(crate) fn enter(
@@ -59,7 +62,7 @@ fn run(rank: &Rank, name: &'static str, body: impl FnOnce(&Rank) -> Out) -> Out 
     match catch_unwind(AssertUnwindSafe(|| body(rank))) {
         Ok(result) => result,
         // The panic must not go on through the program's frames, which may be those of C.
-        Err(payload) => stop(rank, format!("{name}: {}", said(&*payload))),
+        Err(payload) => abort(rank, name, failure(MPI_ERR_INTERN, said(&*payload))),
     }
 }
 
@@ -139,26 +142,45 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
 }
 
 /// What becomes of an error: as the error handler of the communicator says.
-fn failed(rank: &Rank, name: &'static str, on: MPI_Comm, caller: &Caller, error: Failure) -> c_int {
+fn failed(
+    rank: &Rank,
+    call: &'static str,
+    on: MPI_Comm,
+    caller: &Caller,
+    failure: Failure,
+) -> c_int {
     let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
-    let text = format!("{name}{}: {error}", line());
-    rank.texts.borrow_mut().insert(error.class, text.clone());
-    let handler: MPI_Errhandler = std::ptr::without_provenance_mut(comm.on_error.get());
+    let stop = stopped(rank, call, &comm, failure);
+    let class = stop.failure.class;
+    rank.texts.borrow_mut().insert(class, stop.to_string());
+    let handler: MPI_Errhandler = without_provenance_mut(comm.on_error.get());
     match handler {
-        MPI_ERRORS_RETURN => error.class,
-        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => stop(rank, text),
-        own => {
-            let own = rank.handlers.borrow().get(own.addr()).copied();
-            match own {
-                Ok(own) => {
-                    let handle = std::ptr::without_provenance_mut(comm.handle.get());
-                    caller.handle(own.0, handle, error.class);
-                    error.class
-                }
-                Err(_) => stop(rank, text),
-            }
-        }
+        MPI_ERRORS_RETURN => return class,
+        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => launch::stop(rank, stop),
+        _ => {}
     }
+    let own = rank.handlers.borrow().get(handler.addr()).copied();
+    let Ok(own) = own else {
+        launch::stop(rank, stop);
+    };
+    caller.handle(own.0, without_provenance_mut(comm.handle.get()), class);
+    class
+}
+
+/// What is told of a call that failed.
+fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failure) -> Stop {
+    let on = (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string());
+    Stop {
+        call,
+        on,
+        place: line(),
+        failure,
+    }
+}
+
+/// Ends the rank, in a call that does not return.
+pub(crate) fn abort(rank: &Rank, call: &'static str, failure: Failure) -> ! {
+    launch::stop(rank, stopped(rank, call, &rank.world, failure))
 }
 
 /// Crates whose functions are between the program's line and this library.
@@ -168,7 +190,7 @@ const BETWEEN: [&str; 10] = [
 ];
 
 /// The line of the program that makes the call in progress, if its debug information tells.
-fn line() -> String {
+fn line() -> Option<String> {
     let trace = Backtrace::force_capture().to_string();
     let mut lines = trace.lines().map(str::trim).peekable();
     while let Some(frame) = lines.next() {
@@ -179,22 +201,9 @@ fn line() -> String {
         let ours =
             BETWEEN.iter().any(|of| function.starts_with(of)) || function.starts_with("MPI_");
         match place {
-            Some(place) if !ours => return format!(" {place}"),
+            Some(place) if !ours => return place.strip_prefix("at ").map(String::from),
             _ => {}
         }
     }
-    String::new()
-}
-
-/// What a deadlock or a mismatch says, with MPI's names of the calls.
-pub(crate) fn calls_of(rank: &Rank, error: &rankfold::Error) -> Option<String> {
-    let ranks: Vec<usize> = match error.kind() {
-        rankfold::ErrorKind::Deadlock(found) => found.stuck.iter().map(|it| it.rank).collect(),
-        rankfold::ErrorKind::Mismatch(found) => found.calls.iter().map(|it| it.rank).collect(),
-        _ => return None,
-    };
-    let named = ranks
-        .iter()
-        .map(|it| format!("rank {it} in {}", rank.shared.call_of(*it)));
-    Some(named.collect::<Vec<_>>().join(", "))
+    None
 }

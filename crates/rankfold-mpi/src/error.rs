@@ -59,6 +59,15 @@ pub(crate) fn count(number: c_int, what: &str) -> Out<usize> {
     })
 }
 
+/// A deadlock in one sentence.
+fn stuck(found: &rankfold::error::Deadlock) -> String {
+    let ranks: Vec<String> = found.stuck.iter().map(|it| it.rank.to_string()).collect();
+    format!(
+        "deadlock: ranks {} wait for what never comes",
+        ranks.join(", ")
+    )
+}
+
 impl From<rankfold::Error> for Failure {
     fn from(error: rankfold::Error) -> Failure {
         let class = match error.kind() {
@@ -69,6 +78,11 @@ impl From<rankfold::Error> for Failure {
             _ => MPI_ERR_OTHER,
         };
         // Its call and line are those of this library; the caller names MPI's.
-        failure(class, error.kind().to_string())
+        let text = match error.kind() {
+            ErrorKind::Deadlock(found) => stuck(found),
+            ErrorKind::Mismatch(_) => "the ranks are in different collective calls".into(),
+            kind => kind.to_string(),
+        };
+        failure(class, text)
     }
 }

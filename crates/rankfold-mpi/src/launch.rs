@@ -5,6 +5,7 @@
 //! do. The other ranks learn that it has ended.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,7 @@ use rankfold::{Buffering, Outcome, Report, Seats, World};
 use crate::abi::*;
 use crate::attribute;
 use crate::rank::{Phase, Rank, current, set};
+use crate::report::{self, Known, Stop};
 
 /// What all ranks of a run share.
 pub(crate) struct Shared {
@@ -32,6 +34,8 @@ pub(crate) struct Shared {
     /// The call that each rank is in, or was in last.
     calls: Vec<Mutex<&'static str>>,
     remarks: Mutex<Vec<String>>,
+    /// The calls that ended ranks.
+    stops: Mutex<BTreeMap<usize, Stop>>,
 }
 
 static TAG_UB: c_int = c_int::MAX;
@@ -50,6 +54,7 @@ impl Shared {
             has_ended: Condvar::new(),
             calls: (0..ranks).map(|_| Mutex::new("no call")).collect(),
             remarks: Mutex::default(),
+            stops: Mutex::default(),
         }
     }
 
@@ -161,6 +166,20 @@ impl Program {
         self
     }
 
+    /// Changes the world further, such as by [`World::inject`] or [`World::buffering`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let quick = rankfold_mpi::Program::new(2).world(|world| world.record(false));
+    /// quick.run(|| {})?;
+    /// # Ok::<(), rankfold_mpi::Failed>(())
+    /// ```
+    pub fn world(mut self, change: impl FnOnce(World) -> World) -> Program {
+        self.world = change(self.world);
+        self
+    }
+
     /// Calls `main` on each rank.
     ///
     /// # Errors
@@ -194,33 +213,29 @@ impl Program {
         let report = seats
             .report(outcomes)
             .map_err(|error| Failed(error.to_string()))?;
-        settle(&shared, report)
+        settle(&shared, &report)
     }
 }
 
 /// As large as that of a process's main thread.
 const STACK: usize = 8 << 20;
 
-fn settle(shared: &Shared, report: Report<(), String>) -> Result<(), Failed> {
-    let well = report
-        .outcomes
+fn settle(shared: &Shared, report: &Report<(), String>) -> Result<(), Failed> {
+    let remarks = shared.remarks.lock().expect("no thread panics with it");
+    remarks
         .iter()
-        .all(|it| matches!(it, Outcome::Returned(())));
-    let remarks = shared
-        .remarks
-        .lock()
-        .expect("no thread panics with it")
-        .join("\n");
-    if !remarks.is_empty() {
-        eprintln!("{remarks}");
-    }
-    if well && report.mismatch.is_none() {
-        return Ok(());
-    }
-    let blame = report
-        .culprit
-        .map_or_else(String::new, |rank| format!("\nfirst culprit: rank {rank}"));
-    Err(Failed(format!("{report}{blame}")))
+        .cloned()
+        .chain(report::left(report))
+        .for_each(|remark| eprintln!("{remark}"));
+    let stops = shared.stops.lock().expect("no thread panics with it");
+    let calls = (0..report.outcomes.len())
+        .map(|rank| shared.call_of(rank))
+        .collect();
+    let known = Known {
+        stops: &stops,
+        calls,
+    };
+    report::failure(report, &known).map_or(Ok(()), |why| Err(Failed(why)))
 }
 
 /// Why a run failed.
@@ -297,11 +312,17 @@ fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
 }
 
 /// Ends the rank where it is.
-pub(crate) fn stop(rank: &Rank, why: String) -> ! {
+pub(crate) fn stop(rank: &Rank, stop: Stop) -> ! {
+    let why = stop.to_string();
     if !rank.shared.launched {
         eprintln!("{why}");
         std::process::exit(1);
     }
+    rank.shared
+        .stops
+        .lock()
+        .expect("no thread panics with it")
+        .insert(rank.me(), stop);
     leave(rank, Some(&why));
     rank.shared.ends(rank.me(), Outcome::Failed(why));
     loop {

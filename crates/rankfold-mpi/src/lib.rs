@@ -31,6 +31,7 @@ mod p2p;
 mod plan;
 mod rank;
 mod reduction;
+mod report;
 mod request;
 mod topology;
 

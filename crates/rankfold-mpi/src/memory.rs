@@ -165,11 +165,6 @@ impl Caller {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast::<u8>(), to, bytes.len()) };
         Ok(())
     }
-
-    /// The bytes as numbers: the caller's datatype says that there are some.
-    pub(crate) fn known<'b>(&self, bytes: &'b [Byte]) -> &'b [u8] {
-        known(bytes)
-    }
 }
 
 /// Bytes that this library wrote, or that the program wrote as numbers, by its datatype.

@@ -167,6 +167,7 @@ impl Rank {
             "pending request",
         );
         note(self.messages.borrow().len(), "message of a matched probe");
+        note(self.comms.borrow().len(), "communicator");
         leaks
     }
 }

@@ -43,8 +43,9 @@ impl Topology {
 }
 
 impl Grid {
+    /// A grid; one with a dimension of 0 has no places.
     pub(crate) fn new(dims: &[c_int], periods: &[c_int]) -> Out<Grid> {
-        if let Some(dim) = dims.iter().find(|dim| **dim < 1) {
+        if let Some(dim) = dims.iter().find(|dim| **dim < 0) {
             return Err(failure(
                 MPI_ERR_DIMS,
                 format!("a dimension of the grid is {dim}"),
@@ -130,6 +131,9 @@ fn places_on(comm: &Communicator, grid: &Grid) -> Out<usize> {
 pub(crate) fn create_grid(rank: &Rank, comm: MPI_Comm, grid: Grid) -> Out<MPI_Comm> {
     let parent = rank.comm(comm)?;
     let places = places_on(&parent, &grid)?;
+    require(places > 0, MPI_ERR_DIMS, || {
+        "a dimension of the grid is 0".into()
+    })?;
     let me = parent.comm.rank();
     match parent
         .comm

@@ -88,14 +88,6 @@ impl Datatype {
         let sizes = sizes.flat_map(|(basic, times)| (0..*times).map(|_| usize::from(basic.size)));
         sizes.take(number).sum()
     }
-
-    /// Its only basic datatype, if it holds no other.
-    pub(crate) fn basic(&self) -> Option<Basic> {
-        match self.runs[..] {
-            [(basic, _)] => Some(basic),
-            _ => None,
-        }
-    }
 }
 
 /// A datatype in use.

@@ -12,9 +12,15 @@ pub struct Arguments {
 }
 
 /// Options with a number, and those without.
-const NUMBERS: [(&str, &str); 3] =
-    [("--ranks", "RANKFOLD_RANKS"), ("--seed", "RANKFOLD_SEED"), ("--timeout", "RANKFOLD_TIMEOUT")];
-const FLAGS: [(&str, &str); 2] = [("--check", "RANKFOLD_CHECK"), ("--zero-buffering", "RANKFOLD_ZERO_BUFFERING")];
+const NUMBERS: [(&str, &str); 3] = [
+    ("--ranks", "RANKFOLD_RANKS"),
+    ("--seed", "RANKFOLD_SEED"),
+    ("--timeout", "RANKFOLD_TIMEOUT"),
+];
+const FLAGS: [(&str, &str); 2] = [
+    ("--check", "RANKFOLD_CHECK"),
+    ("--zero-buffering", "RANKFOLD_ZERO_BUFFERING"),
+];
 
 fn number(option: &str, text: Option<String>) -> Result<String, String> {
     let text = text.ok_or_else(|| format!("{option} needs a number"))?;
@@ -39,13 +45,19 @@ impl Arguments {
                 rest.extend(arguments.by_ref());
             } else if let Some((_, name)) = FLAGS.iter().find(|(option, _)| *option == argument) {
                 settings.push((*name, "1".to_string()));
-            } else if let Some((option, name)) = NUMBERS.iter().find(|(option, _)| *option == argument) {
+            } else if let Some((option, name)) =
+                NUMBERS.iter().find(|(option, _)| *option == argument)
+            {
                 settings.push((*name, number(option, arguments.next())?));
             } else {
                 rest.push(argument);
             }
         }
-        Ok(Arguments { command, rest, settings })
+        Ok(Arguments {
+            command,
+            rest,
+            settings,
+        })
     }
 }
 
@@ -61,13 +73,29 @@ mod tests {
     fn its_own_options_become_settings_and_all_others_are_for_cargo() {
         let parsed = parse("run --ranks 4 --release --check --example x -- --ranks 5").unwrap();
         assert_eq!(parsed.command, "run");
-        assert_eq!(parsed.rest, ["--release", "--example", "x", "--", "--ranks", "5"]);
-        assert_eq!(parsed.settings, [("RANKFOLD_RANKS", "4".into()), ("RANKFOLD_CHECK", "1".into())]);
+        assert_eq!(
+            parsed.rest,
+            ["--release", "--example", "x", "--", "--ranks", "5"]
+        );
+        assert_eq!(
+            parsed.settings,
+            [
+                ("RANKFOLD_RANKS", "4".into()),
+                ("RANKFOLD_CHECK", "1".into())
+            ]
+        );
     }
 
     #[test]
     fn a_wrong_option_is_refused_in_one_sentence() {
-        for wrong in ["", "test", "run --ranks", "run --ranks x", "run --ranks 0", "run --seed -1"] {
+        for wrong in [
+            "",
+            "test",
+            "run --ranks",
+            "run --ranks x",
+            "run --ranks 0",
+            "run --seed -1",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

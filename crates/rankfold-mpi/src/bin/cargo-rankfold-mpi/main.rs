@@ -42,8 +42,13 @@ fn run(arguments: &Arguments) -> ExitCode {
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.arg(&arguments.command).args(&arguments.rest).envs(arguments.settings.iter().cloned());
-    command.env("RUSTC_WORKSPACE_WRAPPER", this).env(wrapper::IS_WRAPPER, "1");
+    command
+        .arg(&arguments.command)
+        .args(&arguments.rest)
+        .envs(arguments.settings.iter().cloned());
+    command
+        .env("RUSTC_WORKSPACE_WRAPPER", this)
+        .env(wrapper::IS_WRAPPER, "1");
     match command.status() {
         Ok(status) => code(status.code()),
         Err(error) => failed("cargo does not start", &error),

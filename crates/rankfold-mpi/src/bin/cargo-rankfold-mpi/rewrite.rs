@@ -23,19 +23,32 @@ pub fn rewritten(text: &str, original: &Path) -> Option<String> {
     for line in text.lines() {
         let renamed = ["fn main(", "pub fn main("].iter().find_map(|start| {
             let rest = line.strip_prefix(start)?;
-            Some(format!("{}{RANK_MAIN}({rest}", start.trim_end_matches("main(")))
+            Some(format!(
+                "{}{RANK_MAIN}({rest}",
+                start.trim_end_matches("main(")
+            ))
         });
         has_main |= renamed.is_some();
-        lines.push(renamed.or_else(|| module(line, folder)).unwrap_or_else(|| line.into()));
+        lines.push(
+            renamed
+                .or_else(|| module(line, folder))
+                .unwrap_or_else(|| line.into()),
+        );
     }
     has_main.then(|| lines.join("\n") + &appendix(original))
 }
 
 /// A line that declares a module in a file of its own, with the path of that file.
 fn module(line: &str, folder: &Path) -> Option<String> {
-    let name = line.trim_start_matches("pub ").trim_start_matches("pub(crate) ").strip_prefix("mod ")?;
+    let name = line
+        .trim_start_matches("pub ")
+        .trim_start_matches("pub(crate) ")
+        .strip_prefix("mod ")?;
     let name = name.trim_end().strip_suffix(';')?;
-    let files = [folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")];
+    let files = [
+        folder.join(format!("{name}.rs")),
+        folder.join(name).join("mod.rs"),
+    ];
     let file = files.iter().find(|file| file.is_file())?;
     Some(format!("#[path = {:?}] {line}", file.display().to_string()))
 }
@@ -57,14 +70,20 @@ mod tests {
 
     #[test]
     fn a_file_without_main_is_left_alone() {
-        assert_eq!(rewritten("pub fn f() {}\n", Path::new("/p/src/lib.rs")), None);
+        assert_eq!(
+            rewritten("pub fn f() {}\n", Path::new("/p/src/lib.rs")),
+            None
+        );
     }
 
     #[test]
     fn modules_are_found_where_they_are() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/cargo-rankfold-mpi");
         let line = module("mod rewrite;", &folder).unwrap();
-        assert!(line.starts_with("#[path = \"") && line.ends_with("rewrite.rs\"] mod rewrite;"), "{line}");
+        assert!(
+            line.starts_with("#[path = \"") && line.ends_with("rewrite.rs\"] mod rewrite;"),
+            "{line}"
+        );
         assert_eq!(module("mod here { }", &folder), None);
         assert_eq!(module("mod absent;", &folder), None);
     }

@@ -28,8 +28,15 @@ pub fn compile(mut arguments: impl Iterator<Item = String>) -> ExitCode {
 
 /// The value of an option, which is the next argument or follows an equals sign.
 fn value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
-    let next = arguments.iter().position(|it| it == option).and_then(|at| arguments.get(at + 1));
-    let joined = || arguments.iter().find_map(|it| it.strip_prefix(option)?.strip_prefix('='));
+    let next = arguments
+        .iter()
+        .position(|it| it == option)
+        .and_then(|at| arguments.get(at + 1));
+    let joined = || {
+        arguments
+            .iter()
+            .find_map(|it| it.strip_prefix(option)?.strip_prefix('='))
+    };
     next.map(String::as_str).or_else(joined)
 }
 
@@ -43,7 +50,9 @@ fn is_program(arguments: &[String]) -> bool {
 
 /// Replaces the root file of a program by a rewritten copy.
 fn replace_root(arguments: &mut Vec<String>) -> std::io::Result<()> {
-    let root = arguments.iter().position(|it| it.ends_with(".rs") && Path::new(it).is_file());
+    let root = arguments
+        .iter()
+        .position(|it| it.ends_with(".rs") && Path::new(it).is_file());
     let (Some(at), true) = (root, is_program(arguments)) else {
         return Ok(());
     };
