@@ -1,7 +1,6 @@
 //! What every call has in common: the rank, the phase it is in, and what becomes of an error.
 
 use std::any::Any;
-use std::backtrace::Backtrace;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::without_provenance_mut;
@@ -11,6 +10,7 @@ use crate::abi::*;
 use crate::comm::Communicator;
 use crate::error::{Failure, Out, failure};
 use crate::launch::{self, singleton};
+use crate::line;
 use crate::memory::Caller;
 use crate::rank::{Phase, Rank, current};
 use crate::report::Stop;
@@ -173,7 +173,7 @@ fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failur
     Stop {
         call,
         on,
-        place: line(),
+        place: line::of_the_program(),
         failure,
     }
 }
@@ -181,29 +181,4 @@ fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failur
 /// Ends the rank, in a call that does not return.
 pub(crate) fn abort(rank: &Rank, call: &'static str, failure: Failure) -> ! {
     launch::stop(rank, stopped(rank, call, &rank.world, failure))
-}
-
-/// Crates whose functions are between the program's line and this library.
-const BETWEEN: [&str; 10] = [
-    "rankfold", "mpi::", "<mpi::", "mpi_sys", "std::", "core::", "<core::", "alloc::", "__rust",
-    "<alloc::",
-];
-
-/// The line of the program that makes the call in progress, if its debug information tells.
-fn line() -> Option<String> {
-    let trace = Backtrace::force_capture().to_string();
-    let mut lines = trace.lines().map(str::trim).peekable();
-    while let Some(frame) = lines.next() {
-        let Some((_, function)) = frame.split_once(": ") else {
-            continue;
-        };
-        let place = lines.next_if(|place| place.starts_with("at "));
-        let ours =
-            BETWEEN.iter().any(|of| function.starts_with(of)) || function.starts_with("MPI_");
-        match place {
-            Some(place) if !ours => return place.strip_prefix("at ").map(String::from),
-            _ => {}
-        }
-    }
-    None
 }

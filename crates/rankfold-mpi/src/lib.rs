@@ -5,11 +5,12 @@
 //!
 //! ```toml
 //! [patch.crates-io]
-//! mpi-sys = { git = "https://github.com/rankfold/rankfold" }
+//! mpi-sys = { path = "../rankfold/crates/mpi-sys" }
 //! ```
 //!
-//! [`run`] calls a function on each rank, for tests; [`launch`] does so for a program's `main`. The functions under
-//! their names in MPI are in [`exports`], their types and values in [`abi`].
+//! [`run`] calls a function on each rank, and [`tests!`] defines tests that do; [`Program`] has the settings. For a program's
+//! own `main`, `cargo rankfold-mpi run` does so by [`launch`]. The functions under their names in MPI are in [`exports`],
+//! their types and values in [`abi`]. See `docs/mpi-programs.md`.
 #![deny(unsafe_code)]
 
 pub mod abi;
@@ -25,6 +26,7 @@ mod graph;
 mod group;
 mod handle;
 mod launch;
+mod line;
 mod memory;
 mod op;
 mod p2p;
@@ -36,3 +38,30 @@ mod request;
 mod topology;
 
 pub use launch::{Failed, Program, launch, run};
+
+/// Defines tests that run on each of some numbers of ranks.
+///
+/// ```
+/// rankfold_mpi::tests! {
+///     /// The function is called on every rank, as the `main` of an MPI program is.
+///     #[ranks(1, 2, 4, 7)]
+///     fn all_ranks_take_part() {
+///         let universe = ();
+///         drop(universe);
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! tests {
+    ($($(#[doc = $doc:expr])* #[ranks($($ranks:expr),+ $(,)?)] fn $name:ident() $body:block)*) => {$(
+        $(#[doc = $doc])*
+        #[test]
+        fn $name() {
+            for ranks in [$($ranks),+] {
+                if let Err(why) = $crate::run(ranks, || $body) {
+                    panic!("on {ranks} ranks: {why}");
+                }
+            }
+        }
+    )*};
+}

@@ -85,7 +85,8 @@ fn same(one: &[(Basic, u64)], other: &[(Basic, u64)], bytes: u64) -> bool {
     }
     let (mut ones, mut others) = (one.iter().cycle(), other.iter().cycle());
     let ((mut a, mut left_a), (mut b, mut left_b)) = (one[0], other[0]);
-    (ones.next(), others.next());
+    ones.next();
+    others.next();
     let mut left = bytes;
     while left > 0 {
         if a != b {

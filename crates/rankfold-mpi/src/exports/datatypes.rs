@@ -10,6 +10,9 @@ use crate::datatype::decode::{self, Made};
 use crate::datatype::{self, Type};
 use crate::error::{Out, count, failure};
 
+/// The functions that no macro defines.
+pub(crate) const SPECIAL: &[&str] = &["MPI_Aint_add", "MPI_Aint_diff"];
+
 fn old(datatype: MPI_Datatype) -> Out<Type> {
     datatype::of(datatype)
 }

@@ -12,6 +12,14 @@ use crate::error::failure;
 use crate::memory::Caller;
 use crate::rank::Phase;
 
+/// The functions that no macro defines.
+pub(crate) const SPECIAL: &[&str] = &[
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Wtime",
+    "MPI_Wtick",
+];
 const PROCESSOR: &str = "a thread of one process";
 
 /// Calls that any thread may make, before `MPI_Init` and after `MPI_Finalize` too.
@@ -28,6 +36,9 @@ macro_rules! anywhere {
                 $body
             })
         })*
+
+        /// The names of these functions.
+        pub(crate) const ANYWHERE: &[&str] = &[$(stringify!($name)),*];
     };
 }
 

@@ -32,6 +32,7 @@ mod reductions;
 mod refused;
 mod requests;
 mod statuses;
+mod table;
 mod topologies;
 
 pub use attributes::*;
@@ -52,6 +53,7 @@ pub use reductions::*;
 pub use refused::*;
 pub use requests::*;
 pub use statuses::*;
+pub use table::{Part, functions};
 pub use topologies::*;
 
 /// Defines functions of MPI. Each body returns an [`Out`](crate::error::Out): an error is handled by the error handler of
@@ -72,7 +74,6 @@ macro_rules! calls {
         })*
 
         /// The names of the functions of this file.
-        #[allow(dead_code)]
         pub(crate) const DONE: &[&str] = &[$(stringify!($name)),*];
     };
 }

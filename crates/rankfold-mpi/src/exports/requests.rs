@@ -10,6 +10,9 @@ use crate::p2p::Stat;
 use crate::rank::Rank;
 use crate::request;
 
+/// What requests gave, with their places.
+type Results = Vec<(usize, Out<Stat>)>;
+
 /// Completes one request, and writes what its handle is from now on.
 fn one(
     caller: &Caller,
@@ -36,7 +39,7 @@ fn several<R>(
 }
 
 /// The statuses of several requests, and the failure of the call if one of them failed.
-fn settle(caller: &Caller, to: *mut MPI_Status, results: Vec<(usize, Out<Stat>)>) -> Out {
+fn settle(caller: &Caller, to: *mut MPI_Status, results: Results) -> Out {
     let mut failed: Option<(usize, Failure)> = None;
     for (nth, (at, result)) in results.into_iter().enumerate() {
         let (stat, class) = match &result {
@@ -57,11 +60,7 @@ fn settle(caller: &Caller, to: *mut MPI_Status, results: Vec<(usize, Out<Stat>)>
 }
 
 /// Completes those of some requests that are over.
-fn sweep(
-    rank: &Rank,
-    caller: &Caller,
-    handles: &mut [MPI_Request],
-) -> Out<Option<Vec<(usize, Out<Stat>)>>> {
+fn sweep(rank: &Rank, caller: &Caller, handles: &mut [MPI_Request]) -> Out<Option<Results>> {
     let active = request::active(rank, handles)?;
     if active.is_empty() {
         return Ok(None);
@@ -80,7 +79,7 @@ fn sweep(
 /// Writes which requests are over, and their statuses.
 fn some(
     caller: &Caller,
-    done: Option<Vec<(usize, Out<Stat>)>>,
+    done: Option<Results>,
     (number, indices, statuses): (*mut c_int, *mut c_int, *mut MPI_Status),
 ) -> Out {
     let Some(done) = done else {
