@@ -13,7 +13,11 @@ macro_rules! handles {
         }
         pub type $name = *mut $of;
         $(pub const $value: $name = fixed($number);)*
-    )*};
+    )*
+        /// Structs, types and values of handles, for the header of C.
+        pub(crate) const HANDLES: &[(&str, &str, &[(&str, usize)])] =
+            &[$((stringify!($of), stringify!($name), &[$((stringify!($value), $number)),*])),*];
+    };
 }
 
 handles! {
@@ -79,11 +83,12 @@ pub type MPI_Comm_delete_attr_function =
 /// The further arguments that the standard leaves to the library are none.
 pub type MPI_Comm_errhandler_function = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
 
-pub const MPI_SUCCESS: c_int = 0;
-
 macro_rules! classes {
     ($($name:ident = $number:expr, $text:expr;)*) => {
         $(pub const $name: c_int = $number;)*
+
+        /// Names and values, for the header of C.
+        pub(crate) const CLASSES: &[(&str, c_int)] = &[$((stringify!($name), $number)),*];
 
         /// The name of an error class, and what it means.
         pub(crate) fn class_text(class: c_int) -> Option<(&'static str, &'static str)> {
@@ -132,7 +137,6 @@ classes! {
     MPI_ERR_PROC_ABORTED = 58, "another rank has ended";
     MPI_ERR_ERRHANDLER = 61, "no such error handler";
 }
-pub const MPI_ERR_LASTCODE: c_int = 0x3fff;
 
 pub const MPI_BOTTOM: *mut c_void = fixed(0);
 pub const MPI_IN_PLACE: *mut c_void = fixed(1);
@@ -143,63 +147,70 @@ pub const MPI_ARGV_NULL: *mut *mut c_char = fixed(0);
 pub const MPI_UNWEIGHTED: *mut c_int = fixed(10);
 pub const MPI_WEIGHTS_EMPTY: *mut c_int = fixed(11);
 
-pub const MPI_MAX_ERROR_STRING: c_int = 512;
-pub const MPI_MAX_INFO_KEY: c_int = 256;
-pub const MPI_MAX_INFO_VAL: c_int = 1024;
-pub const MPI_MAX_LIBRARY_VERSION_STRING: c_int = 8192;
-pub const MPI_MAX_OBJECT_NAME: c_int = 128;
-pub const MPI_MAX_PROCESSOR_NAME: c_int = 256;
-pub const MPI_BSEND_OVERHEAD: c_int = 512;
+macro_rules! numbers {
+    ($($name:ident = $number:expr;)*) => {
+        $(pub const $name: c_int = $number;)*
 
-pub const MPI_ANY_SOURCE: c_int = -1;
-pub const MPI_ANY_TAG: c_int = -2;
-pub const MPI_PROC_NULL: c_int = -3;
-pub const MPI_ROOT: c_int = -4;
-pub const MPI_UNDEFINED: c_int = -32766;
+        /// Names and values, for the header of C.
+        pub(crate) const NUMBERS: &[(&str, c_int)] = &[$((stringify!($name), $number)),*];
+    };
+}
 
-pub const MPI_THREAD_SINGLE: c_int = 0;
-pub const MPI_THREAD_FUNNELED: c_int = 1024;
-pub const MPI_THREAD_SERIALIZED: c_int = 2048;
-pub const MPI_THREAD_MULTIPLE: c_int = 4096;
-
-pub const MPI_ORDER_C: c_int = 12;
-pub const MPI_ORDER_FORTRAN: c_int = 15;
-pub const MPI_DISTRIBUTE_NONE: c_int = 16;
-pub const MPI_DISTRIBUTE_BLOCK: c_int = 17;
-pub const MPI_DISTRIBUTE_CYCLIC: c_int = 18;
-pub const MPI_DISTRIBUTE_DFLT_DARG: c_int = 19;
-
-pub const MPI_COMBINER_NAMED: c_int = 101;
-pub const MPI_COMBINER_DUP: c_int = 102;
-pub const MPI_COMBINER_CONTIGUOUS: c_int = 103;
-pub const MPI_COMBINER_VECTOR: c_int = 104;
-pub const MPI_COMBINER_HVECTOR: c_int = 105;
-pub const MPI_COMBINER_INDEXED: c_int = 106;
-pub const MPI_COMBINER_HINDEXED: c_int = 107;
-pub const MPI_COMBINER_INDEXED_BLOCK: c_int = 108;
-pub const MPI_COMBINER_HINDEXED_BLOCK: c_int = 109;
-pub const MPI_COMBINER_STRUCT: c_int = 110;
-pub const MPI_COMBINER_SUBARRAY: c_int = 111;
-pub const MPI_COMBINER_DARRAY: c_int = 112;
-pub const MPI_COMBINER_RESIZED: c_int = 116;
-
-pub const MPI_IDENT: c_int = 201;
-pub const MPI_CONGRUENT: c_int = 202;
-pub const MPI_SIMILAR: c_int = 203;
-pub const MPI_UNEQUAL: c_int = 204;
-pub const MPI_CART: c_int = 211;
-pub const MPI_GRAPH: c_int = 212;
-pub const MPI_DIST_GRAPH: c_int = 213;
-pub const MPI_COMM_TYPE_SHARED: c_int = 221;
-pub const MPI_COMM_TYPE_HW_UNGUIDED: c_int = 222;
-pub const MPI_LOCK_EXCLUSIVE: c_int = 301;
-pub const MPI_LOCK_SHARED: c_int = 302;
-
-pub const MPI_KEYVAL_INVALID: c_int = 0;
-pub const MPI_TAG_UB: c_int = 501;
-pub const MPI_IO: c_int = 502;
-pub const MPI_HOST: c_int = 503;
-pub const MPI_WTIME_IS_GLOBAL: c_int = 504;
-pub const MPI_UNIVERSE_SIZE: c_int = 505;
-pub const MPI_APPNUM: c_int = 506;
-pub const MPI_LASTUSEDCODE: c_int = 507;
+numbers! {
+    MPI_SUCCESS = 0;
+    MPI_ERR_LASTCODE = 0x3fff;
+    MPI_MAX_ERROR_STRING = 512;
+    MPI_MAX_INFO_KEY = 256;
+    MPI_MAX_INFO_VAL = 1024;
+    MPI_MAX_LIBRARY_VERSION_STRING = 8192;
+    MPI_MAX_OBJECT_NAME = 128;
+    MPI_MAX_PROCESSOR_NAME = 256;
+    MPI_BSEND_OVERHEAD = 512;
+    MPI_ANY_SOURCE = -1;
+    MPI_ANY_TAG = -2;
+    MPI_PROC_NULL = -3;
+    MPI_ROOT = -4;
+    MPI_UNDEFINED = -32766;
+    MPI_THREAD_SINGLE = 0;
+    MPI_THREAD_FUNNELED = 1024;
+    MPI_THREAD_SERIALIZED = 2048;
+    MPI_THREAD_MULTIPLE = 4096;
+    MPI_ORDER_C = 12;
+    MPI_ORDER_FORTRAN = 15;
+    MPI_DISTRIBUTE_NONE = 16;
+    MPI_DISTRIBUTE_BLOCK = 17;
+    MPI_DISTRIBUTE_CYCLIC = 18;
+    MPI_DISTRIBUTE_DFLT_DARG = 19;
+    MPI_COMBINER_NAMED = 101;
+    MPI_COMBINER_DUP = 102;
+    MPI_COMBINER_CONTIGUOUS = 103;
+    MPI_COMBINER_VECTOR = 104;
+    MPI_COMBINER_HVECTOR = 105;
+    MPI_COMBINER_INDEXED = 106;
+    MPI_COMBINER_HINDEXED = 107;
+    MPI_COMBINER_INDEXED_BLOCK = 108;
+    MPI_COMBINER_HINDEXED_BLOCK = 109;
+    MPI_COMBINER_STRUCT = 110;
+    MPI_COMBINER_SUBARRAY = 111;
+    MPI_COMBINER_DARRAY = 112;
+    MPI_COMBINER_RESIZED = 116;
+    MPI_IDENT = 201;
+    MPI_CONGRUENT = 202;
+    MPI_SIMILAR = 203;
+    MPI_UNEQUAL = 204;
+    MPI_CART = 211;
+    MPI_GRAPH = 212;
+    MPI_DIST_GRAPH = 213;
+    MPI_COMM_TYPE_SHARED = 221;
+    MPI_COMM_TYPE_HW_UNGUIDED = 222;
+    MPI_LOCK_EXCLUSIVE = 301;
+    MPI_LOCK_SHARED = 302;
+    MPI_KEYVAL_INVALID = 0;
+    MPI_TAG_UB = 501;
+    MPI_IO = 502;
+    MPI_HOST = 503;
+    MPI_WTIME_IS_GLOBAL = 504;
+    MPI_UNIVERSE_SIZE = 505;
+    MPI_APPNUM = 506;
+    MPI_LASTUSEDCODE = 507;
+}

@@ -277,7 +277,9 @@ fn live(seat: rankfold::Seat, shared: Arc<Shared>, main: &(dyn Fn() -> ExitCode 
     set(Some(rank.clone()));
     let ended = catch_unwind(AssertUnwindSafe(main));
     let outcome: Outcome<(), String> = match ended {
-        Ok(code) if code != ExitCode::SUCCESS => Outcome::Failed("its main failed".into()),
+        Ok(code) if code != ExitCode::SUCCESS => {
+            Outcome::Failed("its main returned an error".into())
+        }
         Ok(_) if rank.phase.get() == Phase::Running => {
             Outcome::Failed("it returned without MPI_Finalize".into())
         }
@@ -323,8 +325,17 @@ pub(crate) fn stop(rank: &Rank, stop: Stop) -> ! {
         .lock()
         .expect("no thread panics with it")
         .insert(rank.me(), stop);
-    leave(rank, Some(&why));
-    rank.shared.ends(rank.me(), Outcome::Failed(why));
+    end(rank, Outcome::Failed(why))
+}
+
+/// Ends the rank where it is: its thread never runs again.
+pub(crate) fn end(rank: &Rank, outcome: Outcome<(), String>) -> ! {
+    let why = match &outcome {
+        Outcome::Failed(why) => Some(why as &dyn fmt::Display),
+        _ => None,
+    };
+    leave(rank, why);
+    rank.shared.ends(rank.me(), outcome);
     loop {
         thread::park();
     }

@@ -25,18 +25,22 @@ pub mod exports;
 mod graph;
 mod group;
 mod handle;
+mod header;
 mod launch;
 mod line;
 mod memory;
 mod op;
 mod p2p;
 mod plan;
+#[cfg(feature = "exports")]
+pub mod process;
 mod rank;
 mod reduction;
 mod report;
 mod request;
 mod topology;
 
+pub use header::header;
 pub use launch::{Failed, Program, launch, run};
 
 /// Defines tests that run on each of some numbers of ranks.

@@ -39,6 +39,17 @@ macro_rules! anywhere {
 
         /// The names of these functions.
         pub(crate) const ANYWHERE: &[&str] = &[$(stringify!($name)),*];
+
+        /// The addresses of these functions, and of those that no macro defines.
+        pub(crate) fn special_addresses() -> Vec<usize> {
+            let special: [*const (); 5] =
+                [MPI_Init as _, MPI_Init_thread as _, MPI_Finalize as _, MPI_Wtime as _, MPI_Wtick as _];
+            special.into_iter().chain([$($name as *const ()),*]).map(<*const ()>::addr).collect()
+        }
+
+        /// The same with the names and types of their arguments.
+        pub(crate) const ANYWHERE_SIGNATURES: &[crate::header::Signature] =
+            &[$((stringify!($name), &[$((stringify!($arg), stringify!($ty))),*])),*];
     };
 }
 

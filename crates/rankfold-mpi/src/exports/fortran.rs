@@ -45,6 +45,16 @@ macro_rules! conversions {
     )*
         /// The names of the functions of this file.
         pub(crate) const DONE: &[&str] = &[$(stringify!($to), stringify!($from)),*];
+
+        /// The addresses of these functions.
+        pub(crate) fn addresses() -> Vec<usize> {
+            let all: Vec<*const ()> = vec![$($to as _, $from as _),*];
+            all.into_iter().map(<*const ()>::addr).collect()
+        }
+
+        /// Types of handles and the names of their two functions.
+        pub(crate) const CONVERSIONS: &[[&str; 3]] =
+            &[$([stringify!($handle), stringify!($to), stringify!($from)]),*];
     };
 }
 

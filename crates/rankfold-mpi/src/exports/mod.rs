@@ -53,7 +53,8 @@ pub use reductions::*;
 pub use refused::*;
 pub use requests::*;
 pub use statuses::*;
-pub use table::{Part, functions};
+pub(crate) use table::{CONVERSIONS, signatures};
+pub use table::{Part, addresses, functions};
 pub use topologies::*;
 
 /// Defines functions of MPI. Each body returns an [`Out`](crate::error::Out): an error is handled by the error handler of
@@ -75,6 +76,15 @@ macro_rules! calls {
 
         /// The names of the functions of this file.
         pub(crate) const DONE: &[&str] = &[$(stringify!($name)),*];
+
+        /// Their addresses: whoever has these links to all of them.
+        pub(crate) fn addresses() -> Vec<usize> {
+            vec![$(($name as *const ()).addr()),*]
+        }
+
+        /// The same with the names and types of their arguments.
+        pub(crate) const SIGNATURES: &[$crate::header::Signature] =
+            &[$((stringify!($name), &[$((stringify!($arg), stringify!($ty))),*])),*];
     };
 }
 use calls;

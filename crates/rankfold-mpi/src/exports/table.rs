@@ -58,3 +58,61 @@ pub fn functions() -> Vec<Part> {
         part("refused", &[refused::DONE]),
     ]
 }
+
+/// The signatures of all functions that are defined by lists.
+pub(crate) fn signatures() -> impl Iterator<Item = &'static crate::header::Signature> {
+    let lists = [
+        environment::ANYWHERE_SIGNATURES,
+        environment::SIGNATURES,
+        messages::SIGNATURES,
+        persistent::SIGNATURES,
+        matched::SIGNATURES,
+        requests::SIGNATURES,
+        statuses::SIGNATURES,
+        collectives::SIGNATURES,
+        reductions::SIGNATURES,
+        operators::SIGNATURES,
+        neighborhoods::SIGNATURES,
+        datatypes::SIGNATURES,
+        communicators::SIGNATURES,
+        groups::SIGNATURES,
+        topologies::SIGNATURES,
+        attributes::SIGNATURES,
+        errors::SIGNATURES,
+        infos::SIGNATURES,
+        refused::SIGNATURES,
+    ];
+    lists.into_iter().flatten()
+}
+
+/// Types of handles, and the names of their functions for Fortran.
+pub(crate) const CONVERSIONS: &[[&str; 3]] = fortran::CONVERSIONS;
+
+/// The addresses of all functions, so that a program that loads others links to them.
+pub fn addresses() -> Vec<usize> {
+    let aint: [*const (); 2] = [MPI_Aint_add as _, MPI_Aint_diff as _];
+    let lists = [
+        aint.map(<*const ()>::addr).to_vec(),
+        environment::special_addresses(),
+        environment::addresses(),
+        messages::addresses(),
+        persistent::addresses(),
+        matched::addresses(),
+        requests::addresses(),
+        statuses::addresses(),
+        collectives::addresses(),
+        reductions::addresses(),
+        operators::addresses(),
+        neighborhoods::addresses(),
+        datatypes::addresses(),
+        communicators::addresses(),
+        groups::addresses(),
+        topologies::addresses(),
+        attributes::addresses(),
+        errors::addresses(),
+        infos::addresses(),
+        fortran::addresses(),
+        refused::addresses(),
+    ];
+    lists.concat()
+}
