@@ -73,7 +73,14 @@ extern "C" fn on_signal(number: c_int) {
         .find(|(signal, _)| *signal == number)
         .map_or("a signal", |(_, name)| name);
     match current() {
-        Some(rank) => end(&rank, Outcome::Failed(format!("it was ended by {name}"))),
+        Some(rank) => {
+            let place = crate::line::of_the_program()
+                .map_or_else(String::new, |place| format!(" at {place}"));
+            end(
+                &rank,
+                Outcome::Failed(format!("it was ended by {name}{place}")),
+            )
+        }
         // SAFETY: it ends the process.
         None => unsafe { exit_now(128 + number) },
     }
