@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 pub mod abi;
+mod arithmetic;
 mod attribute;
 mod call;
 mod callback;

@@ -167,6 +167,65 @@ impl Caller {
     }
 }
 
+/// Numbers of which every sequence of bytes is one.
+pub(crate) trait Number: rankfold::op::Element {}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => {
+        $(impl Number for $ty {})*
+    };
+}
+numbers! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
+
+impl Caller {
+    /// Lends a buffer as numbers; `None` if it is not aligned for them.
+    pub(crate) fn with_numbers<T: Number, R>(
+        &self,
+        at: *mut u8,
+        len: usize,
+        f: impl FnOnce(&mut [T]) -> R,
+    ) -> Option<R> {
+        let at = at.cast::<T>();
+        if at.is_null() || !at.is_aligned() {
+            return None;
+        }
+        // SAFETY: aligned and not null, so by the caller's promise a buffer of as many numbers, which it wrote, or this
+        // library did, and which nothing else accesses during the call.
+        Some(f(unsafe { slice::from_raw_parts_mut(at, len) }))
+    }
+
+    /// Copies bytes from one buffer to another.
+    pub(crate) fn copy(&self, from: *const u8, to: *mut u8, len: usize) -> Out {
+        if len > 0 && (from.is_null() || to.is_null()) {
+            return Err(failure(MPI_ERR_BUFFER, "a buffer is a null pointer"));
+        }
+        // SAFETY: by the caller's promise both have that many bytes; they may overlap.
+        unsafe { ptr::copy(from, to, len) };
+        Ok(())
+    }
+
+    /// Packed elements as numbers of their own.
+    pub(crate) fn own_numbers<T: Number + Default>(&self, bytes: &[Byte]) -> Vec<T> {
+        let mut numbers = vec![T::default(); bytes.len() / size_of::<T>()];
+        let room = numbers.len() * size_of::<T>();
+        // SAFETY: there is room for that many bytes, and every sequence of bytes is a number.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                bytes.as_ptr().cast::<u8>(),
+                numbers.as_mut_ptr().cast::<u8>(),
+                room,
+            )
+        };
+        numbers
+    }
+
+    /// The bytes of numbers.
+    pub(crate) fn bytes_of<'n, T: Number>(&self, numbers: &'n [T]) -> &'n [Byte] {
+        // SAFETY: numbers have no padding, and may be read as bytes.
+        unsafe { slice::from_raw_parts(numbers.as_ptr().cast::<Byte>(), size_of_val(numbers)) }
+    }
+}
+
 /// Bytes that this library wrote, or that the program wrote as numbers, by its datatype.
 pub(crate) fn known(bytes: &[Byte]) -> &[u8] {
     // SAFETY: every caller has initialised bytes: headers, and elements of numerical datatypes, which a correct program

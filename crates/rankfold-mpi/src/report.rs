@@ -112,17 +112,54 @@ impl Known<'_> {
     }
 }
 
-/// The arguments of a call of the engine that mean something to the program: ranks, tags and roots.
+/// What the engine calls elements and operators, and what MPI does.
+const NAMES: [(&str, &str); 14] = [
+    ("i8", "MPI_INT8_T"),
+    ("i16", "MPI_SHORT"),
+    ("i32", "MPI_INT"),
+    ("i64", "MPI_INT64_T"),
+    ("u8", "MPI_UINT8_T"),
+    ("u16", "MPI_UNSIGNED_SHORT"),
+    ("u32", "MPI_UNSIGNED"),
+    ("u64", "MPI_UINT64_T"),
+    ("f32", "MPI_FLOAT"),
+    ("f64", "MPI_DOUBLE"),
+    ("Sum", "MPI_SUM"),
+    ("Product", "MPI_PROD"),
+    ("Min", "MPI_MIN"),
+    ("Max", "MPI_MAX"),
+];
+
+/// One argument of a call of the engine in MPI's names; `None` if it means nothing to the program, as bytes do.
+fn argument(part: &str) -> Option<String> {
+    let known = ["from ", "to ", "tag ", "root "];
+    if known.iter().any(|start| part.starts_with(start)) {
+        return Some(part.into());
+    }
+    let (number, name) = part
+        .split_once(" x ")
+        .map_or(("", part), |(number, name)| (number, name));
+    let (_, name) = NAMES
+        .iter()
+        .find(|(engine, _)| *engine == name.trim_start_matches("op::"))?;
+    Some(if number.is_empty() {
+        name.to_string()
+    } else {
+        format!("{number} x {name}")
+    })
+}
+
+/// The arguments of a call of the engine that mean something to the program.
 fn arguments(call: &str) -> String {
     let inner = call
         .split_once('(')
         .and_then(|(_, rest)| rest.rsplit_once(')'))
         .map_or("", |(inner, _)| inner);
-    let known = ["from ", "to ", "tag ", "root "];
-    let parts = inner
+    inner
         .split(", ")
-        .filter(|part| known.iter().any(|start| part.starts_with(start)));
-    parts.collect::<Vec<_>>().join(", ")
+        .filter_map(argument)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The outcome of a rank that did not end well, in one line.
@@ -223,5 +260,9 @@ mod tests {
         );
         assert_eq!(arguments("send(to 1, tag 0)"), "to 1, tag 0");
         assert_eq!(arguments("barrier"), "");
+        assert_eq!(
+            arguments("all_reduce(3 x f64, Max)"),
+            "3 x MPI_DOUBLE, MPI_MAX"
+        );
     }
 }

@@ -403,7 +403,7 @@ fn ranks_that_differ_in_call_operator_or_datatype_are_named() {
         ));
     });
     assert!(
-        operators.contains("rank 1 calls MPI_Allreduce with MPI_MAX, and this rank with MPI_SUM"),
+        operators.contains("rank 1: MPI_Allreduce(1 x MPI_INT, MPI_MAX) at "),
         "{operators}"
     );
     let datatypes = failure(2, |me, _| {

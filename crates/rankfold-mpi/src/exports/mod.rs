@@ -12,6 +12,7 @@
     clippy::too_many_arguments
 )]
 
+mod all_reduce;
 mod arguments;
 mod attributes;
 mod collectives;
@@ -35,6 +36,7 @@ mod statuses;
 mod table;
 mod topologies;
 
+pub use all_reduce::*;
 pub use attributes::*;
 pub use collectives::*;
 pub use communicators::*;

@@ -14,7 +14,7 @@ use crate::rank::Rank;
 use crate::reduction::{self, Prefix};
 
 /// The buffers and the operator of a reduction to all ranks.
-fn to_all(
+pub(super) fn to_all(
     rank: &Rank,
     prefix: Prefix,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
@@ -76,11 +76,6 @@ super::persistent::collectives! {
         let send = in_place(sendbuf, count, datatype)?;
         let recv = here.then(|| place(recvbuf, count, datatype)).transpose()?;
         maker(move |caller, on| reduction::reduce(caller, on, root, send.clone(), recv.clone(), fold.clone()))
-    }
-    MPI_Allreduce MPI_Iallreduce MPI_Allreduce_init(
-        sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    ) |rank, _, _on| {
-        to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))
     }
     MPI_Scan MPI_Iscan MPI_Scan_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,

@@ -66,7 +66,7 @@ static void other_roots(void) {
 }
 
 static void other_operators(void) {
-    MPI_Allreduce(a, b, 1, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD); /* wrong: other_operators n=3: with MPI_MAX */
+    MPI_Allreduce(a, b, 1, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD); /* wrong: other_operators n=3: rank 1: MPI_Allreduce(1 x MPI_INT, MPI_MAX) */
 }
 
 static void other_datatypes(void) {
